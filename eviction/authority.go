@@ -1,0 +1,221 @@
+package eviction
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// authority says by what right a complete wave decides: on which line, with
+// which grade, and who its voters are from now on. It is not ok while there is
+// no cluster yet and none may be founded.
+func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
+	c := &Commit{Epoch: w.epoch, HLC: n.clock.hlc, Met: w.sum.Met}
+	for _, r := range w.sum.Nodes {
+		c.HLC = max(c.HLC, r.HLC)
+	}
+	lines := linesOf(w)
+	switch line, ok := firstQuorate(w, lines); {
+	case len(lines) == 0:
+		if !mayFound(w) {
+			return nil, nil, false
+		}
+		n.found(w, c)
+	case ok:
+		n.primary(now, w, c, line)
+	default:
+		n.side(w, c, lines)
+	}
+	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met}
+	return c, d, true
+}
+
+// linesOf returns the lines that the replies are on, oldest first.
+func linesOf(w *wave) (lines []Line) {
+	for _, r := range w.sum.Nodes {
+		if r.Line.Founded() && !slices.Contains(lines, r.Line) {
+			lines = append(lines, r.Line)
+		}
+	}
+	slices.SortFunc(lines, Line.compare)
+	return lines
+}
+
+// voice is what the replies say on one line.
+type voice struct {
+	voters Voters
+	know   []qpid.NodeID // names that know, sorted
+	lapsed int64         // µs since its last primary wave; -1: nobody knows
+}
+
+func voiceOf(w *wave, line Line) voice {
+	v := voice{lapsed: -1}
+	for _, r := range w.sum.Nodes {
+		if r.Line != line || !r.Knows {
+			continue
+		}
+		v.know = append(v.know, w.list[r.Index].Name)
+		if r.Voters.newer(v.voters) {
+			v.voters = r.Voters
+		}
+		if r.Lapsed >= 0 && (v.lapsed < 0 || r.Lapsed < v.lapsed) {
+			v.lapsed = r.Lapsed
+		}
+	}
+	slices.Sort(v.know)
+	return v
+}
+
+// firstQuorate returns the oldest line that has its quorum in this wave.
+func firstQuorate(w *wave, lines []Line) (Line, bool) {
+	for _, l := range lines {
+		if v := voiceOf(w, l); v.voters.quorum(v.know) {
+			return l, true
+		}
+	}
+	return Line{}, false
+}
+
+// mayFound reports whether nodes that know of no cluster may start one: as
+// many as every one of them was told to expect are here, or one was told of
+// nobody to join.
+func mayFound(w *wave) bool {
+	need := 0
+	for _, r := range w.sum.Nodes {
+		need = max(need, r.Expect)
+		if r.Expect == 0 && !r.Joins {
+			need = max(need, 1)
+		}
+	}
+	return need > 0 && len(w.list) >= need
+}
+
+// found starts a cluster. With signing keys from before, passes of an earlier
+// cluster may still be good: it counts as a member that was lost just now.
+func (n *Node) found(w *wave, c *Commit) {
+	c.Grade, c.Line = Unanimous, Line{w.T, n.self.Name}
+	c.Voters = Voters{Version: 1, Names: namesOf(w.list), At: w.epoch}
+	for _, r := range w.sum.Nodes {
+		c.Kept = c.Kept || r.KeptKeys
+	}
+	if c.Kept {
+		c.Met = mergeSightings(slices.Clone(c.Met), []Sighting{{}})
+	}
+}
+
+// primary goes on with a line that has its quorum.
+func (n *Node) primary(now Time, w *wave, c *Commit, line Line) {
+	v := voiceOf(w, line)
+	c.Grade, c.Line = Primary, line
+	if v.voters.all(v.know) {
+		c.Grade = Unanimous
+	}
+	c.Voters = n.change(w, line, v)
+	c.Voters.At = w.epoch
+}
+
+// side is a wave without a quorum. Once it has lasted longer than the rooms'
+// survivor_after, those who know go on alone, on a line of their own.
+func (n *Node) side(w *wave, c *Commit, lines []Line) {
+	line := lines[0]
+	for _, l := range lines {
+		if voiceOf(w, l).lapsed >= 0 {
+			line = l
+			break
+		}
+	}
+	v := voiceOf(w, line)
+	c.Grade, c.Line, c.Voters = Side, line, v.voters
+	for _, g := range n.gates {
+		if after, ok := g.survivorAfter(); ok && v.lapsed >= after {
+			c.Grade, c.Line = Unanimous, Line{w.T, n.self.Name}
+			c.Voters = Voters{Version: 1, Names: namesOf(w.list), At: w.epoch}
+			return
+		}
+	}
+}
+
+func namesOf(list []Member) []qpid.NodeID {
+	names := make([]qpid.NodeID, len(list))
+	for i, m := range list {
+		names[i] = m.Name
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// change moves the voters one name further. A change is proposed only when a
+// majority is seen to hold the present voters, and takes force only when a
+// majority of both the old and the new is seen to hold the proposal, so that
+// any two quorums of neighbouring versions meet in a node that knows.
+func (n *Node) change(w *wave, line Line, v voice) Voters {
+	holders := holdersOf(w, line, v.voters)
+	if !half(v.voters.Names, holders) {
+		return v.voters
+	}
+	if v.voters.Next != nil {
+		if !half(v.voters.Next, holders) {
+			return v.voters
+		}
+		return Voters{Version: v.voters.Version + 1, Names: v.voters.Next}
+	}
+	next := n.nextNames(w, v)
+	if next == nil {
+		return v.voters
+	}
+	return Voters{Version: v.voters.Version, Names: v.voters.Names, Next: next}
+}
+
+// holdersOf names those whose reply carries exactly these voters, by the same
+// wave.
+func holdersOf(w *wave, line Line, v Voters) (holders []qpid.NodeID) {
+	for _, r := range w.sum.Nodes {
+		if r.Line == line && r.Knows && r.Voters.Version == v.Version && r.Voters.At == v.At {
+			holders = append(holders, w.list[r.Index].Name)
+		}
+	}
+	return holders
+}
+
+// nextNames adds a listed name, or removes one that left or has been gone for
+// D while a majority of the rest is here. Nil: nothing to change.
+func (n *Node) nextNames(w *wave, v voice) []qpid.NodeID {
+	here := namesOf(w.list)
+	for _, r := range w.sum.Nodes {
+		if name := w.list[r.Index].Name; r.Leaving {
+			here = slices.DeleteFunc(here, func(h qpid.NodeID) bool { return h == name })
+		}
+	}
+	for i, name := range v.voters.Names {
+		if slices.Contains(here, name) || !n.goneForGood(w, name) {
+			continue
+		}
+		if rest := slices.Delete(slices.Clone(v.voters.Names), i, i+1); len(rest) > 0 && half(rest, v.know) {
+			return rest
+		}
+	}
+	for _, name := range here {
+		if i, ok := slices.BinarySearch(v.voters.Names, name); !ok {
+			return slices.Insert(slices.Clone(v.voters.Names), i, name)
+		}
+	}
+	return nil
+}
+
+func (n *Node) goneForGood(w *wave, name qpid.NodeID) bool {
+	wait := int64(0)
+	for _, g := range n.gates {
+		wait = max(wait, g.delay())
+	}
+	for _, m := range w.sum.Met {
+		if m.Member.Name == name && !m.Left && m.Age < wait {
+			return false
+		}
+	}
+	for _, r := range w.sum.Nodes {
+		if w.list[r.Index].Name == name && !r.Leaving {
+			return false
+		}
+	}
+	return true
+}

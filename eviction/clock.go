@@ -1,0 +1,111 @@
+package eviction
+
+import "github.com/anteroom/anteroom/qpid"
+
+// slewMax bounds how fast the pass clock follows the wall clock, in
+// microseconds per second.
+const slewMax = 500
+
+// Clock is a node's pass time: boot time plus an offset that is fixed at the
+// start and only slewed. It never goes back. A wall clock that steps does not
+// move it, but puts the node in quarantine until a coordinator has measured it.
+type Clock struct {
+	skew   int64 // µs: the largest step of the wall clock that is not a jump
+	offset int64 // pass time minus boot time
+	last   Time
+	now    int64
+	hlc    uint64 // hybrid logical clock, Unix µs
+
+	quarantined bool
+	probed      bool  // a coordinator has asked for a reading since
+	jumpedAt    int64 // boot time of the last jump
+	leased      bool  // had a lease in this life
+}
+
+func newClock(skew int64, now Time) Clock {
+	return Clock{skew: skew, offset: now.Wall - now.Boot, last: now, now: now.Wall, jumpedAt: never}
+}
+
+// read advances the clock to now and reports whether the wall clock jumped.
+func (c *Clock) read(now Time) (jumped bool) {
+	step := (now.Wall - now.Boot) - (c.last.Wall - c.last.Boot)
+	if jumped = step > c.skew || step < -c.skew; jumped {
+		c.quarantined, c.probed, c.jumpedAt = true, false, now.Boot
+	}
+	elapsed := max(0, now.Boot-c.last.Boot)
+	ahead := now.Wall - (now.Boot + c.offset)
+	switch room := elapsed*slewMax/1_000_000 + 1; {
+	case ahead > c.skew || ahead < -c.skew:
+		if c.quarantined && (ahead > 0 || !c.leased) {
+			c.offset += ahead // nothing that this clock timed can outlive its time
+			c.now = 0
+		}
+	case ahead > 0:
+		c.offset += min(ahead, room)
+	default:
+		c.offset -= min(-ahead, room)
+	}
+	c.last = now
+	c.now = max(c.now, now.Boot+c.offset)
+	return jumped
+}
+
+// stamp returns the next join stamp: later than every stamp and every promise
+// this node has made.
+func (c *Clock) stamp() uint64 {
+	c.hlc = max(uint64(c.now), c.hlc+1)
+	return c.hlc
+}
+
+// promise keeps the node from stamping anything at or before t.
+func (c *Clock) promise(t uint64) { c.hlc = max(c.hlc, t) }
+
+// reading is one measurement of another clock against the coordinator's.
+type reading struct {
+	offset int64 // µs ahead
+	err    int64 // at most this wrong
+	ok     bool
+}
+
+func measure(sent, received, clock int64) reading {
+	half := (received - sent) / 2
+	return reading{offset: clock - (sent + half), err: half, ok: true}
+}
+
+// median returns the middle of offsets, which include the reader's own 0; of
+// two middles the one nearer to its own clock.
+func median(sorted []int64) int64 {
+	n := len(sorted)
+	lo, hi := sorted[(n-1)/2], sorted[n/2]
+	if abs(lo) <= abs(hi) {
+		return lo
+	}
+	return hi
+}
+
+func abs(x int64) int64 { return max(x, -x) }
+
+// draw gives ticket id its place in the draw of one epoch: the same on every
+// node, unrelated to its place in any other epoch's draw.
+func draw(key qpid.Epoch, id qpid.ItemID) qpid.Weight {
+	h := mix(key.Num + 0x9e3779b97f4a7c15)
+	for i := range len(key.Coordinator) {
+		h = mix(h ^ uint64(key.Coordinator[i]))
+	}
+	for i := 0; i < 16; i += 8 {
+		var x uint64
+		for _, b := range id[i : i+8] {
+			x = x<<8 | uint64(b)
+		}
+		h = mix(h ^ x)
+	}
+	return qpid.Weight{Stamp: h >> 1, ID: id}
+}
+
+// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

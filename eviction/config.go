@@ -1,0 +1,205 @@
+package eviction
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Config is what all nodes of a cluster share. The zero value of a field means
+// its default.
+type Config struct {
+	Period       time.Duration // between waves [200ms]
+	Urgent       time.Duration // between waves when someone starts to wait [50ms]
+	Deadline     time.Duration // Lc: a wave is answered within it or dropped [500ms]
+	Lease        time.Duration // L: a node may admit this long after its last wave [10s]
+	MaxSkew      time.Duration // ε: clocks differ by at most this, or their node is left out [500ms]
+	ExcludeAfter time.Duration // silent this long: left out of waves, its slots voided [2s]
+	Margin       time.Duration // on top of every wait for another clock [200ms]
+	Fanout       int           // children of a tree node [8]
+	Exact        int           // up to this many free slots the cut is exact in one wave [512]
+	Samples      int           // certified samples per node above that [64]
+}
+
+// WithDefaults fills the zero fields.
+func (c Config) WithDefaults() Config {
+	c.Period = cmp.Or(c.Period, 200*time.Millisecond)
+	c.Urgent = cmp.Or(c.Urgent, min(50*time.Millisecond, c.Period))
+	c.Deadline = cmp.Or(c.Deadline, 500*time.Millisecond)
+	c.Lease = cmp.Or(c.Lease, 10*time.Second)
+	c.MaxSkew = cmp.Or(c.MaxSkew, 500*time.Millisecond)
+	c.ExcludeAfter = cmp.Or(c.ExcludeAfter, 2*time.Second)
+	c.Margin = cmp.Or(c.Margin, 200*time.Millisecond)
+	c.Fanout = cmp.Or(c.Fanout, 8)
+	c.Exact = cmp.Or(c.Exact, 512)
+	c.Samples = cmp.Or(c.Samples, 64)
+	return c
+}
+
+// Validate returns every error at once, each saying what would be right.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	for _, d := range []struct {
+		name string
+		d    time.Duration
+	}{
+		{"period", c.Period}, {"urgent", c.Urgent}, {"deadline", c.Deadline}, {"lease", c.Lease},
+		{"max_skew", c.MaxSkew}, {"exclude_after", c.ExcludeAfter}, {"margin", c.Margin},
+	} {
+		if d.d < 0 {
+			bad("cluster.%s: %v is negative; give a positive duration", d.name, d.d)
+		}
+	}
+	if c.Lease < 2*c.ExcludeAfter {
+		bad("cluster.lease: %v is shorter than two detections; make it at least 2 × exclude_after = %v", c.Lease, 2*c.ExcludeAfter)
+	}
+	if c.ExcludeAfter < 2*c.Period {
+		bad("cluster.exclude_after: %v is shorter than two periods; make it at least %v", c.ExcludeAfter, 2*c.Period)
+	}
+	if c.Urgent > c.Period {
+		bad("cluster.urgent: %v is longer than the period; make it at most %v", c.Urgent, c.Period)
+	}
+	if c.Fanout < 1 {
+		bad("cluster.fanout: %d; make it at least 1", c.Fanout)
+	}
+	if c.Exact < 1 || c.Samples < 2 {
+		bad("cluster: exact %d and samples %d; make them at least 1 and 2", c.Exact, c.Samples)
+	}
+	return errors.Join(errs...)
+}
+
+// micros converts a duration to the core's unit.
+func micros(d time.Duration) int64 { return d.Microseconds() }
+
+// Method says who of the waiting goes next.
+type Method uint8
+
+// The queueing methods, with Cloudflare's names.
+const (
+	FIFO        Method = iota // first come, first served
+	Random                    // a fair draw among the waiting at each wave
+	Passthrough               // nobody waits; the limit is not held
+	Reject                    // nobody is let in
+)
+
+// Algorithm says how the waiting are called.
+type Algorithm uint8
+
+const (
+	// ByCut lets a wave call everyone up to a weight.
+	ByCut Algorithm = iota
+	// ByQPID calls one person per deleteMin, as in the thesis.
+	ByQPID
+)
+
+// Policy says what a side of a partition without a quorum does.
+type Policy uint8
+
+const (
+	// Majority: the side without a quorum keeps places and passes but calls nobody.
+	Majority Policy = iota
+	// Share: each side goes on with the slots it has.
+	Share
+	// Stop: nobody calls unless all voters are together.
+	Stop
+)
+
+// SurvivorAuto lets a side without a quorum go on alone after the larger of
+// five minutes and D.
+const SurvivorAuto time.Duration = -1
+
+// Version orders a room's configurations: the last writer wins.
+type Version struct {
+	Stamp uint64 // hybrid logical clock, Unix microseconds
+	By    qpid.NodeID
+}
+
+// Compare returns -1, 0 or +1 as v is older than, equal to or newer than o.
+func (v Version) Compare(o Version) int {
+	if c := cmp.Compare(v.Stamp, o.Stamp); c != 0 {
+		return c
+	}
+	return cmp.Compare(v.By, o.By)
+}
+
+// Room is the configuration of one waiting room.
+type Room struct {
+	Name         string
+	Target       int           // total_active_users: people on the site and called, at most
+	NewPerMinute int           // new_users_per_minute; 0: no limit
+	Session      time.Duration // session_duration: a pass is good this long without a refresh
+	NoRenewal    bool          // a pass is not extended by a refresh
+	Method       Method
+	QueueAll     bool          // everyone queues, also when there is room
+	Refresh      time.Duration // refresh_interval: upper bound between check-ins [20s]
+	TicketTTL    time.Duration // a place is kept this long without a check-in [5m]
+	ClaimWindow  time.Duration // after being called [2m]
+	Algorithm    Algorithm
+	OnPartition  Policy
+	Survivor     time.Duration // survivor_after: SurvivorAuto, or 0: never
+	QueueMax     int           // people waiting at one node; more are refused [1,000,000]
+	Event        Event
+	Reclaimed    []Member // nodes that an operator says will not return (OnPartition: Share)
+	Version      Version
+}
+
+// Event opens a room at a set time to people who gathered before it.
+type Event struct {
+	Start   int64    // Unix microseconds; 0: no event
+	Shuffle bool     // who gathered before the start is drawn in random order
+	Seed    [32]byte // of the draw; its hash is published before, itself after the start
+}
+
+// WithDefaults fills the zero fields.
+func (r Room) WithDefaults() Room {
+	r.Refresh = cmp.Or(r.Refresh, 20*time.Second)
+	r.TicketTTL = cmp.Or(r.TicketTTL, 5*time.Minute)
+	r.ClaimWindow = cmp.Or(r.ClaimWindow, 2*time.Minute)
+	r.QueueMax = cmp.Or(r.QueueMax, 1_000_000)
+	return r
+}
+
+// Validate returns every error at once, each saying what would be right.
+func (r Room) Validate() error {
+	r = r.WithDefaults()
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("room %q: "+format, append([]any{r.Name}, args...)...))
+	}
+	if r.Name == "" {
+		bad("name: empty; give the room a name")
+	}
+	if r.Target < 0 {
+		bad("total_active_users: %d is negative; give 0 or more", r.Target)
+	}
+	if r.NewPerMinute < 0 {
+		bad("new_users_per_minute: %d is negative; give 0 for no limit", r.NewPerMinute)
+	}
+	if r.Session < 0 || r.Refresh <= 0 || r.TicketTTL <= 0 || r.ClaimWindow <= 0 {
+		bad("session_duration %v, refresh_interval %v, ticket_ttl %v, claim_window %v: none may be negative, only the first may be zero",
+			r.Session, r.Refresh, r.TicketTTL, r.ClaimWindow)
+	}
+	if r.TicketTTL < r.Refresh {
+		bad("ticket_ttl: %v is shorter than refresh_interval %v; people would lose their place while they wait as told", r.TicketTTL, r.Refresh)
+	}
+	if r.Survivor < 0 && r.Survivor != SurvivorAuto {
+		bad("survivor_after: %v is negative; give auto, or 0 for never", r.Survivor)
+	}
+	if r.QueueMax < 1 {
+		bad("queue_max: %d; give 1 or more", r.QueueMax)
+	}
+	if r.Method > Reject || r.Algorithm > ByQPID || r.OnPartition > Stop {
+		bad("queueing_method, algorithm or on_partition is unknown")
+	}
+	if r.Method == Random && r.Algorithm == ByQPID {
+		bad("queueing_method random needs algorithm cut")
+	}
+	return errors.Join(errs...)
+}
+
+func durationOf(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }

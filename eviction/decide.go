@@ -1,0 +1,313 @@
+package eviction
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// decision is what a coordinator knows when every listed node has replied.
+type decision struct {
+	now   Time
+	epoch qpid.Epoch
+	t     uint64 // the gather's T
+	list  []Member
+	grade Grade
+	line  Line
+	met   []Sighting // members that are not in the list
+}
+
+// decide turns the replies about one room into a commit.
+func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
+	rs := newRoomSums(d, g, r)
+	c := RoomCommit{Room: g.cfg.Name, Agreed: rs.agreed, TTL: rs.ttl, Born: rs.born, Supply: r.Supply, Cut: g.cut}
+	if !rs.agreed {
+		c.Config = &rs.cfg
+	}
+	c.Rate, c.Active, c.Queued, c.Waiting, c.Digests = rs.calls, rs.used, rs.queued+rs.due, rs.waiting, rs.digests
+	if d.grade < Side {
+		return c
+	}
+	admits := rs.cfg.OnPartition == Share
+	if d.grade >= Primary {
+		if !g.chooseLine(d, rs, &c) {
+			return c
+		}
+		g.account(d, rs, r, &c)
+		admits = rs.cfg.OnPartition != Stop || d.grade == Unanimous
+	}
+	g.callNext(d, rs, r, &c, admits)
+	return c
+}
+
+// roomSums are the replies about one room, by list index.
+type roomSums struct {
+	cfg     Room
+	agreed  bool
+	nodes   []RoomNode // by index; Version.By "" and Born 0 for one that does not have the room
+	valid   []bool     // the account goes on
+	born    []uint64
+	free    []int
+	queued  int
+	due     int
+	used    int
+	ttl     int64
+	calls   float64
+	keyed   bool // everyone holds the same keying, the one of now
+	digests [][]qpid.Weight
+	waiting []int
+	inside  int // slots owned by, or on their way between, valid accounts
+}
+
+func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
+	n := len(d.list)
+	rs := &roomSums{
+		cfg: g.cfg, agreed: len(r.Nodes) == n, nodes: make([]RoomNode, n), valid: make([]bool, n),
+		born: make([]uint64, n), free: make([]int, n), waiting: make([]int, n), keyed: true,
+	}
+	if r.Newest != nil && r.Newest.Version.Compare(rs.cfg.Version) > 0 {
+		rs.cfg = *r.Newest
+	}
+	keying := rs.cfg.keyingAt(d.t)
+	for _, rn := range r.Nodes {
+		rs.nodes[rn.Index] = rn
+		rs.born[rn.Index] = rn.Born
+		rs.free[rn.Index] = rn.Free
+		rs.waiting[rn.Index] = rn.Queued + rn.Due
+		rs.queued += rn.Queued
+		rs.due += rn.Due
+		rs.used += rn.Used
+		rs.calls += rn.Calls
+		rs.ttl = max(rs.ttl, rn.TTL)
+		rs.agreed = rs.agreed && rn.Version == rs.cfg.Version
+		rs.keyed = rs.keyed && rn.Keying == keying
+		if rn.Digest != nil {
+			if rs.digests == nil {
+				rs.digests = make([][]qpid.Weight, n)
+			}
+			rs.digests[rn.Index] = rn.Digest
+		}
+	}
+	rs.ttl = max(rs.ttl, micros(rs.cfg.Session))
+	return rs
+}
+
+// chooseLine says which line the room's ledgers belong to. A room follows the
+// nodes to a survivors' line only after its own survivor_after; until then
+// false: nobody is called.
+func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
+	var old Line
+	lapsed := int64(-1)
+	for _, n := range rs.nodes {
+		if n.Line == d.line {
+			c.Line = d.line
+			return true
+		}
+		if n.Line.Founded() && (!old.Founded() || n.Line.compare(old) < 0) {
+			old = n.Line
+		}
+		if n.Lapsed >= 0 && (lapsed < 0 || n.Lapsed < lapsed) {
+			lapsed = n.Lapsed
+		}
+	}
+	c.Line = d.line
+	if !old.Founded() {
+		return true // the room is new
+	}
+	if after, ok := g.survivorAfter(); !ok || lapsed >= 0 && lapsed < after {
+		c.Line = old
+		return false
+	}
+	c.From = old
+	return true
+}
+
+// account voids and settles what is gone, and mints or burns the difference
+// to the limit. Slots are minted only when nothing outside the list can act
+// any more (safe, and silent for D); see protocol §2.6 for the argument.
+func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
+	voids := make([]Void, len(r.Voids))
+	safe := make(map[Member]uint64, len(r.Voids)) // looked up only
+	for i, v := range r.Voids {
+		voids[i] = Void{v.Member, v.Max}
+		if v.Nodes == len(d.list) {
+			safe[v.Member] = v.Min
+			c.Safe = append(c.Safe, Void{v.Member, v.Min})
+		}
+	}
+	settled := g.settleListed(d, rs, c, &voids, safe)
+	settled = g.settleGone(d, rs, c, &voids, safe) && settled
+	c.Void = voids
+	inside := 0
+	for i, n := range rs.nodes {
+		if rs.valid[i] {
+			inside += n.Minted
+		}
+	}
+	for _, n := range r.Net {
+		i := slices.Index(d.list, n.Account.Member)
+		if i < 0 || !rs.valid[i] || rs.nodes[i].Born != n.Account.Born {
+			inside += n.Slots
+		}
+	}
+	c.Supply = max(r.Supply, inside)
+	if settled {
+		c.Mint = max(0, rs.cfg.Target-inside)
+		inside += c.Mint
+		rs.free[0] += c.Mint
+		c.Supply = inside
+	}
+	rs.inside = inside
+	c.Closed = c.Supply > rs.cfg.Target
+	if excess := inside - rs.cfg.Target; excess > 0 {
+		c.Burn = deal(excess, rs.free, 0)
+	}
+}
+
+// settleListed gives new accounts to listed nodes whose old one is void or of
+// another line, and reports whether nothing of any older account can act.
+func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, voids *[]Void, safe map[Member]uint64) bool {
+	settled := true
+	for i, m := range d.list {
+		n := rs.nodes[i]
+		j, known := findVoid(*voids, m)
+		onLine := n.Line == c.Line || c.From.Founded() && n.Line == c.From
+		if n.Born > 0 && onLine && (!known || n.Born > (*voids)[j].Epoch) {
+			rs.valid[i] = true
+		} else {
+			rs.born[i] = d.epoch.Num
+			rs.free[i] = 0
+			if n.Born > 0 {
+				settled = false
+			}
+		}
+		if n.Born == 0 && n.OldAge < 0 && !known {
+			continue // its first account
+		}
+		if !known && (n.OldAge >= 0 || !rs.valid[i]) || known && !rs.valid[i] {
+			*voids = addVoid(*voids, Void{m, rs.born[i] - 1})
+		}
+		if _, known = findVoid(*voids, m); !known {
+			continue
+		}
+		quiet := n.OldAge < 0 || n.OldAge >= g.delayWith(rs)
+		if quiet && rs.valid[i] && safe[m] >= n.Born-1 {
+			c.Settled = append(c.Settled, Void{m, n.Born - 1})
+		} else {
+			settled = false
+		}
+	}
+	return settled
+}
+
+// settleGone voids members that are not in the list and reports whether
+// nothing of any of them can act.
+func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, voids *[]Void, safe map[Member]uint64) bool {
+	settled := true
+	for _, m := range d.met {
+		reclaimed := slices.Contains(rs.cfg.Reclaimed, m.Member)
+		if rs.cfg.OnPartition == Share && !reclaimed && m.Member.Name != "" {
+			settled = false
+			continue
+		}
+		i, known := findVoid(*voids, m.Member)
+		if (m.Age >= micros(g.c.ExcludeAfter) || reclaimed || m.Left) && (!known || (*voids)[i].Epoch <= m.Epoch) {
+			*voids = addVoid(*voids, Void{m.Member, d.epoch.Num})
+		}
+		if e, ok := safe[m.Member]; ok && e > m.Epoch && m.Age >= g.delayWith(rs) {
+			c.Settled = append(c.Settled, Void{m.Member, e})
+		} else {
+			settled = false
+		}
+	}
+	return settled
+}
+
+// delayWith is D with the longest session that any listed node knows of.
+func (g *Gate) delayWith(rs *roomSums) int64 {
+	return max(g.delay(), g.delay()-micros(max(g.ttl, g.cfg.Session))+rs.ttl)
+}
+
+// callNext sets the cut (or the draw, or the number of deleteMins), the slot
+// transfers, and whether newcomers may walk in.
+func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, admits bool) {
+	cfg, free := &rs.cfg, 0
+	for _, b := range c.Burn {
+		rs.free[b.Index] -= b.N
+	}
+	for _, f := range rs.free {
+		free += max(0, f)
+	}
+	if c.Closed || !admits || !cfg.started(d.t) || cfg.Method == Reject || !rs.keyed || d.now.Boot < g.holdUntil {
+		free = 0
+	}
+	k, tokens := free, 0
+	g.hint = min(free+free/4+64, 1<<20)
+	if cfg.NewPerMinute > 0 {
+		c.Paced = true
+		tokens = g.bucket.fill(d.now.Boot, cfg.NewPerMinute, rs.share(), max(1, cfg.Target))
+		k = min(k, tokens)
+	}
+	need := g.entitle(d, rs, r, c, k)
+	waiting := c.Queued > 0
+	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Algorithm == ByCut && d.now.Boot >= g.shyUntil
+	switch {
+	case free == 0:
+	case waiting:
+		c.Moves = plan(rs.free, need)
+	default:
+		arrivals := make([]float64, len(rs.nodes))
+		for i, n := range rs.nodes {
+			arrivals[i] = n.Arrivals
+		}
+		c.Moves = plan(rs.free, spread(rs.free, arrivals))
+		need = rs.free
+	}
+	if tokens > 0 && free > 0 {
+		c.Tokens = deal(tokens, need, int(d.epoch.Num%uint64(len(need))))
+		for _, t := range c.Tokens {
+			g.bucket.take(t.N)
+		}
+	}
+}
+
+// share returns how many slots this side has, for its share of the rate.
+func (rs *roomSums) share() int {
+	owned := 0
+	for i, n := range rs.nodes {
+		if n.Born > 0 && n.Born == rs.born[i] {
+			owned += max(0, rs.free[i]) + n.Used
+		}
+	}
+	return min(max(rs.inside, owned), rs.cfg.Target)
+}
+
+// entitle picks who is called next and returns how many slots each node needs.
+func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k int) (need []int) {
+	k -= rs.due
+	queued := func(i int) int { return rs.nodes[i].Queued }
+	need = make([]int, len(rs.nodes))
+	switch {
+	case rs.cfg.Algorithm == ByQPID:
+		c.Delete = max(0, min(k, rs.queued))
+		need[0] = c.Delete
+	case rs.cfg.Method == Random:
+		everything := qpid.UpTo(1<<63 - 1)
+		if cut, n, ok := r.Front.choose(k, rs.queued, len(need), everything, queued); ok {
+			c.Key, c.Drawn, need = d.epoch, cut, n
+		}
+	default:
+		cut, n, ok := r.Front.choose(k, rs.queued, len(need), qpid.UpTo(d.t), queued)
+		next := Cut{Keying: rs.cfg.keyingAt(d.t), Epoch: d.epoch.Num, Value: cut}
+		if ok {
+			need = n
+			if next.newer(c.Cut) {
+				c.Cut = next
+			}
+		}
+	}
+	for i, n := range rs.nodes {
+		need[i] += n.Due
+	}
+	return need
+}

@@ -1,0 +1,362 @@
+package eviction
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// never is a boot time that no event has: nothing happened yet.
+const never = math.MinInt64 / 4
+
+// Gate is one node's part of one room: its ledger, the cut, and what the last
+// commit said. It decides whether a visitor may be called here and now.
+type Gate struct {
+	cfg     Room
+	c       Config
+	Queue   *qpid.Queue    // the waiting who are not entitled in another way; kept by the owner
+	Prepare func(t uint64) // called before the gate replies to a wave that asks up to t: the owner re-keys and freezes; nil: nothing to do
+	Due     int            // entitled by a draw or a deleteMin and not yet called; kept by the owner
+	line    Line
+	ledger  Ledger
+
+	leasedAt  int64         // boot time of the last wave that gave the account a primary lease
+	oldLeased int64         // the same of earlier accounts of this life
+	session   time.Duration // of new passes: the shortest that every node may assume
+	ttl       time.Duration // the longest that a pass alive anywhere may have
+	ttlUntil  int64         // boot time at which ttl falls back to cfg.Session
+
+	voids   []Void
+	safe    []Void
+	cut     Cut
+	keying  uint64
+	open    bool
+	closed  bool
+	paced   bool
+	tokens  int
+	tokenTo int64 // boot time at which they lapse
+	supply  int
+	total   int
+	active  int
+	rate    float64
+
+	digests    [][]qpid.Weight // of the other members' queues, for positions
+	digestOf   []Member        // whose they are
+	waiting    []int           // people at each member as of the last commit
+	members    []Member        // its list
+	born       []uint64        // their accounts
+	proposed   *Room           // set here, not yet brought back by a wave
+	hint       int             // how many weights the next gather asks for
+	busy       bool
+	arrivals   meter
+	calls      meter
+	drawn      []drawnTicket // of the open wave
+	drawKey    qpid.Epoch
+	bucket     bucket
+	shyUntil   int64 // boot time until which the room is not open: people of a lost node may be on their way
+	holdUntil  int64 // boot time until which nobody is called after a cold start
+	graceUntil int64 // boot time until which a ticket up to a day old counts as unexpired
+	asked      int64 // boot time of the last wave that asked about the room
+	digested   int64
+}
+
+type drawnTicket struct{ place, queued qpid.Weight }
+
+func newGate(c Config, r Room) *Gate {
+	r = r.WithDefaults()
+	return &Gate{
+		cfg: r, c: c, Queue: qpid.NewQueue(), leasedAt: never, oldLeased: never, session: r.Session, ttl: r.Session,
+		busy: true, asked: never, digested: never, bucket: bucket{from: never},
+	}
+}
+
+// Room returns the configuration in force.
+func (g *Gate) Room() Room { return g.cfg }
+
+// Ledger returns the account's book.
+func (g *Gate) Ledger() *Ledger { return &g.ledger }
+
+// Cut returns the permission to call.
+func (g *Gate) Cut() Cut { return g.cut }
+
+// Keying says which weights the queue holds: 0, or the start of the event that
+// re-keyed it.
+func (g *Gate) Keying() uint64 { return g.keying }
+
+// Session returns how long a new pass lasts.
+func (g *Gate) Session() time.Duration { return g.session }
+
+// Touch notes that the next wave should ask about the room.
+func (g *Gate) Touch() { g.busy = true }
+
+// Arrived counts a join at boot time now.
+func (g *Gate) Arrived(now int64) { g.arrivals.add(now) }
+
+// delay is D: this long after a wave with a node, nothing of that node's can
+// act any more.
+func (g *Gate) delay() int64 {
+	c := g.c
+	return micros(c.Deadline + c.Lease + max(g.ttl, g.cfg.Session) + 2*c.MaxSkew + c.Margin)
+}
+
+// survivorAfter is how long a side without a quorum waits; ok is false for never.
+func (g *Gate) survivorAfter() (µs int64, ok bool) {
+	switch g.cfg.Survivor {
+	case 0:
+		return 0, false
+	case SurvivorAuto:
+		return max(micros(5*time.Minute), g.delay()), true
+	}
+	return max(micros(g.cfg.Survivor), g.delay()), true
+}
+
+// voided reports whether account a may never act again.
+func (g *Gate) voided(a Account) bool {
+	i, ok := findVoid(g.voids, a.Member)
+	return ok && a.Born <= g.voids[i].Epoch
+}
+
+// isSafe reports whether every node of a primary wave knew a to be void.
+func (g *Gate) isSafe(a Account) bool {
+	i, ok := findVoid(g.safe, a.Member)
+	return ok && a.Born <= g.safe[i].Epoch
+}
+
+func findVoid(vs []Void, m Member) (int, bool) {
+	return slices.BinarySearchFunc(vs, m, func(v Void, m Member) int { return v.Member.compare(m) })
+}
+
+// addVoid records v in sorted vs; a later epoch covers an earlier one.
+func addVoid(vs []Void, v Void) []Void {
+	i, ok := findVoid(vs, v.Member)
+	if !ok {
+		return slices.Insert(vs, i, v)
+	}
+	vs[i].Epoch = max(vs[i].Epoch, v.Epoch)
+	return vs
+}
+
+// keyingAt returns the keying that holds at time t.
+func (r *Room) keyingAt(t uint64) uint64 {
+	if e := r.Event; e.Shuffle && e.Start > 0 && t >= uint64(e.Start) {
+		return uint64(e.Start)
+	}
+	return 0
+}
+
+// started reports whether the room's event, if it has one, has begun by t.
+func (r *Room) started(t uint64) bool { return r.Event.Start == 0 || t >= uint64(r.Event.Start) }
+
+// reply is the node's own part of a wave's reply about the room.
+func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
+	n := RoomNode{
+		Index: w.index, Born: g.ledger.account.Born, Line: g.line, Lapsed: -1, OldAge: -1, Minted: g.ledger.minted,
+		Free: g.ledger.Free(), Used: g.ledger.used, Due: g.Due, Version: g.cfg.Version, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.Session)),
+		Arrivals: g.arrivals.rate(now.Boot), Calls: g.calls.rate(now.Boot), Lightest: qpid.Empty(w.index),
+	}
+	if g.leasedAt != never {
+		n.Lapsed = now.Boot - g.leasedAt
+	}
+	if g.oldLeased != never {
+		n.OldAge = now.Boot - g.oldLeased
+	}
+	n.Queued = g.Queue.CountLE(qpid.UpTo(w.T))
+	if m, ok := g.Queue.Min(); ok {
+		n.Lightest = m
+	}
+	if rg.Digest {
+		n.Digest = digest(g.Queue)
+	}
+	r := RoomReply{Room: rg.Room, Supply: g.supply, Newest: g.newest(rg.Version)}
+	r.Front = g.front(w, rg, n.Queued)
+	for _, p := range g.ledger.peers {
+		r.Net = append(r.Net, Net{p.Account, p.Received - p.Sent})
+	}
+	for _, v := range g.voids {
+		r.Voids = append(r.Voids, VoidCount{v.Member, v.Epoch, v.Epoch, 1})
+	}
+	r.Nodes = []RoomNode{n}
+	g.busy = false
+	return r
+}
+
+// newest returns the configuration to tell the coordinator about, nil if it
+// has one as new.
+func (g *Gate) newest(than Version) *Room {
+	if g.proposed != nil && g.proposed.Version.Compare(g.cfg.Version) <= 0 {
+		g.proposed = nil
+	}
+	r := g.cfg
+	if g.proposed != nil {
+		r = *g.proposed
+	}
+	if r.Version.Compare(than) <= 0 {
+		return nil
+	}
+	return &r
+}
+
+// lost reports whether a member at which people waited is not in list.
+func (g *Gate) lost(list []Member) bool {
+	for i, m := range g.members {
+		if i < len(g.waiting) && g.waiting[i] > 0 && !slices.Contains(list, m) {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *Gate) front(w *wave, rg RoomGather, queued int) Front {
+	g.drawn, g.drawKey = g.drawn[:0], qpid.Epoch{}
+	if rg.Want == 0 {
+		return Front{Complete: queued == 0}
+	}
+	if g.cfg.Method != Random {
+		return front(g.c, w.index, rg.Want, queued, func(i int) qpid.Weight { w, _ := g.Queue.Select(i); return w })
+	}
+	g.drawKey = rg.Key
+	g.Queue.Ascend(func(q qpid.Weight) bool {
+		g.drawn = append(g.drawn, drawnTicket{draw(rg.Key, q.ID), q})
+		return len(g.drawn) < queued
+	})
+	slices.SortFunc(g.drawn, func(a, b drawnTicket) int { return a.place.Compare(b.place) })
+	return front(g.c, w.index, rg.Want, queued, func(i int) qpid.Weight { return g.drawn[i].place })
+}
+
+// merge adds another subtree's reply about the same room.
+func (r *RoomReply) merge(o RoomReply, want int) {
+	r.Nodes = append(r.Nodes, o.Nodes...)
+	r.Front.merge(o.Front, want)
+	for _, n := range o.Net {
+		i, ok := slices.BinarySearchFunc(r.Net, n.Account, func(n Net, a Account) int { return n.Account.compare(a) })
+		if ok {
+			r.Net[i].Slots += n.Slots
+		} else {
+			r.Net = slices.Insert(r.Net, i, n)
+		}
+	}
+	for _, v := range o.Voids {
+		i, ok := slices.BinarySearchFunc(r.Voids, v.Member, func(v VoidCount, m Member) int { return v.Member.compare(m) })
+		if !ok {
+			r.Voids = slices.Insert(r.Voids, i, v)
+			continue
+		}
+		p := &r.Voids[i]
+		p.Min, p.Max, p.Nodes = min(p.Min, v.Min), max(p.Max, v.Max), p.Nodes+v.Nodes
+	}
+	if o.Newest != nil && (r.Newest == nil || o.Newest.Version.Compare(r.Newest.Version) > 0) {
+		r.Newest = o.Newest
+	}
+	r.Supply = max(r.Supply, o.Supply)
+}
+
+// halfLife of the rates that nodes report, in microseconds.
+const halfLife = 60_000_000
+
+// meter is an exponentially decaying event counter.
+type meter struct {
+	sum   float64
+	at    int64
+	since int64 // of the first event
+}
+
+func (m *meter) add(now int64) {
+	if m.since == 0 {
+		m.since = now
+	}
+	m.decay(now)
+	m.sum++
+}
+
+func (m *meter) decay(now int64) {
+	if now > m.at {
+		m.sum *= math.Exp2(-float64(now-m.at) / halfLife)
+		m.at = now
+	}
+}
+
+// rate returns events per second.
+func (m *meter) rate(now int64) float64 {
+	if m.sum == 0 {
+		return 0
+	}
+	m.decay(now)
+	age := float64(max(now-m.since, 1_000_000))
+	return m.sum * math.Ln2 / (halfLife / 1e6) / (1 - math.Exp2(-age/halfLife))
+}
+
+// Key returns the weight under which a ticket waits: its own, or its place in
+// the draw among those who gathered before an event with a shuffle.
+func (g *Gate) Key(w qpid.Weight) qpid.Weight {
+	if g.keying == 0 || w.Stamp >= g.keying {
+		return w
+	}
+	h := hmac.New(sha256.New, g.cfg.Event.Seed[:])
+	h.Write(w.ID[:])
+	sum := binary.BigEndian.Uint64(h.Sum(nil))
+	hi, _ := bits.Mul64(sum, g.keying)
+	return qpid.Weight{Stamp: hi, ID: w.ID}
+}
+
+// Rate returns calls per second in the whole room, lately; 0: not known.
+func (g *Gate) Rate() float64 { return g.rate }
+
+// Waiting returns how many people waited in the whole room at the last wave.
+func (g *Gate) Waiting() int { return g.total }
+
+// Closed reports whether nobody is called until the room is back at its limit.
+func (g *Gate) Closed() bool { return g.closed }
+
+// IsOpen reports what the last commit said of newcomers.
+func (g *Gate) IsOpen() bool { return g.open }
+
+// Line returns the line that the gate's ledger belongs to.
+func (g *Gate) Line() Line { return g.line }
+
+// Voids returns a copy of what this gate knows to be void.
+func (g *Gate) Voids() []Void { return slices.Clone(g.voids) }
+
+// Tokens returns the pacing tokens in hand at boot time now; -1: not paced.
+func (g *Gate) Tokens(now int64) int {
+	switch {
+	case !g.paced:
+		return -1
+	case now >= g.tokenTo:
+		return 0
+	}
+	return g.tokens
+}
+
+// SendTo moves up to n free slots to the account of the listed node called
+// name. The message is nil if there is nobody or nothing to send.
+func (g *Gate) SendTo(self Member, name qpid.NodeID, n int) *Message {
+	for i, m := range g.members {
+		if m.Name == name && m != self && i < len(g.born) && g.born[i] > 0 {
+			if s := g.ledger.send(g.cfg.Name, Account{m, g.born[i]}, n); s != nil {
+				return &Message{From: self, To: m, Body: s}
+			}
+		}
+	}
+	return nil
+}
+
+// TicketLife is how old an untouched ticket of a lost node may be at boot time
+// now, in microseconds. After a cold start everyone gets a day.
+func (g *Gate) TicketLife(now int64) int64 {
+	if now < g.graceUntil {
+		return micros(24 * time.Hour)
+	}
+	return micros(g.cfg.TicketTTL)
+}
+
+// coldStart gives people of before the time to come back first.
+func (g *Gate) coldStart(now int64) {
+	g.holdUntil = now + micros(g.cfg.Refresh)*11/10
+	g.graceUntil = now + micros(g.cfg.TicketTTL)
+}

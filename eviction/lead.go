@@ -1,0 +1,359 @@
+package eviction
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// lead is what a coordinator keeps between waves.
+type lead struct {
+	active   bool
+	since    int64 // boot time at which it took over
+	banned   int64 // boot time until which its own clock keeps it from leading
+	started  int64 // boot time of the last wave
+	clock    int64 // pass time of the last wave
+	urgent   bool
+	open     bool // the last wave is neither committed nor given up
+	probedAt int64
+	peers    []candidate
+	asks     []string // rooms that others have and this node does not
+}
+
+// candidate is a member that could be listed.
+type candidate struct {
+	Peer
+	heard   int64 // boot time of its last answer
+	probed  int64 // boot time of the last probe
+	clock   reading
+	follows bool  // a more senior coordinator
+	blamed  int64 // boot time since which waves fail because of it; never: they do not
+	blocked int64 // boot time until which it is left out
+	backoff int64
+}
+
+// prune forgets candidates that the view no longer holds.
+func (l *lead) prune(v View) {
+	l.peers = slices.DeleteFunc(l.peers, func(c candidate) bool { return v.index(c.Member) < 0 })
+}
+
+// drop forgets a member that says goodbye.
+func (l *lead) drop(m Member) {
+	if c := l.find(m); c != nil {
+		c.heard, c.blocked = never, 1<<62
+	}
+}
+
+func (l *lead) find(m Member) *candidate {
+	if i := slices.IndexFunc(l.peers, func(c candidate) bool { return c.Member == m }); i >= 0 {
+		return &l.peers[i]
+	}
+	return nil
+}
+
+// steer takes the lead or gives it up, and as coordinator does what is due.
+func (n *Node) steer(now Time) {
+	l := &n.lead
+	rank := int64(n.view.index(n.self.Member))
+	silent := now.Boot-n.followedAt >= micros(n.c.ExcludeAfter)*rank
+	if !(rank == 0 || l.active || silent) || now.Boot < l.banned || n.leaving {
+		l.active = false
+		return
+	}
+	if !l.active {
+		*l = lead{active: true, since: now.Boot, banned: l.banned, started: never, probedAt: never}
+		for _, g := range n.gates {
+			g.bucket.restart(now.Boot, micros(n.c.Deadline))
+			g.busy = true
+		}
+	}
+	n.probe(now)
+	if w := n.wave; l.open && w != nil && w.index == 0 {
+		switch complete := len(w.waiting) == 0 && len(w.sum.Nodes) == len(w.list); {
+		case now.Boot-w.at > micros(n.c.Deadline) || len(w.waiting) == 0 && !complete:
+			n.blame(now, w)
+			l.open = false
+		case complete:
+			l.open = false
+			n.commit(now, w)
+		}
+	} else {
+		l.open = false
+	}
+	if !l.open && l.active && now.Boot >= n.nextWave(now) {
+		n.startWave(now)
+	}
+}
+
+// nextWave returns the boot time at which the coordinator has something to do.
+func (n *Node) nextWave(now Time) int64 {
+	l := &n.lead
+	switch {
+	case l.open:
+		return l.started + micros(n.c.Deadline) + 1
+	case l.started == never && n.probing(now):
+		return l.since + micros(n.c.Deadline)
+	case l.started == never:
+		return now.Boot
+	case l.urgent:
+		return l.started + micros(n.c.Urgent)
+	}
+	return l.started + micros(n.c.Period)
+}
+
+// probing reports whether a new coordinator still waits to hear who is there.
+func (n *Node) probing(now Time) bool {
+	heard := 0
+	for _, c := range n.lead.peers {
+		if c.heard != never {
+			heard++
+		}
+	}
+	return heard < len(n.view)-1 && now.Boot-n.lead.since < micros(n.c.Deadline)
+}
+
+// probe asks members of the view whether they could take part: the unheard
+// every period, the others once a second, for their clocks.
+func (n *Node) probe(now Time) {
+	l := &n.lead
+	if now.Boot-l.probedAt < micros(n.c.Period) {
+		return
+	}
+	l.probedAt = now.Boot
+	for _, p := range n.view {
+		if p.Member == n.self.Member {
+			continue
+		}
+		c := l.find(p.Member)
+		if c == nil {
+			l.peers = append(l.peers, candidate{Peer: p, heard: never, probed: never, blamed: never, blocked: never})
+			c = &l.peers[len(l.peers)-1]
+		}
+		if now.Boot-c.heard >= micros(n.c.Period) || now.Boot-c.probed >= 1_000_000 {
+			c.probed = now.Boot
+			n.send(p.Member, &Probe{Lead: n.self, Epoch: n.epoch, Sent: n.clock.now})
+		}
+	}
+}
+
+func (n *Node) onProbe(now Time, from Member, p *Probe) {
+	n.clock.probed = true
+	follow := n.senior(now, p.Lead)
+	if n.lead.active && Seniority(n.self, p.Lead) < 0 && n.view.index(n.self.Member) == 0 {
+		follow = n.self
+	}
+	n.send(from, &ProbeAck{Sent: p.Sent, Clock: n.clock.now, Follow: follow, Epoch: n.epoch, Leaving: n.leaving})
+}
+
+func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
+	c := n.lead.find(from)
+	if c == nil || !n.lead.active {
+		return
+	}
+	n.jump(a.Epoch)
+	c.follows = a.Follow.Member != (Member{}) || a.Leaving
+	c.heard = now.Boot
+	c.clock = measure(a.Sent, n.clock.now, a.Clock)
+}
+
+// jump raises the epoch seen, so that the next wave's is higher.
+func (n *Node) jump(e qpid.Epoch) {
+	if n.lead.active && e.Num > n.epoch.Num {
+		n.epoch = qpid.Epoch{Num: e.Num, Coordinator: e.Coordinator}
+	}
+}
+
+func (n *Node) onNack(m *Nack) {
+	n.jump(m.Epoch)
+	if m.Lead.Member == (Member{}) {
+		return
+	}
+	if c := n.lead.find(m.Lead.Member); c != nil || n.view.index(m.Lead.Member) >= 0 {
+		n.lead.active = n.view.index(n.self.Member) == 0
+		n.followedAt = max(n.followedAt, n.clock.last.Boot)
+	}
+}
+
+// ready reports whether c may be listed: heard of lately, its clock within
+// bounds of the median, and not left out for failing waves.
+func (n *Node) ready(now Time, c *candidate, mid int64) bool {
+	if c == nil || c.follows || now.Boot < c.blocked || now.Boot-c.heard >= micros(n.c.ExcludeAfter) {
+		return false
+	}
+	return c.clock.ok && abs(c.clock.offset-mid)+c.clock.err <= micros(n.c.MaxSkew)
+}
+
+// middle returns the median offset of all candidates heard of, and its own 0.
+func (n *Node) middle(now Time) int64 {
+	offsets := []int64{0}
+	for _, c := range n.lead.peers {
+		if c.clock.ok && now.Boot-c.heard < micros(n.c.ExcludeAfter) {
+			offsets = append(offsets, c.clock.offset)
+		}
+	}
+	slices.Sort(offsets)
+	return median(offsets)
+}
+
+// startWave lists who is ready and gathers.
+func (n *Node) startWave(now Time) {
+	l := &n.lead
+	mid := n.middle(now)
+	if abs(mid) > micros(n.c.MaxSkew) {
+		n.stepDown(now)
+		return
+	}
+	list := []Member{n.self.Member}
+	for _, p := range n.view {
+		if p.Member != n.self.Member && n.ready(now, l.find(p.Member), mid) {
+			list = append(list, p.Member)
+		}
+	}
+	n.clock.promise(uint64(n.clock.now))
+	g := &Gather{
+		Epoch: qpid.Epoch{Num: n.epoch.Num + 1, Coordinator: n.self.Name}, Lead: n.self, List: list,
+		T: n.clock.hlc, Wait: micros(n.c.Deadline), Rooms: n.dueRooms(now),
+	}
+	l.started, l.clock, l.urgent, l.open, l.asks = now.Boot, n.clock.now, false, true, nil
+	n.join(now, n.self.Member, g, 0)
+	n.steerOwn(now)
+}
+
+// steerOwn commits a wave of one at once.
+func (n *Node) steerOwn(now Time) {
+	if w := n.wave; w != nil && len(w.list) == 1 && n.lead.open {
+		n.lead.open = false
+		n.commit(now, w)
+	}
+}
+
+// stepDown lets another node lead: this one's clock is not with the others.
+func (n *Node) stepDown(now Time) {
+	n.clock.quarantined, n.clock.probed = true, false
+	n.leaseUntil = never
+	n.lead.active, n.lead.banned = false, now.Boot+2*micros(n.c.ExcludeAfter)
+}
+
+// dueRooms lists the rooms that this wave asks about: those where something
+// happens, and every other once a second.
+func (n *Node) dueRooms(now Time) []RoomGather {
+	var rooms []RoomGather
+	next := qpid.Epoch{Num: n.epoch.Num + 1, Coordinator: n.self.Name}
+	for _, g := range n.gates {
+		if !g.busy && g.total == 0 && now.Boot-g.asked < 1_000_000 {
+			continue
+		}
+		rg := RoomGather{Room: g.cfg.Name, Version: g.cfg.Version, Want: g.hint, Cut: g.cut, Key: next}
+		if g.total > 0 && now.Boot-g.digested >= 1_000_000 {
+			rg.Digest, g.digested = true, now.Boot
+		}
+		g.asked = now.Boot
+		rooms = append(rooms, rg)
+	}
+	for _, name := range n.lead.asks {
+		if n.Gate(name) == nil {
+			rooms = append(rooms, RoomGather{Room: name, Key: next})
+		}
+	}
+	return rooms
+}
+
+// blame notes whom a failed wave lacked: the topmost of the silent in each
+// branch. One that fails waves for exclude_after is left out for a while.
+func (n *Node) blame(now Time, w *wave) {
+	present := make([]bool, len(w.list))
+	for _, r := range w.sum.Nodes {
+		present[r.Index] = true
+	}
+	for i, m := range w.list {
+		c := n.lead.find(m)
+		if c == nil || i == 0 {
+			continue
+		}
+		if present[i] {
+			c.heard = now.Boot
+			continue
+		}
+		if !present[parent(i, n.c.Fanout)] {
+			continue
+		}
+		if c.blamed == never {
+			c.blamed = w.at
+		}
+		if now.Boot-c.blamed >= micros(n.c.ExcludeAfter) {
+			n.block(now, c)
+		}
+	}
+}
+
+// block leaves c out of waves, longer each time.
+func (n *Node) block(now Time, c *candidate) {
+	c.backoff = min(max(2*c.backoff, micros(n.c.ExcludeAfter)), 8*micros(n.c.ExcludeAfter))
+	c.blocked, c.blamed, c.heard = now.Boot+c.backoff, never, never
+}
+
+// commit decides a complete wave and installs it.
+func (n *Node) commit(now Time, w *wave) {
+	if !n.clocksAgree(now, w) {
+		return
+	}
+	c, d, ok := n.authority(now, w)
+	if !ok {
+		return
+	}
+	for i := range w.sum.Rooms {
+		r := &w.sum.Rooms[i]
+		g := n.Gate(r.Room)
+		if g == nil && r.Newest != nil {
+			empty := *r.Newest
+			empty.Version = Version{}
+			g = n.addGate(empty)
+		}
+		if g == nil {
+			c.Rooms = append(c.Rooms, RoomCommit{Room: r.Room, Born: make([]uint64, len(w.list))})
+			continue
+		}
+		c.Rooms = append(c.Rooms, g.decide(d, r))
+	}
+	for _, r := range w.sum.Nodes {
+		for _, name := range r.Busy {
+			if g := n.Gate(name); g != nil {
+				g.busy = true
+			} else if len(n.lead.asks) < 16 && !slices.Contains(n.lead.asks, name) {
+				n.lead.asks = append(n.lead.asks, name)
+			}
+		}
+		if cand := n.lead.find(w.list[r.Index]); cand != nil {
+			cand.heard, cand.blamed, cand.backoff = now.Boot, never, 0
+		}
+	}
+	n.onCommit(now, c)
+}
+
+// clocksAgree checks the clocks that the replies carried; a node whose clock
+// is off is left out of the next wave.
+func (n *Node) clocksAgree(now Time, w *wave) bool {
+	offsets := make([]int64, len(w.sum.Nodes))
+	readings := make([]reading, len(w.sum.Nodes))
+	for i, r := range w.sum.Nodes {
+		if r.Index == 0 {
+			continue
+		}
+		readings[i] = measure(n.lead.clock, n.clock.now, r.Clock)
+		offsets[i] = readings[i].offset
+	}
+	slices.Sort(offsets)
+	mid, agree := median(offsets), true
+	for i, r := range w.sum.Nodes {
+		if abs(readings[i].offset-mid)-readings[i].err <= micros(n.c.MaxSkew) {
+			continue
+		}
+		agree = false
+		if c := n.lead.find(w.list[r.Index]); c != nil {
+			c.clock.ok, c.heard = false, never
+		} else if r.Index == 0 {
+			n.stepDown(now)
+		}
+	}
+	return agree
+}

@@ -1,0 +1,129 @@
+package eviction
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Ledger is one account's book of slots. Slots are only ever moved, minted
+// and burned by the rules of the wave, so what a ledger owns it may spend
+// without asking anyone: this is escrow (O'Neil 1986; bounded counters,
+// Balegas et al. 2015).
+//
+// Invariant: owned = minted + Σ received − Σ sent.
+// Invariant: used + locked ≤ owned; 0 ≤ used, locked.
+type Ledger struct {
+	account Account
+	minted  int
+	owned   int
+	used    int // called and on the site
+	locked  int // Σ peers.Locked
+	peers   []PeerAccount
+}
+
+// Account returns whose ledger it is.
+func (l *Ledger) Account() Account { return l.account }
+
+// Used returns how many slots back a called ticket or a session.
+func (l *Ledger) Used() int { return l.used }
+
+// Free returns how many slots may be spent or sent.
+func (l *Ledger) Free() int { return l.owned - l.used - l.locked }
+
+// Spend takes a free slot for a visitor.
+func (l *Ledger) Spend() bool {
+	if l.Free() <= 0 {
+		return false
+	}
+	l.used++
+	return true
+}
+
+// Release ends a use. A slot that came with a session taken over from an
+// account that may still have copies of it stays locked until that is settled.
+func (l *Ledger) Release(adopted Account) {
+	if l.used--; l.used < 0 {
+		panic(fmt.Sprintf("eviction: ledger %v released more than it used", l.account))
+	}
+	if adopted == (Account{}) {
+		return
+	}
+	if i, ok := l.find(adopted); ok {
+		l.peers[i].Locked++
+		l.locked++
+	}
+}
+
+// adopt gains the slot of a session that came from a voided account, in use.
+func (l *Ledger) adopt(from Account) {
+	p := l.peer(from)
+	p.Received++
+	l.owned++
+	l.used++
+}
+
+// send takes n free slots off and returns the message that carries them.
+func (l *Ledger) send(room string, to Account, n int) *Slots {
+	n = min(n, l.Free())
+	if n <= 0 || to == l.account {
+		return nil
+	}
+	p := l.peer(to)
+	p.Sent += n
+	l.owned -= n
+	return &Slots{Room: room, From: l.account, To: to, Total: p.Sent}
+}
+
+// receive books arriving slots and returns the acknowledgement.
+func (l *Ledger) receive(m *Slots) *SlotsAck {
+	p := l.peer(m.From)
+	if more := m.Total - p.Received; more > 0 {
+		p.Received += more
+		l.owned += more
+	}
+	return &SlotsAck{Room: m.Room, From: m.From, To: m.To, Total: p.Received}
+}
+
+// acked notes what has arrived.
+func (l *Ledger) acked(m *SlotsAck) {
+	if i, ok := l.find(m.To); ok {
+		l.peers[i].Acked = max(l.peers[i].Acked, m.Total)
+	}
+}
+
+func (l *Ledger) mint(n int) {
+	l.minted += n
+	l.owned += n
+}
+
+// burn destroys up to n free slots.
+func (l *Ledger) burn(n int) { l.mint(-min(n, max(0, l.Free()))) }
+
+// fold closes the books on accounts of v: nothing of theirs moves any more.
+func (l *Ledger) fold(v Void) {
+	l.peers = slices.DeleteFunc(l.peers, func(p PeerAccount) bool {
+		if p.Member != v.Member || p.Born > v.Epoch {
+			return false
+		}
+		l.minted += p.Received - p.Sent
+		l.locked -= p.Locked
+		return true
+	})
+}
+
+// reset opens another account that owns nothing.
+func (l *Ledger) reset(a Account) { *l = Ledger{account: a} }
+
+func (l *Ledger) find(a Account) (int, bool) {
+	return slices.BinarySearchFunc(l.peers, a, func(p PeerAccount, a Account) int { return p.Account.compare(a) })
+}
+
+// peer returns the record of a, which it makes if need be. The pointer is
+// good until the next call.
+func (l *Ledger) peer(a Account) *PeerAccount {
+	i, ok := l.find(a)
+	if !ok {
+		l.peers = slices.Insert(l.peers, i, PeerAccount{Account: a})
+	}
+	return &l.peers[i]
+}

@@ -1,0 +1,160 @@
+package eviction
+
+import "github.com/anteroom/anteroom/qpid"
+
+// Message is what nodes send each other. Messages and all they point to are
+// immutable once sent.
+type Message struct {
+	From, To Member
+	Body     Body
+}
+
+// Body is one of the message kinds of this package.
+type Body interface{ Kind() string }
+
+// Gather goes down the tree: the wave of an epoch asks for replies.
+type Gather struct {
+	Epoch qpid.Epoch
+	Lead  Peer     // the coordinator
+	List  []Member // who takes part; the coordinator first, then by seniority
+	T     uint64   // replies promise to stamp nothing at or before T, Unix µs
+	Wait  int64    // µs that the receiver may wait for its children
+	Rooms []RoomGather
+}
+
+// RoomGather asks about one room.
+type RoomGather struct {
+	Room    string
+	Version Version    // the coordinator's configuration
+	Want    int        // how many of the lightest weights to report; 0: none
+	Cut     Cut        // of the last commit, for those whom it did not reach
+	Key     qpid.Epoch // of the draw in a random room
+	Digest  bool       // report a position digest
+}
+
+// Reply goes up the tree: what a node and those below it know.
+type Reply struct {
+	Epoch qpid.Epoch
+	Nodes []NodeReply // in any order; a missing one did not answer in time
+	Met   []Sighting  // members not in the list
+	Rooms []RoomReply
+}
+
+// NodeReply is what a wave needs of each node.
+type NodeReply struct {
+	Index    int // in the gather's list
+	Clock    int64
+	HLC      uint64
+	Line     Line
+	Knows    bool // took part in a committed primary wave of Line in this life
+	Voters   Voters
+	Expect   int  // for founding
+	Joins    bool // for founding
+	KeptKeys bool
+	Leaving  bool
+	Lapsed   int64    // µs since the last primary wave it took part in; -1: never
+	Busy     []string // rooms that the next wave should ask about
+}
+
+// Sighting says how long ago a member was last in a wave with the reporter.
+type Sighting struct {
+	Member Member
+	Age    int64  // µs
+	Epoch  uint64 // number of that wave
+	Left   bool   // it said goodbye
+}
+
+// Commit goes down the tree: what the wave decided.
+type Commit struct {
+	Epoch   qpid.Epoch
+	Grade   Grade
+	Line    Line
+	Voters  Voters
+	Met     []Sighting
+	SideFor int64 // µs since the line's last primary wave, 0 in a primary one
+	HLC     uint64
+	Rooms   []RoomCommit
+	RestMin []qpid.Weight // QPID rooms, by index in Rooms: lightest weight outside the receiver's subtree
+	Kept    bool          // founding, with signing keys from before: old passes may still be good
+}
+
+// Nack tells a coordinator that its gather came too late or from the wrong one.
+type Nack struct {
+	Epoch qpid.Epoch // the highest the sender has seen
+	Lead  Peer       // a more senior coordinator that the sender follows; zero: none
+}
+
+// Probe asks a member whether it could take part, and measures its clock.
+type Probe struct {
+	Lead  Peer
+	Epoch qpid.Epoch
+	Sent  int64 // the coordinator's clock
+}
+
+// ProbeAck answers a Probe.
+type ProbeAck struct {
+	Sent    int64 // copied from the Probe
+	Clock   int64 // the sender's clock
+	Follow  Peer  // a more senior coordinator that the sender follows; zero: none
+	Epoch   qpid.Epoch
+	Leaving bool
+}
+
+// Urgent tells the coordinator that someone started to wait.
+type Urgent struct{ Room string }
+
+// Slots moves slots between accounts. Total counts all slots ever sent from
+// one account to the other, so that repeating a message changes nothing.
+type Slots struct {
+	Room     string
+	From, To Account
+	Total    int
+}
+
+// SlotsAck says how many of them have arrived.
+type SlotsAck struct {
+	Room     string
+	From, To Account // as in the Slots message
+	Total    int
+}
+
+// RoomQPID carries one room's QPID message.
+type RoomQPID struct {
+	Room string
+	Msg  qpid.Message
+}
+
+// SyncRequest asks which tickets the receiver took over lately; a node that
+// was cut off asks it of everyone before its queue counts again.
+type SyncRequest struct{ Epoch uint64 } // taken over in waves after it
+
+// SyncReply lists them.
+type SyncReply struct {
+	Epoch uint64
+	Taken []TakenTicket
+}
+
+// TakenTicket is one ticket that a node took over from another.
+type TakenTicket struct {
+	Room string
+	ID   qpid.ItemID
+	Gen  uint32
+}
+
+// Goodbye says that a node leaves: its free slots have been sent on.
+type Goodbye struct{}
+
+// Kind names a body for traces.
+func (*Gather) Kind() string      { return "gather" }
+func (*Reply) Kind() string       { return "reply" }
+func (*Commit) Kind() string      { return "commit" }
+func (*Nack) Kind() string        { return "nack" }
+func (*Probe) Kind() string       { return "probe" }
+func (*ProbeAck) Kind() string    { return "probe_ack" }
+func (*Urgent) Kind() string      { return "urgent" }
+func (*Slots) Kind() string       { return "slots" }
+func (*SlotsAck) Kind() string    { return "slots_ack" }
+func (*RoomQPID) Kind() string    { return "qpid" }
+func (*SyncRequest) Kind() string { return "sync_request" }
+func (*SyncReply) Kind() string   { return "sync_reply" }
+func (*Goodbye) Kind() string     { return "goodbye" }

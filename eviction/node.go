@@ -1,0 +1,422 @@
+package eviction
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Start is what a node knows of itself when it starts.
+type Start struct {
+	Self   Peer
+	Expect int  // founding: how many nodes start a cluster together
+	Joins  bool // it was told of members to join; with Expect 0 it never founds
+	Kept   bool // it has signing keys from before
+	Record *Record
+}
+
+// Node is one node's part in the waves: who takes part, what its lease allows,
+// and the gates of its rooms. It is not safe for concurrent use.
+type Node struct {
+	c     Config
+	start Start
+	self  Peer
+	view  View
+	clock Clock
+	gates []*Gate // by name
+
+	epoch       qpid.Epoch // highest seen. Invariant: never falls
+	installed   qpid.Epoch
+	installedAt int64
+	line        Line
+	knows       bool // took part in a committed primary wave of line in this life
+	voters      Voters
+	grade       Grade
+	leaseUntil  int64 // boot time
+	lastPrimary int64 // boot time of the last primary wave
+	met         []sight
+	list        []Member // of the last committed wave
+	leaving     bool
+
+	follow     Peer // the coordinator whose gather was accepted last
+	followedAt int64
+	wave       *wave // replied to, or being answered
+	lead       lead
+
+	unsynced   []Member // of these it has not heard which tickets they took over
+	unsyncedAt int64
+	syncedTo   uint64 // number of the last epoch up to which it has heard
+	resentAt   int64
+
+	out  []Message
+	done []Installed
+}
+
+// sight is when this node was last in a wave with a member.
+type sight struct {
+	member Member
+	at     int64 // boot time
+	epoch  uint64
+	left   bool
+}
+
+// NewNode returns a node that has joined nothing yet. c must be valid.
+func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
+	c = c.WithDefaults()
+	n := &Node{
+		c: c, start: s, self: s.Self, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now),
+		installedAt: never, leaseUntil: never, lastPrimary: never, followedAt: now.Boot, resentAt: now.Boot,
+	}
+	n.lead.since = never
+	for _, r := range rooms {
+		n.addGate(r)
+	}
+	n.restore(s.Record, now)
+	return n
+}
+
+func (n *Node) addGate(r Room) *Gate {
+	g := newGate(n.c, r)
+	i, ok := n.find(r.Name)
+	if ok {
+		return n.gates[i]
+	}
+	n.gates = slices.Insert(n.gates, i, g)
+	return g
+}
+
+func (n *Node) find(room string) (int, bool) {
+	return slices.BinarySearchFunc(n.gates, room, func(g *Gate, name string) int { return cmp.Compare(g.cfg.Name, name) })
+}
+
+// Gate returns the gate of a room, nil if there is no such room.
+func (n *Node) Gate(room string) *Gate {
+	if i, ok := n.find(room); ok {
+		return n.gates[i]
+	}
+	return nil
+}
+
+// Gates returns all gates by room name. The slice is the node's own.
+func (n *Node) Gates() []*Gate { return n.gates }
+
+// SetRoom proposes a room's configuration. It takes force when a wave brings
+// it back, everywhere at once.
+func (n *Node) SetRoom(now Time, r Room) {
+	n.read(now)
+	r.Version = Version{n.clock.stamp(), n.self.Name}
+	g := n.Gate(r.Name)
+	if g == nil {
+		empty := r
+		empty.Target, empty.Version = 0, Version{}
+		g = n.addGate(empty)
+	}
+	g.proposed = &r
+	g.busy = true
+	n.urge(g)
+}
+
+// read takes in the clocks and lets go of what has lapsed meanwhile.
+func (n *Node) read(now Time) {
+	if n.clock.read(now) {
+		n.leaseUntil = never
+	}
+	for _, g := range n.gates {
+		if g.lapse(n.self.Member, now.Boot) {
+			n.done = append(n.done, Installed{Gate: g, Before: g.cut, Epoch: n.installed, Reset: true})
+		}
+	}
+}
+
+// Now takes in the clocks and returns the pass time, in Unix microseconds.
+func (n *Node) Now(now Time) int64 { n.read(now); return n.clock.now }
+
+// Stamp returns the join stamp of a visitor who arrives now.
+func (n *Node) Stamp() uint64 { return n.clock.stamp() }
+
+// Clear reports whether the node's clock may be trusted with stamps and passes.
+func (n *Node) Clear() bool { return !n.clock.quarantined }
+
+// Admits reports whether visitors of g may be called, admitted or have their
+// passes extended here and now.
+func (n *Node) Admits(g *Gate, now Time) bool {
+	if n.clock.quarantined || now.Boot >= n.leaseUntil || g.ledger.account.Born == 0 || n.leaving {
+		return false
+	}
+	switch {
+	case g.cfg.OnPartition == Share:
+		return n.grade >= Side
+	case g.line != n.line:
+		return false
+	case g.cfg.OnPartition == Stop:
+		return n.grade == Unanimous
+	}
+	return n.grade >= Primary
+}
+
+// Calls reports whether waiting visitors of g may be called.
+func (n *Node) Calls(g *Gate, now Time) bool {
+	return n.Admits(g, now) && !g.closed && len(n.unsynced) == 0
+}
+
+// Open reports whether a newcomer may walk straight in.
+func (n *Node) Open(g *Gate, now Time) bool {
+	return g.open && n.Calls(g, now) && g.cfg.started(uint64(n.clock.now)) && now.Boot >= g.shyUntil
+}
+
+// Listed reports whether m took part in the last committed wave.
+func (n *Node) Listed(m Member) bool { return m == n.self.Member || slices.Contains(n.list, m) }
+
+// Adopt takes over a session whose account is gone, with its slot. It is
+// refused until nothing of that account can extend the same pass.
+func (n *Node) Adopt(g *Gate, from Account, now Time) bool {
+	if !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {
+		return false
+	}
+	wait := micros(n.c.Deadline + n.c.Lease + n.c.Margin)
+	if from.Member == n.self.Member {
+		if g.oldLeased != never && now.Boot-g.oldLeased < wait {
+			return false
+		}
+	} else if i, ok := n.findMet(from.Member); ok && !n.Listed(from.Member) && now.Boot-n.met[i].at < wait {
+		return false
+	} else if n.Listed(from.Member) {
+		return false // it is here under another account, and adopts its own
+	}
+	g.ledger.adopt(from)
+	g.busy = true
+	return true
+}
+
+// urge asks for a wave soon.
+func (n *Node) urge(g *Gate) {
+	g.busy = true
+	if n.lead.active {
+		n.lead.urgent = true
+		return
+	}
+	if n.follow.Member != (Member{}) && n.follow.Member != n.self.Member {
+		n.send(n.follow.Member, &Urgent{Room: g.cfg.Name})
+	}
+}
+
+// Urge asks for a wave soon: someone started to wait.
+func (n *Node) Urge(g *Gate) { n.urge(g) }
+
+func (n *Node) send(to Member, b Body) {
+	n.out = append(n.out, Message{From: n.self.Member, To: to, Body: b})
+}
+
+// Take drains what is to be sent and what was installed. The caller owns both.
+func (n *Node) Take() ([]Message, []Installed) {
+	out, done := n.out, n.done
+	n.out, n.done = nil, nil
+	return out, done
+}
+
+func (n *Node) findMet(m Member) (int, bool) {
+	return slices.BinarySearchFunc(n.met, m, func(s sight, m Member) int { return s.member.compare(m) })
+}
+
+// saw notes that m was in a wave with this node at boot time at.
+func (n *Node) saw(m Member, at int64, epoch uint64, left bool) {
+	i, ok := n.findMet(m)
+	if !ok {
+		n.met = slices.Insert(n.met, i, sight{m, at, epoch, left})
+		return
+	}
+	s := &n.met[i]
+	s.at, s.epoch = max(s.at, at), max(s.epoch, epoch)
+	s.left = s.left || left
+}
+
+// SetView takes in what the failure detector believes.
+func (n *Node) SetView(now Time, v View) {
+	n.read(now)
+	if v.index(n.self.Member) < 0 {
+		v = NewView(append(slices.Clone(v), n.self))
+	}
+	n.view = v
+	n.lead.prune(v)
+	n.steer(now)
+}
+
+// Step takes in a message from another node.
+func (n *Node) Step(now Time, m Message) {
+	n.read(now)
+	switch b := m.Body.(type) {
+	case *Gather:
+		n.onGather(now, m.From, b)
+	case *Reply:
+		n.onReply(now, m.From, b)
+	case *Commit:
+		n.onCommit(now, b)
+	case *Nack:
+		n.onNack(b)
+	case *Probe:
+		n.onProbe(now, m.From, b)
+	case *ProbeAck:
+		n.onProbeAck(now, m.From, b)
+	case *Urgent:
+		if g := n.Gate(b.Room); g != nil {
+			n.lead.urgent = n.lead.urgent || n.lead.active
+			g.busy = true
+		}
+	case *Slots:
+		n.onSlots(b)
+	case *SlotsAck:
+		if g := n.Gate(b.Room); g != nil && b.From == g.ledger.account {
+			g.ledger.acked(b)
+		}
+	case *Goodbye:
+		n.saw(m.From, now.Boot, n.epoch.Num, true)
+		n.lead.drop(m.From)
+	}
+	n.steer(now)
+}
+
+func (n *Node) onSlots(m *Slots) {
+	g := n.Gate(m.Room)
+	if g == nil || m.To != g.ledger.account || m.From == m.To || g.voided(m.From) {
+		return
+	}
+	n.send(m.From.Member, g.ledger.receive(m))
+	g.busy = true
+}
+
+// Tick does what is due at now.
+func (n *Node) Tick(now Time) {
+	n.read(now)
+	n.steer(now)
+	if w := n.wave; w != nil && !w.replied && now.Boot >= w.deadline {
+		n.reply(w)
+	}
+	if len(n.unsynced) > 0 && now.Boot-n.unsyncedAt >= micros(n.c.ExcludeAfter) {
+		n.unsynced = nil
+	}
+	if now.Boot-n.resentAt >= micros(n.c.Period) {
+		n.resentAt = now.Boot
+		for _, g := range n.gates {
+			n.out = append(n.out, g.resend(n.self.Member, n.list)...)
+		}
+	}
+}
+
+// Deadline returns the boot time at which Tick is due next.
+func (n *Node) Deadline(now Time) int64 {
+	at := now.Boot + micros(n.c.Period)
+	if w := n.wave; w != nil && !w.replied {
+		at = min(at, w.deadline)
+	}
+	if n.lead.active {
+		at = min(at, n.nextWave(now))
+	}
+	return max(at, now.Boot+1)
+}
+
+// Unsynced returns the members that have not yet said which tickets they took
+// over while this node was cut off, and the epoch it missed from.
+func (n *Node) Unsynced() ([]Member, uint64) { return n.unsynced, n.syncedTo }
+
+// Synced notes that m has said so.
+func (n *Node) Synced(m Member) {
+	n.unsynced = slices.DeleteFunc(n.unsynced, func(u Member) bool { return u == m })
+}
+
+// Founded reports whether the node belongs to a cluster.
+func (n *Node) Founded() bool { return n.line.Founded() }
+
+// Leased reports whether the node took part in a wave lately.
+func (n *Node) Leased(now Time) bool {
+	return n.grade >= Side && now.Boot < n.leaseUntil && !n.clock.quarantined
+}
+
+// Heir returns the node that takes over what a lost node had of ticket id,
+// stamped at stamp. While the list stands it is the same on every node, and a
+// newcomer does not change it: only nodes that were there when the visitor
+// joined are candidates, as long as there are any. Rendezvous hashing (Thaler
+// and Ravishankar 1998).
+func (n *Node) Heir(id qpid.ItemID, stamp uint64) Member {
+	var heir Member
+	var best uint64
+	senior := false
+	for _, p := range n.view {
+		if !n.Listed(p.Member) {
+			continue
+		}
+		old := p.Start <= int64(stamp)
+		score := draw(qpid.Epoch{Num: p.Boot, Coordinator: p.Name}, id).Stamp
+		if heir == (Member{}) || old && !senior || old == senior && score > best {
+			heir, best, senior = p.Member, score, old || senior
+		}
+	}
+	return heir
+}
+
+// Goodbye hands over the free slots and tells everyone. The node stays for as
+// long as its owner lets the transfers be repeated, and calls nobody.
+func (n *Node) Goodbye(now Time) {
+	n.read(now)
+	n.leaving, n.lead.active = true, false
+	for _, g := range n.gates {
+		for _, m := range n.list {
+			if msg := g.SendTo(n.self.Member, m.Name, g.ledger.Free()); msg != nil {
+				n.out = append(n.out, *msg)
+			}
+		}
+	}
+	for _, m := range n.list {
+		if m != n.self.Member {
+			n.send(m, &Goodbye{})
+		}
+	}
+}
+
+// Status is what an operator, or an oracle, sees of a node's part in the waves.
+type Status struct {
+	Epoch, Installed     qpid.Epoch
+	Grade                Grade
+	LeaseUntil           int64 // boot time, µs
+	Line                 Line
+	Knows                bool
+	Voters               Voters
+	List                 []Member
+	Frozen, Leading      bool
+	Quarantined, Leaving bool
+	HLC                  uint64
+	Clock                int64 // pass time, µs
+	Following            Member
+}
+
+// Status returns a copy of the node's state.
+func (n *Node) Status() Status {
+	return Status{
+		Epoch: n.epoch, Installed: n.installed, Grade: n.grade, LeaseUntil: n.leaseUntil, Line: n.line, Knows: n.knows,
+		Voters: n.voters, List: slices.Clone(n.list), Frozen: n.wave != nil, Leading: n.lead.active,
+		Quarantined: n.clock.quarantined, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, Following: n.follow.Member,
+	}
+}
+
+// Owned returns how many slots the account has, used or not.
+func (l *Ledger) Owned() int { return l.owned }
+
+// Minted returns slots made minus slots burned here, folded accounts included.
+func (l *Ledger) Minted() int { return l.minted }
+
+// Locked returns slots that came with sessions taken over and may not be used
+// again yet.
+func (l *Ledger) Locked() int { return l.locked }
+
+// Peers returns a copy of the records of other accounts.
+func (l *Ledger) Peers() []PeerAccount { return slices.Clone(l.peers) }
+
+// MemberOf returns the listed member called name.
+func (n *Node) MemberOf(name qpid.NodeID) (Member, bool) {
+	for _, m := range n.list {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Member{}, false
+}

@@ -1,0 +1,75 @@
+package eviction
+
+import "slices"
+
+// epochGap is added to a restored epoch number: waves that were not synced
+// stay below it.
+const epochGap = 1 << 20
+
+// Record returns what this node must not forget: by whose authority it acts,
+// whom it met, what it knows to be void. It is kept on disk, if there is one,
+// and synced before any message that follows from it is sent. Slots are not in
+// it: a node that returns opens a new account and its old one is waited out,
+// as every lost account is.
+func (n *Node) Record() *Record {
+	if !n.knows {
+		return nil
+	}
+	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member}
+	for _, s := range n.met {
+		r.Met = append(r.Met, Sighting{Member: s.member, Epoch: s.epoch, Left: s.left})
+	}
+	for _, g := range n.gates {
+		r.Rooms = append(r.Rooms, RoomRecord{Room: g.cfg, Line: g.line, Voids: slices.Clone(g.voids), Cut: g.cut, Supply: g.supply})
+	}
+	return r
+}
+
+// Differs reports whether o has anything that must be synced before a node
+// that knows r speaks again.
+func (r *Record) Differs(o *Record) bool {
+	if r == nil || o == nil {
+		return r != o
+	}
+	if r.Line != o.Line || r.Voters.Version != o.Voters.Version || !slices.Equal(r.Voters.Next, o.Voters.Next) ||
+		len(r.Met) != len(o.Met) || len(r.Rooms) != len(o.Rooms) {
+		return true
+	}
+	for i := range r.Met {
+		if r.Met[i].Member != o.Met[i].Member || r.Met[i].Left != o.Met[i].Left {
+			return true
+		}
+	}
+	for i := range r.Rooms {
+		a, b := &r.Rooms[i], &o.Rooms[i]
+		if a.Line != b.Line || a.Room.Version != b.Room.Version || a.Room.Name != b.Room.Name || !slices.Equal(a.Voids, b.Voids) {
+			return true
+		}
+	}
+	return false
+}
+
+// restore takes up what an earlier life of this node had synced. Everyone it
+// knew, and that life itself, counts as lost just now.
+func (n *Node) restore(r *Record, now Time) {
+	if r == nil {
+		return
+	}
+	n.line, n.voters, n.knows, n.lastPrimary = r.Line, r.Voters, true, now.Boot
+	n.epoch.Num = r.Epoch + epochGap
+	for _, s := range r.Met {
+		n.saw(s.Member, now.Boot, s.Epoch, false)
+	}
+	n.saw(r.Member, now.Boot, r.Epoch, false)
+	for _, rr := range r.Rooms {
+		g := n.addGate(rr.Room)
+		if rr.Room.Version.Compare(g.cfg.Version) > 0 {
+			g.cfg = rr.Room
+		}
+		g.line, g.voids, g.supply = rr.Line, slices.Clone(rr.Voids), rr.Supply
+		g.keying, g.cut = rr.Cut.Keying, rr.Cut
+		g.session = g.cfg.Session
+		g.ttl, g.ttlUntil = max(g.ttl, rr.Room.Session), now.Boot+g.delay()
+		g.coldStart(now.Boot)
+	}
+}

@@ -1,0 +1,79 @@
+package eviction
+
+import (
+	"cmp"
+	"slices"
+)
+
+// plan matches nodes that have more slots than they need with nodes that need
+// more than they have: at most one transfer fewer than there are nodes.
+func plan(free, need []int) []Move {
+	type side struct{ index, n int }
+	var from, to []side
+	for i := range free {
+		switch d := free[i] - need[i]; {
+		case d > 0 && free[i] > 0:
+			from = append(from, side{i, d})
+		case d < 0:
+			to = append(to, side{i, -d})
+		}
+	}
+	byNeed := func(a, b side) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.index, b.index)) }
+	slices.SortFunc(from, byNeed)
+	slices.SortFunc(to, byNeed)
+	var moves []Move
+	for len(from) > 0 && len(to) > 0 {
+		f, t := &from[0], &to[0]
+		n := min(f.n, t.n)
+		moves = append(moves, Move{f.index, t.index, n})
+		if f.n -= n; f.n == 0 {
+			from = from[1:]
+		}
+		if t.n -= n; t.n == 0 {
+			to = to[1:]
+		}
+	}
+	return moves
+}
+
+// spread returns how many slots each node should hold while nobody waits: an
+// even part, and a part by recent arrivals. A node that has at least half of
+// its share keeps what it has, so that slots do not travel for nothing.
+func spread(free []int, arrivals []float64) (need []int) {
+	total, rate := 0, 0.0
+	for i, f := range free {
+		total += max(0, f)
+		rate += arrivals[i]
+	}
+	need = make([]int, len(free))
+	if total == 0 {
+		return need
+	}
+	n := len(free)
+	settled := true
+	for i := range free {
+		share := float64(total) / float64(n)
+		if rate > 0 {
+			share = share/2 + float64(total)/2*arrivals[i]/rate
+		}
+		need[i] = int(share)
+		settled = settled && 2*free[i] >= need[i]
+	}
+	if settled {
+		clear(need)
+	}
+	return need
+}
+
+// deal splits n among nodes by their need, as far as it goes, in list order
+// from offset on.
+func deal(n int, need []int, offset int) (deals []Deal) {
+	for j := range need {
+		i := (j + offset) % len(need)
+		if k := min(n, need[i]); k > 0 {
+			deals = append(deals, Deal{i, k})
+			n -= k
+		}
+	}
+	return deals
+}

@@ -1,0 +1,204 @@
+package eviction
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Grade says what a lease allows.
+type Grade uint8
+
+const (
+	// NoGrade: no cluster yet.
+	NoGrade Grade = iota
+	// Side: a wave without a quorum; only rooms that share admit on it.
+	Side
+	// Primary: a wave with a quorum of voters that know.
+	Primary
+	// Unanimous: a primary wave with every voter.
+	Unanimous
+)
+
+func (g Grade) String() string { return [...]string{"none", "side", "primary", "unanimous"}[g] }
+
+// Cut is the permission to call: every ticket at or below Value. It only ever
+// grows within a keying.
+type Cut struct {
+	Keying uint64 // which weights it speaks of; 0 until an event re-keys the room
+	Epoch  uint64 // of the wave that set it
+	Value  qpid.Weight
+}
+
+// newer reports whether c supersedes o.
+func (c Cut) newer(o Cut) bool {
+	if c.Keying != o.Keying {
+		return c.Keying > o.Keying
+	}
+	return o.Value.Less(c.Value)
+}
+
+// Voters are the names whose majority makes a wave primary. While Next is
+// set a majority of it is needed too. Names are sorted.
+type Voters struct {
+	Version uint64
+	Names   []qpid.NodeID
+	Next    []qpid.NodeID // proposed as Version+1; nil: no change under way
+	At      qpid.Epoch    // of the last primary wave that carried them
+}
+
+// newer reports whether v was decided after o: as in Paxos, of two proposals
+// the one that a later wave carried.
+func (v Voters) newer(o Voters) bool {
+	if v.Version != o.Version {
+		return v.Version > o.Version
+	}
+	return v.At.Compare(o.At) > 0
+}
+
+// quorum reports whether the nodes that know carry v. Half of an even number
+// is enough if it holds the lowest name: two halves cannot both.
+func (v Voters) quorum(know []qpid.NodeID) bool {
+	return v.Version > 0 && half(v.Names, know) && (v.Next == nil || half(v.Next, know))
+}
+
+func half(voters, know []qpid.NodeID) bool {
+	n := 0
+	for _, v := range voters {
+		if slices.Contains(know, v) {
+			n++
+		}
+	}
+	return 2*n > len(voters) || 2*n == len(voters) && n > 0 && slices.Contains(know, voters[0])
+}
+
+// all reports whether every voter is among the nodes that know.
+func (v Voters) all(know []qpid.NodeID) bool {
+	for _, names := range [][]qpid.NodeID{v.Names, v.Next} {
+		for _, name := range names {
+			if !slices.Contains(know, name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Void says that every account of Member born at or before Epoch is void: it
+// never admits again and its slots are refused.
+type Void struct {
+	Member Member
+	Epoch  uint64
+}
+
+// PeerAccount is one ledger's record of another account.
+type PeerAccount struct {
+	Account
+	Sent, Received int // ever, in slots
+	Acked          int // of Sent
+	Locked         int // slots of ended sessions taken over from it, not yet usable
+}
+
+// RoomReply is what a subtree says of one room.
+type RoomReply struct {
+	Room   string
+	Nodes  []RoomNode
+	Front  Front
+	Net    []Net       // slots received from minus sent to each account, summed
+	Voids  []VoidCount // summed
+	Newest *Room       // a configuration newer than the gather's; nil: none
+	Supply int         // slots in existence as last known exactly
+}
+
+// RoomNode is one node's part of it.
+type RoomNode struct {
+	Index    int // in the gather's list
+	Born     uint64
+	Line     Line
+	Lapsed   int64 // µs since the account last had a primary lease; -1: never
+	OldAge   int64 // µs since an earlier account of this life may have acted; -1: none did
+	Minted   int
+	Free     int // may be negative
+	Used     int
+	Queued   int // stamped at or before the gather's T
+	Due      int // entitled and not called
+	Version  Version
+	TTL      int64         // µs: the longest session that a pass alive may have
+	Arrivals float64       // joins per second, lately
+	Calls    float64       // calls per second, lately
+	Lightest qpid.Weight   // QPID rooms
+	Digest   []qpid.Weight // for positions, see marks
+	Keying   uint64
+}
+
+// Net is a sum over ledgers of slots received from an account minus slots sent to it.
+type Net struct {
+	Account Account
+	Slots   int
+}
+
+// VoidCount sums up who holds which void.
+type VoidCount struct {
+	Member   Member
+	Min, Max uint64 // epochs, over those that hold one
+	Nodes    int    // that hold one
+}
+
+// Move is a transfer of slots that the coordinator asks for.
+type Move struct{ From, To, Slots int } // indexes in the list
+
+// Deal is a number of something for one node.
+type Deal struct{ Index, N int }
+
+// RoomCommit is what a wave decided about one room.
+type RoomCommit struct {
+	Room    string
+	Config  *Room    // when someone's is older
+	Agreed  bool     // everyone has the same configuration
+	TTL     int64    // µs, the largest of the replies'
+	Line    Line     // the room's ledgers belong to it
+	From    Line     // the line that Line continues, when it changed in this wave
+	Born    []uint64 // each listed node's account
+	Void    []Void
+	Safe    []Void // carried by every listed node
+	Settled []Void // nothing of these accounts can act any more
+	Mint    int    // at the coordinator
+	Burn    []Deal
+	Moves   []Move
+	Tokens  []Deal
+	Paced   bool
+	Cut     Cut
+	Key     qpid.Epoch // random rooms: of this wave's draw; zero: no draw
+	Drawn   qpid.Weight
+	Delete  int // QPID rooms: how many deleteMins the coordinator runs
+	Open    bool
+	Closed  bool // more slots exist than the limit: nobody is called
+	Supply  int
+	Queued  int
+	Waiting []int           // by index
+	Digests [][]qpid.Weight // by index; nil: as before
+	Rate    float64         // calls per second
+	Active  int
+}
+
+// Record is what a node keeps on disk, if it has one.
+type Record struct {
+	Line   Line
+	Voters Voters
+	Epoch  uint64
+	Member Member
+	Met    []Sighting
+	Rooms  []RoomRecord
+}
+
+// RoomRecord is one room's part of it.
+type RoomRecord struct {
+	Room    Room
+	Line    Line
+	Account Account
+	Minted  int
+	Peers   []PeerAccount
+	Voids   []Void
+	Cut     Cut
+	Supply  int
+}

@@ -1,0 +1,336 @@
+package eviction
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// wave is one epoch's wave as one node sees it, from its gather on.
+type wave struct {
+	Gather
+	epoch    qpid.Epoch
+	list     []Member
+	index    int
+	up       Member // parent in the tree
+	at       int64  // boot time of the gather: leases count from here
+	deadline int64  // boot time by which to reply, complete or not
+	waiting  []Member
+	sum      Reply
+	below    [][]qpid.Weight // QPID rooms: each child's subtree minima, by room in sum
+	children []Member
+	replied  bool
+}
+
+// onGather joins a wave, unless a newer one or a more senior coordinator is at
+// work.
+func (n *Node) onGather(now Time, from Member, g *Gather) {
+	i := slices.Index(g.List, n.self.Member)
+	if i < 0 || n.clock.quarantined && !n.clock.probed {
+		return
+	}
+	if senior := n.senior(now, g.Lead); senior.Member != (Member{}) {
+		n.send(g.Lead.Member, &Nack{Epoch: n.epoch, Lead: senior})
+		return
+	}
+	if g.Epoch.Compare(n.epoch) <= 0 {
+		n.send(g.Lead.Member, &Nack{Epoch: n.epoch})
+		return
+	}
+	if int64(g.T) > n.clock.now+2*micros(n.c.MaxSkew) {
+		return // one of the two clocks is off; the coordinator measures which
+	}
+	n.join(now, from, g, i)
+}
+
+// senior returns the coordinator that the node follows if it is at work, is
+// believed alive and is more senior than lead.
+func (n *Node) senior(now Time, lead Peer) Peer {
+	f := n.follow
+	if f.Member == (Member{}) || f.Member == lead.Member || Seniority(f, lead) > 0 ||
+		now.Boot-n.followedAt >= micros(n.c.ExcludeAfter) || n.view.index(f.Member) < 0 {
+		return Peer{}
+	}
+	return f
+}
+
+// join opens the wave at this node: from here to the commit it is frozen, and
+// it stamps nothing at or before the gather's T.
+func (n *Node) join(now Time, from Member, g *Gather, index int) {
+	n.epoch = g.Epoch
+	if index > 0 {
+		n.follow, n.followedAt = g.Lead, now.Boot
+		n.lead.active = n.lead.active && n.view.index(n.self.Member) == 0
+	}
+	n.clock.promise(g.T)
+	for _, m := range g.List {
+		if m != n.self.Member {
+			n.saw(m, now.Boot, g.Epoch.Num, false)
+		}
+	}
+	if n.installedAt != never && now.Boot-n.installedAt > micros(n.c.ExcludeAfter) && len(n.unsynced) == 0 {
+		n.unsynced, n.unsyncedAt = []Member{n.self.Member}, now.Boot
+	}
+	w := &wave{Gather: *g, epoch: g.Epoch, list: g.List, index: index, up: from, at: now.Boot, deadline: now.Boot + g.Wait}
+	n.wave = w
+	first, end := children(index, n.c.Fanout, len(g.List))
+	w.children = g.List[first:end]
+	w.waiting = slices.Clone(w.children)
+	w.below = make([][]qpid.Weight, len(w.children))
+	n.report(now, w)
+	down := *g
+	down.Wait = g.Wait * 7 / 10
+	for _, c := range w.children {
+		n.send(c, &down)
+	}
+	if len(w.waiting) == 0 {
+		n.reply(w)
+	}
+}
+
+// report starts the wave's sum with what this node knows.
+func (n *Node) report(now Time, w *wave) {
+	nr := NodeReply{
+		Index: w.index, Clock: n.clock.now, HLC: n.clock.hlc, Line: n.line, Knows: n.knows, Voters: n.voters,
+		Expect: n.start.Expect, Joins: n.start.Joins, KeptKeys: n.start.Kept, Leaving: n.leaving, Lapsed: -1,
+	}
+	if n.lastPrimary != never {
+		nr.Lapsed = now.Boot - n.lastPrimary
+	}
+	w.sum = Reply{Epoch: w.epoch}
+	for _, s := range n.met {
+		if n.knows && !slices.Contains(w.list, s.member) {
+			w.sum.Met = append(w.sum.Met, Sighting{s.member, now.Boot - s.at, s.epoch, s.left})
+		}
+	}
+	for _, rg := range w.Rooms {
+		r := RoomReply{Room: rg.Room, Front: Front{Complete: true}}
+		if g := n.Gate(rg.Room); g != nil {
+			if g.Prepare != nil {
+				g.Prepare(w.T)
+			}
+			g.applyCut(rg.Cut)
+			r = g.reply(w, rg, now)
+			if len(n.unsynced) > 0 {
+				r.Nodes[0].Queued, r.Nodes[0].Due, r.Front = 0, 0, Front{Complete: true}
+				g.drawn = g.drawn[:0]
+			}
+		}
+		w.sum.Rooms = append(w.sum.Rooms, r)
+	}
+	for _, g := range n.gates {
+		if g.busy && !slices.ContainsFunc(w.Rooms, func(r RoomGather) bool { return r.Room == g.cfg.Name }) {
+			nr.Busy = append(nr.Busy, g.cfg.Name)
+		}
+	}
+	w.sum.Nodes = []NodeReply{nr}
+}
+
+// onReply adds a child's subtree to the sum; the last one sends it up.
+func (n *Node) onReply(now Time, from Member, r *Reply) {
+	w := n.wave
+	if w == nil || w.epoch != r.Epoch || w.replied || len(r.Rooms) != len(w.Rooms) {
+		return
+	}
+	i := slices.Index(w.waiting, from)
+	if i < 0 {
+		return
+	}
+	w.waiting = slices.Delete(w.waiting, i, i+1)
+	w.sum.Nodes = append(w.sum.Nodes, r.Nodes...)
+	w.sum.Met = mergeSightings(w.sum.Met, r.Met)
+	minima := make([]qpid.Weight, len(r.Rooms))
+	for i := range r.Rooms {
+		minima[i] = r.Rooms[i].lightest()
+		if w.sum.Rooms[i].Nodes == nil && w.sum.Rooms[i].Net == nil {
+			w.sum.Rooms[i] = cloneRoomReply(r.Rooms[i])
+		} else {
+			w.sum.Rooms[i].merge(r.Rooms[i], w.Rooms[i].Want)
+		}
+	}
+	w.below[slices.Index(w.children, from)] = minima
+	if len(w.waiting) == 0 {
+		n.reply(w)
+	}
+}
+
+// lightest returns the subtree's lightest weight.
+func (r *RoomReply) lightest() qpid.Weight {
+	least := qpid.Empty(1 << 30)
+	for _, n := range r.Nodes {
+		if n.Lightest.Less(least) {
+			least = n.Lightest
+		}
+	}
+	return least
+}
+
+// cloneRoomReply copies what merge writes to: a sent reply is immutable.
+func cloneRoomReply(r RoomReply) RoomReply {
+	r.Nodes, r.Net, r.Voids = slices.Clone(r.Nodes), slices.Clone(r.Net), slices.Clone(r.Voids)
+	r.Front.Items, r.Front.Samples = slices.Clone(r.Front.Items), slices.Clone(r.Front.Samples)
+	return r
+}
+
+func mergeSightings(a, b []Sighting) []Sighting {
+	for _, s := range b {
+		i, ok := slices.BinarySearchFunc(a, s.Member, func(s Sighting, m Member) int { return s.Member.compare(m) })
+		if !ok {
+			a = slices.Insert(a, i, s)
+			continue
+		}
+		a[i].Age, a[i].Epoch = min(a[i].Age, s.Age), max(a[i].Epoch, s.Epoch)
+		a[i].Left = a[i].Left || s.Left
+	}
+	return a
+}
+
+// reply closes the node's part: the sum goes up, complete or not.
+func (n *Node) reply(w *wave) {
+	w.replied = true
+	if w.index == 0 {
+		return // steer decides
+	}
+	sum := w.sum
+	n.send(w.up, &sum)
+}
+
+// onCommit installs what the wave decided, if this node replied to it and to
+// none since, and passes it on.
+func (n *Node) onCommit(now Time, c *Commit) {
+	w := n.wave
+	if w == nil || !w.replied || w.epoch != c.Epoch || len(c.Rooms) != len(w.Rooms) {
+		return
+	}
+	for i, child := range w.children {
+		if w.below[i] == nil {
+			continue
+		}
+		down := *c
+		down.RestMin = n.restFor(w, c, i)
+		n.send(child, &down)
+	}
+	n.install(now, w, c)
+}
+
+// restFor returns the lightest weights outside child i's subtree.
+func (n *Node) restFor(w *wave, c *Commit, child int) []qpid.Weight {
+	rest := make([]qpid.Weight, len(w.Rooms))
+	for r, room := range w.sum.Rooms {
+		least := qpid.Empty(1 << 30)
+		if c.RestMin != nil {
+			least = c.RestMin[r]
+		}
+		for _, nr := range room.Nodes {
+			if nr.Index == w.index && nr.Lightest.Less(least) {
+				least = nr.Lightest
+			}
+		}
+		for j, b := range w.below {
+			if j != child && b != nil && b[r].Less(least) {
+				least = b[r]
+			}
+		}
+		rest[r] = least
+	}
+	return rest
+}
+
+func (n *Node) install(now Time, w *wave, c *Commit) {
+	n.wave = nil
+	n.installed, n.installedAt, n.list = w.epoch, now.Boot, w.list
+	n.clock.promise(min(c.HLC, uint64(n.clock.now+2*micros(n.c.MaxSkew))))
+	if n.clock.jumpedAt < w.at {
+		n.clock.quarantined = false // the coordinator has measured it since
+	}
+	if c.Line.Founded() {
+		if c.Grade >= Primary || !n.line.Founded() {
+			n.line = c.Line
+		}
+		n.grade, n.leaseUntil, n.clock.leased = c.Grade, w.at+micros(n.c.Lease), true
+	}
+	if c.Grade >= Primary {
+		n.knows, n.lastPrimary = true, w.at
+		n.voters = c.Voters
+		for _, s := range c.Met {
+			n.saw(s.Member, now.Boot-s.Age, s.Epoch, s.Left)
+		}
+	}
+	n.sync(w)
+	n.installRooms(now, w, c)
+	n.forget(now)
+}
+
+func (n *Node) installRooms(now Time, w *wave, c *Commit) {
+	for i := range c.Rooms {
+		rc := &c.Rooms[i]
+		g := n.Gate(rc.Room)
+		if g == nil {
+			if rc.Config == nil {
+				continue
+			}
+			empty := *rc.Config
+			empty.Version = Version{}
+			g = n.addGate(empty)
+		}
+		if g.lost(w.list) {
+			g.shyUntil = now.Boot + micros(g.cfg.Refresh)*11/10
+		}
+		if c.Kept {
+			g.coldStart(now.Boot)
+		}
+		in, out := g.install(n, w, rc, c.Grade)
+		if g.cfg.Algorithm == ByQPID {
+			in.QPID = n.snapshot(w, c, i)
+		}
+		n.out = append(n.out, out...)
+		n.done = append(n.done, in)
+	}
+}
+
+// snapshot is what the room's QPID installs: both ends of every edge derive it
+// from the same replies.
+func (n *Node) snapshot(w *wave, c *Commit, room int) *qpid.Snapshot {
+	s := &qpid.Snapshot{Epoch: w.epoch, Position: w.index, Own: qpid.Empty(w.index)}
+	for _, nr := range w.sum.Rooms[room].Nodes {
+		if nr.Index == w.index {
+			s.Own = nr.Lightest
+		}
+	}
+	if w.index > 0 && c.RestMin != nil {
+		s.Neighbors = append(s.Neighbors, qpid.Neighbor{ID: w.up.Name, Weight: c.RestMin[room]})
+	}
+	for i, child := range w.children {
+		if w.below[i] != nil {
+			s.Neighbors = append(s.Neighbors, qpid.Neighbor{ID: child.Name, Weight: w.below[i][room]})
+		}
+	}
+	return s
+}
+
+// sync asks everyone listed which tickets they took over, after a time in
+// which they may have.
+func (n *Node) sync(w *wave) {
+	if len(n.unsynced) == 1 && n.unsynced[0] == n.self.Member {
+		n.unsynced = slices.DeleteFunc(slices.Clone(w.list), func(m Member) bool { return m == n.self.Member })
+	}
+	if len(n.unsynced) == 0 {
+		n.syncedTo = w.epoch.Num
+	}
+	for _, m := range n.unsynced {
+		n.send(m, &SyncRequest{Epoch: n.syncedTo})
+	}
+}
+
+// forget drops members that cannot come back with anything: twice D after the
+// last wave with them even their own clocks have closed their accounts.
+func (n *Node) forget(now Time) {
+	keep := int64(0)
+	for _, g := range n.gates {
+		keep = max(keep, 2*g.delay())
+	}
+	n.met = slices.DeleteFunc(n.met, func(s sight) bool { return now.Boot-s.at > keep && !n.Listed(s.member) })
+	for _, g := range n.gates {
+		g.forget(func(m Member) bool { _, ok := n.findMet(m); return ok || n.Listed(m) })
+	}
+}

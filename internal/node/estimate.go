@@ -1,0 +1,61 @@
+package node
+
+import (
+	"math"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+// refreshMin is the shortest time between check-ins that a node asks for.
+const refreshMin = 2 * time.Second
+
+// refreshAfter returns when v is asked back, in µs: a quarter of its wait
+// within bounds, so that a lost node's people are back within seconds where it
+// matters, ± 10 % so that they do not all come at once.
+func (r *room) refreshAfter(v *visitor, wait time.Duration) int64 {
+	most := r.gate.Room().Refresh
+	d := min(max(wait/4, min(refreshMin, most)), most)
+	if wait == 0 {
+		d = min(refreshMin, most)
+	}
+	spread := (int64(v.id[0]) + 7*(v.seen>>16)) & 0xff // varies by visitor and visit
+	return d.Microseconds() * (90*255 + 20*spread) / (100 * 255)
+}
+
+// wait estimates the time until the call from the rate of the last minutes:
+// for the person at position, or for anyone in a draw.
+func (r *room) wait(position int) Wait {
+	c := r.gate.Room()
+	rate := r.gate.Rate()
+	if rate == 0 {
+		rate = prior(c)
+	}
+	if rate <= 0 {
+		return Wait{}
+	}
+	seconds := func(s float64) time.Duration { return time.Duration(min(s, 1e6) * float64(time.Second)) }
+	if c.Method == eviction.Random {
+		q := min(0.999, rate/float64(max(1, r.gate.Waiting()))) // let in per second
+		after := func(p float64) time.Duration { return seconds(math.Log(1-p) / math.Log(1-q)) }
+		return Wait{after(0.25), after(0.5), after(0.75)}
+	}
+	p := float64(position)
+	half := 0.67 * math.Sqrt(p) // half the people in line are within this many places
+	return Wait{seconds(max(0, p-half) / rate), seconds(p / rate), seconds((p + half) / rate)}
+}
+
+// prior is the rate to expect before anyone was called, per second.
+func prior(c eviction.Room) float64 {
+	rate := math.Inf(1)
+	if c.NewPerMinute > 0 {
+		rate = float64(c.NewPerMinute) / 60
+	}
+	if c.Session > 0 {
+		rate = min(rate, float64(c.Target)/c.Session.Seconds())
+	}
+	if math.IsInf(rate, 1) {
+		return 0
+	}
+	return rate
+}

@@ -1,0 +1,51 @@
+package node
+
+import (
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Status is what an operator, or an oracle, sees of a node.
+type Status struct {
+	Self        eviction.Member
+	Epoch       qpid.Epoch // highest seen
+	Installed   qpid.Epoch // last committed wave that this node was in
+	Grade       eviction.Grade
+	LeaseUntil  int64 // boot time, µs
+	Line        eviction.Line
+	Knows       bool
+	Voters      eviction.Voters
+	List        []eviction.Member // of the last committed wave
+	Frozen      bool              // replied to a wave whose commit is not here
+	Leading     bool              // runs waves
+	Quarantined bool              // its clock is off
+	HLC         uint64
+	Clock       int64  // pass time, µs
+	Waiting     string // why it is not part of a cluster; empty: it is
+}
+
+// RoomStatus is one room at one node.
+type RoomStatus struct {
+	Room     eviction.Room
+	Account  eviction.Account
+	Line     eviction.Line
+	Minted   int
+	Owned    int // = Minted + ΣReceived − ΣSent
+	Used     int // called + on site
+	Locked   int // slots of taken-over passes that may not be used again yet
+	Free     int // Owned − Used − Locked
+	Peers    []eviction.PeerAccount
+	Voided   []eviction.Void
+	Queued   int
+	Called   int
+	OnSite   int
+	Parked   int
+	Spent    int
+	Cut      eviction.Cut
+	Open     bool
+	Closed   bool // over the limit: nobody is called until slots are burned
+	MayAdmit bool // lease, line and policy allow calls now
+	QPIDRoot bool
+	Total    int // waiting in the room, as of the last wave
+	Tokens   int // pacing tokens in hand; -1: no limit
+}

@@ -1,0 +1,245 @@
+package node
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Node is everything that one node decides. It is not safe for concurrent use.
+type Node struct {
+	c     Config
+	ev    *eviction.Node
+	rooms []*room // by name
+
+	log   []Admission
+	taken []qpid.Answer
+	out   []eviction.Message
+	saved *eviction.Record
+	seq   uint64 // of the last deleteMin called here
+}
+
+// New returns a node. The error lists everything that is wrong with c.
+func New(c Config, now eviction.Time) (*Node, error) {
+	c.RoomsMax = cmp.Or(c.RoomsMax, 1000)
+	c.SpentMax = cmp.Or(c.SpentMax, 1_000_000)
+	if err := validate(c); err != nil {
+		return nil, err
+	}
+	n := &Node{c: c, seq: uint64(now.Wall), saved: c.Persisted}
+	n.ev = eviction.NewNode(c.Cluster, eviction.Start{
+		Self: c.Self, Expect: c.Expect, Joins: c.Joins, Kept: c.KeptKeys, Record: c.Persisted,
+	}, c.Rooms, now)
+	n.addRooms()
+	return n, nil
+}
+
+func validate(c Config) error {
+	errs := []error{c.Cluster.Validate()}
+	if c.Self.Name == "" {
+		errs = append(errs, errors.New("node.id: empty; give the node a name that no other node has"))
+	}
+	if c.Expect < 0 {
+		errs = append(errs, fmt.Errorf("node.expect: %d is negative; give the number of nodes that start together, or 0", c.Expect))
+	}
+	if len(c.Rooms) > c.RoomsMax {
+		errs = append(errs, fmt.Errorf("rooms: %d are more than the %d that a node may have", len(c.Rooms), c.RoomsMax))
+	}
+	seen := make(map[string]bool, len(c.Rooms))
+	for _, r := range c.Rooms {
+		errs = append(errs, r.Validate())
+		if seen[r.Name] {
+			errs = append(errs, fmt.Errorf("room %q: named twice; give each room a name of its own", r.Name))
+		}
+		seen[r.Name] = true
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w:\n%w", ErrInvalid, err)
+	}
+	return nil
+}
+
+// addRooms makes a room for every gate that has none yet.
+func (n *Node) addRooms() {
+	for _, g := range n.ev.Gates() {
+		name := g.Room().Name
+		i, ok := n.find(name)
+		if ok {
+			continue
+		}
+		r := newRoom(n, g)
+		n.rooms = slices.Insert(n.rooms, i, r)
+	}
+}
+
+func (n *Node) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(n.rooms, name, func(r *room, name string) int { return cmp.Compare(r.name, name) })
+}
+
+func (n *Node) room(name string) (*room, error) {
+	if i, ok := n.find(name); ok {
+		return n.rooms[i], nil
+	}
+	return nil, ErrRoomUnknown
+}
+
+// SetView takes in what the failure detector believes.
+func (n *Node) SetView(now eviction.Time, v eviction.View) {
+	n.ev.SetView(now, v)
+	n.advance(now)
+}
+
+// SetRoom proposes a room's configuration, new or changed. It takes force
+// everywhere with a coming wave.
+func (n *Node) SetRoom(now eviction.Time, r eviction.Room) error {
+	if err := r.Validate(); err != nil {
+		return fmt.Errorf("%w:\n%w", ErrInvalid, err)
+	}
+	if _, err := n.room(r.Name); err != nil && len(n.rooms) >= n.c.RoomsMax {
+		return fmt.Errorf("%w: room %q: there are %d rooms already, the most a node may have", ErrInvalid, r.Name, len(n.rooms))
+	}
+	n.ev.SetRoom(now, r)
+	n.advance(now)
+	return nil
+}
+
+// Step takes in a message from another node. The error says what was wrong
+// with it; the node goes on.
+func (n *Node) Step(now eviction.Time, m eviction.Message) error {
+	if m.To != n.c.Self.Member || m.From == m.To {
+		return fmt.Errorf("node: %s from %v is for %v, this is %v", m.Body.Kind(), m.From, m.To, n.c.Self.Member)
+	}
+	switch b := m.Body.(type) {
+	case *eviction.RoomQPID:
+		return n.onQPID(now, m.From, b)
+	case *eviction.SyncRequest:
+		n.onSyncRequest(m.From, b)
+	case *eviction.SyncReply:
+		n.onSyncReply(now, m.From, b)
+	default:
+		n.ev.Step(now, m)
+	}
+	n.advance(now)
+	return nil
+}
+
+func (n *Node) onQPID(now eviction.Time, from eviction.Member, b *eviction.RoomQPID) error {
+	r, err := n.room(b.Room)
+	if err != nil {
+		return err
+	}
+	if b.Msg.From != from.Name {
+		return fmt.Errorf("node: qpid message of %s came from %v", b.Msg.From, from)
+	}
+	n.ev.Now(now)
+	err = r.q.Step(b.Msg)
+	n.advance(now)
+	return err
+}
+
+// Tick does what is due at now.
+func (n *Node) Tick(now eviction.Time) {
+	n.ev.Tick(now)
+	n.advance(now)
+	for _, r := range n.rooms {
+		r.tick(now)
+	}
+}
+
+// advance carries on with whatever the last input changed.
+func (n *Node) advance(now eviction.Time) {
+	for {
+		messages, done := n.ev.Take()
+		n.out = append(n.out, messages...)
+		if len(done) > 0 {
+			n.addRooms()
+		}
+		for _, in := range done {
+			if r, err := n.room(in.Gate.Room().Name); err == nil {
+				r.install(now, in)
+			}
+		}
+		for _, r := range n.rooms {
+			r.advance(now)
+		}
+		if len(done) == 0 {
+			return
+		}
+	}
+}
+
+// Goodbye begins a graceful leave: free slots go to the others and everyone is
+// told. Stop after about a second, when the transfers have been repeated.
+func (n *Node) Goodbye(now eviction.Time) {
+	n.ev.Goodbye(now)
+	n.advance(now)
+}
+
+// Ready drains the work that is to be done. Call it after every input.
+func (n *Node) Ready(now eviction.Time) Ready {
+	messages, _ := n.ev.Take()
+	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken}
+	n.out, n.log, n.taken = nil, nil, nil
+	if n.c.Disk && len(r.Messages) > 0 {
+		if rec := n.ev.Record(); rec.Differs(n.saved) {
+			r.Save, n.saved = rec, rec
+		}
+	}
+	r.Deadline = n.ev.Deadline(now)
+	for _, room := range n.rooms {
+		r.Deadline = min(r.Deadline, room.deadline(now))
+	}
+	return r
+}
+
+// Status is what an operator, or an oracle, sees of the node.
+func (n *Node) Status() Status {
+	s := n.ev.Status()
+	return Status{
+		Self: n.c.Self.Member, Epoch: s.Epoch, Installed: s.Installed, Grade: s.Grade, LeaseUntil: s.LeaseUntil,
+		Line: s.Line, Knows: s.Knows, Voters: s.Voters, List: s.List, Frozen: s.Frozen, Leading: s.Leading,
+		Quarantined: s.Quarantined, HLC: s.HLC, Clock: s.Clock, Waiting: n.waiting(s),
+	}
+}
+
+func (n *Node) waiting(s eviction.Status) string {
+	switch {
+	case s.Quarantined:
+		return "its clock is off; it waits to be measured again"
+	case !s.Line.Founded() && n.c.Joins && n.c.Expect == 0:
+		return "waiting for a cluster to join"
+	case !s.Line.Founded():
+		return fmt.Sprintf("waiting for %d nodes to start a cluster together", n.c.Expect)
+	case s.Grade < eviction.Primary:
+		return "on a side without a quorum"
+	}
+	return ""
+}
+
+// Rooms returns the rooms' names, sorted.
+func (n *Node) Rooms() []string {
+	names := make([]string, len(n.rooms))
+	for i, r := range n.rooms {
+		names[i] = r.name
+	}
+	return names
+}
+
+// Room returns one room's state at this node.
+func (n *Node) Room(name string, now eviction.Time) (RoomStatus, bool) {
+	r, err := n.room(name)
+	if err != nil {
+		return RoomStatus{}, false
+	}
+	g, l := r.gate, r.gate.Ledger()
+	return RoomStatus{
+		Room: g.Room(), Account: l.Account(), Line: g.Line(), Minted: l.Minted(), Owned: l.Owned(), Used: l.Used(),
+		Locked: l.Locked(), Free: l.Free(), Peers: l.Peers(), Voided: g.Voids(), Queued: g.Queue.Len() + len(r.due.ids),
+		Called: r.called, OnSite: r.onSite, Parked: r.parked, Spent: r.spent, Cut: g.Cut(), Open: g.IsOpen(),
+		Closed: g.Closed(), MayAdmit: n.ev.Calls(g, now), QPIDRoot: r.q.IsRoot(), Total: g.Waiting(), Tokens: g.Tokens(now.Boot),
+	}, true
+}

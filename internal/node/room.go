@@ -1,0 +1,354 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// visitor is one ticket at its home node.
+type visitor struct {
+	id       qpid.ItemID
+	stamp    uint64
+	gen      uint32
+	shown    uint32 // last position shown; 0: none
+	stage    stage
+	entitled bool             // its turn is certain
+	seen     int64            // boot time of the last check-in
+	refresh  int64            // µs until the next one, as told
+	due      int64            // boot time at which something is due
+	slot     int64            // of the wheel; 0: none
+	expires  int64            // pass time: of the pass
+	adopted  eviction.Account // whose session it was; zero: ours
+}
+
+func (v *visitor) weight() qpid.Weight { return qpid.Weight{Stamp: v.stamp, ID: v.id} }
+
+// stage is where a visitor is.
+type stage uint8
+
+const (
+	queued  stage = iota // in the queue
+	drawn                // entitled by a draw or a deleteMin, not yet called
+	called               // has a slot, has not come yet
+	parked               // silent: out of the queue until it checks in
+	onSite               // has a pass
+	spent                // the session is over; remembered so that copies of the ticket are refused
+	dropped              // given up; remembered likewise
+)
+
+// room is one waiting room at one node.
+type room struct {
+	node *Node
+	name string
+	gate *eviction.Gate
+	q    *qpid.Node // owns the gate's queue: everyone enters and leaves it here
+
+	visitors map[qpid.ItemID]*visitor
+	due      line // drawn, in the order of their turn
+	wheel    wheel
+	cut      eviction.Cut // up to which entitlements have been logged
+
+	called, onSite, parked, spent int
+	forgettable                   []qpid.ItemID // spent and dropped, oldest first
+	taken                         []takenTicket // taken over from other nodes, by epoch
+	deletes                       deletes
+}
+
+// line is a queue of visitors whose order is given.
+type line struct{ ids []qpid.ItemID }
+
+func (l *line) push(id qpid.ItemID) { l.ids = append(l.ids, id) }
+
+func newRoom(n *Node, g *eviction.Gate) *room {
+	q, err := qpid.New(qpid.Config{Self: n.c.Self.Name, Queue: g.Queue})
+	if err != nil {
+		panic(fmt.Sprintf("node: room %q: %v", g.Room().Name, err))
+	}
+	r := &room{node: n, name: g.Room().Name, gate: g, q: q, visitors: make(map[qpid.ItemID]*visitor), cut: g.Cut(), wheel: newWheel(0)}
+	g.Prepare = r.prepare
+	return r
+}
+
+// prepare makes the room ready for a wave's snapshot: re-keyed if an event has
+// begun, and frozen.
+func (r *room) prepare(t uint64) {
+	if r.gate.Rekey(t) {
+		r.cut = r.gate.Cut()
+		var all []qpid.Weight
+		r.gate.Queue.Ascend(func(w qpid.Weight) bool { all = append(all, w); return true })
+		for _, w := range all {
+			r.q.Remove(w)
+		}
+		for _, w := range all {
+			r.q.Insert(r.gate.Key(r.visitors[w.ID].weight()))
+		}
+	}
+	r.q.Freeze()
+}
+
+// enqueue puts v in line at its own place.
+func (r *room) enqueue(v *visitor) {
+	if v.entitled && !r.byCut() {
+		v.stage = drawn
+		r.due.push(v.id)
+		r.gate.Due++
+		return
+	}
+	v.stage = queued
+	if !r.q.Insert(r.gate.Key(v.weight())) {
+		panic(fmt.Sprintf("node: room %q: ticket %v queued twice", r.name, v.weight()))
+	}
+}
+
+// dequeue takes v out of line, wherever it stands.
+func (r *room) dequeue(v *visitor) {
+	switch v.stage {
+	case queued:
+		if !r.q.Remove(r.gate.Key(v.weight())) {
+			panic(fmt.Sprintf("node: room %q: ticket %v was not in the queue", r.name, v.weight()))
+		}
+	case drawn:
+		r.gate.Due-- // its entry in r.due is skipped when its turn comes
+	}
+}
+
+// byCut reports whether tickets are entitled by weight: the cut itself, not a
+// mark on the ticket, says who is.
+func (r *room) byCut() bool {
+	c := r.gate.Room()
+	return c.Algorithm == eviction.ByCut && c.Method != eviction.Random
+}
+
+// install takes in what a commit changed.
+func (r *room) install(now eviction.Time, in eviction.Installed) {
+	if in.Reset {
+		r.reset(now)
+	}
+	for i, w := range in.Entitled {
+		if v := r.visitors[w.ID]; v != nil && v.stage == queued {
+			r.entitle(v, in.Epoch.Num, qpid.Weight{Stamp: uint64(i), ID: w.ID})
+		}
+	}
+	if in.QPID != nil {
+		if err := r.q.Install(*in.QPID); err != nil {
+			panic(fmt.Sprintf("node: room %q: install %v: %v", r.name, in.Epoch, err))
+		}
+	}
+	if in.Delete > 0 {
+		r.deletes.left = in.Delete
+	}
+}
+
+// entitle marks v, draws it out of the queue and puts it in line for a slot.
+func (r *room) entitle(v *visitor, epoch uint64, key qpid.Weight) {
+	r.dequeue(v)
+	r.mark(v, epoch, key)
+	v.stage = drawn
+	r.due.push(v.id)
+	r.gate.Due++
+}
+
+// mark logs that v's turn is certain, once.
+func (r *room) mark(v *visitor, epoch uint64, key qpid.Weight) {
+	if !v.entitled {
+		v.entitled = true
+		r.record(Entitled, v.weight(), epoch, key)
+	}
+}
+
+func (r *room) record(e Event, w qpid.Weight, epoch uint64, key qpid.Weight) {
+	r.node.log = append(r.node.log, Admission{e, r.name, w, epoch, key})
+}
+
+// reset answers for a ledger that is gone: the called wait again at their old
+// place, sessions run out by themselves.
+func (r *room) reset(now eviction.Time) {
+	for _, v := range r.sortedVisitors() {
+		switch v.stage {
+		case called:
+			r.called--
+			r.enqueue(v)
+			r.watch(v, now)
+		case onSite:
+			r.onSite--
+			r.retire(v, spent, now)
+		}
+	}
+	r.deletes = deletes{}
+}
+
+// sortedVisitors returns everyone by weight.
+func (r *room) sortedVisitors() []*visitor {
+	all := make([]*visitor, 0, len(r.visitors))
+	for _, v := range r.visitors { //puretest:sorted below
+		all = append(all, v)
+	}
+	slices.SortFunc(all, func(a, b *visitor) int { return a.weight().Compare(b.weight()) })
+	return all
+}
+
+// advance entitles whom a raised cut reaches, runs deleteMins, and calls.
+func (r *room) advance(now eviction.Time) {
+	r.entitleByCut()
+	r.drainQPID(now)
+	r.call(now)
+}
+
+func (r *room) entitleByCut() {
+	cut := r.gate.Cut()
+	if cut == r.cut || !r.byCut() {
+		return
+	}
+	from := r.cut.Value
+	if cut.Keying != r.cut.Keying {
+		from = qpid.Weight{}
+	}
+	r.cut = cut
+	r.gate.Queue.AscendAfter(from, func(w qpid.Weight) bool {
+		if cut.Value.Less(w) {
+			return false
+		}
+		r.mark(r.visitors[w.ID], cut.Epoch, w)
+		return true
+	})
+}
+
+// next returns whose turn it is, nil if nobody is entitled.
+func (r *room) next() *visitor {
+	for len(r.due.ids) > 0 {
+		if v := r.visitors[r.due.ids[0]]; v != nil && v.stage == drawn {
+			return v
+		}
+		r.due.ids = r.due.ids[1:]
+	}
+	if w, ok := r.gate.Queue.Min(); ok && r.byCut() && !r.gate.Cut().Value.Less(w) {
+		return r.visitors[w.ID]
+	}
+	return nil
+}
+
+// call sets slots aside for the entitled while there are both: weight ≤ cut,
+// a free slot here, a valid lease.
+func (r *room) call(now eviction.Time) {
+	for v := r.next(); v != nil; v = r.next() {
+		if !r.node.ev.Calls(r.gate, now) || !r.gate.Spend(now.Boot) {
+			return
+		}
+		r.dequeue(v)
+		v.stage = called
+		r.called++
+		v.due = now.Boot + r.gate.Room().ClaimWindow.Microseconds()
+		r.wheel.add(v)
+		r.record(CalledIn, v.weight(), 0, qpid.Weight{})
+	}
+}
+
+// tick looks at whoever is due.
+func (r *room) tick(now eviction.Time) {
+	r.wheel.expire(now.Boot, func(v *visitor) { r.lookAt(v, now) })
+	r.deletes.expire(r, now)
+	r.advance(now)
+}
+
+// lookAt does what is due for v: park the silent, free what has run out,
+// forget what may be forgotten.
+func (r *room) lookAt(v *visitor, now eviction.Time) {
+	c := r.gate.Room()
+	switch v.stage {
+	case queued, drawn:
+		if now.Boot-v.seen < 3*v.refresh {
+			r.watch(v, now)
+			return
+		}
+		r.dequeue(v)
+		r.park(v, now)
+	case called:
+		r.called--
+		r.release(v, now)
+		r.park(v, now)
+	case parked:
+		if now.Boot-v.seen < c.TicketTTL.Microseconds() {
+			r.watch(v, now)
+			return
+		}
+		r.parked--
+		r.retire(v, dropped, now)
+	case onSite:
+		if left := v.expires + 2*r.skew() - r.node.ev.Now(now); left > 0 {
+			v.due = now.Boot + left
+			r.wheel.add(v)
+			return
+		}
+		r.leaveSite(v, now)
+	case spent, dropped:
+		r.forget(v)
+	}
+}
+
+func (r *room) skew() int64 { return r.node.c.Cluster.WithDefaults().MaxSkew.Microseconds() }
+
+// watch sets when to look at a waiting or parked visitor next.
+func (r *room) watch(v *visitor, now eviction.Time) {
+	after := 3 * v.refresh
+	if v.stage == parked {
+		after = r.gate.Room().TicketTTL.Microseconds()
+	}
+	v.due = max(v.seen+after, now.Boot)
+	r.wheel.add(v)
+}
+
+func (r *room) park(v *visitor, now eviction.Time) {
+	v.stage = parked
+	r.parked++
+	r.record(Parked, v.weight(), 0, qpid.Weight{})
+	r.watch(v, now)
+}
+
+func (r *room) release(v *visitor, now eviction.Time) {
+	r.gate.Ledger().Release(v.adopted)
+	r.gate.Touch()
+}
+
+// leaveSite ends a session: its slot is free.
+func (r *room) leaveSite(v *visitor, now eviction.Time) {
+	r.onSite--
+	r.release(v, now)
+	r.record(Ended, v.weight(), 0, qpid.Weight{})
+	r.retire(v, spent, now)
+}
+
+// retire keeps v for a while only to refuse copies of its ticket and pass.
+// With too many of them the oldest are forgotten.
+func (r *room) retire(v *visitor, s stage, now eviction.Time) {
+	v.stage, v.adopted = s, eviction.Account{}
+	r.spent++
+	life := r.gate.Room().TicketTTL.Microseconds()
+	if s == spent {
+		life = max(life, v.expires-r.node.ev.Now(now))
+	}
+	v.due = now.Boot + life + 2*r.skew()
+	r.wheel.add(v)
+	r.forgettable = append(r.forgettable, v.id)
+	for r.spent > r.node.c.SpentMax {
+		if old := r.visitors[r.forgettable[0]]; old != nil && old.stage >= spent {
+			r.forget(old)
+		}
+		r.forgettable = r.forgettable[1:]
+	}
+	for len(r.forgettable) > 0 && r.visitors[r.forgettable[0]] == nil {
+		r.forgettable = r.forgettable[1:]
+	}
+}
+
+func (r *room) forget(v *visitor) {
+	r.spent--
+	v.slot = -1
+	delete(r.visitors, v.id)
+}
+
+func (r *room) deadline(now eviction.Time) int64 {
+	return max(now.Boot+1, min(r.wheel.deadline(), r.deletes.deadline()))
+}

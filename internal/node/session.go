@@ -1,0 +1,164 @@
+package node
+
+import (
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Refresh extends a pass. Where that cannot be done now (no lease, no slot to
+// take it over with), the same pass comes back and is good until it expires.
+func (n *Node) Refresh(now eviction.Time, p Pass) (Answer, error) {
+	r, v, to, err := n.session(now, p)
+	if err != nil || to != (eviction.Member{}) {
+		return Answer{Forward: to}, err
+	}
+	same := Answer{State: Admitted, Pass: p}
+	c := r.gate.Room()
+	switch {
+	case p.Home == eviction.Account{}:
+		p.Expires = n.ev.Now(now) + r.gate.Session().Microseconds()
+		return Answer{State: Admitted, Pass: p}, nil
+	case c.NoRenewal || !n.ev.Admits(r.gate, now):
+		return same, nil
+	case v == nil:
+		if v = r.adopt(now, p); v == nil {
+			return same, nil
+		}
+	}
+	v.expires = n.ev.Now(now) + r.gate.Session().Microseconds()
+	return r.answer(now, v)
+}
+
+// Visit reports whether a pass is good here and now, and extends nothing.
+func (n *Node) Visit(now eviction.Time, p Pass) (Answer, error) {
+	_, _, to, err := n.session(now, p)
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{State: Admitted, Pass: p, Forward: to}, nil
+}
+
+// End gives the slot back at once. Repeating it changes nothing.
+func (n *Node) End(now eviction.Time, p Pass) (Answer, error) {
+	r, v, to, err := n.session(now, p)
+	if err != nil || to != (eviction.Member{}) || p.Home == (eviction.Account{}) {
+		return Answer{Forward: to}, err
+	}
+	if v == nil { // a lost node's: all there is to do is to refuse it from now on
+		v = &visitor{id: p.ID, stamp: p.Stamp, expires: p.Expires}
+		r.visitors[p.ID] = v
+		r.retire(v, spent, now)
+		return Answer{}, nil
+	}
+	r.leaveSite(v, now)
+	n.advance(now)
+	return Answer{}, nil
+}
+
+// session finds whose business pass p is: a session of this node, another
+// node's (to), or one that this node may take over (neither).
+func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to eviction.Member, err error) {
+	if r, err = n.room(p.Room); err != nil {
+		return nil, nil, to, err
+	}
+	clock := n.ev.Now(now)
+	switch {
+	case !n.ev.Clear():
+		return r, nil, to, ErrUnavailable
+	case clock >= p.Expires:
+		return r, nil, to, ErrPassExpired
+	case p.Home == eviction.Account{}:
+		return r, nil, to, nil
+	}
+	if v = r.visitors[p.ID]; v != nil {
+		switch {
+		case v.stage == onSite:
+			return r, v, to, nil
+		case v.stage >= spent:
+			return r, nil, to, ErrPassExpired
+		}
+	}
+	self := n.c.Self.Member
+	switch heir := n.ev.Heir(p.ID, p.Stamp); {
+	case p.Home == r.gate.Ledger().Account():
+		return r, nil, to, ErrPassExpired
+	case p.Home.Member != self && n.ev.Listed(p.Home.Member):
+		return r, nil, p.Home.Member, nil
+	case p.Home.Member != self && heir != self:
+		return r, nil, heir, nil
+	case v != nil:
+		return r, nil, to, ErrPassExpired
+	}
+	return r, nil, to, nil
+}
+
+// adopt takes over the session of a lost account, with its slot.
+func (r *room) adopt(now eviction.Time, p Pass) *visitor {
+	if !r.node.ev.Adopt(r.gate, p.Home, now) {
+		return nil
+	}
+	v := &visitor{id: p.ID, stamp: p.Stamp, seen: now.Boot, adopted: p.Home, entitled: true}
+	r.visitors[p.ID] = v
+	r.admit(now, v)
+	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
+	return v
+}
+
+// takenTicket is a ticket that this node took over, and when.
+type takenTicket struct {
+	id    qpid.ItemID
+	gen   uint32
+	epoch uint64
+}
+
+// takenMax bounds what a node remembers of tickets taken over, per room. Past
+// it the oldest are forgotten: should their first home come back, it may call
+// them once more.
+const takenMax = 1 << 20
+
+func (r *room) tookOver(v *visitor) {
+	if len(r.taken) >= takenMax {
+		r.taken = r.taken[1:]
+	}
+	r.taken = append(r.taken, takenTicket{v.id, v.gen, r.node.ev.Status().Epoch.Num})
+}
+
+// onSyncRequest tells a node that was cut off which tickets went on without it.
+func (n *Node) onSyncRequest(from eviction.Member, b *eviction.SyncRequest) {
+	reply := &eviction.SyncReply{Epoch: b.Epoch}
+	for _, r := range n.rooms {
+		for _, t := range r.taken {
+			if t.epoch >= b.Epoch {
+				reply.Taken = append(reply.Taken, eviction.TakenTicket{Room: r.name, ID: t.id, Gen: t.gen})
+			}
+		}
+	}
+	n.out = append(n.out, eviction.Message{From: n.c.Self.Member, To: from, Body: reply})
+}
+
+// onSyncReply lets go of tickets that others took over meanwhile.
+func (n *Node) onSyncReply(now eviction.Time, from eviction.Member, b *eviction.SyncReply) {
+	n.ev.Now(now)
+	for _, t := range b.Taken {
+		r, err := n.room(t.Room)
+		if err != nil {
+			continue
+		}
+		v := r.visitors[t.ID]
+		if v == nil || v.gen >= t.Gen || v.stage >= onSite {
+			continue
+		}
+		switch v.stage {
+		case queued, drawn:
+			r.dequeue(v)
+		case parked:
+			r.parked--
+		case called:
+			r.called--
+			r.release(v, now)
+		}
+		v.slot = -1
+		delete(r.visitors, v.id)
+	}
+	n.ev.Synced(from)
+}

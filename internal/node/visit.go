@@ -1,0 +1,246 @@
+package node
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Join puts a visitor in line, or lets them straight in while there is room
+// and nobody waits. id is 128 random bits.
+func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, error) {
+	r, err := n.room(name)
+	if err != nil {
+		return Answer{}, err
+	}
+	n.ev.Now(now)
+	c := r.gate.Room()
+	switch {
+	case !n.ev.Clear() || !n.ev.Founded():
+		return Answer{}, ErrUnavailable
+	case c.Method == eviction.Reject:
+		return Answer{}, ErrRejected
+	case r.visitors[id] != nil:
+		return r.answer(now, r.visitors[id])
+	}
+	v := &visitor{id: id, stamp: n.ev.Stamp(), seen: now.Boot}
+	r.gate.Arrived(now.Boot)
+	if c.Method == eviction.Passthrough {
+		return Answer{State: Admitted, Pass: r.passthrough(v)}, nil
+	}
+	if n.ev.Open(r.gate, now) && r.gate.Queue.Len() == 0 && r.gate.Due == 0 && r.gate.Spend(now.Boot) {
+		r.visitors[id] = v
+		r.admit(now, v)
+		r.record(AdmittedO, v.weight(), n.ev.Status().Installed.Num, v.weight())
+		return r.answer(now, v)
+	}
+	if r.full() {
+		return Answer{}, ErrQueueFull
+	}
+	r.visitors[id] = v
+	r.enqueue(v)
+	if !r.gate.Cut().Value.Less(r.gate.Key(v.weight())) {
+		r.gate.Touch()
+	}
+	if r.gate.Queue.Len() == 1 {
+		n.ev.Urge(r.gate)
+	}
+	r.gate.Touch()
+	n.advance(now)
+	return r.answer(now, v)
+}
+
+// full reports whether the room holds as many waiting people as it may.
+func (r *room) full() bool {
+	return len(r.visitors)-r.spent-r.onSite >= r.gate.Room().QueueMax
+}
+
+// CheckIn tells a visitor where they stand, and keeps their place.
+func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
+	r, v, to, err := n.resolve(now, t)
+	if err != nil || to != (eviction.Member{}) {
+		return Answer{Forward: to}, err
+	}
+	if v == nil {
+		if v, err = r.takeOver(now, t); err != nil || v == nil {
+			return Answer{State: Waiting, Ticket: t, Position: int(t.Position), Refresh: r.gate.Room().Refresh, Paused: n.paused()}, err
+		}
+	}
+	v.seen = now.Boot
+	if v.stage == parked {
+		r.parked--
+		r.enqueue(v)
+		r.watch(v, now)
+		r.gate.Touch()
+		n.advance(now)
+	}
+	return r.answer(now, v)
+}
+
+func (n *Node) paused() string {
+	if s := n.ev.Status(); s.Grade < eviction.Primary || !n.ev.Clear() {
+		return n.waiting(s)
+	}
+	return ""
+}
+
+// Leave takes a called visitor onto the site. Repeated, it gives the same pass
+// while that lives.
+func (n *Node) Leave(now eviction.Time, t Ticket) (Answer, error) {
+	a, err := n.CheckIn(now, t)
+	if err != nil || a.Forward != (eviction.Member{}) || a.State == Admitted {
+		return a, err
+	}
+	if a.State != Called {
+		return a, ErrNotCalled
+	}
+	r, _ := n.room(t.Room)
+	if !n.ev.Admits(r.gate, now) {
+		return a, nil // still called: another try may find a lease
+	}
+	v := r.visitors[t.ID]
+	r.called--
+	r.admit(now, v)
+	r.record(AdmittedQ, v.weight(), 0, qpid.Weight{})
+	return r.answer(now, v)
+}
+
+// admit gives v a pass. Its expiry counts from the lease check, so a pause
+// between that and the answer makes nothing longer.
+func (r *room) admit(now eviction.Time, v *visitor) {
+	v.stage = onSite
+	r.onSite++
+	v.expires = r.node.ev.Now(now) + r.gate.Session().Microseconds()
+	v.due = now.Boot + r.gate.Session().Microseconds() + 2*r.skew()
+	r.wheel.add(v)
+}
+
+// Abandon gives up a place, or a call. Repeating it changes nothing.
+func (n *Node) Abandon(now eviction.Time, t Ticket) (Answer, error) {
+	r, v, to, err := n.resolve(now, t)
+	if err != nil || to != (eviction.Member{}) || v == nil {
+		return Answer{Forward: to}, err
+	}
+	switch v.stage {
+	case queued, drawn:
+		r.dequeue(v)
+	case parked:
+		r.parked--
+	case called:
+		r.called--
+		r.release(v, now)
+	default:
+		return Answer{}, nil
+	}
+	r.record(Dropped, v.weight(), 0, qpid.Weight{})
+	r.retire(v, dropped, now)
+	n.advance(now)
+	return Answer{}, nil
+}
+
+// resolve finds whose business ticket t is: a visitor of this node, another
+// node's (to), or a lost node's that this one may take over (neither).
+func (n *Node) resolve(now eviction.Time, t Ticket) (r *room, v *visitor, to eviction.Member, err error) {
+	if r, err = n.room(t.Room); err != nil {
+		return nil, nil, to, err
+	}
+	clock := n.ev.Now(now)
+	if !n.ev.Clear() {
+		return r, nil, to, ErrUnavailable
+	}
+	self := n.c.Self.Member
+	v = r.visitors[t.ID]
+	switch {
+	case v != nil && t.Gen <= v.gen:
+		return r, v, to, nil
+	case t.Home == self:
+		return r, nil, to, ErrTicketExpired
+	case n.ev.Listed(t.Home):
+		return r, nil, t.Home, nil
+	case clock-t.Issued > r.gate.TicketLife(now.Boot)+2*r.skew():
+		return r, nil, to, ErrTicketExpired
+	}
+	if heir := n.ev.Heir(t.ID, t.Stamp); heir != self {
+		return r, nil, heir, nil
+	}
+	return r, nil, to, nil
+}
+
+// takeOver puts the visitor of a lost node in line here, at their old place.
+// Without a lease the node may itself be the lost one: nil, the visitor keeps
+// the ticket and waits.
+func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
+	if !r.node.ev.Leased(now) {
+		return nil, nil
+	}
+	v := r.visitors[t.ID]
+	switch {
+	case v == nil && r.full():
+		return nil, ErrQueueFull
+	case v == nil:
+		v = &visitor{id: t.ID, stamp: t.Stamp, shown: t.Position, seen: now.Boot}
+		r.visitors[t.ID] = v
+		r.enqueue(v)
+	case v.stage >= onSite:
+		return nil, ErrTicketUsed
+	}
+	v.gen = t.Gen + 1
+	r.tookOver(v)
+	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
+	cut := r.gate.Cut()
+	if r.byCut() && v.stage == queued && !cut.Value.Less(r.gate.Key(v.weight())) {
+		r.mark(v, r.node.ev.Status().Installed.Num, r.gate.Key(v.weight()))
+	}
+	r.gate.Touch()
+	r.node.advance(now)
+	return v, nil
+}
+
+// answer says where v stands.
+func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
+	n := r.node
+	a := Answer{Queued: r.gate.Waiting(), Paused: n.paused()}
+	switch v.stage {
+	case onSite:
+		if n.ev.Now(now) >= v.expires {
+			return Answer{}, ErrTicketUsed
+		}
+		a.State, a.Pass = Admitted, r.pass(v)
+		return a, nil
+	case spent:
+		return Answer{}, ErrTicketUsed
+	case dropped:
+		return Answer{}, ErrTicketExpired
+	case called:
+		a.State, a.Position = Called, max(1, int(v.shown))
+		v.refresh = r.refreshAfter(v, 0)
+	default:
+		if r.gate.Room().Method != eviction.Random {
+			at := 1
+			if v.stage == queued {
+				at = r.gate.Position(n.c.Self.Member, r.gate.Key(v.weight()))
+			}
+			if v.shown == 0 || at < int(v.shown) {
+				v.shown = uint32(at)
+			}
+			a.Position = int(v.shown)
+		}
+		a.Wait = r.wait(a.Position)
+		v.refresh = r.refreshAfter(v, a.Wait.P50)
+		r.watch(v, now)
+	}
+	a.Refresh = time.Duration(v.refresh) * time.Microsecond
+	a.Ticket = Ticket{
+		Room: r.name, ID: v.id, Stamp: v.stamp, Home: n.c.Self.Member, Gen: v.gen, Position: v.shown, Issued: n.ev.Now(now),
+	}
+	return a, nil
+}
+
+func (r *room) pass(v *visitor) Pass {
+	return Pass{Room: r.name, ID: v.id, Stamp: v.stamp, Home: r.gate.Ledger().Account(), Expires: v.expires}
+}
+
+func (r *room) passthrough(v *visitor) Pass {
+	return Pass{Room: r.name, ID: v.id, Stamp: v.stamp, Expires: int64(v.stamp) + r.gate.Session().Microseconds()}
+}
