@@ -7,8 +7,9 @@ import "github.com/anteroom/anteroom/qpid"
 const slewMax = 500
 
 // Clock is a node's pass time: boot time plus an offset that is fixed at the
-// start and only slewed. It never goes back. A wall clock that steps does not
+// start and only slewed; it never goes back. A wall clock that steps does not
 // move it, but puts the node in quarantine until a coordinator has measured it.
+// Only a node that never had a lease follows such a step: it has timed nothing.
 type Clock struct {
 	skew   int64 // µs: the largest step of the wall clock that is not a jump
 	offset int64 // pass time minus boot time
@@ -36,9 +37,8 @@ func (c *Clock) read(now Time) (jumped bool) {
 	ahead := now.Wall - (now.Boot + c.offset)
 	switch room := elapsed*slewMax/1_000_000 + 1; {
 	case ahead > c.skew || ahead < -c.skew:
-		if c.quarantined && (ahead > 0 || !c.leased) {
-			c.offset += ahead // nothing that this clock timed can outlive its time
-			c.now = 0
+		if !c.leased { // nothing was timed by it yet
+			c.offset, c.now = c.offset+ahead, 0
 		}
 	case ahead > 0:
 		c.offset += min(ahead, room)

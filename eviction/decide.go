@@ -65,7 +65,10 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		cfg: g.cfg, agreed: len(r.Nodes) == n, nodes: make([]RoomNode, n), valid: make([]bool, n),
 		born: make([]uint64, n), free: make([]int, n), waiting: make([]int, n), keyed: true,
 	}
-	if r.Newest != nil && r.Newest.Version.Compare(rs.cfg.Version) > 0 {
+	// A room that stops sharing waits until every side is back: one that is
+	// away would go on with its slots.
+	stays := r.Newest != nil && rs.cfg.OnPartition == Share && r.Newest.OnPartition != Share && len(d.met) > 0
+	if r.Newest != nil && r.Newest.Version.Compare(rs.cfg.Version) > 0 && !stays {
 		rs.cfg = *r.Newest
 	}
 	keying := rs.cfg.keyingAt(d.t)
@@ -114,12 +117,43 @@ func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
 	if !old.Founded() {
 		return true // the room is new
 	}
-	if after, ok := g.survivorAfter(); !ok || lapsed >= 0 && lapsed < after {
+	after, ok := g.survivorAfter()
+	if rs.cfg.OnPartition != Share && (!ok || lapsed >= 0 && lapsed < after) && !rs.quorumOf(old, d.list) {
 		c.Line = old
 		return false
 	}
 	c.From = old
 	return true
+}
+
+// quorumOf reports whether the nodes that are still on the room's old line
+// are a quorum of its voters: then no other side can go on with it.
+func (rs *roomSums) quorumOf(old Line, list []Member) bool {
+	var voters Voters
+	var know []qpid.NodeID
+	for i, n := range rs.nodes {
+		if n.Line == old && n.Voters.Version > 0 {
+			know = append(know, list[i].Name)
+			if n.Voters.newer(voters) {
+				voters = n.Voters
+			}
+		}
+	}
+	return voters.quorum(know)
+}
+
+// twins finds tickets that wait at two nodes, as may be after a partition: at
+// all but the first they are parked, for a queue's weights are unique.
+func (rs *roomSums) twins() (twins []Tagged) {
+	for i, n := range rs.nodes {
+		for _, earlier := range rs.nodes[:i] {
+			if !n.Lightest.IsEmpty() && n.Lightest == earlier.Lightest {
+				twins = append(twins, Tagged{n.Lightest, i})
+				break
+			}
+		}
+	}
+	return twins
 }
 
 // account voids and settles what is gone, and mints or burns the difference
@@ -171,7 +205,7 @@ func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, voids *[]V
 	for i, m := range d.list {
 		n := rs.nodes[i]
 		j, known := findVoid(*voids, m)
-		onLine := n.Line == c.Line || c.From.Founded() && n.Line == c.From
+		onLine := n.Line == c.Line || c.From.Founded() && n.Line == c.From || rs.cfg.OnPartition == Share && n.Line.Founded()
 		if n.Born > 0 && onLine && (!known || n.Born > (*voids)[j].Epoch) {
 			rs.valid[i] = true
 		} else {
@@ -242,12 +276,12 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		free = 0
 	}
 	k, tokens := free, 0
-	g.hint = min(free+free/4+64, 1<<20)
 	if cfg.NewPerMinute > 0 {
 		c.Paced = true
 		tokens = g.bucket.fill(d.now.Boot, cfg.NewPerMinute, rs.share(), max(1, cfg.Target))
 		k = min(k, tokens)
 	}
+	g.hint = min(k+k/4+64, 1<<20)
 	need := g.entitle(d, rs, r, c, k)
 	waiting := c.Queued > 0
 	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Algorithm == ByCut && d.now.Boot >= g.shyUntil
@@ -291,6 +325,7 @@ func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k
 	case rs.cfg.Algorithm == ByQPID:
 		c.Delete = max(0, min(k, rs.queued))
 		need[0] = c.Delete
+		c.Twins = rs.twins()
 	case rs.cfg.Method == Random:
 		everything := qpid.UpTo(1<<63 - 1)
 		if cut, n, ok := r.Front.choose(k, rs.queued, len(need), everything, queued); ok {

@@ -50,7 +50,7 @@ func front(c Config, index, want, count int, at func(int) qpid.Weight) Front {
 	n := min(c.Samples, reach)
 	f.Samples = make([]Sample, n)
 	for i := range n {
-		rank := (i + 1) * reach / n
+		rank := 1 + i*(reach-1)/max(1, n-1) // from the lightest on, so that a small k still reaches somebody
 		last := i == n-1
 		f.Samples[i] = Sample{at(rank - 1), rank, index, last, last && reach == count}
 	}

@@ -24,6 +24,7 @@ type Gate struct {
 	Prepare func(t uint64) // called before the gate replies to a wave that asks up to t: the owner re-keys and freezes; nil: nothing to do
 	Due     int            // entitled by a draw or a deleteMin and not yet called; kept by the owner
 	line    Line
+	voters  Voters // of line, as of the last primary wave on it
 	ledger  Ledger
 
 	leasedAt  int64         // boot time of the last wave that gave the account a primary lease

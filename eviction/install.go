@@ -13,8 +13,9 @@ type Installed struct {
 	Before   Cut           // what was permitted until now
 	Entitled []qpid.Weight // drawn in a random room, in order
 	Epoch    qpid.Epoch
-	Delete   int  // deleteMins to run
-	Reset    bool // the account is another one: nothing is used any more
+	Delete   int           // deleteMins to run
+	Twins    []qpid.Weight // copies of tickets that wait at another node too: to be parked
+	Reset    bool          // the account is another one: nothing is used any more
 	QPID     *qpid.Snapshot
 }
 
@@ -25,7 +26,7 @@ func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed,
 	g.configure(c, now)
 	g.installAccount(n, w, c, &in)
 	if grade >= Primary && g.line == n.line && g.ledger.account.Born > 0 {
-		g.leasedAt = now
+		g.leasedAt, g.voters = now, n.voters
 	}
 	if w.index == 0 {
 		g.ledger.mint(c.Mint)
@@ -46,6 +47,11 @@ func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed,
 	}
 	if w.index == 0 {
 		in.Delete = c.Delete
+	}
+	for _, t := range c.Twins {
+		if t.Index == w.index {
+			in.Twins = append(in.Twins, t.Weight)
+		}
 	}
 	g.open, g.closed, g.supply, g.total, g.active, g.rate = c.Open, c.Closed, c.Supply, c.Queued, c.Active, c.Rate
 	if g.paced = c.Paced; g.paced {

@@ -150,6 +150,10 @@ func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
 	if c == nil || !n.lead.active {
 		return
 	}
+	if a.Follow.Member != (Member{}) && Seniority(a.Follow, n.self) < 0 && n.view.index(a.Follow.Member) >= 0 {
+		n.yield(now)
+		return
+	}
 	n.jump(a.Epoch)
 	c.follows = a.Follow.Member != (Member{}) || a.Leaving
 	c.heard = now.Boot
@@ -168,10 +172,15 @@ func (n *Node) onNack(m *Nack) {
 	if m.Lead.Member == (Member{}) {
 		return
 	}
-	if c := n.lead.find(m.Lead.Member); c != nil || n.view.index(m.Lead.Member) >= 0 {
-		n.lead.active = n.view.index(n.self.Member) == 0
-		n.followedAt = max(n.followedAt, n.clock.last.Boot)
+	if n.view.index(m.Lead.Member) >= 0 {
+		n.yield(n.clock.last)
 	}
+}
+
+// yield leaves the lead to a more senior coordinator that is at work.
+func (n *Node) yield(now Time) {
+	n.lead.active = false
+	n.followedAt = now.Boot
 }
 
 // ready reports whether c may be listed: heard of lately, its clock within

@@ -168,6 +168,18 @@ func (n *Node) Open(g *Gate, now Time) bool {
 // Listed reports whether m took part in the last committed wave.
 func (n *Node) Listed(m Member) bool { return m == n.self.Member || slices.Contains(n.list, m) }
 
+// Gone reports whether m may be taken for lost: it was not in a wave with this
+// node for exclude_after, or it never was and nobody believes it alive.
+func (n *Node) Gone(m Member, now Time) bool {
+	if n.Listed(m) {
+		return false
+	}
+	if i, ok := n.findMet(m); ok {
+		return n.met[i].left || now.Boot-n.met[i].at >= micros(n.c.ExcludeAfter)
+	}
+	return n.view.index(m) < 0
+}
+
 // Adopt takes over a session whose account is gone, with its slot. It is
 // refused until nothing of that account can extend the same pass.
 func (n *Node) Adopt(g *Gate, from Account, now Time) bool {
@@ -227,8 +239,10 @@ func (n *Node) saw(m Member, at int64, epoch uint64, left bool) {
 		return
 	}
 	s := &n.met[i]
-	s.at, s.epoch = max(s.at, at), max(s.epoch, epoch)
 	s.left = s.left || left
+	if epoch > s.epoch { // an old wave heard of again is no newer for it: ages travel, and must not shrink on the way
+		s.at, s.epoch = max(s.at, at), epoch
+	}
 }
 
 // SetView takes in what the failure detector believes.
@@ -327,10 +341,6 @@ func (n *Node) Synced(m Member) {
 // Founded reports whether the node belongs to a cluster.
 func (n *Node) Founded() bool { return n.line.Founded() }
 
-// Leased reports whether the node took part in a wave lately.
-func (n *Node) Leased(now Time) bool {
-	return n.grade >= Side && now.Boot < n.leaseUntil && !n.clock.quarantined
-}
 
 // Heir returns the node that takes over what a lost node had of ticket id,
 // stamped at stamp. While the list stands it is the same on every node, and a

@@ -66,7 +66,7 @@ func (n *Node) restore(r *Record, now Time) {
 		if rr.Room.Version.Compare(g.cfg.Version) > 0 {
 			g.cfg = rr.Room
 		}
-		g.line, g.voids, g.supply = rr.Line, slices.Clone(rr.Voids), rr.Supply
+		g.line, g.voters, g.voids, g.supply = rr.Line, r.Voters, slices.Clone(rr.Voids), rr.Supply
 		g.keying, g.cut = rr.Cut.Keying, rr.Cut
 		g.session = g.cfg.Session
 		g.ttl, g.ttlUntil = max(g.ttl, rr.Room.Session), now.Boot+g.delay()

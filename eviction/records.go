@@ -127,6 +127,7 @@ type RoomNode struct {
 	Arrivals float64       // joins per second, lately
 	Calls    float64       // calls per second, lately
 	Lightest qpid.Weight   // QPID rooms
+	Voters   Voters        // of Line, when the node itself has gone on to another line
 	Digest   []qpid.Weight // for positions, see marks
 	Keying   uint64
 }
@@ -170,7 +171,8 @@ type RoomCommit struct {
 	Cut     Cut
 	Key     qpid.Epoch // random rooms: of this wave's draw; zero: no draw
 	Drawn   qpid.Weight
-	Delete  int // QPID rooms: how many deleteMins the coordinator runs
+	Delete  int      // QPID rooms: how many deleteMins the coordinator runs
+	Twins   []Tagged // QPID rooms: copies of a ticket that also waits at an earlier node
 	Open    bool
 	Closed  bool // more slots exist than the limit: nobody is called
 	Supply  int

@@ -111,8 +111,12 @@ func (n *Node) report(now Time, w *wave) {
 			}
 			g.applyCut(rg.Cut)
 			r = g.reply(w, rg, now)
+			if g.line != n.line {
+				r.Nodes[0].Voters = g.voters
+			}
 			if len(n.unsynced) > 0 {
 				r.Nodes[0].Queued, r.Nodes[0].Due, r.Front = 0, 0, Front{Complete: true}
+				r.Nodes[0].Lightest = qpid.Empty(w.index)
 				g.drawn = g.drawn[:0]
 			}
 		}
@@ -322,6 +326,15 @@ func (n *Node) sync(w *wave) {
 	}
 }
 
+// holdsShare reports whether m may hold slots of a room whose sides go on with
+// what they have: it keeps them however long it is away, until an operator
+// says that it will not return.
+func (n *Node) holdsShare(m Member) bool {
+	return slices.ContainsFunc(n.gates, func(g *Gate) bool {
+		return g.cfg.OnPartition == Share && m.Name != "" && !slices.Contains(g.cfg.Reclaimed, m)
+	})
+}
+
 // forget drops members that cannot come back with anything: twice D after the
 // last wave with them even their own clocks have closed their accounts.
 func (n *Node) forget(now Time) {
@@ -329,7 +342,9 @@ func (n *Node) forget(now Time) {
 	for _, g := range n.gates {
 		keep = max(keep, 2*g.delay())
 	}
-	n.met = slices.DeleteFunc(n.met, func(s sight) bool { return now.Boot-s.at > keep && !n.Listed(s.member) })
+	n.met = slices.DeleteFunc(n.met, func(s sight) bool {
+		return now.Boot-s.at > keep && !n.Listed(s.member) && !n.holdsShare(s.member)
+	})
 	for _, g := range n.gates {
 		g.forget(func(m Member) bool { _, ok := n.findMet(m); return ok || n.Listed(m) })
 	}

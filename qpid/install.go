@@ -106,9 +106,6 @@ func (n *Node) catchUp() error {
 	return first
 }
 
-// Self is the node's name.
-func (n *Node) Self() NodeID { return n.self }
-
 // Epoch is the last one installed.
 func (n *Node) Epoch() Epoch { return n.epoch }
 

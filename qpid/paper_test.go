@@ -233,8 +233,8 @@ func TestDeleteMinsGiveItemsInOrder(t *testing.T) {
 
 // A deleteMin that finds nothing is answered, and the root stays.
 //
-// Deviation: the paper returns a null item, and turns the pointers towards an
-// agreed node of an empty network; here empty weights have an order.
+// Deviation: empty weights have an order, so that the root of an empty network
+// is no special case.
 //
 // Reference: [QPID] deleteMin.
 func TestDeleteMinOnEmptyNetworkIsAnswered(t *testing.T) {

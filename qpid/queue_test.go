@@ -273,11 +273,22 @@ func TestQueueMemoryFollowsItsLength(t *testing.T) {
 	}
 }
 
-func TestInsertOfAnEmptyWeightPanics(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
+// TestSparseRunsAreMerged leaves one item in four hundred, less than two a run.
+func TestSparseRunsAreMerged(t *testing.T) {
+	q := NewQueue()
+	const n = 100_000
+	for i := range uint64(n) {
+		q.Insert(item(i, 0))
+	}
+	for i := range uint64(n) {
+		if i%400 > 0 {
+			q.Delete(item(i, 0))
 		}
-	}()
-	NewQueue().Insert(Empty(0))
+	}
+	if err := q.checkRuns(); err != nil {
+		t.Fatal(err)
+	}
+	if runs := q.tree.Len(); runs > 10 {
+		t.Errorf("%d runs for %d items", runs, q.Len())
+	}
 }

@@ -132,9 +132,15 @@ func (r *room) install(now eviction.Time, in eviction.Installed) {
 			r.entitle(v, in.Epoch.Num, qpid.Weight{Stamp: uint64(i), ID: w.ID})
 		}
 	}
+	for _, w := range in.Twins {
+		if v := r.visitors[w.ID]; v != nil && v.stage == queued {
+			r.dequeue(v)
+			r.park(v, now)
+		}
+	}
 	if in.QPID != nil {
 		if err := r.q.Install(*in.QPID); err != nil {
-			panic(fmt.Sprintf("node: room %q: install %v: %v", r.name, in.Epoch, err))
+			r.gate.Touch() // the queue stays frozen until the next wave
 		}
 	}
 	if in.Delete > 0 {
@@ -175,6 +181,11 @@ func (r *room) reset(now eviction.Time) {
 		case onSite:
 			r.onSite--
 			r.retire(v, spent, now)
+		}
+	}
+	for _, o := range r.deletes.active {
+		if o.told { // its slot is gone, its caller still waits
+			r.node.taken = append(r.node.taken, qpid.Answer{Op: o.id, Outcome: qpid.Refused})
 		}
 	}
 	r.deletes = deletes{}

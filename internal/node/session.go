@@ -70,13 +70,11 @@ func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to evict
 	case p.Home == eviction.Account{}:
 		return r, nil, to, nil
 	}
-	if v = r.visitors[p.ID]; v != nil {
-		switch {
-		case v.stage == onSite:
-			return r, v, to, nil
-		case v.stage >= spent:
-			return r, nil, to, ErrPassExpired
-		}
+	// A ticket that was called at two nodes has a session at each: p is of its
+	// home's, whatever this node has under the same id.
+	v = r.visitors[p.ID]
+	if v != nil && v.stage == onSite && (p.Home == r.gate.Ledger().Account() || p.Home == v.adopted) {
+		return r, v, to, nil
 	}
 	self := n.c.Self.Member
 	switch heir := n.ev.Heir(p.ID, p.Stamp); {

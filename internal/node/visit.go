@@ -68,6 +68,9 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 		}
 	}
 	v.seen = now.Boot
+	if t.Position > 0 && (v.shown == 0 || t.Position < v.shown) {
+		v.shown = t.Position // what is shown never rises, whichever node showed it
+	}
 	if v.stage == parked {
 		r.parked--
 		r.enqueue(v)
@@ -168,10 +171,10 @@ func (n *Node) resolve(now eviction.Time, t Ticket) (r *room, v *visitor, to evi
 }
 
 // takeOver puts the visitor of a lost node in line here, at their old place.
-// Without a lease the node may itself be the lost one: nil, the visitor keeps
-// the ticket and waits.
+// Without a lease the node may itself be the lost one, and a home that missed
+// a wave or two is not lost: nil, the visitor keeps the ticket and waits.
 func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
-	if !r.node.ev.Leased(now) {
+	if !r.node.ev.Admits(r.gate, now) || !r.node.ev.Gone(t.Home, now) {
 		return nil, nil
 	}
 	v := r.visitors[t.ID]
