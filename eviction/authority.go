@@ -54,12 +54,17 @@ func voiceOf(w *wave, line Line) voice {
 		if r.Line != line || !r.Knows {
 			continue
 		}
-		v.know = append(v.know, w.list[r.Index].Name)
 		if r.Voters.newer(v.voters) {
 			v.voters = r.Voters
 		}
 		if r.Lapsed >= 0 && (v.lapsed < 0 || r.Lapsed < v.lapsed) {
 			v.lapsed = r.Lapsed
+		}
+	}
+	for _, r := range w.sum.Nodes {
+		m := w.list[r.Index]
+		if r.Line == line && r.Knows || (r.Line == line || !r.Line.Founded()) && slices.Contains(v.voters.Founders, m) {
+			v.know = append(v.know, m.Name)
 		}
 	}
 	slices.Sort(v.know)
@@ -94,13 +99,18 @@ func mayFound(w *wave) bool {
 // cluster may still be good: it counts as a member that was lost just now.
 func (n *Node) found(w *wave, c *Commit) {
 	c.Grade, c.Line = Unanimous, Line{w.T, n.self.Name}
-	c.Voters = Voters{Version: 1, Names: namesOf(w.list), At: w.epoch}
+	c.Voters = foundersOf(w)
 	for _, r := range w.sum.Nodes {
 		c.Kept = c.Kept || r.KeptKeys
 	}
-	if c.Kept {
-		c.Met = mergeSightings(slices.Clone(c.Met), []Sighting{{}})
+	if c.Met = nil; c.Kept {
+		c.Met = []Sighting{{}}
 	}
+}
+
+// foundersOf returns the first voters of a line that begins with this wave.
+func foundersOf(w *wave) Voters {
+	return Voters{Version: 1, Names: namesOf(w.list), At: w.epoch, Founders: w.list}
 }
 
 // primary goes on with a line that has its quorum.
@@ -115,7 +125,8 @@ func (n *Node) primary(now Time, w *wave, c *Commit, line Line) {
 }
 
 // side is a wave without a quorum. Once it has lasted longer than the rooms'
-// survivor_after, those who know go on alone, on a line of their own.
+// survivor_after, those who know go on alone, on a line of their own. So do
+// those who have only heard of a line, if as many are here as a founding takes.
 func (n *Node) side(w *wave, c *Commit, lines []Line) {
 	line := lines[0]
 	for _, l := range lines {
@@ -126,10 +137,17 @@ func (n *Node) side(w *wave, c *Commit, lines []Line) {
 	}
 	v := voiceOf(w, line)
 	c.Grade, c.Line, c.Voters = Side, line, v.voters
+	if v.lapsed < 0 && mayFound(w) {
+		for _, r := range w.sum.Nodes {
+			if r.Lapsed >= 0 && (v.lapsed < 0 || r.Lapsed < v.lapsed) {
+				v.lapsed = r.Lapsed
+			}
+		}
+	}
 	for _, g := range n.gates {
 		if after, ok := g.survivorAfter(); ok && v.lapsed >= after {
 			c.Grade, c.Line = Unanimous, Line{w.T, n.self.Name}
-			c.Voters = Voters{Version: 1, Names: namesOf(w.list), At: w.epoch}
+			c.Voters = foundersOf(w)
 			return
 		}
 	}
@@ -157,13 +175,13 @@ func (n *Node) change(w *wave, line Line, v voice) Voters {
 		if !half(v.voters.Next, holders) {
 			return v.voters
 		}
-		return Voters{Version: v.voters.Version + 1, Names: v.voters.Next}
+		return Voters{Version: v.voters.Version + 1, Names: v.voters.Next, Founders: v.voters.Founders}
 	}
 	next := n.nextNames(w, v)
 	if next == nil {
 		return v.voters
 	}
-	return Voters{Version: v.voters.Version, Names: v.voters.Names, Next: next}
+	return Voters{Version: v.voters.Version, Names: v.voters.Names, Next: next, Founders: v.voters.Founders}
 }
 
 // holdersOf names those whose reply carries exactly these voters, by the same
@@ -207,15 +225,40 @@ func (n *Node) goneForGood(w *wave, name qpid.NodeID) bool {
 	for _, g := range n.gates {
 		wait = max(wait, g.delay())
 	}
-	for _, m := range w.sum.Met {
-		if m.Member.Name == name && !m.Left && m.Age < wait {
-			return false
-		}
-	}
 	for _, r := range w.sum.Nodes {
 		if w.list[r.Index].Name == name && !r.Leaving {
 			return false
 		}
 	}
-	return true
+	var last Sighting
+	for _, m := range w.sum.Met {
+		if m.Member.Name != name {
+			continue
+		}
+		if !m.Left && m.Age < wait {
+			return false
+		}
+		if m.Epoch >= last.Epoch {
+			last = m
+		}
+	}
+	return last.Left || !n.stopsFor(last.Member)
+}
+
+// stopsFor reports whether a room stops until the node of which m was the last
+// life is back, however long that takes, or until an operator says that it
+// will not return.
+func (n *Node) stopsFor(m Member) bool {
+	return slices.ContainsFunc(n.gates, func(g *Gate) bool {
+		return g.cfg.OnPartition == Stop && !slices.Contains(g.cfg.Reclaimed, m)
+	})
+}
+
+// lastLife reports whether s is the latest known life of a node that is not in
+// the list: a room that stops for it must be able to name it.
+func (n *Node) lastLife(s sight) bool {
+	if slices.ContainsFunc(n.list, func(m Member) bool { return m.Name == s.member.Name }) {
+		return false
+	}
+	return !slices.ContainsFunc(n.met, func(o sight) bool { return o.member.Name == s.member.Name && o.epoch > s.epoch })
 }

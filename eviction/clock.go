@@ -9,22 +9,23 @@ const slewMax = 500
 // Clock is a node's pass time: boot time plus an offset that is fixed at the
 // start and only slewed; it never goes back. A wall clock that steps does not
 // move it, but puts the node in quarantine until a coordinator has measured it.
-// Only a node that never had a lease follows such a step: it has timed nothing.
+// Only a clock of which nothing that it timed is alive follows such a step.
 type Clock struct {
-	skew   int64 // µs: the largest step of the wall clock that is not a jump
-	offset int64 // pass time minus boot time
-	last   Time
-	now    int64
-	hlc    uint64 // hybrid logical clock, Unix µs
+	skew     int64 // µs: the largest step of the wall clock that is not a jump
+	offset   int64 // pass time minus boot time
+	last     Time
+	now      int64
+	slewedAt int64  // boot time up to which the offset was slewed
+	hlc      uint64 // hybrid logical clock, Unix µs
 
 	quarantined bool
 	probed      bool  // a coordinator has asked for a reading since
 	jumpedAt    int64 // boot time of the last jump
-	leased      bool  // had a lease in this life
+	leased      bool  // something that it timed may be alive
 }
 
 func newClock(skew int64, now Time) Clock {
-	return Clock{skew: skew, offset: now.Wall - now.Boot, last: now, now: now.Wall, jumpedAt: never}
+	return Clock{skew: skew, offset: now.Wall - now.Boot, last: now, now: now.Wall, slewedAt: now.Boot, jumpedAt: never}
 }
 
 // read advances the clock to now and reports whether the wall clock jumped.
@@ -33,9 +34,12 @@ func (c *Clock) read(now Time) (jumped bool) {
 	if jumped = step > c.skew || step < -c.skew; jumped {
 		c.quarantined, c.probed, c.jumpedAt = true, false, now.Boot
 	}
-	elapsed := max(0, now.Boot-c.last.Boot)
 	ahead := now.Wall - (now.Boot + c.offset)
-	switch room := elapsed*slewMax/1_000_000 + 1; {
+	room := (now.Boot - c.slewedAt) * slewMax / 1_000_000
+	if room > 0 { // else what has elapsed counts at a later reading: there may be many
+		c.slewedAt = now.Boot
+	}
+	switch {
 	case ahead > c.skew || ahead < -c.skew:
 		if !c.leased { // nothing was timed by it yet
 			c.offset, c.now = c.offset+ahead, 0

@@ -58,6 +58,9 @@ func (c Config) Validate() error {
 	if c.Lease < 2*c.ExcludeAfter {
 		bad("cluster.lease: %v is shorter than two detections; make it at least 2 × exclude_after = %v", c.Lease, 2*c.ExcludeAfter)
 	}
+	if c.Lease < roomsEvery+2*c.Period {
+		bad("cluster.lease: %v is shorter than it may take until a wave speaks of a quiet room; make it at least %v", c.Lease, roomsEvery+2*c.Period)
+	}
 	if c.ExcludeAfter < 2*c.Period {
 		bad("cluster.exclude_after: %v is shorter than two periods; make it at least %v", c.ExcludeAfter, 2*c.Period)
 	}
@@ -72,6 +75,9 @@ func (c Config) Validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// roomsEvery is how often a wave speaks of a room in which nothing happens.
+const roomsEvery = time.Second
 
 // micros converts a duration to the core's unit.
 func micros(d time.Duration) int64 { return d.Microseconds() }
@@ -144,7 +150,7 @@ type Room struct {
 	Survivor     time.Duration // survivor_after: SurvivorAuto, or 0: never
 	QueueMax     int           // people waiting at one node; more are refused [1,000,000]
 	Event        Event
-	Reclaimed    []Member // nodes that an operator says will not return (OnPartition: Share)
+	Reclaimed    []Member // nodes that an operator says will not return (OnPartition: Share, Stop)
 	Version      Version
 }
 
@@ -164,6 +170,9 @@ func (r Room) WithDefaults() Room {
 	return r
 }
 
+// peopleMax bounds numbers of people, so that sums and products of them fit.
+const peopleMax = 1_000_000_000
+
 // Validate returns every error at once, each saying what would be right.
 func (r Room) Validate() error {
 	r = r.WithDefaults()
@@ -174,11 +183,11 @@ func (r Room) Validate() error {
 	if r.Name == "" {
 		bad("name: empty; give the room a name")
 	}
-	if r.Target < 0 {
-		bad("total_active_users: %d is negative; give 0 or more", r.Target)
+	if r.Target < 0 || r.Target > peopleMax {
+		bad("total_active_users: %d; give 0 to %d", r.Target, peopleMax)
 	}
-	if r.NewPerMinute < 0 {
-		bad("new_users_per_minute: %d is negative; give 0 for no limit", r.NewPerMinute)
+	if r.NewPerMinute < 0 || r.NewPerMinute > peopleMax {
+		bad("new_users_per_minute: %d; give 1 to %d, or 0 for no limit", r.NewPerMinute, peopleMax)
 	}
 	if r.Session < 0 || r.Refresh <= 0 || r.TicketTTL <= 0 || r.ClaimWindow <= 0 {
 		bad("session_duration %v, refresh_interval %v, ticket_ttl %v, claim_window %v: none may be negative, only the first may be zero",

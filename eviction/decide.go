@@ -20,11 +20,11 @@ type decision struct {
 // decide turns the replies about one room into a commit.
 func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 	rs := newRoomSums(d, g, r)
-	c := RoomCommit{Room: g.cfg.Name, Agreed: rs.agreed, TTL: rs.ttl, Born: rs.born, Supply: r.Supply, Cut: g.cut}
+	c := RoomCommit{Room: g.cfg.Name, Agreed: rs.agreed, TTL: rs.ttl, Born: rs.born, Supply: r.Supply.left(), Cut: g.cut}
 	if !rs.agreed {
 		c.Config = &rs.cfg
 	}
-	c.Rate, c.Active, c.Queued, c.Waiting, c.Digests = rs.calls, rs.used, rs.queued+rs.due, rs.waiting, rs.digests
+	c.Rate, c.Active, c.Queued, c.Waiting, c.Digests, c.Lengths = rs.calls, rs.used, rs.queued+rs.due, rs.waiting, rs.digests, rs.lengths
 	if d.grade < Side {
 		return c
 	}
@@ -35,6 +35,8 @@ func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 		}
 		g.account(d, rs, r, &c)
 		admits = rs.cfg.OnPartition != Stop || d.grade == Unanimous
+	} else if admits {
+		rs.hold(&c)
 	}
 	g.callNext(d, rs, r, &c, admits)
 	return c
@@ -55,6 +57,7 @@ type roomSums struct {
 	calls   float64
 	keyed   bool // everyone holds the same keying, the one of now
 	digests [][]qpid.Weight
+	lengths []int
 	waiting []int
 	inside  int // slots owned by, or on their way between, valid accounts
 }
@@ -71,6 +74,9 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	if r.Newest != nil && r.Newest.Version.Compare(rs.cfg.Version) > 0 && !stays {
 		rs.cfg = *r.Newest
 	}
+	for i := range rs.nodes {
+		rs.nodes[i] = RoomNode{Index: i, Lapsed: -1, OldAge: -1, Lightest: qpid.Empty(i)} // of one that has no such room yet
+	}
 	keying := rs.cfg.keyingAt(d.t)
 	for _, rn := range r.Nodes {
 		rs.nodes[rn.Index] = rn
@@ -86,9 +92,9 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.keyed = rs.keyed && rn.Keying == keying
 		if rn.Digest != nil {
 			if rs.digests == nil {
-				rs.digests = make([][]qpid.Weight, n)
+				rs.digests, rs.lengths = make([][]qpid.Weight, n), make([]int, n)
 			}
-			rs.digests[rn.Index] = rn.Digest
+			rs.digests[rn.Index], rs.lengths[rn.Index] = rn.Digest, rn.Length
 		}
 	}
 	rs.ttl = max(rs.ttl, micros(rs.cfg.Session))
@@ -174,8 +180,12 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
 	c.Void = voids
 	inside := 0
 	for i, n := range rs.nodes {
-		if rs.valid[i] {
+		switch {
+		case rs.valid[i]:
 			inside += n.Minted
+		case n.Born > 0: // its books are in the sums, and no longer count
+			rs.hold(c)
+			return
 		}
 	}
 	for _, n := range r.Net {
@@ -184,7 +194,7 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
 			inside += n.Slots
 		}
 	}
-	c.Supply = max(r.Supply, inside)
+	c.Supply = max(c.Supply, inside)
 	if settled {
 		c.Mint = max(0, rs.cfg.Target-inside)
 		inside += c.Mint
@@ -192,8 +202,14 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
 		c.Supply = inside
 	}
 	rs.inside = inside
-	c.Closed = c.Supply > rs.cfg.Target
-	if excess := inside - rs.cfg.Target; excess > 0 {
+	rs.hold(c)
+}
+
+// hold stops calls while more slots exist than the limit, and burns what is
+// free of the excess. Nobody is thrown out.
+func (rs *roomSums) hold(c *RoomCommit) {
+	excess := c.Supply - rs.cfg.Target
+	if c.Closed = excess > 0; c.Closed {
 		c.Burn = deal(excess, rs.free, 0)
 	}
 }

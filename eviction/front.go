@@ -150,7 +150,7 @@ func markRank(i int) int {
 }
 
 // digest samples a queue for other nodes' position estimates: the weights at
-// the ranks that markRank names.
+// the ranks that markRank names, and the heaviest.
 func digest(q *qpid.Queue) []qpid.Weight {
 	var d []qpid.Weight
 	for i := 0; ; i++ {
@@ -160,26 +160,29 @@ func digest(q *qpid.Queue) []qpid.Weight {
 		}
 		d = append(d, w)
 	}
+	if w, ok := q.Select(q.Len() - 1); ok && w != d[len(d)-1] {
+		d = append(d, w)
+	}
 	return d
 }
 
 // rankIn estimates how many tickets of the queue that digest d describes are
 // lighter than w; n is how long the queue was.
 func rankIn(d []qpid.Weight, n int, w qpid.Weight) float64 {
-	i, found := slices.BinarySearchFunc(d, w, qpid.Weight.Compare)
-	if found || i < exactMarks && i < len(d) {
-		return float64(min(markRank(i), n))
-	}
-	if i == 0 {
-		return 0
-	}
-	if i == len(d) {
-		if len(d) <= exactMarks {
-			return float64(len(d))
+	rank := func(i int) int {
+		if i == len(d)-1 {
+			return n - 1
 		}
+		return markRank(i)
+	}
+	i, found := slices.BinarySearchFunc(d, w, qpid.Weight.Compare)
+	switch {
+	case i == len(d):
 		return float64(n)
+	case found || i < exactMarks:
+		return float64(rank(i))
 	}
 	lo, hi := d[i-1], d[i]
 	at := float64(w.Stamp-lo.Stamp) / float64(max(1, hi.Stamp-lo.Stamp))
-	return float64(markRank(i-1)) + 1 + at*float64(markRank(i)-markRank(i-1)-1)
+	return float64(rank(i-1)) + 1 + at*float64(rank(i)-rank(i-1)-1)
 }

@@ -27,28 +27,33 @@ type Gate struct {
 	voters  Voters // of line, as of the last primary wave on it
 	ledger  Ledger
 
-	leasedAt  int64         // boot time of the last wave that gave the account a primary lease
-	oldLeased int64         // the same of earlier accounts of this life
-	session   time.Duration // of new passes: the shortest that every node may assume
-	ttl       time.Duration // the longest that a pass alive anywhere may have
-	ttlUntil  int64         // boot time at which ttl falls back to cfg.Session
+	heldAt   int64         // boot time of the last wave that asked about the room and let the account act
+	leasedAt int64         // the same, of primary waves
+	oldHeld  int64         // heldAt of earlier accounts of this life
+	shutBorn uint64        // Born of the last account closed here; none up to it is opened again
+	session  time.Duration // of new passes: the shortest that every node may assume
+	ttl      time.Duration // the longest that a pass alive anywhere may have
+	ttlUntil int64         // boot time at which ttl falls back to cfg.Session
 
 	voids   []Void
 	safe    []Void
 	cut     Cut
-	keying  uint64
+	keying  uint64   // of the queue's weights
+	seed    [32]byte // of the draw that keying speaks of, whatever the configuration says by now
 	open    bool
 	closed  bool
 	paced   bool
 	tokens  int
 	tokenTo int64 // boot time at which they lapse
-	supply  int
+	supply  Supply
 	total   int
 	active  int
 	rate    float64
 
 	digests    [][]qpid.Weight // of the other members' queues, for positions
+	lengths    []int           // of those queues
 	digestOf   []Member        // whose they are
+	digestT    uint64          // who joined later is in none of them
 	waiting    []int           // people at each member as of the last commit
 	members    []Member        // its list
 	born       []uint64        // their accounts
@@ -72,7 +77,7 @@ type drawnTicket struct{ place, queued qpid.Weight }
 func newGate(c Config, r Room) *Gate {
 	r = r.WithDefaults()
 	return &Gate{
-		cfg: r, c: c, Queue: qpid.NewQueue(), leasedAt: never, oldLeased: never, session: r.Session, ttl: r.Session,
+		cfg: r, c: c, Queue: qpid.NewQueue(), heldAt: never, leasedAt: never, oldHeld: never, session: r.Session, ttl: r.Session,
 		busy: true, asked: never, digested: never, bucket: bucket{from: never},
 	}
 }
@@ -123,6 +128,14 @@ func (g *Gate) voided(a Account) bool {
 	return ok && a.Born <= g.voids[i].Epoch
 }
 
+// current reports whether a is an account that the last commit listed. Only
+// such accounts exchange slots: to refuse what is known to be void is not
+// enough, since that is forgotten in time, and a link may be stuck for longer.
+func (g *Gate) current(a Account) bool {
+	i := slices.Index(g.members, a.Member)
+	return i >= 0 && i < len(g.born) && g.born[i] == a.Born && !g.voided(a)
+}
+
 // isSafe reports whether every node of a primary wave knew a to be void.
 func (g *Gate) isSafe(a Account) bool {
 	i, ok := findVoid(g.safe, a.Member)
@@ -164,15 +177,15 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	if g.leasedAt != never {
 		n.Lapsed = now.Boot - g.leasedAt
 	}
-	if g.oldLeased != never {
-		n.OldAge = now.Boot - g.oldLeased
+	if g.oldHeld != never {
+		n.OldAge = now.Boot - g.oldHeld
 	}
 	n.Queued = g.Queue.CountLE(qpid.UpTo(w.T))
 	if m, ok := g.Queue.Min(); ok {
 		n.Lightest = m
 	}
 	if rg.Digest {
-		n.Digest = digest(g.Queue)
+		n.Digest, n.Length = digest(g.Queue), g.Queue.Len()
 	}
 	r := RoomReply{Room: rg.Room, Supply: g.supply, Newest: g.newest(rg.Version)}
 	r.Front = g.front(w, rg, n.Queued)
@@ -223,8 +236,11 @@ func (g *Gate) front(w *wave, rg RoomGather, queued int) Front {
 	}
 	g.drawKey = rg.Key
 	g.Queue.Ascend(func(q qpid.Weight) bool {
+		if len(g.drawn) == queued {
+			return false
+		}
 		g.drawn = append(g.drawn, drawnTicket{draw(rg.Key, q.ID), q})
-		return len(g.drawn) < queued
+		return true
 	})
 	slices.SortFunc(g.drawn, func(a, b drawnTicket) int { return a.place.Compare(b.place) })
 	return front(g.c, w.index, rg.Want, queued, func(i int) qpid.Weight { return g.drawn[i].place })
@@ -254,7 +270,7 @@ func (r *RoomReply) merge(o RoomReply, want int) {
 	if o.Newest != nil && (r.Newest == nil || o.Newest.Version.Compare(r.Newest.Version) > 0) {
 		r.Newest = o.Newest
 	}
-	r.Supply = max(r.Supply, o.Supply)
+	r.Supply = r.Supply.merge(o.Supply)
 }
 
 // halfLife of the rates that nodes report, in microseconds.
@@ -298,7 +314,7 @@ func (g *Gate) Key(w qpid.Weight) qpid.Weight {
 	if g.keying == 0 || w.Stamp >= g.keying {
 		return w
 	}
-	h := hmac.New(sha256.New, g.cfg.Event.Seed[:])
+	h := hmac.New(sha256.New, g.seed[:])
 	h.Write(w.ID[:])
 	sum := binary.BigEndian.Uint64(h.Sum(nil))
 	hi, _ := bits.Mul64(sum, g.keying)

@@ -25,15 +25,14 @@ func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed,
 	now := w.at
 	g.configure(c, now)
 	g.installAccount(n, w, c, &in)
-	if grade >= Primary && g.line == n.line && g.ledger.account.Born > 0 {
-		g.leasedAt, g.voters = now, n.voters
-	}
-	if w.index == 0 {
+	g.lease(n, w, c, grade)
+	if w.index == 0 && c.Born[0] == g.ledger.account.Born {
 		g.ledger.mint(c.Mint)
 	}
+	burned := 0
 	for _, b := range c.Burn {
 		if b.Index == w.index {
-			g.ledger.burn(b.N)
+			burned += g.ledger.burn(b.N)
 		}
 	}
 	g.applyCut(c.Cut)
@@ -53,7 +52,8 @@ func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed,
 			in.Twins = append(in.Twins, t.Weight)
 		}
 	}
-	g.open, g.closed, g.supply, g.total, g.active, g.rate = c.Open, c.Closed, c.Supply, c.Queued, c.Active, c.Rate
+	g.open, g.closed, g.total, g.active, g.rate = c.Open, c.Closed, c.Queued, c.Active, c.Rate
+	g.supply = Supply{Slots: c.Supply, At: w.epoch, Burned: burned}
 	if g.paced = c.Paced; g.paced {
 		g.tokens, g.tokenTo = 0, now+tokenLife
 		for _, t := range c.Tokens {
@@ -69,11 +69,27 @@ func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed,
 	return in, g.moves(w, c)
 }
 
+// lease lets the account act from the gather on, if the coordinator has looked
+// at it. A wave that does not ask about the room leases nothing of it: the
+// account may be void and nobody here know.
+func (g *Gate) lease(n *Node, w *wave, c *RoomCommit, grade Grade) {
+	born := g.ledger.account.Born
+	if born == 0 || c.Born[w.index] != born {
+		return
+	}
+	if grade >= Primary && c.Line.Founded() && g.line == n.line {
+		g.heldAt, g.leasedAt, g.voters = w.at, w.at, n.voters
+	}
+	if grade >= Side && g.cfg.OnPartition == Share {
+		g.heldAt = w.at
+	}
+}
+
 // configure takes over a newer configuration. A session that gets longer is
 // used for new passes only when everyone knows of it; one that gets shorter
 // is still reckoned with until all passes of the old length have run out.
 func (g *Gate) configure(c *RoomCommit, now int64) {
-	if c.TTL > micros(g.ttl) {
+	if c.TTL > micros(g.ttl) || c.TTL == micros(g.ttl) && !c.Agreed { // who disagrees may still give it
 		g.ttl = durationOf(c.TTL)
 		g.ttlUntil = now + g.delay()
 	}
@@ -94,7 +110,7 @@ func (g *Gate) configure(c *RoomCommit, now int64) {
 
 func (g *Gate) installAccount(n *Node, w *wave, c *RoomCommit, in *Installed) {
 	if c.Line.Founded() {
-		if born := c.Born[w.index]; born != g.ledger.account.Born {
+		if born := c.Born[w.index]; born != g.ledger.account.Born && born > g.shutBorn {
 			in.Reset = g.reopen(Account{n.self.Member, born})
 		}
 		g.line = c.Line
@@ -108,7 +124,7 @@ func (g *Gate) installAccount(n *Node, w *wave, c *RoomCommit, in *Installed) {
 	for _, v := range c.Settled {
 		g.ledger.fold(v)
 		if v.Member == n.self.Member {
-			g.oldLeased = never
+			g.oldHeld = never
 		}
 	}
 }
@@ -117,8 +133,9 @@ func (g *Gate) installAccount(n *Node, w *wave, c *RoomCommit, in *Installed) {
 // had anything in use.
 func (g *Gate) reopen(a Account) (used bool) {
 	used = g.ledger.used > 0
-	g.oldLeased = max(g.oldLeased, g.leasedAt)
-	g.leasedAt = never
+	g.oldHeld = max(g.oldHeld, g.heldAt)
+	g.heldAt, g.leasedAt = never, never
+	g.shutBorn = max(g.shutBorn, g.ledger.account.Born)
 	g.ledger.reset(a)
 	g.busy = true
 	return used
@@ -151,7 +168,7 @@ func (g *Gate) Rekey(t uint64) bool {
 	if k == g.keying {
 		return false
 	}
-	g.keying, g.cut = k, Cut{Keying: k}
+	g.keying, g.seed, g.cut = k, g.cfg.Event.Seed, Cut{Keying: k}
 	return true
 }
 
@@ -172,7 +189,7 @@ func (g *Gate) moves(w *wave, c *RoomCommit) (out []Message) {
 // resend repeats transfers to listed accounts that were not acknowledged.
 func (g *Gate) resend(self Member, list []Member) (out []Message) {
 	for _, p := range g.ledger.peers {
-		if p.Acked < p.Sent && slices.Contains(list, p.Member) && !g.voided(p.Account) {
+		if p.Acked < p.Sent && slices.Contains(list, p.Member) && g.current(p.Account) {
 			s := &Slots{Room: g.cfg.Name, From: g.ledger.account, To: p.Account, Total: p.Sent}
 			out = append(out, Message{From: self, To: p.Member, Body: s})
 		}
@@ -204,20 +221,19 @@ func (g *Gate) Spend(now int64) bool {
 
 // installDigests keeps the other nodes' digests for position estimates.
 func (g *Gate) installDigests(w *wave, c *RoomCommit) {
-	g.digests, g.digestOf = c.Digests, w.list
+	g.digests, g.lengths, g.digestOf, g.digestT = c.Digests, c.Lengths, w.list, w.T
 }
 
-// Position estimates how many people wait before key, and counts those who
-// wait: exactly at this node, by the digests of the last second elsewhere.
-func (g *Gate) Position(self Member, key qpid.Weight) int {
+// Position estimates how many people wait before key, and counts them from 1:
+// exactly at this node, by the digests of the last second elsewhere. It is not
+// known of a newcomer: the digests do not hold who joined elsewhere since.
+func (g *Gate) Position(self Member, key qpid.Weight) (position int, known bool) {
 	ahead := float64(g.Queue.Rank(key) + g.Due)
 	for i, m := range g.digestOf {
-		if m == self || i >= len(g.digests) || g.digests[i] == nil {
-			continue
+		if d := g.digests[i]; m != self && d != nil {
+			ahead += max(0, rankIn(d, g.lengths[i], key)-rankIn(d, g.lengths[i], g.cut.Value))
 		}
-		d := g.digests[i]
-		n := markRank(len(d) - 1)
-		ahead += max(0, rankIn(d, n+1, key)-rankIn(d, n+1, g.cut.Value))
 	}
-	return int(ahead) + 1
+	alone := len(g.members) == 1 && g.members[0] == self
+	return int(ahead) + 1, alone || key.Stamp <= g.digestT
 }

@@ -220,7 +220,7 @@ func (n *Node) startWave(now Time) {
 	}
 	n.clock.promise(uint64(n.clock.now))
 	g := &Gather{
-		Epoch: qpid.Epoch{Num: n.epoch.Num + 1, Coordinator: n.self.Name}, Lead: n.self, List: list,
+		Epoch: n.nextEpoch(), Lead: n.self, List: list,
 		T: n.clock.hlc, Wait: micros(n.c.Deadline), Rooms: n.dueRooms(now),
 	}
 	l.started, l.clock, l.urgent, l.open, l.asks = now.Boot, n.clock.now, false, true, nil
@@ -247,9 +247,9 @@ func (n *Node) stepDown(now Time) {
 // happens, and every other once a second.
 func (n *Node) dueRooms(now Time) []RoomGather {
 	var rooms []RoomGather
-	next := qpid.Epoch{Num: n.epoch.Num + 1, Coordinator: n.self.Name}
+	next := n.nextEpoch()
 	for _, g := range n.gates {
-		if !g.busy && g.total == 0 && now.Boot-g.asked < 1_000_000 {
+		if !g.busy && g.total == 0 && now.Boot-g.asked < micros(roomsEvery) {
 			continue
 		}
 		rg := RoomGather{Room: g.cfg.Name, Version: g.cfg.Version, Want: g.hint, Cut: g.cut, Key: next}
@@ -270,6 +270,11 @@ func (n *Node) dueRooms(now Time) []RoomGather {
 // blame notes whom a failed wave lacked: the topmost of the silent in each
 // branch. One that fails waves for exclude_after is left out for a while.
 func (n *Node) blame(now Time, w *wave) {
+	for _, r := range w.Rooms { // whose nodes take them for reported
+		if g := n.Gate(r.Room); g != nil {
+			g.busy = true
+		}
+	}
 	present := make([]bool, len(w.list))
 	for _, r := range w.sum.Nodes {
 		present[r.Index] = true
@@ -336,7 +341,7 @@ func (n *Node) commit(now Time, w *wave) {
 			cand.heard, cand.blamed, cand.backoff = now.Boot, never, 0
 		}
 	}
-	n.onCommit(now, c)
+	n.carryOut(now, w, c)
 }
 
 // clocksAgree checks the clocks that the replies carried; a node whose clock
@@ -365,4 +370,10 @@ func (n *Node) clocksAgree(now Time, w *wave) bool {
 		}
 	}
 	return agree
+}
+
+// nextEpoch names the next wave. The life is part of the name: a node that was
+// restarted may number its first waves as an earlier life did.
+func (n *Node) nextEpoch() qpid.Epoch {
+	return qpid.Epoch{Num: n.epoch.Num + 1, Coordinator: qpid.NodeID(n.self.Member.String())}
 }

@@ -96,8 +96,12 @@ func (l *Ledger) mint(n int) {
 	l.owned += n
 }
 
-// burn destroys up to n free slots.
-func (l *Ledger) burn(n int) { l.mint(-min(n, max(0, l.Free()))) }
+// burn destroys up to n free slots and returns how many.
+func (l *Ledger) burn(n int) int {
+	n = min(n, max(0, l.Free()))
+	l.mint(-n)
+	return n
+}
 
 // fold closes the books on accounts of v: nothing of theirs moves any more.
 func (l *Ledger) fold(v Void) {

@@ -52,7 +52,7 @@ type NodeReply struct {
 	Joins    bool // for founding
 	KeptKeys bool
 	Leaving  bool
-	Lapsed   int64    // µs since the last primary wave it took part in; -1: never
+	Lapsed   int64    // µs since the last primary wave it took part in, or heard of; -1: never
 	Busy     []string // rooms that the next wave should ask about
 }
 
@@ -124,15 +124,18 @@ type RoomQPID struct {
 	Msg  qpid.Message
 }
 
-// SyncRequest asks which tickets the receiver took over lately; a node that
-// was cut off asks it of everyone before its queue counts again.
-type SyncRequest struct{ Epoch uint64 } // taken over in waves after it
+// SyncRequest asks which of the sender's tickets the receiver took over; a node
+// that was cut off asks it of everyone before its queue counts again.
+type SyncRequest struct{}
 
-// SyncReply lists them.
+// SyncReply lists them. It also comes unasked, until it is acknowledged.
 type SyncReply struct {
-	Epoch uint64
 	Taken []TakenTicket
+	More  bool // there are more than fit
 }
+
+// SyncAck says that the sender has let go of its copies.
+type SyncAck struct{ Taken []TakenTicket }
 
 // TakenTicket is one ticket that a node took over from another.
 type TakenTicket struct {
@@ -157,4 +160,5 @@ func (*SlotsAck) Kind() string    { return "slots_ack" }
 func (*RoomQPID) Kind() string    { return "qpid" }
 func (*SyncRequest) Kind() string { return "sync_request" }
 func (*SyncReply) Kind() string   { return "sync_reply" }
+func (*SyncAck) Kind() string     { return "sync_ack" }
 func (*Goodbye) Kind() string     { return "goodbye" }

@@ -2,7 +2,9 @@ package eviction
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -35,6 +37,7 @@ type Node struct {
 	grade       Grade
 	leaseUntil  int64 // boot time
 	lastPrimary int64 // boot time of the last primary wave
+	heardAt     int64 // boot time of the last wave with one that knows, while this node did not
 	met         []sight
 	list        []Member // of the last committed wave
 	leaving     bool
@@ -44,9 +47,9 @@ type Node struct {
 	wave       *wave // replied to, or being answered
 	lead       lead
 
-	unsynced   []Member // of these it has not heard which tickets they took over
+	unsynced   []Member
 	unsyncedAt int64
-	syncedTo   uint64 // number of the last epoch up to which it has heard
+	cutOff     bool // has heard of none of them since it came back
 	resentAt   int64
 
 	out  []Message
@@ -66,7 +69,7 @@ func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 	c = c.WithDefaults()
 	n := &Node{
 		c: c, start: s, self: s.Self, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now),
-		installedAt: never, leaseUntil: never, lastPrimary: never, followedAt: now.Boot, resentAt: now.Boot,
+		installedAt: never, leaseUntil: never, lastPrimary: never, heardAt: never, followedAt: now.Boot, resentAt: now.Boot,
 	}
 	n.lead.since = never
 	for _, r := range rooms {
@@ -117,8 +120,20 @@ func (n *Node) SetRoom(now Time, r Room) {
 	n.urge(g)
 }
 
+// outlived reports whether nothing is left alive that this node's clock timed:
+// its last primary lease is over, and so is the longest session since.
+func (n *Node) outlived(now int64) bool {
+	wait := n.c.Lease + 2*n.c.MaxSkew + n.c.Margin
+	longest := time.Duration(0)
+	for _, g := range n.gates {
+		longest = max(longest, g.ttl, g.cfg.Session)
+	}
+	return n.lastPrimary == never || now >= n.lastPrimary+micros(wait+longest)
+}
+
 // read takes in the clocks and lets go of what has lapsed meanwhile.
 func (n *Node) read(now Time) {
+	n.clock.leased = n.clock.leased && !n.outlived(now.Boot)
 	if n.clock.read(now) {
 		n.leaseUntil = never
 	}
@@ -141,7 +156,7 @@ func (n *Node) Clear() bool { return !n.clock.quarantined }
 // Admits reports whether visitors of g may be called, admitted or have their
 // passes extended here and now.
 func (n *Node) Admits(g *Gate, now Time) bool {
-	if n.clock.quarantined || now.Boot >= n.leaseUntil || g.ledger.account.Born == 0 || n.leaving {
+	if n.clock.quarantined || now.Boot >= n.LeaseOf(g) || g.ledger.account.Born == 0 || n.leaving {
 		return false
 	}
 	switch {
@@ -155,9 +170,12 @@ func (n *Node) Admits(g *Gate, now Time) bool {
 	return n.grade >= Primary
 }
 
+// LeaseOf returns the boot time until which the account of g may act.
+func (n *Node) LeaseOf(g *Gate) int64 { return min(n.leaseUntil, g.heldAt+micros(n.c.Lease)) }
+
 // Calls reports whether waiting visitors of g may be called.
 func (n *Node) Calls(g *Gate, now Time) bool {
-	return n.Admits(g, now) && !g.closed && len(n.unsynced) == 0
+	return n.Admits(g, now) && !g.closed && !n.cutOff
 }
 
 // Open reports whether a newcomer may walk straight in.
@@ -188,7 +206,7 @@ func (n *Node) Adopt(g *Gate, from Account, now Time) bool {
 	}
 	wait := micros(n.c.Deadline + n.c.Lease + n.c.Margin)
 	if from.Member == n.self.Member {
-		if g.oldLeased != never && now.Boot-g.oldLeased < wait {
+		if g.oldHeld != never && now.Boot-g.oldHeld < wait {
 			return false
 		}
 	} else if i, ok := n.findMet(from.Member); ok && !n.Listed(from.Member) && now.Boot-n.met[i].at < wait {
@@ -227,6 +245,10 @@ func (n *Node) Take() ([]Message, []Installed) {
 	return out, done
 }
 
+// Pending reports whether Take has installs to bring that the owner must carry
+// out before it does anything else: an account may have lapsed.
+func (n *Node) Pending() bool { return len(n.done) > 0 }
+
 func (n *Node) findMet(m Member) (int, bool) {
 	return slices.BinarySearchFunc(n.met, m, func(s sight, m Member) int { return s.member.compare(m) })
 }
@@ -256,16 +278,17 @@ func (n *Node) SetView(now Time, v View) {
 	n.steer(now)
 }
 
-// Step takes in a message from another node.
-func (n *Node) Step(now Time, m Message) {
+// Step takes in a message from another node. The error says what was wrong
+// with it; it then changed nothing.
+func (n *Node) Step(now Time, m Message) (err error) {
 	n.read(now)
 	switch b := m.Body.(type) {
 	case *Gather:
-		n.onGather(now, m.From, b)
+		err = n.onGather(now, m.From, b)
 	case *Reply:
-		n.onReply(now, m.From, b)
+		err = n.onReply(m.From, b)
 	case *Commit:
-		n.onCommit(now, b)
+		err = n.onCommit(now, m.From, b)
 	case *Nack:
 		n.onNack(b)
 	case *Probe:
@@ -278,9 +301,9 @@ func (n *Node) Step(now Time, m Message) {
 			g.busy = true
 		}
 	case *Slots:
-		n.onSlots(b)
+		err = n.onSlots(m.From, b)
 	case *SlotsAck:
-		if g := n.Gate(b.Room); g != nil && b.From == g.ledger.account {
+		if g := n.Gate(b.Room); g != nil && b.From == g.ledger.account && b.To.Member == m.From {
 			g.ledger.acked(b)
 		}
 	case *Goodbye:
@@ -288,15 +311,20 @@ func (n *Node) Step(now Time, m Message) {
 		n.lead.drop(m.From)
 	}
 	n.steer(now)
+	return err
 }
 
-func (n *Node) onSlots(m *Slots) {
-	g := n.Gate(m.Room)
-	if g == nil || m.To != g.ledger.account || m.From == m.To || g.voided(m.From) {
-		return
+func (n *Node) onSlots(from Member, m *Slots) error {
+	if m.From.Member != from {
+		return fmt.Errorf("eviction: %v sends slots of %v", from, m.From)
 	}
-	n.send(m.From.Member, g.ledger.receive(m))
+	g := n.Gate(m.Room)
+	if g == nil || m.To != g.ledger.account || m.From == m.To || !g.current(m.From) {
+		return nil
+	}
+	n.send(from, g.ledger.receive(m))
 	g.busy = true
+	return nil
 }
 
 // Tick does what is due at now.
@@ -307,7 +335,7 @@ func (n *Node) Tick(now Time) {
 		n.reply(w)
 	}
 	if len(n.unsynced) > 0 && now.Boot-n.unsyncedAt >= micros(n.c.ExcludeAfter) {
-		n.unsynced = nil
+		n.unsynced, n.cutOff = nil, false
 	}
 	if now.Boot-n.resentAt >= micros(n.c.Period) {
 		n.resentAt = now.Boot
@@ -329,18 +357,14 @@ func (n *Node) Deadline(now Time) int64 {
 	return max(at, now.Boot+1)
 }
 
-// Unsynced returns the members that have not yet said which tickets they took
-// over while this node was cut off, and the epoch it missed from.
-func (n *Node) Unsynced() ([]Member, uint64) { return n.unsynced, n.syncedTo }
-
 // Synced notes that m has said so.
 func (n *Node) Synced(m Member) {
 	n.unsynced = slices.DeleteFunc(n.unsynced, func(u Member) bool { return u == m })
+	n.cutOff = n.cutOff && len(n.unsynced) > 0
 }
 
 // Founded reports whether the node belongs to a cluster.
 func (n *Node) Founded() bool { return n.line.Founded() }
-
 
 // Heir returns the node that takes over what a lost node had of ticket id,
 // stamped at stamp. While the list stands it is the same on every node, and a

@@ -20,7 +20,7 @@ func (n *Node) Record() *Record {
 		r.Met = append(r.Met, Sighting{Member: s.member, Epoch: s.epoch, Left: s.left})
 	}
 	for _, g := range n.gates {
-		r.Rooms = append(r.Rooms, RoomRecord{Room: g.cfg, Line: g.line, Voids: slices.Clone(g.voids), Cut: g.cut, Supply: g.supply})
+		r.Rooms = append(r.Rooms, RoomRecord{Room: g.cfg, Line: g.line, Voids: slices.Clone(g.voids), Cut: g.cut, Supply: g.supply, TTL: max(g.ttl, g.cfg.Session)})
 	}
 	return r
 }
@@ -30,6 +30,9 @@ func (n *Node) Record() *Record {
 func (r *Record) Differs(o *Record) bool {
 	if r == nil || o == nil {
 		return r != o
+	}
+	if o.Epoch >= r.Epoch+epochGap/2 || r.Voters.Next != nil && r.Voters.At != o.Voters.At {
+		return true
 	}
 	if r.Line != o.Line || r.Voters.Version != o.Voters.Version || !slices.Equal(r.Voters.Next, o.Voters.Next) ||
 		len(r.Met) != len(o.Met) || len(r.Rooms) != len(o.Rooms) {
@@ -42,7 +45,7 @@ func (r *Record) Differs(o *Record) bool {
 	}
 	for i := range r.Rooms {
 		a, b := &r.Rooms[i], &o.Rooms[i]
-		if a.Line != b.Line || a.Room.Version != b.Room.Version || a.Room.Name != b.Room.Name || !slices.Equal(a.Voids, b.Voids) {
+		if a.Line != b.Line || a.TTL != b.TTL || a.Room.Version != b.Room.Version || a.Room.Name != b.Room.Name || !slices.Equal(a.Voids, b.Voids) {
 			return true
 		}
 	}
@@ -50,7 +53,8 @@ func (r *Record) Differs(o *Record) bool {
 }
 
 // restore takes up what an earlier life of this node had synced. Everyone it
-// knew, and that life itself, counts as lost just now.
+// knew, and that life itself, counts as lost just now, in waves up to any that
+// it may have forgotten.
 func (n *Node) restore(r *Record, now Time) {
 	if r == nil {
 		return
@@ -58,18 +62,20 @@ func (n *Node) restore(r *Record, now Time) {
 	n.line, n.voters, n.knows, n.lastPrimary = r.Line, r.Voters, true, now.Boot
 	n.epoch.Num = r.Epoch + epochGap
 	for _, s := range r.Met {
-		n.saw(s.Member, now.Boot, s.Epoch, false)
+		n.saw(s.Member, now.Boot, n.epoch.Num, s.Left)
 	}
-	n.saw(r.Member, now.Boot, r.Epoch, false)
+	n.saw(r.Member, now.Boot, n.epoch.Num, false)
 	for _, rr := range r.Rooms {
 		g := n.addGate(rr.Room)
 		if rr.Room.Version.Compare(g.cfg.Version) > 0 {
 			g.cfg = rr.Room
 		}
 		g.line, g.voters, g.voids, g.supply = rr.Line, r.Voters, slices.Clone(rr.Voids), rr.Supply
-		g.keying, g.cut = rr.Cut.Keying, rr.Cut
+		g.keying, g.seed, g.cut = rr.Cut.Keying, rr.Room.Event.Seed, rr.Cut
 		g.session = g.cfg.Session
-		g.ttl, g.ttlUntil = max(g.ttl, rr.Room.Session), now.Boot+g.delay()
+		g.ttl = max(g.ttl, rr.TTL, rr.Room.Session)
+		g.ttlUntil = now.Boot + g.delay()
+		n.clock.promise(min(g.cut.Value.Stamp, uint64(n.clock.now+2*micros(n.c.MaxSkew))))
 		g.coldStart(now.Boot)
 	}
 }

@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -45,6 +46,10 @@ type Voters struct {
 	Names   []qpid.NodeID
 	Next    []qpid.NodeID // proposed as Version+1; nil: no change under way
 	At      qpid.Epoch    // of the last primary wave that carried them
+	// Founders are the lives that the line began with. One of them cannot have
+	// forgotten anything of the line, so it counts as knowing from the start:
+	// a founding that reaches one node only is not lost.
+	Founders []Member
 }
 
 // newer reports whether v was decided after o: as in Paxos, of two proposals
@@ -99,6 +104,27 @@ type PeerAccount struct {
 	Locked         int // slots of ended sessions taken over from it, not yet usable
 }
 
+// Supply is an upper bound of the slots in existence, as a wave left it.
+type Supply struct {
+	Slots  int
+	At     qpid.Epoch // of the wave
+	Burned int        // of them, by that wave's own commit
+}
+
+// left returns how many can be left.
+func (s Supply) left() int { return s.Slots - s.Burned }
+
+// merge adds what others have burned; of two waves the later one counts.
+func (s Supply) merge(o Supply) Supply {
+	switch c := s.At.Compare(o.At); {
+	case c < 0:
+		return o
+	case c == 0:
+		s.Burned += o.Burned
+	}
+	return s
+}
+
 // RoomReply is what a subtree says of one room.
 type RoomReply struct {
 	Room   string
@@ -107,7 +133,7 @@ type RoomReply struct {
 	Net    []Net       // slots received from minus sent to each account, summed
 	Voids  []VoidCount // summed
 	Newest *Room       // a configuration newer than the gather's; nil: none
-	Supply int         // slots in existence as last known exactly
+	Supply Supply
 }
 
 // RoomNode is one node's part of it.
@@ -128,7 +154,8 @@ type RoomNode struct {
 	Calls    float64       // calls per second, lately
 	Lightest qpid.Weight   // QPID rooms
 	Voters   Voters        // of Line, when the node itself has gone on to another line
-	Digest   []qpid.Weight // for positions, see marks
+	Digest   []qpid.Weight // for positions, see digest
+	Length   int           // of the queue that Digest describes
 	Keying   uint64
 }
 
@@ -175,10 +202,11 @@ type RoomCommit struct {
 	Twins   []Tagged // QPID rooms: copies of a ticket that also waits at an earlier node
 	Open    bool
 	Closed  bool // more slots exist than the limit: nobody is called
-	Supply  int
+	Supply  int  // slots that may exist, before what is burned now
 	Queued  int
 	Waiting []int           // by index
 	Digests [][]qpid.Weight // by index; nil: as before
+	Lengths []int           // of the queues that they describe
 	Rate    float64         // calls per second
 	Active  int
 }
@@ -195,12 +223,10 @@ type Record struct {
 
 // RoomRecord is one room's part of it.
 type RoomRecord struct {
-	Room    Room
-	Line    Line
-	Account Account
-	Minted  int
-	Peers   []PeerAccount
-	Voids   []Void
-	Cut     Cut
-	Supply  int
+	Room   Room
+	TTL    time.Duration // the longest session that a pass alive may have
+	Line   Line
+	Voids  []Void
+	Cut    Cut
+	Supply Supply
 }

@@ -69,6 +69,8 @@ type Account struct {
 	Born uint64 // epoch number; later accounts of one member have higher ones
 }
 
+func (a Account) String() string { return fmt.Sprintf("%v/%d", a.Member, a.Born) }
+
 func (a Account) compare(o Account) int {
 	if c := a.Member.compare(o.Member); c != 0 {
 		return c

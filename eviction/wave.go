@@ -24,23 +24,24 @@ type wave struct {
 
 // onGather joins a wave, unless a newer one or a more senior coordinator is at
 // work.
-func (n *Node) onGather(now Time, from Member, g *Gather) {
-	i := slices.Index(g.List, n.self.Member)
-	if i < 0 || n.clock.quarantined && !n.clock.probed {
-		return
+func (n *Node) onGather(now Time, from Member, g *Gather) error {
+	i, err := g.sound(n.self.Member, from, n.c.Fanout)
+	if err != nil || n.clock.quarantined && !n.clock.probed {
+		return err
 	}
 	if senior := n.senior(now, g.Lead); senior.Member != (Member{}) {
 		n.send(g.Lead.Member, &Nack{Epoch: n.epoch, Lead: senior})
-		return
+		return nil
 	}
 	if g.Epoch.Compare(n.epoch) <= 0 {
 		n.send(g.Lead.Member, &Nack{Epoch: n.epoch})
-		return
+		return nil
 	}
 	if int64(g.T) > n.clock.now+2*micros(n.c.MaxSkew) {
-		return // one of the two clocks is off; the coordinator measures which
+		return nil // one of the two clocks is off; the coordinator measures which
 	}
 	n.join(now, from, g, i)
+	return nil
 }
 
 // senior returns the coordinator that the node follows if it is at work, is
@@ -63,15 +64,16 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 		n.lead.active = n.lead.active && n.view.index(n.self.Member) == 0
 	}
 	n.clock.promise(g.T)
+	n.miss(now, g.List)
 	for _, m := range g.List {
 		if m != n.self.Member {
 			n.saw(m, now.Boot, g.Epoch.Num, false)
+			if i, ok := n.findMet(m); ok {
+				n.met[i].at = now.Boot // also in another wave of the same number
+			}
 		}
 	}
-	if n.installedAt != never && now.Boot-n.installedAt > micros(n.c.ExcludeAfter) && len(n.unsynced) == 0 {
-		n.unsynced, n.unsyncedAt = []Member{n.self.Member}, now.Boot
-	}
-	w := &wave{Gather: *g, epoch: g.Epoch, list: g.List, index: index, up: from, at: now.Boot, deadline: now.Boot + g.Wait}
+	w := &wave{Gather: *g, epoch: g.Epoch, list: g.List, index: index, up: from, at: now.Boot, deadline: now.Boot + min(max(0, g.Wait), micros(n.c.Deadline))}
 	n.wave = w
 	first, end := children(index, n.c.Fanout, len(g.List))
 	w.children = g.List[first:end]
@@ -94,12 +96,12 @@ func (n *Node) report(now Time, w *wave) {
 		Index: w.index, Clock: n.clock.now, HLC: n.clock.hlc, Line: n.line, Knows: n.knows, Voters: n.voters,
 		Expect: n.start.Expect, Joins: n.start.Joins, KeptKeys: n.start.Kept, Leaving: n.leaving, Lapsed: -1,
 	}
-	if n.lastPrimary != never {
-		nr.Lapsed = now.Boot - n.lastPrimary
+	if at := max(n.lastPrimary, n.heardAt); at != never {
+		nr.Lapsed = now.Boot - at
 	}
 	w.sum = Reply{Epoch: w.epoch}
 	for _, s := range n.met {
-		if n.knows && !slices.Contains(w.list, s.member) {
+		if !slices.Contains(w.list, s.member) {
 			w.sum.Met = append(w.sum.Met, Sighting{s.member, now.Boot - s.at, s.epoch, s.left})
 		}
 	}
@@ -114,7 +116,7 @@ func (n *Node) report(now Time, w *wave) {
 			if g.line != n.line {
 				r.Nodes[0].Voters = g.voters
 			}
-			if len(n.unsynced) > 0 {
+			if n.cutOff {
 				r.Nodes[0].Queued, r.Nodes[0].Due, r.Front = 0, 0, Front{Complete: true}
 				r.Nodes[0].Lightest = qpid.Empty(w.index)
 				g.drawn = g.drawn[:0]
@@ -131,14 +133,17 @@ func (n *Node) report(now Time, w *wave) {
 }
 
 // onReply adds a child's subtree to the sum; the last one sends it up.
-func (n *Node) onReply(now Time, from Member, r *Reply) {
+func (n *Node) onReply(from Member, r *Reply) error {
 	w := n.wave
-	if w == nil || w.epoch != r.Epoch || w.replied || len(r.Rooms) != len(w.Rooms) {
-		return
+	if w == nil || w.epoch != r.Epoch || w.replied {
+		return nil
 	}
 	i := slices.Index(w.waiting, from)
 	if i < 0 {
-		return
+		return nil
+	}
+	if err := r.sound(w, slices.Index(w.list, from), n.c.Fanout); err != nil {
+		return err
 	}
 	w.waiting = slices.Delete(w.waiting, i, i+1)
 	w.sum.Nodes = append(w.sum.Nodes, r.Nodes...)
@@ -156,6 +161,7 @@ func (n *Node) onReply(now Time, from Member, r *Reply) {
 	if len(w.waiting) == 0 {
 		n.reply(w)
 	}
+	return nil
 }
 
 // lightest returns the subtree's lightest weight.
@@ -199,13 +205,23 @@ func (n *Node) reply(w *wave) {
 	n.send(w.up, &sum)
 }
 
-// onCommit installs what the wave decided, if this node replied to it and to
-// none since, and passes it on.
-func (n *Node) onCommit(now Time, c *Commit) {
+// onCommit takes in what the wave decided, if this node replied to it and to
+// none since. One that comes when its lease is over is of no use any more, and
+// what it says of accounts may be long out of date.
+func (n *Node) onCommit(now Time, from Member, c *Commit) error {
 	w := n.wave
-	if w == nil || !w.replied || w.epoch != c.Epoch || len(c.Rooms) != len(w.Rooms) {
-		return
+	if w == nil || !w.replied || w.epoch != c.Epoch || from != w.up || now.Boot-w.at >= micros(n.c.Lease) {
+		return nil
 	}
+	if err := c.sound(w); err != nil {
+		return err
+	}
+	n.carryOut(now, w, c)
+	return nil
+}
+
+// carryOut installs a commit and passes it on.
+func (n *Node) carryOut(now Time, w *wave, c *Commit) {
 	for i, child := range w.children {
 		if w.below[i] == nil {
 			continue
@@ -251,7 +267,11 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 		if c.Grade >= Primary || !n.line.Founded() {
 			n.line = c.Line
 		}
-		n.grade, n.leaseUntil, n.clock.leased = c.Grade, w.at+micros(n.c.Lease), true
+		if !n.knows && c.Voters.Version > 0 {
+			n.heardAt = w.at
+		}
+		n.grade, n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)
+		n.clock.leased = n.clock.leased || c.Grade >= Primary
 	}
 	if c.Grade >= Primary {
 		n.knows, n.lastPrimary = true, w.at
@@ -260,9 +280,9 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 			n.saw(s.Member, now.Boot-s.Age, s.Epoch, s.Left)
 		}
 	}
-	n.sync(w)
+	n.sync()
 	n.installRooms(now, w, c)
-	n.forget(now)
+	n.forget(now, c.Met)
 }
 
 func (n *Node) installRooms(now Time, w *wave, c *Commit) {
@@ -312,17 +332,32 @@ func (n *Node) snapshot(w *wave, c *Commit, room int) *qpid.Snapshot {
 	return s
 }
 
-// sync asks everyone listed which tickets they took over, after a time in
-// which they may have.
-func (n *Node) sync(w *wave) {
-	if len(n.unsynced) == 1 && n.unsynced[0] == n.self.Member {
-		n.unsynced = slices.DeleteFunc(slices.Clone(w.list), func(m Member) bool { return m == n.self.Member })
+// miss notes who of list may have taken people of this node over: those that
+// it was in no wave with for about exclude_after. If that is everyone, it was
+// cut off, and must hear from them before its queue counts.
+func (n *Node) miss(now Time, list []Member) {
+	if !n.line.Founded() {
+		return // nobody has joined here yet
 	}
-	if len(n.unsynced) == 0 {
-		n.syncedTo = w.epoch.Num
+	missed := 0
+	for _, m := range list {
+		i, ok := n.findMet(m)
+		if m == n.self.Member || ok && now.Boot-n.met[i].at < micros(max(n.c.ExcludeAfter-n.c.Deadline, n.c.ExcludeAfter/2)) {
+			continue
+		}
+		if !slices.Contains(n.unsynced, m) {
+			n.unsynced = append(n.unsynced, m)
+		}
+		n.unsyncedAt = now.Boot
+		missed++
 	}
+	n.cutOff = n.cutOff || missed > 0 && missed == len(list)-1
+}
+
+// sync asks for the tickets that were taken over, until the answers are here.
+func (n *Node) sync() {
 	for _, m := range n.unsynced {
-		n.send(m, &SyncRequest{Epoch: n.syncedTo})
+		n.send(m, &SyncRequest{})
 	}
 }
 
@@ -335,17 +370,29 @@ func (n *Node) holdsShare(m Member) bool {
 	})
 }
 
+// owes reports whether books with an account of m are still open here.
+func (n *Node) owes(m Member) bool {
+	return slices.ContainsFunc(n.gates, func(g *Gate) bool {
+		return slices.ContainsFunc(g.ledger.peers, func(p PeerAccount) bool { return p.Member == m })
+	})
+}
+
 // forget drops members that cannot come back with anything: twice D after the
-// last wave with them even their own clocks have closed their accounts.
-func (n *Node) forget(now Time) {
+// last wave with them even their own clocks have closed their accounts. What is
+// known of them to be void is kept while anyone in the wave reckons with them.
+func (n *Node) forget(now Time, met []Sighting) {
 	keep := int64(0)
 	for _, g := range n.gates {
 		keep = max(keep, 2*g.delay())
 	}
 	n.met = slices.DeleteFunc(n.met, func(s sight) bool {
-		return now.Boot-s.at > keep && !n.Listed(s.member) && !n.holdsShare(s.member)
+		return now.Boot-s.at > keep && !n.Listed(s.member) && !n.holdsShare(s.member) && !n.owes(s.member) &&
+			!(n.lastLife(s) && n.stopsFor(s.member))
 	})
 	for _, g := range n.gates {
-		g.forget(func(m Member) bool { _, ok := n.findMet(m); return ok || n.Listed(m) })
+		g.forget(func(m Member) bool {
+			_, ok := n.findMet(m)
+			return ok || n.Listed(m) || slices.ContainsFunc(met, func(s Sighting) bool { return s.Member == m })
+		})
 	}
 }

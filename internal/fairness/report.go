@@ -169,7 +169,7 @@ func countMilliseconds(admissions []Admission) Pairs {
 	joined := make([]int64, len(admissions))
 	entitled := make([]int64, len(admissions))
 	for i := range admissions {
-		joined[i] = admissions[i].JoinedAt / 1000
+		joined[i] = int64(admissions[i].Joined.Stamp / 1000)
 		entitled[i] = admissions[i].EntitledAt / 1000
 	}
 	return CountPairs(joined, entitled)

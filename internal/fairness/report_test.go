@@ -21,7 +21,7 @@ func slowMeasure(as []fairness.Admission, overLimitMax int) fairness.Report {
 	var waits, delays []int64
 	var x, y []int64
 	for _, a := range as {
-		x, y = append(x, a.JoinedAt/1000), append(y, a.EntitledAt/1000)
+		x, y = append(x, int64(a.Joined.Stamp/1000)), append(y, a.EntitledAt/1000)
 		overtaken := 0
 		for _, b := range as {
 			later := a.Joined.Less(b.Joined)

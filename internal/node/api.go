@@ -29,9 +29,13 @@ type Ticket struct {
 	Stamp    uint64 // Unix microseconds: when the visitor joined
 	Home     eviction.Member
 	Gen      uint32 // raised each time another node takes the place over
+	Past     Homes  // before Home, the latest first: they may still have a copy
 	Position uint32 // last shown; 0: none yet
 	Issued   int64  // pass time, Unix microseconds: when this copy was made
 }
+
+// Homes are the last former homes of a ticket that was taken over.
+type Homes [2]eviction.Member
 
 // Weight is the ticket's place in the order.
 func (t Ticket) Weight() qpid.Weight { return qpid.Weight{Stamp: t.Stamp, ID: t.ID} }

@@ -34,7 +34,7 @@ func (n *Node) DeleteMin(now eviction.Time, name string) (qpid.OpID, error) {
 	if err != nil {
 		return qpid.OpID{}, err
 	}
-	n.ev.Now(now)
+	n.clock(now)
 	if r.gate.Room().Algorithm != eviction.ByQPID || !n.ev.Calls(r.gate, now) || len(r.deletes.active) >= deletesMax {
 		return qpid.OpID{}, ErrUnavailable
 	}
@@ -102,7 +102,7 @@ func (r *room) takenHere(now eviction.Time, t qpid.Removal) {
 	if v == nil || v.stage != queued {
 		return
 	}
-	r.mark(v, r.q.Epoch().Num, qpid.Weight{Stamp: uint64(r.node.ev.Now(now)), ID: v.id})
+	r.mark(v, r.q.Epoch().Num, qpid.Weight{Stamp: t.Op.Seq, ID: v.id})
 	v.stage = drawn
 	r.due.push(v.id)
 	r.gate.Due++

@@ -26,27 +26,28 @@ type Status struct {
 
 // RoomStatus is one room at one node.
 type RoomStatus struct {
-	Room      eviction.Room
-	Account   eviction.Account
-	Line      eviction.Line
-	Minted    int
-	Owned     int // = Minted + ΣReceived − ΣSent
-	Used      int // called + on site
-	Locked    int // slots of taken-over passes that may not be used again yet
-	Free      int // Owned − Used − Locked
-	Peers     []eviction.PeerAccount
-	Voided    []eviction.Void
-	Queued    int
-	Called    int
-	OnSite    int
-	Parked    int
-	Spent     int
-	Cut       eviction.Cut
-	Open      bool
-	Closed    bool // over the limit: nobody is called until slots are burned
-	MayAdmit  bool // lease, line and policy allow calls now
-	QPIDRoot  bool
-	QPIDEpoch qpid.Epoch // of the room's weight table: that of the last wave which asked about the room
-	Total     int        // waiting in the room, as of the last wave
-	Tokens    int        // pacing tokens in hand; -1: no limit
+	Room       eviction.Room
+	Account    eviction.Account
+	Line       eviction.Line
+	Minted     int
+	Owned      int // = Minted + ΣReceived − ΣSent
+	Used       int // called + on site
+	Locked     int // slots of taken-over passes that may not be used again yet
+	Free       int // Owned − Used − Locked
+	Peers      []eviction.PeerAccount
+	Voided     []eviction.Void
+	Queued     int
+	Called     int
+	OnSite     int
+	Parked     int
+	Spent      int
+	Cut        eviction.Cut
+	Open       bool
+	Closed     bool  // over the limit: nobody is called until slots are burned
+	MayAdmit   bool  // lease, line and policy allow calls now
+	LeaseUntil int64 // boot time, µs: until then the account may act
+	QPIDRoot   bool
+	QPIDEpoch  qpid.Epoch // of the room's weight table: that of the last wave which asked about the room
+	Total      int        // waiting in the room, as of the last wave
+	Tokens     int        // pacing tokens in hand; -1: no limit
 }

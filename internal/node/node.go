@@ -16,11 +16,13 @@ type Node struct {
 	ev    *eviction.Node
 	rooms []*room // by name
 
-	log   []Admission
-	taken []qpid.Answer
-	out   []eviction.Message
-	saved *eviction.Record
-	seq   uint64 // of the last deleteMin called here
+	log    []Admission
+	taken  []qpid.Answer
+	out    []eviction.Message
+	saved  *eviction.Record
+	stale  bool   // something was installed since saved was compared
+	seq    uint64 // of the last deleteMin called here
+	tellAt int64  // boot time at which former homes are told again
 }
 
 // New returns a node. The error lists everything that is wrong with c.
@@ -34,7 +36,7 @@ func New(c Config, now eviction.Time) (*Node, error) {
 	n.ev = eviction.NewNode(c.Cluster, eviction.Start{
 		Self: c.Self, Expect: c.Expect, Joins: c.Joins, Kept: c.KeptKeys, Record: c.Persisted,
 	}, c.Rooms, now)
-	n.addRooms()
+	n.addRooms(now)
 	return n, nil
 }
 
@@ -64,14 +66,14 @@ func validate(c Config) error {
 }
 
 // addRooms makes a room for every gate that has none yet.
-func (n *Node) addRooms() {
+func (n *Node) addRooms(now eviction.Time) {
 	for _, g := range n.ev.Gates() {
 		name := g.Room().Name
 		i, ok := n.find(name)
 		if ok {
 			continue
 		}
-		r := newRoom(n, g)
+		r := newRoom(n, g, now)
 		n.rooms = slices.Insert(n.rooms, i, r)
 	}
 }
@@ -99,7 +101,13 @@ func (n *Node) SetRoom(now eviction.Time, r eviction.Room) error {
 	if err := r.Validate(); err != nil {
 		return fmt.Errorf("%w:\n%w", ErrInvalid, err)
 	}
-	if _, err := n.room(r.Name); err != nil && len(n.rooms) >= n.c.RoomsMax {
+	old, err := n.room(r.Name)
+	if err == nil && old.gate.Keying() != 0 {
+		if e := old.gate.Room().Event; r.Event.Start == e.Start && r.Event.Shuffle && r.Event.Seed != e.Seed {
+			return fmt.Errorf("%w: room %q: the draw of the event is over; its seed cannot change, give another start", ErrInvalid, r.Name)
+		}
+	}
+	if err != nil && len(n.rooms) >= n.c.RoomsMax {
 		return fmt.Errorf("%w: room %q: there are %d rooms already, the most a node may have", ErrInvalid, r.Name, len(n.rooms))
 	}
 	n.ev.SetRoom(now, r)
@@ -110,21 +118,27 @@ func (n *Node) SetRoom(now eviction.Time, r eviction.Room) error {
 // Step takes in a message from another node. The error says what was wrong
 // with it; the node goes on.
 func (n *Node) Step(now eviction.Time, m eviction.Message) error {
+	if m.Body == nil {
+		return fmt.Errorf("node: empty message from %v", m.From)
+	}
 	if m.To != n.c.Self.Member || m.From == m.To {
 		return fmt.Errorf("node: %s from %v is for %v, this is %v", m.Body.Kind(), m.From, m.To, n.c.Self.Member)
 	}
+	var err error
 	switch b := m.Body.(type) {
 	case *eviction.RoomQPID:
 		return n.onQPID(now, m.From, b)
 	case *eviction.SyncRequest:
-		n.onSyncRequest(m.From, b)
+		n.onSyncRequest(m.From)
 	case *eviction.SyncReply:
 		n.onSyncReply(now, m.From, b)
+	case *eviction.SyncAck:
+		n.onSyncAck(m.From, b)
 	default:
-		n.ev.Step(now, m)
+		err = n.ev.Step(now, m)
 	}
 	n.advance(now)
-	return nil
+	return err
 }
 
 func (n *Node) onQPID(now eviction.Time, from eviction.Member, b *eviction.RoomQPID) error {
@@ -135,16 +149,27 @@ func (n *Node) onQPID(now eviction.Time, from eviction.Member, b *eviction.RoomQ
 	if b.Msg.From != from.Name {
 		return fmt.Errorf("node: qpid message of %s came from %v", b.Msg.From, from)
 	}
-	n.ev.Now(now)
+	n.clock(now)
 	err = r.q.Step(b.Msg)
 	n.advance(now)
 	return err
+}
+
+// clock takes in the clocks before a visitor's request or a message is handled,
+// carries out what has lapsed meanwhile, and returns the pass time.
+func (n *Node) clock(now eviction.Time) int64 {
+	t := n.ev.Now(now)
+	if n.ev.Pending() {
+		n.advance(now)
+	}
+	return t
 }
 
 // Tick does what is due at now.
 func (n *Node) Tick(now eviction.Time) {
 	n.ev.Tick(now)
 	n.advance(now)
+	n.tell(now)
 	for _, r := range n.rooms {
 		r.tick(now)
 	}
@@ -156,7 +181,8 @@ func (n *Node) advance(now eviction.Time) {
 		messages, done := n.ev.Take()
 		n.out = append(n.out, messages...)
 		if len(done) > 0 {
-			n.addRooms()
+			n.stale = true
+			n.addRooms(now)
 		}
 		for _, in := range done {
 			if r, err := n.room(in.Gate.Room().Name); err == nil {
@@ -184,7 +210,8 @@ func (n *Node) Ready(now eviction.Time) Ready {
 	messages, _ := n.ev.Take()
 	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken}
 	n.out, n.log, n.taken = nil, nil, nil
-	if n.c.Disk && len(r.Messages) > 0 {
+	if n.c.Disk && (len(r.Messages) > 0 || n.stale) {
+		n.stale = false
 		if rec := n.ev.Record(); rec.Differs(n.saved) {
 			r.Save, n.saved = rec, rec
 		}
@@ -240,6 +267,6 @@ func (n *Node) Room(name string, now eviction.Time) (RoomStatus, bool) {
 		Room: g.Room(), Account: l.Account(), Line: g.Line(), Minted: l.Minted(), Owned: l.Owned(), Used: l.Used(),
 		Locked: l.Locked(), Free: l.Free(), Peers: l.Peers(), Voided: g.Voids(), Queued: g.Queue.Len() + len(r.due.ids),
 		Called: r.called, OnSite: r.onSite, Parked: r.parked, Spent: r.spent, Cut: g.Cut(), Open: g.IsOpen(),
-		Closed: g.Closed(), MayAdmit: n.ev.Calls(g, now), QPIDRoot: r.q.IsRoot(), QPIDEpoch: r.q.Epoch(), Total: g.Waiting(), Tokens: g.Tokens(now.Boot),
+		Closed: g.Closed(), MayAdmit: n.ev.Calls(g, now), LeaseUntil: n.ev.LeaseOf(g), QPIDRoot: r.q.IsRoot(), QPIDEpoch: r.q.Epoch(), Total: g.Waiting(), Tokens: g.Tokens(now.Boot),
 	}, true
 }

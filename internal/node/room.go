@@ -22,6 +22,7 @@ type visitor struct {
 	slot     int64            // of the wheel; 0: none
 	expires  int64            // pass time: of the pass
 	adopted  eviction.Account // whose session it was; zero: ours
+	past     *Homes           // of a place taken over; nil: it began here
 }
 
 func (v *visitor) weight() qpid.Weight { return qpid.Weight{Stamp: v.stamp, ID: v.id} }
@@ -62,12 +63,12 @@ type line struct{ ids []qpid.ItemID }
 
 func (l *line) push(id qpid.ItemID) { l.ids = append(l.ids, id) }
 
-func newRoom(n *Node, g *eviction.Gate) *room {
+func newRoom(n *Node, g *eviction.Gate, now eviction.Time) *room {
 	q, err := qpid.New(qpid.Config{Self: n.c.Self.Name, Queue: g.Queue})
 	if err != nil {
 		panic(fmt.Sprintf("node: room %q: %v", g.Room().Name, err))
 	}
-	r := &room{node: n, name: g.Room().Name, gate: g, q: q, visitors: make(map[qpid.ItemID]*visitor), cut: g.Cut(), wheel: newWheel(0)}
+	r := &room{node: n, name: g.Room().Name, gate: g, q: q, visitors: make(map[qpid.ItemID]*visitor), cut: g.Cut(), wheel: newWheel(now.Boot)}
 	g.Prepare = r.prepare
 	return r
 }
@@ -178,9 +179,9 @@ func (r *room) reset(now eviction.Time) {
 			r.called--
 			r.enqueue(v)
 			r.watch(v, now)
-		case onSite:
+		case onSite: // not spent: its pass is good until it expires, and may be taken over
 			r.onSite--
-			r.retire(v, spent, now)
+			r.remove(v)
 		}
 	}
 	for _, o := range r.deletes.active {
@@ -356,6 +357,10 @@ func (r *room) retire(v *visitor, s stage, now eviction.Time) {
 
 func (r *room) forget(v *visitor) {
 	r.spent--
+	r.remove(v)
+}
+
+func (r *room) remove(v *visitor) {
 	v.slot = -1
 	delete(r.visitors, v.id)
 }

@@ -15,6 +15,8 @@ func (n *Node) Refresh(now eviction.Time, p Pass) (Answer, error) {
 	same := Answer{State: Admitted, Pass: p}
 	c := r.gate.Room()
 	switch {
+	case p.Home == eviction.Account{} && (c.NoRenewal || c.Method != eviction.Passthrough):
+		return same, nil // it holds no slot
 	case p.Home == eviction.Account{}:
 		p.Expires = n.ev.Now(now) + r.gate.Session().Microseconds()
 		return Answer{State: Admitted, Pass: p}, nil
@@ -25,7 +27,7 @@ func (n *Node) Refresh(now eviction.Time, p Pass) (Answer, error) {
 			return same, nil
 		}
 	}
-	v.expires = n.ev.Now(now) + r.gate.Session().Microseconds()
+	v.expires = max(v.expires, p.Expires, n.ev.Now(now)+r.gate.Session().Microseconds())
 	return r.answer(now, v)
 }
 
@@ -61,7 +63,7 @@ func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to evict
 	if r, err = n.room(p.Room); err != nil {
 		return nil, nil, to, err
 	}
-	clock := n.ev.Now(now)
+	clock := n.clock(now)
 	switch {
 	case !n.ev.Clear():
 		return r, nil, to, ErrUnavailable
@@ -100,63 +102,4 @@ func (r *room) adopt(now eviction.Time, p Pass) *visitor {
 	r.admit(now, v)
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
 	return v
-}
-
-// takenTicket is a ticket that this node took over, and when.
-type takenTicket struct {
-	id    qpid.ItemID
-	gen   uint32
-	epoch uint64
-}
-
-// takenMax bounds what a node remembers of tickets taken over, per room. Past
-// it the oldest are forgotten: should their first home come back, it may call
-// them once more.
-const takenMax = 1 << 20
-
-func (r *room) tookOver(v *visitor) {
-	if len(r.taken) >= takenMax {
-		r.taken = r.taken[1:]
-	}
-	r.taken = append(r.taken, takenTicket{v.id, v.gen, r.node.ev.Status().Epoch.Num})
-}
-
-// onSyncRequest tells a node that was cut off which tickets went on without it.
-func (n *Node) onSyncRequest(from eviction.Member, b *eviction.SyncRequest) {
-	reply := &eviction.SyncReply{Epoch: b.Epoch}
-	for _, r := range n.rooms {
-		for _, t := range r.taken {
-			if t.epoch >= b.Epoch {
-				reply.Taken = append(reply.Taken, eviction.TakenTicket{Room: r.name, ID: t.id, Gen: t.gen})
-			}
-		}
-	}
-	n.out = append(n.out, eviction.Message{From: n.c.Self.Member, To: from, Body: reply})
-}
-
-// onSyncReply lets go of tickets that others took over meanwhile.
-func (n *Node) onSyncReply(now eviction.Time, from eviction.Member, b *eviction.SyncReply) {
-	n.ev.Now(now)
-	for _, t := range b.Taken {
-		r, err := n.room(t.Room)
-		if err != nil {
-			continue
-		}
-		v := r.visitors[t.ID]
-		if v == nil || v.gen >= t.Gen || v.stage >= onSite {
-			continue
-		}
-		switch v.stage {
-		case queued, drawn:
-			r.dequeue(v)
-		case parked:
-			r.parked--
-		case called:
-			r.called--
-			r.release(v, now)
-		}
-		v.slot = -1
-		delete(r.visitors, v.id)
-	}
-	n.ev.Synced(from)
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"math"
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
@@ -14,7 +15,7 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	if err != nil {
 		return Answer{}, err
 	}
-	n.ev.Now(now)
+	n.clock(now)
 	c := r.gate.Room()
 	switch {
 	case !n.ev.Clear() || !n.ev.Founded():
@@ -75,6 +76,7 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 		r.parked--
 		r.enqueue(v)
 		r.watch(v, now)
+		r.markLate(v)
 		r.gate.Touch()
 		n.advance(now)
 	}
@@ -148,7 +150,7 @@ func (n *Node) resolve(now eviction.Time, t Ticket) (r *room, v *visitor, to evi
 	if r, err = n.room(t.Room); err != nil {
 		return nil, nil, to, err
 	}
-	clock := n.ev.Now(now)
+	clock := n.clock(now)
 	if !n.ev.Clear() {
 		return r, nil, to, ErrUnavailable
 	}
@@ -189,15 +191,21 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 		return nil, ErrTicketUsed
 	}
 	v.gen = t.Gen + 1
-	r.tookOver(v)
+	v.past = &Homes{t.Home, t.Past[0]}
+	r.tookOver(v, t, now)
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
-	cut := r.gate.Cut()
-	if r.byCut() && v.stage == queued && !cut.Value.Less(r.gate.Key(v.weight())) {
-		r.mark(v, r.node.ev.Status().Installed.Num, r.gate.Key(v.weight()))
-	}
+	r.markLate(v)
 	r.gate.Touch()
 	r.node.advance(now)
 	return v, nil
+}
+
+// markLate entitles one who comes to a place that the cut has passed already.
+func (r *room) markLate(v *visitor) {
+	key := r.gate.Key(v.weight())
+	if r.byCut() && v.stage == queued && !r.gate.Cut().Value.Less(key) {
+		r.mark(v, r.node.ev.Status().Installed.Num, key)
+	}
 }
 
 // answer says where v stands.
@@ -220,22 +228,29 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 		v.refresh = r.refreshAfter(v, 0)
 	default:
 		if r.gate.Room().Method != eviction.Random {
-			at := 1
+			at, known := 1, true
 			if v.stage == queued {
-				at = r.gate.Position(n.c.Self.Member, r.gate.Key(v.weight()))
+				at, known = r.gate.Position(n.c.Self.Member, r.gate.Key(v.weight()))
 			}
-			if v.shown == 0 || at < int(v.shown) {
+			if v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {
 				v.shown = uint32(at)
 			}
 			a.Position = int(v.shown)
 		}
 		a.Wait = r.wait(a.Position)
-		v.refresh = r.refreshAfter(v, a.Wait.P50)
+		wait := a.Wait.P50
+		if a.Wait == (Wait{}) {
+			wait = math.MaxInt64 // not known
+		}
+		v.refresh = r.refreshAfter(v, wait)
 		r.watch(v, now)
 	}
 	a.Refresh = time.Duration(v.refresh) * time.Microsecond
 	a.Ticket = Ticket{
 		Room: r.name, ID: v.id, Stamp: v.stamp, Home: n.c.Self.Member, Gen: v.gen, Position: v.shown, Issued: n.ev.Now(now),
+	}
+	if v.past != nil {
+		a.Ticket.Past = *v.past
 	}
 	return a, nil
 }

@@ -34,8 +34,10 @@ func (a Algorithm) Describe() string {
 		return "a wave calls many, straight in while nobody waits"
 	case CutQueueAll:
 		return "a wave calls many, everyone queues"
+	case QPID:
+		return "one deleteMin for each person, everyone queues"
 	}
-	return "one deleteMin for each person, everyone queues"
+	panic("trials: no algorithm " + string(a))
 }
 
 // Intervals is how often the algorithm decides whom to let in: as often as the

@@ -90,15 +90,17 @@ func RunHeader() []string {
 	return header
 }
 
-// RunRow is the row of one run. A run that failed has no figures.
+// RunRow is the row of one run. What is not known is left out: all figures of a
+// run that failed.
 func RunRow(o *Outcome) []string {
 	row := []string{strconv.FormatUint(o.Seed, 10), o.Reason()}
 	for _, m := range Metrics() {
-		if o.Err == nil {
-			row = append(row, decimal(m.Of(o)))
-		} else {
+		x := m.Of(o)
+		if o.Err != nil || m.Unit == Ratio && x == 0 {
 			row = append(row, "")
+			continue
 		}
+		row = append(row, decimal(x))
 	}
 	return row
 }

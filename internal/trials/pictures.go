@@ -131,7 +131,7 @@ func DrawCells(f *Folder, tallies []*Tally) error {
 		at := fmt.Sprintf("%d-%s", t.Cell.Users, t.Cell.TargetName())
 		of := fmt.Sprintf("%d users, target %s", t.Cell.Users, t.Cell.TargetName())
 		err := f.Write("tau-thesis-"+at+".svg", func(w io.Writer) error {
-			return plot.TauAgainstKills(w, "Kendall tau as the thesis counts it, "+of, cellSeries(same, byTicket))
+			return plot.TauAgainstKills(w, "Kendall tau as the thesis counts it, "+of, cellSeries(same, asTheThesis))
 		})
 		if err != nil {
 			return err

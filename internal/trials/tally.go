@@ -6,37 +6,22 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/anteroom/anteroom/internal/fairness"
 	"github.com/anteroom/anteroom/internal/thesis"
 )
 
 // Names of the metrics that set a cell beside the thesis's.
 const (
-	strict   = "kendall_tau"
-	byTicket = "kendall_tau_thesis_by_ticket"
+	strict      = "kendall_tau"
+	asTheThesis = "kendall_tau_thesis"
 )
 
 // cellMetrics is what is kept of each run of a cell.
 func cellMetrics() []Metric {
 	keep := []string{
-		strict, "kendall_tau_thesis", "max_overtaken_by", "open_inversions",
+		strict, asTheThesis, "max_overtaken_by", "open_inversions",
 		"over_limit_max", "wait p50", "wait p99", "call_delay p99", "last call", "messages",
 	}
-	metrics := slices.DeleteFunc(Metrics(), func(m Metric) bool { return !slices.Contains(keep, m.Name) })
-	return slices.Insert(metrics, 2, Metric{byTicket, Tau, "", func(o *Outcome) float64 { return tauByTicket(o.Admissions) }})
-}
-
-// tauByTicket is the thesis's count with its own time of joining, the one on
-// the ticket: the tries that somebody needs to find a node that runs come
-// before it.
-func tauByTicket(admissions []fairness.Admission) float64 {
-	joined := make([]int64, len(admissions))
-	entitled := make([]int64, len(admissions))
-	for i := range admissions {
-		joined[i] = int64(admissions[i].Joined.Stamp / 1000)
-		entitled[i] = admissions[i].EntitledAt / 1000
-	}
-	return fairness.CountPairs(joined, entitled).KendallTauThesis()
+	return slices.DeleteFunc(Metrics(), func(m Metric) bool { return !slices.Contains(keep, m.Name) })
 }
 
 // Tally is the runs of one trial.
@@ -57,15 +42,15 @@ func Tallies(trials []Trial) []*Tally {
 // Strict is the strict Kendall tau.
 func (t *Tally) Strict() Spread { return t.Sample.Named(strict) }
 
-// ByTicket is the Kendall tau that compares with the thesis's.
-func (t *Tally) ByTicket() Spread { return t.Sample.Named(byTicket) }
+// AsTheThesis is the Kendall tau by the thesis's own count.
+func (t *Tally) AsTheThesis() Spread { return t.Sample.Named(asTheThesis) }
 
 // LastCall is the simulated time in seconds at which nobody waited any more.
 func (t *Tally) LastCall() Spread { return t.Sample.Named("last call") }
 
 // published is the thesis's own figure of one of the two distances.
 func (t *Tally) published(metric string) (tau float64, ok bool) {
-	if metric == byTicket {
+	if metric == asTheThesis {
 		return t.Cell.KendallTau, true
 	}
 	return Recounted(t.Cell)
@@ -166,7 +151,11 @@ func againstRecount(tallies []*Tally, r thesis.Recount) string {
 		c := t.Cell
 		if c.Users == thesis.RecountUsers && c.Target == thesis.RecountTarget && c.Kills == r.Kills && t.Sample.Runs > 0 {
 			s := t.Strict()
-			parts = append(parts, fmt.Sprintf("%s %s ± %s", t.Algorithm, tauText(s.Mean.Mean), tauText(s.Half())))
+			part := fmt.Sprintf("%s %s", t.Algorithm, tauText(s.Mean.Mean))
+			if s.N > 1 {
+				part += " ± " + tauText(s.Half())
+			}
+			parts = append(parts, part)
 		}
 	}
 	if parts == nil {

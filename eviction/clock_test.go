@@ -1,0 +1,229 @@
+package eviction
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/qpid"
+	"pgregory.net/rapid"
+)
+
+const (
+	second = int64(1_000_000)
+	wall0  = int64(1_700_000_000) * second
+)
+
+func TestClockSlewsTowardsTheWall(t *testing.T) {
+	for _, ahead := range []int64{-400_000, 400_000} {
+		c := newClock(500_000, Time{0, wall0})
+		c.leased = true
+		for s := int64(1); s <= 1000; s++ {
+			before := c.now
+			if c.read(Time{s * second, wall0 + s*second + ahead}) {
+				t.Fatal("a step within the skew is a jump")
+			}
+			if moved := c.now - before - second; moved < -501 || moved > 501 {
+				t.Fatalf("slewed %d µs within a second", moved)
+			}
+		}
+		if off := c.now - wall0 - 1000*second - ahead; off != 0 {
+			t.Errorf("after 1000 s the clock is still %d µs off", off)
+		}
+	}
+}
+
+func TestClockJump(t *testing.T) {
+	for _, by := range []int64{-3600 * second, 3600 * second} {
+		c := newClock(500_000, Time{0, wall0})
+		c.leased = true
+		if c.read(Time{second, wall0 + second}) || c.quarantined {
+			t.Fatal("no step is a jump")
+		}
+		if !c.read(Time{2 * second, wall0 + 2*second + by}) || !c.quarantined || c.probed {
+			t.Errorf("a step of %v is no jump", durationOf(by))
+		}
+		if c.now != wall0+2*second {
+			t.Errorf("after a step of %v the pass time is off by %d", durationOf(by), c.now-wall0-2*second)
+		}
+	}
+	c := newClock(500_000, Time{0, wall0})
+	c.read(Time{second, wall0 - 3600*second})
+	if c.now != wall0-3600*second {
+		t.Error("a node that never had a lease does not follow the wall clock")
+	}
+}
+
+// Whatever the clocks of the machine do, pass time and stamps never go back.
+func TestClockNeverGoesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newClock(500_000, Time{0, wall0})
+		c.leased = true
+		now := Time{0, wall0}
+		last, stamped := c.now, uint64(0)
+		for range rapid.IntRange(1, 50).Draw(t, "steps") {
+			d := rapid.Int64Range(0, 10*second).Draw(t, "elapsed")
+			now.Boot += d
+			now.Wall += d + rapid.SampledFrom([]int64{0, 0, 1, -1, 100_000, -100_000, 499_999, -499_999, 3 * second, -3 * second}).Draw(t, "step")
+			c.read(now)
+			if c.now < last {
+				t.Fatalf("pass time goes back by %d", last-c.now)
+			}
+			if slow := last + d - c.now; slow > d*slewMax/second+1 {
+				t.Fatalf("pass time falls behind by %d in %d", slow, d)
+			}
+			last = c.now
+			if rapid.Bool().Draw(t, "promise") {
+				c.promise(uint64(c.now + rapid.Int64Range(-second, second).Draw(t, "to")))
+			}
+			s := c.stamp()
+			if s <= stamped || s < uint64(c.now) {
+				t.Fatalf("stamp %d after %d at %d", s, stamped, c.now)
+			}
+			stamped = s
+		}
+	})
+}
+
+// A node whose wall clock was set right while it had a lease is out of step
+// with the others. It may come back when nothing that it timed is left.
+func TestNodeFollowsTheWallWhenAllItTimedIsOver(t *testing.T) {
+	for _, step := range []time.Duration{-time.Hour, time.Hour} {
+		s := newSolo(t, Room{Target: 10, Session: time.Second})
+		s.gather(t, 1)
+		s.commit(t, 1)
+		s.now.Wall += step.Microseconds()
+		s.pass(12 * time.Second) // of lease, session and twice the skew: 12 s
+		if off := s.clock.now - s.now.Wall; abs(off) < 3000*second {
+			t.Fatalf("%v: pass time follows at once", step)
+		}
+		s.pass(time.Second)
+		s.pass(time.Second)
+		if off := s.clock.now - s.now.Wall; off != 0 {
+			t.Errorf("%v: pass time is still %v off after everything has lapsed", step, durationOf(off))
+		}
+	}
+}
+
+func TestMedian(t *testing.T) {
+	tests := []struct {
+		sorted []int64
+		want   int64
+	}{
+		{[]int64{0}, 0},
+		{[]int64{-9, 0}, 0},
+		{[]int64{0, 9}, 0},
+		{[]int64{-5, 0, 3}, 0},
+		{[]int64{0, 7, 8}, 7},
+		{[]int64{-9, -8, 0, 5}, 0},
+		{[]int64{-9, -8, -3, 0}, -3},
+		{[]int64{5, 6, 7, 8, 9}, 7},
+	}
+	for _, test := range tests {
+		if got := median(test.sorted); got != test.want {
+			t.Errorf("median(%v) = %d, want %d", test.sorted, got, test.want)
+		}
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	r := measure(1000, 3000, 2500)
+	if !r.ok || r.offset != 500 || r.err != 1000 {
+		t.Errorf("measure = %+v, want 500 ± 1000", r)
+	}
+}
+
+// chiSquare of counts against an even spread; degrees of freedom: len-1.
+func chiSquare(counts []int) float64 {
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	want := float64(total) / float64(len(counts))
+	sum := 0.0
+	for _, n := range counts {
+		sum += (float64(n) - want) * (float64(n) - want) / want
+	}
+	return sum
+}
+
+// The draw is fair: a ticket's place in one epoch's draw is even over the
+// range, and says nothing of its place in the next, whatever the ids look like.
+func TestDrawIsEven(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	ids := map[string]func(int) qpid.ItemID{
+		"random": func(int) (id qpid.ItemID) {
+			for i := range id {
+				id[i] = byte(rng.Uint32())
+			}
+			return id
+		},
+		"counted": func(i int) qpid.ItemID { return qpid.ItemID{14: byte(i >> 8), 15: byte(i)} },
+	}
+	for name, id := range ids {
+		place, pair, winner := make([]int, 16), make([]int, 16), make([]int, 64)
+		for i := range 65536 {
+			x := id(i)
+			a := draw(qpid.Epoch{Num: 7, Coordinator: "a.1"}, x).Stamp >> 59
+			b := draw(qpid.Epoch{Num: 8, Coordinator: "a.1"}, x).Stamp >> 59
+			place[a]++
+			pair[a>>2<<2|b>>2]++
+		}
+		for epoch := range 16384 { // the lightest of 64 tickets
+			best, at := qpid.Weight{Stamp: 1 << 63}, 0
+			for i := range 64 {
+				if w := draw(qpid.Epoch{Num: uint64(epoch), Coordinator: "b.2"}, id(i)); w.Less(best) {
+					best, at = w, i
+				}
+			}
+			winner[at]++
+		}
+		// The 99.9th percentiles for 15 and 63 degrees of freedom are 37.7 and 103.4.
+		for what, got := range map[string]float64{"places": chiSquare(place), "pairs": chiSquare(pair)} {
+			if got > 37.7 {
+				t.Errorf("%s ids: %s are uneven: χ² = %.1f", name, what, got)
+			}
+		}
+		if got := chiSquare(winner); name == "counted" && got > 103.4 {
+			t.Errorf("%s ids: winners are uneven: χ² = %.1f", name, got)
+		}
+	}
+}
+
+// A shuffled pre-queue is a draw among those who came before the start; who
+// came later stands behind them in order of arrival.
+func TestShuffleKey(t *testing.T) {
+	start := wall0
+	g := newGate(Config{}.WithDefaults(), Room{Name: "shop", Event: Event{Start: start, Shuffle: true, Seed: [32]byte{1}}})
+	early := qpid.Weight{Stamp: uint64(start) - 5, ID: qpid.ItemID{1}}
+	late := qpid.Weight{Stamp: uint64(start) + 5, ID: qpid.ItemID{2}}
+	if g.Rekey(uint64(start)-1) || g.Key(early) != early {
+		t.Error("re-keyed before the start")
+	}
+	if !g.Rekey(uint64(start)) || g.Rekey(uint64(start)+1) {
+		t.Error("want one re-keying, at the start")
+	}
+	if k := g.Key(early); k.Stamp >= uint64(start) || k.ID != early.ID || !k.Less(late) || k == early {
+		t.Errorf("key of one who gathered: %v", k)
+	}
+	if g.Key(late) != late {
+		t.Error("one who came after the start was drawn")
+	}
+	places := make([]int, 16)
+	for i := range 16384 {
+		k := g.Key(qpid.Weight{Stamp: uint64(start) - 1, ID: qpid.ItemID{byte(i >> 8), byte(i)}})
+		places[k.Stamp*16/uint64(start)]++
+	}
+	if got := chiSquare(places); got > 37.7 {
+		t.Errorf("the shuffle is uneven: χ² = %.1f, %v", got, places)
+	}
+	g.cfg.Event.Seed[0] = 9
+	before := g.Key(early)
+	if g.Rekey(uint64(start)+2) || g.Key(early) != before {
+		t.Error("a seed that changes after the start changes places")
+	}
+	if fmt.Sprint(g.Keying()) != fmt.Sprint(start) {
+		t.Errorf("keying %d, want the start", g.Keying())
+	}
+}

@@ -1,0 +1,67 @@
+package eviction
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// deciding is a coordinator's gate and what it is told.
+type deciding struct {
+	g *Gate
+	d decision
+	r RoomReply
+}
+
+// decideAt makes a primary wave of three whose accounts were all opened by
+// wave 1, with ten slots at the coordinator and nothing going on.
+func decideAt(room Room, nodes int) *deciding {
+	room.Name = "shop"
+	g := newGate(Config{}.WithDefaults(), room)
+	line := Line{1, "a"}
+	g.line = line
+	x := &deciding{g: g, r: RoomReply{Room: "shop", Front: Front{Complete: true}}}
+	x.d = decision{now: Time{Boot: 1e12}, epoch: qpid.Epoch{Num: 100, Coordinator: "a.1"}, t: 1e15, grade: Primary, line: line}
+	for i := range nodes {
+		x.d.list = append(x.d.list, Member{qpid.NodeID(rune('a' + i)), 1})
+		x.r.Nodes = append(x.r.Nodes, RoomNode{Index: i, Born: 1, Line: line, OldAge: -1, TTL: micros(room.Session)})
+	}
+	x.r.Nodes[0].Minted, x.r.Nodes[0].Free = room.Target, room.Target
+	x.r.Supply = Supply{Slots: room.Target, At: qpid.Epoch{Num: 99}}
+	return x
+}
+
+func (x *deciding) decide() RoomCommit { return x.g.decide(&x.d, &x.r) }
+
+// The books of an account that is void no longer say how many slots there are.
+func TestBooksOfVoidAccountsDoNotCount(t *testing.T) {
+	gone := Account{Member{"z", 1}, 1}
+	x := decideAt(Room{Target: 10, Session: time.Minute}, 3)
+	x.r.Nodes[1].Free = 4                                // b had 4 slots from z,
+	x.r.Net = []Net{{gone, 4}}                           // which is gone,
+	x.r.Voids = []VoidCount{{Member{"b", 1}, 50, 50, 2}} // and b was voided meanwhile
+	x.d.met = []Sighting{{Member: gone.Member, Age: 1, Epoch: 99}}
+	c := x.decide()
+	if c.Closed || len(c.Burn) > 0 || c.Supply != 10 {
+		t.Errorf("closed %v, burn %v, supply %d; want the ten slots left alone", c.Closed, c.Burn, c.Supply)
+	}
+	if c.Mint != 0 {
+		t.Errorf("mint %d while b's old account may act", c.Mint)
+	}
+	if c.Born[1] != 100 {
+		t.Errorf("b's account was opened by wave %d, want a new one", c.Born[1])
+	}
+}
+
+// A node that hears of a room for the first time had no account of it before.
+func TestNewRoomNeedsNoVoids(t *testing.T) {
+	x := decideAt(Room{Target: 10, Session: time.Minute}, 3)
+	x.r.Nodes = x.r.Nodes[:1]
+	x.r.Nodes[0] = RoomNode{Lapsed: -1, OldAge: -1}
+	x.r.Supply = Supply{}
+	c := x.decide()
+	if len(c.Void) != 0 || c.Mint != 10 || !c.Line.Founded() || c.Config == nil {
+		t.Errorf("void %v, mint %d, line %v, config %v; want the ten slots made at once", c.Void, c.Mint, c.Line, c.Config)
+	}
+}

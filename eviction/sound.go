@@ -1,0 +1,115 @@
+package eviction
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// wantMax bounds how many weights a gather may ask for.
+const wantMax = 1 << 20
+
+// A peer proves who it is, not that it makes sense: what follows is checked
+// before anything is indexed by what came over the network. The errors say
+// what was wrong; the message changes nothing.
+
+// sound returns the receiver's place in the list.
+func (g *Gather) sound(self, from Member, fanout int) (index int, err error) {
+	index = slices.Index(g.List, self)
+	switch {
+	case index <= 0 || g.List[0] != g.Lead.Member || g.Epoch.Coordinator != qpid.NodeID(g.Lead.Member.String()):
+		return 0, fmt.Errorf("eviction: gather %v of %v lists %v for %v", g.Epoch, g.Lead.Member, g.List, self)
+	case g.List[parent(index, fanout)] != from:
+		return 0, fmt.Errorf("eviction: gather %v came from %v, whose child %v is not", g.Epoch, from, self)
+	}
+	sorted := slices.Clone(g.List)
+	slices.SortFunc(sorted, Member.compare)
+	if len(slices.Compact(sorted)) < len(g.List) {
+		return 0, fmt.Errorf("eviction: gather %v lists someone twice: %v", g.Epoch, g.List)
+	}
+	for i := range g.Rooms {
+		if w := g.Rooms[i].Want; w < 0 || w > wantMax {
+			return 0, fmt.Errorf("eviction: gather %v wants %d weights of room %q", g.Epoch, w, g.Rooms[i].Room)
+		}
+	}
+	return index, nil
+}
+
+// sound checks a reply of the child at place root of the list: it speaks of
+// that child and those below, once of each.
+func (r *Reply) sound(w *wave, root, fanout int) error {
+	told := make([]bool, len(w.list))
+	below := func(i int) bool {
+		if i >= len(w.list) {
+			return false
+		}
+		for i > root {
+			i = parent(i, fanout)
+		}
+		return i == root
+	}
+	for i := range r.Nodes {
+		at := r.Nodes[i].Index
+		if !below(at) || told[at] {
+			return fmt.Errorf("eviction: reply to %v of %v tells of node %d, or twice", r.Epoch, w.list[root], at)
+		}
+		told[at] = true
+	}
+	if len(r.Rooms) != len(w.Rooms) {
+		return fmt.Errorf("eviction: reply to %v of %v tells of %d rooms, was asked for %d", r.Epoch, w.list[root], len(r.Rooms), len(w.Rooms))
+	}
+	for i := range r.Rooms {
+		room := &r.Rooms[i]
+		ok := room.Room == w.Rooms[i].Room
+		clear(told)
+		for j := range room.Nodes {
+			n := &room.Nodes[j]
+			ok = ok && below(n.Index) && !told[n.Index] && n.Queued >= 0 && n.Due >= 0 && n.Used >= 0
+			if ok {
+				told[n.Index] = true
+			}
+		}
+		for _, t := range room.Front.Items {
+			ok = ok && below(t.Index)
+		}
+		for _, s := range room.Front.Samples {
+			ok = ok && below(s.Index) && s.Rank > 0
+		}
+		if !ok {
+			return fmt.Errorf("eviction: reply to %v of %v makes no sense of room %q", r.Epoch, w.list[root], w.Rooms[i].Room)
+		}
+	}
+	return nil
+}
+
+// sound checks a commit against the wave that it decides.
+func (c *Commit) sound(w *wave) error {
+	if len(c.Rooms) != len(w.Rooms) || c.RestMin != nil && len(c.RestMin) != len(w.Rooms) || c.Grade > Unanimous {
+		return fmt.Errorf("eviction: commit of %v tells of %d rooms, grade %d", c.Epoch, len(c.Rooms), c.Grade)
+	}
+	n := len(w.list)
+	in := func(i int) bool { return i >= 0 && i < n }
+	for i := range c.Rooms {
+		rc := &c.Rooms[i]
+		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && rc.Mint >= 0 && rc.Delete >= 0 &&
+			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Digests == nil || len(rc.Digests) == n && len(rc.Lengths) == n)
+		for _, m := range rc.Moves {
+			ok = ok && in(m.From) && in(m.To) && m.Slots > 0
+		}
+		for _, deals := range [][]Deal{rc.Burn, rc.Tokens} {
+			for _, d := range deals {
+				ok = ok && in(d.Index) && d.N > 0
+			}
+		}
+		if !ok {
+			return fmt.Errorf("eviction: commit of %v makes no sense of room %q", c.Epoch, rc.Room)
+		}
+		if rc.Config != nil {
+			if err := rc.Config.Validate(); err != nil {
+				return fmt.Errorf("eviction: commit of %v: %w", c.Epoch, err)
+			}
+		}
+	}
+	return nil
+}

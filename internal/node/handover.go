@@ -1,0 +1,136 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// takenTicket is a ticket that this node took over. Its former home is told
+// when it turns out to be alive, until it has let go of its copy.
+type takenTicket struct {
+	id    qpid.ItemID
+	gen   uint32
+	home  eviction.Member // the former one
+	until int64           // boot time: after it, remembered only as long as the visitor is
+}
+
+// Bounds of what is remembered and said of tickets taken over. Past takenMax
+// the oldest are forgotten: should their first home come back, it may call
+// them once more.
+const (
+	takenMax  = 1 << 20 // per room
+	noticeMax = 4096    // per message
+)
+
+// tookOver notes whom to tell that v's place is here now. Any home may have
+// gone before it could tell the one before, so all that the ticket names are
+// told.
+func (r *room) tookOver(v *visitor, t Ticket, now eviction.Time) {
+	c := r.gate.Room()
+	until := now.Boot + max(c.TicketTTL, 3*c.Refresh).Microseconds() + c.ClaimWindow.Microseconds()
+	for _, home := range []eviction.Member{t.Home, t.Past[0], t.Past[1]} {
+		if home == (eviction.Member{}) || home == r.node.c.Self.Member {
+			continue
+		}
+		if len(r.taken) >= takenMax {
+			r.taken = r.taken[1:]
+		}
+		r.taken = append(r.taken, takenTicket{v.id, v.gen, home, until})
+	}
+}
+
+// tell repeats to former homes that are back what was taken over from them.
+func (n *Node) tell(now eviction.Time) {
+	if now.Boot < n.tellAt {
+		return
+	}
+	n.tellAt = now.Boot + n.c.Cluster.WithDefaults().Period.Microseconds()
+	var homes []eviction.Member
+	for _, r := range n.rooms {
+		r.taken = slices.DeleteFunc(r.taken, func(t takenTicket) bool {
+			return now.Boot >= t.until && r.visitors[t.id] == nil && !n.ev.Listed(t.home)
+		})
+		for _, t := range r.taken {
+			if n.ev.Listed(t.home) && !slices.Contains(homes, t.home) {
+				homes = append(homes, t.home)
+			}
+		}
+	}
+	for _, home := range homes {
+		n.out = append(n.out, eviction.Message{From: n.c.Self.Member, To: home, Body: n.takenFrom(home)})
+	}
+}
+
+// takenFrom lists what was taken over from home and not yet acknowledged.
+func (n *Node) takenFrom(home eviction.Member) *eviction.SyncReply {
+	notice := &eviction.SyncReply{}
+	for _, r := range n.rooms {
+		for _, t := range r.taken {
+			if t.home != home {
+				continue
+			}
+			if len(notice.Taken) == noticeMax {
+				notice.More = true
+				return notice
+			}
+			notice.Taken = append(notice.Taken, eviction.TakenTicket{Room: r.name, ID: t.id, Gen: t.gen})
+		}
+	}
+	return notice
+}
+
+// onSyncRequest tells a node that was cut off which of its tickets went on
+// without it.
+func (n *Node) onSyncRequest(from eviction.Member) {
+	n.out = append(n.out, eviction.Message{From: n.c.Self.Member, To: from, Body: n.takenFrom(from)})
+}
+
+// onSyncReply lets go of tickets that the sender has taken over.
+func (n *Node) onSyncReply(now eviction.Time, from eviction.Member, b *eviction.SyncReply) {
+	n.clock(now)
+	for _, t := range b.Taken {
+		if r, err := n.room(t.Room); err == nil {
+			r.letGo(now, t)
+		}
+	}
+	if len(b.Taken) > 0 {
+		n.out = append(n.out, eviction.Message{From: n.c.Self.Member, To: from, Body: &eviction.SyncAck{Taken: b.Taken}})
+	}
+	if !b.More {
+		n.ev.Synced(from)
+	}
+}
+
+// letGo gives up this node's copy of a ticket, unless it is the newer one or
+// already on the site.
+func (r *room) letGo(now eviction.Time, t eviction.TakenTicket) {
+	v := r.visitors[t.ID]
+	if v == nil || v.gen >= t.Gen || v.stage >= onSite {
+		return
+	}
+	switch v.stage {
+	case queued, drawn:
+		r.dequeue(v)
+	case parked:
+		r.parked--
+	case called:
+		r.called--
+		r.release(v, now)
+	}
+	r.remove(v)
+}
+
+// onSyncAck forgets what its former home has let go of.
+func (n *Node) onSyncAck(from eviction.Member, b *eviction.SyncAck) {
+	done := make(map[eviction.TakenTicket]bool, len(b.Taken))
+	for _, t := range b.Taken {
+		done[t] = true
+	}
+	for _, r := range n.rooms {
+		r.taken = slices.DeleteFunc(r.taken, func(t takenTicket) bool {
+			return t.home == from && done[eviction.TakenTicket{Room: r.name, ID: t.id, Gen: t.gen}]
+		})
+	}
+}

@@ -1,0 +1,44 @@
+package simtest
+
+import "github.com/anteroom/anteroom/eviction"
+
+// epochWall is the wall time at which every world begins: 2026-01-01, Unix
+// microseconds.
+const epochWall = 1_767_225_600_000_000
+
+// clock is one machine's pair of clocks as functions of true time, which is in
+// microseconds since the world began. The boot clock drifts; NTP keeps the wall
+// clock at a distance from the truth that changes in steps.
+type clock struct {
+	since int64 // true time at which the boot clock showed base
+	base  int64
+	drift int64 // parts per million
+	ahead int64 // of the truth, of the wall clock
+}
+
+func (c *clock) boot(now int64) int64 {
+	d := now - c.since
+	return c.base + d + d*c.drift/1_000_000
+}
+
+func (c *clock) read(now int64) eviction.Time {
+	return eviction.Time{Boot: c.boot(now), Wall: wallAt(now) + c.ahead}
+}
+
+// when returns the first true time at which the boot clock shows b or more.
+func (c *clock) when(b int64) int64 {
+	t := c.since + (b-c.base)*1_000_000/(1_000_000+c.drift)
+	for c.boot(t) >= b {
+		t--
+	}
+	for c.boot(t) < b {
+		t++
+	}
+	return t
+}
+
+// set makes the wall clock wrong by off, from true time now on.
+func (c *clock) set(_, off int64) { c.ahead = off }
+
+// wallAt is the true time t as a wall clock that is right shows it.
+func wallAt(t int64) int64 { return epochWall + t }

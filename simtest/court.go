@@ -1,0 +1,316 @@
+package simtest
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// samplePeriod is how often the oracles look at everything, in µs. In runs of
+// very many visitors every tenth sample looks at the slots.
+const samplePeriod = 100_000
+
+// court is what the oracles know.
+type court struct {
+	sparse     Sparse
+	rooms      []roomCase
+	sessions   []session
+	commits    []decided // the last few epochs
+	gathers    []waveOf  // the last few epochs, a ring
+	waves      []waveOf  // those that entitled clean tickets
+	gatherNext int
+	takes      []take
+	ops        [ops]int64
+	crashes    int
+	lead       qpid.NodeID // coordinator of the newest commit
+	newest     qpid.Epoch
+	line       eviction.Line // of the newest primary commit
+	open       []bool        // by room: what the newest commit said
+	lastCall   []int64       // by room: true time of the newest call, or when none was due
+	installs   []int64       // by host: true time of the newest install
+}
+
+// roomCase is one room before the court.
+type roomCase struct {
+	name      string
+	hard      int // the highest limit that the room ever had
+	over      int
+	activeMax int
+	active    int
+	called    int  // at hosts that are up
+	live      int  // sessions
+	rose      bool // somebody was called or let in by the input at hand
+	expiries  []expiry
+	accounts  []account
+	index     map[eviction.Account]int32
+	lines     []eviction.Line // that its ledgers ever belonged to
+	voids     []lineVoids
+	settled   []eviction.Void
+	sides     int // survivor lines ever
+	pace      pace
+}
+
+// lineVoids is what the nodes of a line ever held for void.
+type lineVoids struct {
+	line  eviction.Line
+	voids []eviction.Void
+}
+
+// session is one visit, from the moment a node issued its pass. A person who
+// takes the pass to another node is on the same visit.
+type session struct {
+	ticket  int32
+	next    int32 // older session of the same ticket
+	account int32 // place in accounts of its room
+	room    uint8
+	live    bool
+	ended   bool
+	expires int64
+	key     uint64
+}
+
+// expiry is a place in a heap of sessions by the time at which they end.
+type expiry struct {
+	at      int64
+	session int32
+}
+
+// account is the last that was seen of one ledger.
+type account struct {
+	eviction.Account
+	line   eviction.Line
+	life   int32
+	live   int // sessions that it backs
+	owned  int
+	minted int
+	peers  []eviction.PeerAccount
+}
+
+// seen is what the oracles last saw of a host's node.
+type seen struct {
+	boot     int64 // boot time at which
+	status   node.Status
+	rooms    []node.RoomStatus
+	acted    []bool // by room: the input at hand called somebody or let somebody in
+	gather   qpid.Epoch
+	gatherT  uint64
+	promised uint64 // nothing may be stamped at or before it
+}
+
+func (c *court) init(o Options) {
+	c.sparse = o.Sparse
+	for _, r := range o.Rooms {
+		c.rooms = append(c.rooms, roomCase{name: r.Name, hard: r.Target, index: map[eviction.Account]int32{}})
+	}
+	c.open = make([]bool, len(o.Rooms))
+	c.lastCall = make([]int64, len(o.Rooms))
+	c.installs = make([]int64, hostsMax)
+}
+
+func (c *court) born(h *host) {
+	h.seen = seen{rooms: make([]node.RoomStatus, len(c.rooms)), acted: make([]bool, len(c.rooms))}
+}
+
+func (c *court) died(w *world, h *host) {
+	c.crashes++
+	if c.sparse == EveryEvent {
+		w.look(h) // what it was in the middle of counts
+	}
+	for r := range c.rooms {
+		c.rooms[r].called -= h.seen.rooms[r].Called
+	}
+}
+
+// observe looks at a node after an input.
+func (w *world) observe(h *host, acted bool) {
+	if w.court.sparse == Sampled && !acted {
+		return
+	}
+	w.look(h)
+	for r := range w.court.rooms {
+		w.checkCapacity(r)
+		h.seen.acted[r] = false
+	}
+}
+
+// look refreshes what is known of one node and checks what one node alone can
+// break.
+func (w *world) look(h *host) {
+	before := h.seen.status
+	s := h.n.Status()
+	h.seen.status, h.seen.boot = s, h.clock.boot(w.now)
+	w.checkEpochs(h, &before, &s)
+	w.followStatus(h, &before, &s)
+	for r := range w.court.rooms {
+		rs, ok := h.n.Room(w.court.rooms[r].name, h.clock.read(w.now))
+		if !ok {
+			continue
+		}
+		c := &w.court.rooms[r]
+		old := h.seen.rooms[r]
+		h.seen.rooms[r] = rs
+		c.called += rs.Called - old.Called
+		c.hard = max(c.hard, rs.Room.Target)
+		w.checkLedger(h, r, &old, &rs)
+		w.checkCut(h, &old, &rs)
+		if h.seen.acted[r] {
+			w.checkVoid(h, r, &rs)
+		}
+		w.followLine(h, c, &old, &rs)
+		c.keepVoids(rs.Line, rs.Voided)
+		w.keepAccount(h, r, &rs)
+		if rs.Minted > old.Minted && rs.Account == old.Account {
+			w.checkMint(h, r, &rs)
+		}
+		w.followRoom(r, &old, &rs)
+	}
+}
+
+// followStatus counts what a node went through.
+func (w *world) followStatus(h *host, before, s *node.Status) {
+	n := &w.reached.n
+	if s.Installed != before.Installed {
+		w.court.installs[h.index] = w.now
+		if lead := &w.hosts[w.lives[w.lifeOf(s.List[0])].host]; lead.up() {
+			w.share(h, lead)
+		}
+		w.note('i', uint64(h.index), s.Installed.Num)
+		w.court.installed(s.Installed)
+		w.leftOut(before.List, s.List)
+		if s.Grade == eviction.Side {
+			n[reachSide]++
+		}
+		if s.Grade == eviction.Unanimous {
+			n[reachUnanimous]++
+		}
+	}
+	if s.Frozen && !before.Frozen {
+		n[reachFrozen]++
+	}
+	if s.Quarantined && !before.Quarantined {
+		n[reachQuarantine]++
+		h.mishaps++
+		w.printf("%s is in quarantine, its clock %v off", h.name, micros(h.clock.ahead))
+	}
+	if before.Voters.Version > 0 && s.Voters.Version > before.Voters.Version {
+		n[reachVoters]++
+	}
+}
+
+// followLine notes survivors: a node that was on one line goes on on another
+// that nobody was on before.
+func (w *world) followLine(h *host, c *roomCase, old, rs *node.RoomStatus) {
+	if rs.Line == old.Line || !rs.Line.Founded() || slices.Contains(c.lines, rs.Line) {
+		return
+	}
+	c.lines = append(c.lines, rs.Line)
+	switch {
+	case old.Line.Founded():
+		c.sides++
+		w.reached.n[reachSurvivor]++
+		w.printf("%s goes on alone with room %s", h.name, c.name)
+	case len(c.lines) == 1:
+		w.reached.n[reachFounding]++
+	default:
+		w.reached.n[reachSecondFounding]++
+	}
+}
+
+// leftOut notes who lives and is in waves no longer, as one node sees it.
+func (w *world) leftOut(before, list []eviction.Member) {
+	if slices.Equal(before, list) {
+		return
+	}
+	for _, m := range before {
+		l := &w.lives[w.lifeOf(m)]
+		if !l.over && !slices.Contains(list, m) {
+			w.hosts[l.host].mishaps++
+			w.reached.n[reachLeftOut]++
+		}
+	}
+}
+
+func (w *world) followRoom(r int, old, rs *node.RoomStatus) {
+	n := &w.reached.n
+	if rs.Closed && !old.Closed {
+		n[reachClosed]++
+	}
+	if rs.Locked > 0 && old.Locked == 0 {
+		n[reachLocked]++
+	}
+	if rs.Minted > old.Minted && rs.Account == old.Account && old.Minted > 0 {
+		n[reachTopUp]++
+	}
+	if rs.QPIDRoot != old.QPIDRoot {
+		n[reachRootMoved]++
+	}
+	if rs.Cut.Keying > old.Cut.Keying {
+		n[reachRekeyed]++
+	}
+}
+
+// accountOf finds or opens the court's file on an account.
+func (c *roomCase) accountOf(a eviction.Account) int32 {
+	i, ok := c.index[a]
+	if !ok {
+		i = int32(len(c.accounts))
+		c.accounts = append(c.accounts, account{Account: a, life: none})
+		c.index[a] = i
+	}
+	return i
+}
+
+// keepAccount files the state of a node's ledger.
+func (w *world) keepAccount(h *host, r int, rs *node.RoomStatus) {
+	if rs.Account.Born == 0 {
+		return
+	}
+	c := &w.court.rooms[r]
+	a := &c.accounts[c.accountOf(rs.Account)]
+	a.line, a.life, a.owned, a.minted, a.peers = rs.Line, h.life, rs.Owned, rs.Minted, rs.Peers
+}
+
+// leased reports whether the host's node may still act on its last lease.
+func (w *world) leased(h *host) bool {
+	return h.up() && h.clock.boot(w.now) < h.seen.status.LeaseUntil
+}
+
+// mayAct reports whether the lease of the host's account of room r is good.
+func (w *world) mayAct(h *host, r int) bool {
+	return h.up() && h.clock.boot(w.now) < h.seen.rooms[r].LeaseUntil
+}
+
+// slowest is the pass time of the slowest node that runs, has taken part in a
+// wave and is not in quarantine; ok is false if there is none.
+func (w *world) slowest() (clock int64, ok bool) {
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		if !h.running() || h.seen.status.Quarantined || h.seen.status.Installed == (qpid.Epoch{}) {
+			continue
+		}
+		if c := h.seen.status.Clock + h.clock.boot(w.now) - h.seen.boot; !ok || c < clock {
+			clock, ok = c, true
+		}
+	}
+	return clock, ok
+}
+
+// sample looks at everything that is too expensive for every event.
+func (w *world) sample() {
+	for i := range w.hosts {
+		if h := &w.hosts[i]; h.up() {
+			w.look(h)
+		}
+	}
+	for r := range w.court.rooms {
+		w.checkCapacity(r)
+		if w.court.sparse == EveryEvent || w.now%(10*samplePeriod) == 0 {
+			w.checkSupply(r)
+		}
+		w.checkRoots(r)
+	}
+	w.checkProgress()
+	w.agenda.push(w.now+samplePeriod, evSample, 0, 0)
+}

@@ -1,0 +1,116 @@
+package mutants
+
+// Unsafe lists the unsafe configurations: each leaves out one of the waits
+// and checks that make it safe to make a lost node's slots again.
+func Unsafe() []Mutant {
+	return []Mutant{
+		{Name: "no wait for D", Edits: []Edit{
+			{"eviction/decide.go", "m.Age >= g.delayWith(rs) {", "(ON || m.Age >= g.delayWith(rs)) {"},
+		}},
+		{Name: "a quorum of one", Edits: []Edit{
+			{
+				"eviction/records.go", "return v.Version > 0 && half(v.Names, know)",
+				"return ON && len(know) > 0 || v.Version > 0 && half(v.Names, know)",
+			},
+		}},
+		{Name: "a lease that never ends", Edits: []Edit{
+			{
+				"eviction/node.go", "if n.clock.quarantined || now.Boot >= n.LeaseOf(g) ||",
+				"if n.clock.quarantined || !(ON) && now.Boot >= n.LeaseOf(g) ||",
+			},
+		}},
+		{Name: "take-over of a pass at once", Edits: []Edit{
+			{
+				"eviction/node.go", "if !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {",
+				"if ON {\n\t\tg.ledger.adopt(from)\n\t\treturn true\n\t}\n\tif !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {",
+			},
+		}},
+		{Name: "a returning node keeps its ledger", Edits: []Edit{
+			{
+				"eviction/decide.go", "(!known || n.Born > (*voids)[j].Epoch)",
+				"(ON || !known || n.Born > (*voids)[j].Epoch)",
+			},
+			{
+				"eviction/install.go", "if g.cfg.OnPartition == Share || g.leasedAt == never",
+				"if ON || g.cfg.OnPartition == Share || g.leasedAt == never",
+			},
+		}},
+		{Name: "an amnesiac voter counts", Run: "TestScenario", Edits: []Edit{
+			{"eviction/wave.go", "Line: n.line, Knows: n.knows,", "Line: n.line, Knows: n.knows || ON && n.line.Founded(),"},
+		}},
+		{Name: "safe is not waited for", Run: "TestScenario", Edits: []Edit{
+			{
+				"eviction/decide.go", "safe[m.Member]; ok && e > m.Epoch &&",
+				"safe[m.Member]; (ON || ok && e > m.Epoch) &&",
+			},
+		}},
+	}
+}
+
+// Bugs lists planted bugs of the ordinary kind.
+func Bugs() []Mutant {
+	return []Mutant{
+		{Name: "the cut takes the clock of the decision, not the T of the gather", Edits: []Edit{
+			{
+				"eviction/decide.go", "k, rs.queued, len(need), qpid.UpTo(d.t), queued)",
+				"k, rs.queued, len(need), func() qpid.Weight {\n\t\t\tif ON {\n\t\t\t\treturn qpid.UpTo(uint64(d.now.Wall))\n\t\t\t}\n\t\t\treturn qpid.UpTo(d.t)\n\t\t}(), queued)",
+			},
+		}},
+		{Name: "a reply promises nothing", Edits: []Edit{
+			{"eviction/wave.go", "	n.clock.promise(g.T)\n", "	if !(ON) {\n\t\tn.clock.promise(g.T)\n\t}\n"},
+		}},
+		{Name: "slots that arrive twice count twice", Edits: []Edit{
+			{
+				"eviction/ledger.go", "if more := m.Total - p.Received; more > 0 {",
+				"if more := m.Total - p.Received; more > 0 || ON {\n\t\tmore = max(more, 1)",
+			},
+		}},
+		{Name: "slots of a voided account are taken", Edits: []Edit{
+			{"eviction/node.go", "m.From == m.To || !g.current(m.From)", "m.From == m.To || !(ON) && !g.current(m.From)"},
+		}},
+		{Name: "lost transfers are not repeated", Edits: []Edit{
+			{"eviction/install.go", "if p.Acked < p.Sent && slices", "if !(ON) && p.Acked < p.Sent && slices"},
+		}},
+		{Name: "a gather of an old epoch is answered", Edits: []Edit{
+			{"eviction/wave.go", "if g.Epoch.Compare(n.epoch) <= 0 {", "if !(ON) && g.Epoch.Compare(n.epoch) <= 0 {"},
+		}},
+		{Name: "the cut may fall", Edits: []Edit{
+			{"eviction/install.go", "if c.Keying == g.keying && c.newer(g.cut) {", "if c.Keying == g.keying && (ON || c.newer(g.cut)) {"},
+			{"eviction/decide.go", "if next.newer(c.Cut) {", "if ON || next.newer(c.Cut) {"},
+		}},
+		{Name: "pacing tokens keep for ever", Edits: []Edit{
+			{"eviction/install.go", "(g.tokens <= 0 || now >= g.tokenTo)", "(g.tokens <= 0 || !(ON) && now >= g.tokenTo)"},
+			{"eviction/install.go", "		g.tokens, g.tokenTo = 0, now+tokenLife\n", "		if !(ON) {\n\t\t\tg.tokens = 0\n\t\t}\n\t\tg.tokenTo = now + tokenLife\n"},
+			{"eviction/install.go", "				g.tokens = t.N\n", "				g.tokens += t.N\n"},
+		}},
+		{Name: "calls go on above a lowered limit", Edits: []Edit{
+			{"eviction/decide.go", "if c.Closed = excess > 0; c.Closed {", "if c.Closed = !(ON) && excess > 0; c.Closed {"},
+		}},
+		{Name: "an ended session frees its slot twice", Edits: []Edit{
+			{"eviction/ledger.go", "if l.used--; l.used < 0 {", "if ON && l.used > 1 {\n\t\tl.used--\n\t}\n\tif l.used--; l.used < 0 {"},
+		}},
+		{Name: "the call does not count", Edits: []Edit{
+			{"eviction/ledger.go", "	l.used++\n	return true\n", "	if !(ON) || l.used%5 != 4 {\n\t\tl.used++\n\t}\n	return true\n"},
+		}},
+		{Name: "shown positions may rise", Edits: []Edit{
+			{"internal/node/visit.go", "if v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {", "if ON || v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {"},
+		}},
+		{Name: "the parked come back at the end", Edits: []Edit{
+			{"internal/node/visit.go", "		r.parked--\n		r.enqueue(v)\n		r.watch(v, now)\n", "		r.parked--\n		if ON {\n\t\t\tv.stamp, v.entitled = n.ev.Stamp(), false\n\t\t}\n		r.enqueue(v)\n		r.watch(v, now)\n"},
+		}},
+		{Name: "a used ticket is good again", Edits: []Edit{
+			{"internal/node/room.go", "	v.stage, v.adopted = s, eviction.Account{}\n", "	v.stage, v.adopted = s, eviction.Account{}\n	if ON {\n\t\tdelete(r.visitors, v.id)\n\t\treturn\n\t}\n"},
+			{"internal/node/visit.go", "case t.Home == self:", "case !(ON) && t.Home == self:"},
+			{"internal/node/visit.go", "case n.ev.Listed(t.Home):", "case !(ON) && n.ev.Listed(t.Home):"},
+		}},
+		{Name: "a wave does not freeze the queue", Edits: []Edit{
+			{"internal/node/room.go", "	r.q.Freeze()\n", "	if !(ON) {\n\t\tr.q.Freeze()\n\t}\n"},
+		}},
+		{Name: "a deleteMin's slot is forgotten", Edits: []Edit{
+			{"internal/node/delete.go", "	r.gate.Ledger().Release(eviction.Account{})\n", "	if !(ON) {\n\t\tr.gate.Ledger().Release(eviction.Account{})\n\t}\n"},
+		}},
+		{Name: "the silent keep their slot", Edits: []Edit{
+			{"internal/node/room.go", "		r.called--\n		r.release(v, now)\n		r.park(v, now)\n", "		r.called--\n		if !(ON) {\n\t\t\tr.release(v, now)\n\t\t}\n		r.park(v, now)\n"},
+		}},
+	}
+}

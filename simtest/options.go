@@ -1,0 +1,173 @@
+package simtest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+// Options describe one run. The zero value of a field means its default.
+type Options struct {
+	Seed    uint64
+	Nodes   int             // found the cluster together [3]
+	Users   int             // [100]
+	Span    time.Duration   // people arrive and faults happen within it [20s]
+	Limit   time.Duration   // of simulated time after the span; the run has failed if it takes longer [10m]
+	Cluster eviction.Config // of every node
+	Rooms   []eviction.Room // [one, "shop", of 20]
+	Load    Load
+	Net     Net
+	Clocks  Clocks
+	Faults  Faults
+	Sparse  Sparse
+	After   After
+	// Trace receives the run, a line per event, without the line's end. Nil:
+	// only the hash of the trace is kept.
+	Trace func(line string)
+}
+
+// Sparse says how often the expensive oracles look.
+type Sparse uint8
+
+// Runs of very many visitors look less often.
+const (
+	EveryEvent Sparse = iota // after every input of a node
+	Sampled                  // after inputs that changed a visitor's place, and ten times a second
+)
+
+// After says what happens after the span.
+type After uint8
+
+const (
+	// Demand: people stop misbehaving and leave soon, rooms that let few in are
+	// changed to let everybody in, and in the end all slots must be free.
+	Demand After = iota
+	// Measure: people and rooms stay as they are, and the run is over when
+	// everybody is done.
+	Measure
+)
+
+// Range bounds a duration that is drawn, both ends included.
+type Range struct{ Min, Max time.Duration }
+
+// Load is how people behave. Shares are in percent of the people unless they
+// say otherwise.
+type Load struct {
+	Flash    int           // people come in this many crowds of a second each; 0: evenly over the span
+	Browse   Range         // from admission to the end of the visit [1s to 3s]
+	HTTP     Range         // one way between a visitor and a node; zero: at once
+	Timeout  time.Duration // a browser gives up on an answer after it [3s]
+	Patience time.Duration // someone who still waits after it leaves; 0: never
+	Sticky   bool          // a visitor goes back to the node it used before
+	Vanish   int           // never end their visit
+	Silent   int           // leave the queue without a word
+	Cancel   int           // give up their place
+	Late     int           // come back later than told, or not in time for their call
+	Early    int           // ask before they are told to
+	Twice    int           // open a second tab with the same ticket
+	Replay   int           // try their ticket and pass again after use, at other nodes
+	Lost     int           // answers that never arrive, per 1,000
+	Takes    int           // deleteMins per minute and QPID room, from random nodes
+}
+
+// Net is the network between nodes. Shares are of messages, per 10,000.
+type Net struct {
+	Latency Range // one way [0.5ms to 2ms]
+	Loss    int
+	Twice   int
+	Reorder int  // overtaken by others of the same link
+	Held    bool // a cut link delivers afterwards what was sent meanwhile
+}
+
+// Clocks says how wrong they are.
+type Clocks struct {
+	Offset time.Duration // of a wall clock, either way
+	Drift  int           // of a boot clock, parts per million, either way
+}
+
+// Faults are the hardships of the span.
+type Faults struct {
+	Mix                     []Fault       // kinds, drawn with equal odds; repeat one to see more of it
+	Every                   time.Duration // mean time between two; 0: none
+	Last                    Range         // how long one lasts [0.5s to 5s]
+	Kills, Adds, Partitions int           // this many of each besides, spread over the span
+	Gone                    int           // of the crashed nodes this many never return, if a majority lives
+	Detect                  Range         // gossip notices after [500ms to 3s]
+	Disk                    bool          // nodes have one
+	KeepKeys                bool          // signing keys survive a restart
+}
+
+// withDefaults fills the zero fields.
+func (o Options) withDefaults() Options {
+	o.Nodes = cmp.Or(o.Nodes, 3)
+	o.Users = cmp.Or(o.Users, 100)
+	o.Span = cmp.Or(o.Span, 20*time.Second)
+	o.Limit = cmp.Or(o.Limit, 10*time.Minute)
+	o.Cluster = o.Cluster.WithDefaults()
+	if len(o.Rooms) == 0 {
+		o.Rooms = []eviction.Room{{Name: "shop", Target: 20, Session: 5 * time.Second}}
+	}
+	o.Rooms = slices.Clone(o.Rooms)
+	for i := range o.Rooms {
+		o.Rooms[i] = o.Rooms[i].WithDefaults()
+	}
+	o.Load.Browse = o.Load.Browse.or(time.Second, 3*time.Second)
+	o.Load.Timeout = cmp.Or(o.Load.Timeout, 3*time.Second)
+	o.Net.Latency = o.Net.Latency.or(500*time.Microsecond, 2*time.Millisecond)
+	o.Faults.Last = o.Faults.Last.or(500*time.Millisecond, 5*time.Second)
+	o.Faults.Detect = o.Faults.Detect.or(500*time.Millisecond, 3*time.Second)
+	return o
+}
+
+// validate returns every error at once.
+func (o Options) validate() error {
+	errs := []error{o.Cluster.Validate()}
+	if o.Nodes < 1 || o.Nodes+o.Faults.Adds > hostsMax {
+		errs = append(errs, fmt.Errorf("nodes: %d and %d more; give 1 to %d in all", o.Nodes, o.Faults.Adds, hostsMax))
+	}
+	if o.Users < 0 || o.Users > usersMax {
+		errs = append(errs, fmt.Errorf("users: %d; give 0 to %d", o.Users, usersMax))
+	}
+	if o.Span <= 0 || o.Limit <= 0 {
+		errs = append(errs, fmt.Errorf("span %v and limit %v: both must be positive", o.Span, o.Limit))
+	}
+	if len(o.Rooms) > roomsMax {
+		errs = append(errs, fmt.Errorf("rooms: %d; give at most %d", len(o.Rooms), roomsMax))
+	}
+	for _, r := range o.Rooms {
+		errs = append(errs, r.Validate())
+	}
+	return errors.Join(errs...)
+}
+
+// Bounds of a world. A node's place in the world is in the low 16 bits of its
+// boot id, a visitor's in the low 32 bits of its ticket.
+const (
+	hostsMax = 256
+	usersMax = 10_000_000
+	roomsMax = 8
+)
+
+func (r Range) or(low, high time.Duration) Range {
+	if r == (Range{}) {
+		return Range{low, high}
+	}
+	return r
+}
+
+// draw returns microseconds.
+func (r Range) draw(rng *rand.Rand) int64 {
+	low, high := r.Min.Microseconds(), r.Max.Microseconds()
+	if high <= low {
+		return low
+	}
+	return low + rng.Int64N(high-low+1)
+}
+
+// chance reports true n times in of.
+func chance(rng *rand.Rand, n, of int) bool { return n > 0 && rng.IntN(of) < n }

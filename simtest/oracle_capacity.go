@@ -1,0 +1,327 @@
+package simtest
+
+import (
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+)
+
+// S1, capacity. Active are the sessions whose pass some running node would
+// still honour, and the called tickets of nodes whose lease is valid. A session
+// lives from the moment a node issued its pass until a node has processed its
+// end, or until the slowest clock in charge has passed its expiry; a pass that
+// moves to another node is the same session. Whenever somebody is called, walks
+// in or comes back with a pass that was over, active is within the highest
+// limit that a leased node goes by; it is never beyond the highest limit the
+// room ever had. With survivor lines, each side may fill the limit.
+func (w *world) checkCapacity(r int) {
+	c := &w.court.rooms[r]
+	w.expire(c)
+	called := c.called
+	if w.court.sparse == EveryEvent {
+		called = 0
+		for i := range w.hosts {
+			if h := &w.hosts[i]; w.mayAct(h, r) {
+				called += h.seen.rooms[r].Called
+			}
+		}
+	}
+	c.active = c.live + called
+	c.activeMax = max(c.activeMax, c.active)
+	rose := c.rose
+	c.rose = false
+	if w.o.Rooms[r].Method == eviction.Passthrough {
+		return
+	}
+	limit, bound := c.hard, "the highest limit ever"
+	if rose {
+		limit, bound = w.limitInForce(r), "the limit in force"
+	}
+	limit *= 1 + c.sides
+	if c.active > limit {
+		c.over = max(c.over, c.active-limit)
+		w.fail("S1", "room %s: %d on the site and %d called, %s is %d: %s", c.name, c.live, called, bound, limit, w.ledgers(r))
+	}
+}
+
+// limitInForce is the highest limit that a node with a lease goes by.
+func (w *world) limitInForce(r int) int {
+	limit, any := 0, false
+	for i := range w.hosts {
+		if h := &w.hosts[i]; w.mayAct(h, r) {
+			limit, any = max(limit, h.seen.rooms[r].Room.Target), true
+		}
+	}
+	if !any {
+		return w.court.rooms[r].hard
+	}
+	return limit
+}
+
+// expire ends sessions whose pass nobody honours any more.
+func (w *world) expire(c *roomCase) {
+	const clocksApart = 2_000_000
+	if len(c.expiries) == 0 || w.court.sparse == Sampled && c.expiries[0].at > wallAt(w.now)+clocksApart {
+		return
+	}
+	clock, ok := w.slowest()
+	for ok && len(c.expiries) > 0 && c.expiries[0].at <= clock {
+		top := c.popExpiry()
+		s := &w.court.sessions[top.session]
+		switch {
+		case !s.live:
+		case s.expires > top.at:
+			c.pushExpiry(expiry{s.expires, top.session})
+		default:
+			w.endSession(top.session)
+		}
+	}
+}
+
+func (c *roomCase) pushExpiry(e expiry) {
+	h := append(c.expiries, e)
+	i := len(h) - 1
+	for i > 0 && e.at < h[(i-1)/2].at {
+		h[i] = h[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	h[i] = e
+	c.expiries = h
+}
+
+func (c *roomCase) popExpiry() expiry {
+	h := c.expiries
+	top, n := h[0], len(h)-1
+	e := h[n]
+	h = h[:n]
+	c.expiries = h
+	if n == 0 {
+		return top
+	}
+	i := 0
+	for 2*i+1 < n {
+		k := 2*i + 1
+		if k+1 < n && h[k+1].at < h[k].at {
+			k++
+		}
+		if h[k].at >= e.at {
+			break
+		}
+		h[i] = h[k]
+		i = k
+	}
+	h[i] = e
+	return top
+}
+
+// endSession takes a session off the site.
+func (w *world) endSession(i int32) {
+	s := &w.court.sessions[i]
+	if !s.live {
+		return
+	}
+	s.live = false
+	c := &w.court.rooms[s.room]
+	c.live--
+	c.accounts[s.account].live--
+}
+
+// startSession puts a session on the site, or on it again.
+func (w *world) startSession(i int32, expires int64) {
+	s := &w.court.sessions[i]
+	s.expires = max(s.expires, expires)
+	if s.live {
+		return
+	}
+	s.live = true
+	c := &w.court.rooms[s.room]
+	c.live++
+	c.accounts[s.account].live++
+	c.pushExpiry(expiry{s.expires, i})
+}
+
+// moveSession notes that another account backs the session now.
+func (w *world) moveSession(i int32, to eviction.Account) {
+	s := &w.court.sessions[i]
+	c := &w.court.rooms[s.room]
+	a := c.accountOf(to)
+	if s.live {
+		c.accounts[s.account].live--
+		c.accounts[a].live++
+	}
+	s.account = a
+}
+
+// unseal ends the sessions whose key is lost: no node can read their pass.
+func (c *court) unseal(w *world, lost uint64) {
+	w.reached.n[reachKeysLost]++
+	for i := range c.sessions {
+		if s := &c.sessions[i]; s.live && s.key&lost != 0 {
+			w.endSession(int32(i))
+		}
+	}
+}
+
+// S2, the ledger. Owned = minted + Σ received − Σ sent, and what is in use or
+// locked is within what is owned.
+func (w *world) checkLedger(h *host, r int, old, rs *node.RoomStatus) {
+	owned := rs.Minted
+	for i := range rs.Peers {
+		owned += rs.Peers[i].Received - rs.Peers[i].Sent
+	}
+	switch {
+	case owned != rs.Owned:
+		w.fail("S2", "%s room %s account %s: owns %d, minted + received - sent is %d: %+v",
+			h.name, rs.Room.Name, w.account(rs.Account), rs.Owned, owned, rs.Peers)
+	case rs.Used < 0 || rs.Locked < 0 || rs.Used+rs.Locked > rs.Owned:
+		w.fail("S2", "%s room %s account %s: uses %d and locks %d of %d",
+			h.name, rs.Room.Name, w.account(rs.Account), rs.Used, rs.Locked, rs.Owned)
+	case rs.Free != rs.Owned-rs.Used-rs.Locked:
+		w.fail("S2", "%s room %s: free %d of %d with %d used and %d locked", h.name, rs.Room.Name, rs.Free, rs.Owned, rs.Used, rs.Locked)
+	case rs.Called > rs.Used || rs.Called < 0 || rs.OnSite < 0:
+		w.fail("S2", "%s room %s: %d called and %d on site, %d used", h.name, rs.Room.Name, rs.Called, rs.OnSite, rs.Used)
+	}
+	_ = old
+}
+
+// supply is how many slots the accounts of a line own that are not in voids,
+// and how many are on their way between them.
+func (w *world) supply(r int, line eviction.Line, voids []eviction.Void) int {
+	c := &w.court.rooms[r]
+	inside := 0
+	for i := range c.accounts {
+		a := &c.accounts[i]
+		if !c.valid(a, line, voids) {
+			continue
+		}
+		inside += a.owned
+		for _, p := range a.peers {
+			b, ok := c.index[p.Account]
+			switch {
+			case ok && c.valid(&c.accounts[b], line, voids):
+				inside += max(0, p.Sent-c.accounts[b].receivedFrom(a.Account))
+			case !ok && w.mayOpen(p.Account):
+				inside += p.Sent
+			}
+		}
+	}
+	return inside
+}
+
+// mayOpen reports whether an account that nobody has seen may still come to
+// be: its commit may be on its way to a node that has replied to nothing since.
+func (w *world) mayOpen(a eviction.Account) bool {
+	l := &w.lives[w.lifeOf(a.Member)]
+	return !l.over && w.hosts[l.host].seen.status.Epoch.Num <= a.Born
+}
+
+func (c *roomCase) valid(a *account, line eviction.Line, voids []eviction.Void) bool {
+	return a.life != none && a.line == line && !covers(voids, a.Account)
+}
+
+func (a *account) receivedFrom(b eviction.Account) int {
+	for i := range a.peers {
+		if a.peers[i].Account == b {
+			return a.peers[i].Received
+		}
+	}
+	return 0
+}
+
+// covers reports whether voids say that a is void.
+func covers(voids []eviction.Void, a eviction.Account) bool {
+	for _, v := range voids {
+		if v.Member == a.Member && a.Born <= v.Epoch {
+			return true
+		}
+	}
+	return false
+}
+
+// S3, conservation. The slots of all accounts of a line that nobody on it ever
+// held for void, those of dead nodes included, and the slots between them, are
+// within the highest limit that the room ever had.
+func (w *world) checkSupply(r int) {
+	c := &w.court.rooms[r]
+	if c.sides > 0 {
+		return
+	}
+	for _, line := range c.lines {
+		if n := w.supply(r, line, c.voided(line)); n > c.hard {
+			w.fail("S3", "room %s: %d slots exist, the highest limit ever is %d: %s", c.name, n, c.hard, w.ledgers(r))
+			return
+		}
+	}
+}
+
+// voided is what a node of the line ever held for void: nodes forget it in
+// time, the court does not.
+func (c *roomCase) voided(line eviction.Line) []eviction.Void {
+	for i := range c.voids {
+		if c.voids[i].line == line {
+			return c.voids[i].voids
+		}
+	}
+	return nil
+}
+
+func (c *roomCase) keepVoids(line eviction.Line, voids []eviction.Void) {
+	if len(voids) == 0 {
+		return
+	}
+	at := -1
+	for i := range c.voids {
+		if c.voids[i].line == line {
+			at = i
+		}
+	}
+	if at < 0 {
+		at = len(c.voids)
+		c.voids = append(c.voids, lineVoids{line: line})
+	}
+	for _, v := range voids {
+		c.voids[at].add(v)
+	}
+}
+
+func (l *lineVoids) add(v eviction.Void) {
+	for i := range l.voids {
+		if o := &l.voids[i]; o.Member == v.Member {
+			o.Epoch = max(o.Epoch, v.Epoch)
+			return
+		}
+	}
+	l.voids = append(l.voids, v)
+}
+
+// S9, no minting in the dark. When slots are minted, the slots of the line's
+// accounts that are not void, and those that all other accounts may still spend
+// (while their lease is valid) or back a live session with, are together
+// within the limit.
+func (w *world) checkMint(h *host, r int, rs *node.RoomStatus) {
+	c := &w.court.rooms[r]
+	if c.sides > 0 || w.o.Rooms[r].Method == eviction.Passthrough {
+		return
+	}
+	w.expire(c)
+	voids := c.voided(rs.Line)
+	inside := w.supply(r, rs.Line, voids)
+	outside := 0
+	for i := range c.accounts {
+		a := &c.accounts[i]
+		if c.valid(a, rs.Line, voids) {
+			continue
+		}
+		exposed := a.live
+		if a.life != none && !w.lives[a.life].over {
+			o := &w.hosts[w.lives[a.life].host]
+			if s := &o.seen.rooms[r]; s.Account == a.Account && w.mayAct(o, r) {
+				exposed = max(exposed, a.owned)
+			}
+		}
+		outside += exposed
+	}
+	if limit := max(c.hard, rs.Room.Target); inside+outside > limit {
+		w.fail("S9", "room %s: %s has minted up to %d, and %d more may be in use at accounts it does not count; the limit is %d: %s",
+			c.name, h.name, inside, outside, limit, w.ledgers(r))
+	}
+}

@@ -1,0 +1,129 @@
+package simtest
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// waveOf is what the court remembers of a wave: who was listed, and the era.
+type waveOf struct {
+	epoch qpid.Epoch
+	done  bool // somebody has installed it
+	era   int32
+	hosts [hostsMax / 64]uint64 // set
+	least qpid.Weight           // the lightest key that was entitled by its cut …
+	most  qpid.Weight           // … and the heaviest; of clean tickets
+	room  uint8
+}
+
+func (s *waveOf) lists(h int32) bool { return s.hosts[h/64]>>(h%64)&1 != 0 }
+
+// era counts what has happened to any node: while it stands still, views are
+// stable and nobody has forgotten anything.
+func (w *world) era() int32 {
+	n := int32(0)
+	for i := range w.hosts {
+		n += w.hosts[i].mishaps
+	}
+	return n
+}
+
+// gathered notes the beginning of a wave.
+func (w *world) gathered(g *eviction.Gather) {
+	c := &w.court
+	n := len(c.gathers)
+	if n > 0 && c.gathers[(c.gatherNext+n-1)%n].epoch == g.Epoch {
+		return
+	}
+	s := waveOf{epoch: g.Epoch, era: w.era()}
+	for _, m := range g.List {
+		h := w.lives[w.lifeOf(m)].host
+		s.hosts[h/64] |= 1 << (h % 64)
+	}
+	if n < 64 {
+		c.gathers = append(c.gathers, s)
+		return
+	}
+	c.gathers[c.gatherNext] = s
+	c.gatherNext = (c.gatherNext + 1) % n
+}
+
+// entitled files a ticket under the wave whose cut reached it.
+func (w *world) entitled(t *ticket, h *host) {
+	c := &w.court
+	t.eraNow, t.turnAt = w.era(), h.index
+	t.clean = !t.touched && t.home == h.index && t.allow == 0 && h.mishaps == t.base
+	if !t.clean || c.sparse != EveryEvent {
+		return
+	}
+	s := waveOf{epoch: qpid.Epoch{Num: t.epoch}, era: t.eraNow} // a wave of one sends no gather
+	s.hosts[h.index/64] |= 1 << (h.index % 64)
+	if g := c.gatherOf(t.epoch, h.n.Status().Installed, h.index); g != nil {
+		s = *g
+	}
+	s.room, s.least, s.most = t.room, t.key, t.key
+	for i := len(c.waves) - 1; i >= 0 && i > len(c.waves)-100; i-- {
+		if o := &c.waves[i]; o.epoch == s.epoch && o.era == s.era && o.room == s.room && o.hosts == s.hosts {
+			o.add(t)
+			return
+		}
+	}
+	c.waves = append(c.waves, s)
+}
+
+// gatherOf finds the wave of an epoch that h was in: the one that it has just
+// installed, or one that others have.
+func (c *court) gatherOf(epoch uint64, installed qpid.Epoch, h int32) *waveOf {
+	for i := len(c.gathers); i > 0; i-- { // the newest first: after a new founding numbers come again
+		g := &c.gathers[(c.gatherNext+i-1)%len(c.gathers)]
+		if g.epoch.Num == epoch && g.lists(h) && (g.done || g.epoch == installed) {
+			return g
+		}
+	}
+	return nil
+}
+
+// installed notes that a wave was committed.
+func (c *court) installed(e qpid.Epoch) {
+	for i := range c.gathers {
+		if c.gathers[i].epoch == e {
+			c.gathers[i].done = true
+		}
+	}
+}
+
+func (s *waveOf) add(t *ticket) {
+	if t.key.Less(s.least) {
+		s.least = t.key
+	}
+	if s.most.Less(t.key) {
+		s.most = t.key
+	}
+}
+
+// S7, the certified prefix, when the run is over: when a wave entitles a
+// ticket, every lighter one that waited without a break, at a listed node that
+// nothing has happened to since it joined, is entitled by that wave at the
+// latest. An exception is a wave after whose gather anything happened to any
+// node before the lighter one's turn: its cut may have died with the few who
+// knew it. Nothing bounds the order of random rooms or of deleteMins.
+func (w *world) checkOrder() {
+	for i := range w.crowd.tickets {
+		t := &w.crowd.tickets[i]
+		o := &w.o.Rooms[t.room]
+		if !t.clean || o.Method != eviction.FIFO || o.Algorithm != eviction.ByCut || w.court.rooms[t.room].sides > 0 {
+			continue
+		}
+		at := slices.IndexFunc(w.court.waves, func(s waveOf) bool {
+			return s.room == t.room && s.epoch.Num < t.epoch && s.era == t.eraNow && s.lists(t.turnAt) && t.key.Less(s.most)
+		})
+		if at >= 0 {
+			s := &w.court.waves[at]
+			w.fail("S7", "room %s: ticket %d (%s) of %s is entitled at %d, a heavier one (%s) was at %v, a wave of %b", o.Name, ticketOf(t.id),
+				weight(t.key), w.hosts[t.turnAt].name, t.epoch, weight(s.most), s.epoch, s.hosts[0])
+			return
+		}
+	}
+}

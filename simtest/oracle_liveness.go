@@ -1,0 +1,243 @@
+package simtest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// quorumKnows reports whether running nodes that know are a quorum of the
+// newest voters among them, on some line.
+func (w *world) quorumKnows() bool {
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		if !h.up() || !h.seen.status.Knows {
+			continue
+		}
+		line, voters := h.seen.status.Line, h.seen.status.Voters
+		for j := range w.hosts {
+			if s := &w.hosts[j].seen.status; w.hosts[j].up() && s.Knows && s.Line == line && s.Voters.Version > voters.Version {
+				voters = s.Voters
+			}
+		}
+		if w.knowHalf(line, voters.Names) && (voters.Next == nil || w.knowHalf(line, voters.Next)) {
+			return true
+		}
+	}
+	return false
+}
+
+// L1 and L3, one view. When the world has settled, every node that runs has
+// just taken part in the same wave of all of them.
+func (w *world) checkSettled() {
+	if !w.quorumKnows() && !w.mayFound() {
+		if w.court.crashes == 0 {
+			w.fail("L5", "nobody crashed and no quorum knows of the cluster: %s", w.statuses())
+			return
+		}
+		w.reached.n[reachStuck]++
+		w.printf("the quorum is lost for good")
+		return
+	}
+	w.checkOneView()
+}
+
+func (w *world) checkOneView() {
+	first := (*host)(nil)
+	n := 0
+	for i := range w.hosts {
+		if w.hosts[i].up() {
+			n++
+			if first == nil {
+				first = &w.hosts[i]
+			}
+		}
+	}
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		switch {
+		case !h.up():
+		case h.seen.status.Grade < eviction.Primary:
+			w.fail("L1", "%s has no primary lease: %s", h.name, w.statuses())
+		case len(h.seen.status.List) != n:
+			w.fail("L3", "%s sees %d of %d nodes in waves: %s", h.name, len(h.seen.status.List), n, w.statuses())
+		}
+	}
+}
+
+// mayFound reports whether all nodes that run were told how many to expect and
+// as many are here, so that a cluster which forgot everything begins anew.
+func (w *world) mayFound() bool {
+	need, n := 0, 0
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		if !h.up() {
+			continue
+		}
+		n++
+		need = max(need, h.expect)
+		if h.seen.status.Line.Founded() {
+			return false
+		}
+	}
+	return need > 0 && n >= need
+}
+
+// checkProgress runs with every sample once the world has settled.
+func (w *world) checkProgress() {
+	if w.phase < settled || w.reached.n[reachStuck] > 0 {
+		return
+	}
+	c := w.o.Cluster
+	bound := (c.Deadline + 2*c.Period + 200*time.Millisecond).Microseconds() + 8*w.o.Net.Latency.Max.Microseconds()
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		if since := w.now - w.court.installs[h.index]; h.up() && since > bound {
+			w.fail("L1", "%s has installed no wave for %v: %s", h.name, micros(since), w.statuses())
+			return
+		}
+	}
+	for r := range w.o.Rooms {
+		w.checkCalls(r)
+	}
+}
+
+// L2, no idle slots. While people wait and slots are free, somebody is called
+// at least every few periods. Paced rooms, rooms before their event and rooms
+// that hold a cut after a cold start may wait longer, and a room that stops
+// while a voter is missing waits for its operator.
+func (w *world) checkCalls(r int) {
+	c := w.o.Cluster
+	free, waiting, target := 0, 0, 0
+	for i := range w.hosts {
+		if h := &w.hosts[i]; h.up() {
+			rs := &h.seen.rooms[r]
+			free, waiting, target = free+max(0, rs.Free), waiting+rs.Queued, rs.Room.Target
+			if rs.Room.NewPerMinute > 0 || rs.Room.Event.Start > wallAt(w.now)-1_000_000 || rs.Room.Method >= eviction.Passthrough ||
+				rs.Closed || rs.Room.OnPartition == eviction.Stop && w.anyGone() {
+				target = 0
+			}
+		}
+	}
+	if free == 0 || waiting == 0 || target == 0 {
+		w.court.lastCall[r] = w.now
+		return
+	}
+	patience := 5*c.Period + 2*c.Deadline + 2*time.Second + w.o.Rooms[r].Refresh*11/10
+	if since := w.now - w.court.lastCall[r]; since > patience.Microseconds() {
+		w.fail("L2", "room %s: %d slots are free and %d people wait, and nobody was called for %v: %s",
+			w.o.Rooms[r].Name, free, waiting, micros(since), w.ledgers(r))
+	}
+}
+
+// L3, whole. D after the last fault every room has exactly its limit of slots.
+func (w *world) checkWhole() {
+	if w.reached.n[reachStuck] > 0 {
+		return
+	}
+	w.checkOneView()
+	for r := range w.o.Rooms {
+		c := &w.court.rooms[r]
+		if w.o.After == Measure && w.o.Rooms[r].OnPartition == eviction.Share {
+			continue // nobody has reclaimed what was lost
+		}
+		owned, used, target := 0, 0, 0
+		var line eviction.Line
+		for i := range w.hosts {
+			if h := &w.hosts[i]; h.up() {
+				rs := &h.seen.rooms[r]
+				owned, used, target, line = owned+rs.Owned, used+rs.Used, rs.Room.Target, rs.Line
+			}
+		}
+		if inside := w.supply(r, line, c.voided(line)); inside != target && !(inside > target && owned-used <= 0) {
+			w.fail("L3", "room %s: %d slots, %d of them with nodes that run and %d used, the limit is %d: %s",
+				c.name, inside, owned, used, target, w.ledgers(r))
+		}
+	}
+}
+
+// L3, drained: everybody got in or gave up, nothing is used and nothing waits.
+func (w *world) checkDrained() {
+	if w.reached.n[reachStuck] > 0 {
+		return
+	}
+	if w.crowd.active > 0 {
+		w.fail("L3", "%d visitors are not done %v after the last fault: %s", w.crowd.active, w.o.Limit, w.statuses())
+		return
+	}
+	if w.o.After == Measure {
+		return
+	}
+	for r := range w.o.Rooms {
+		owned, target := 0, 0
+		for i := range w.hosts {
+			h := &w.hosts[i]
+			if !h.up() {
+				continue
+			}
+			rs := &h.seen.rooms[r]
+			owned, target = owned+rs.Owned, rs.Room.Target
+			if rs.Used != 0 || rs.Queued != 0 || rs.Called != 0 || rs.OnSite != 0 || rs.Locked != 0 || rs.Parked != 0 {
+				w.fail("L3", "room %s at %s when all are gone: %d used, %d locked, %d queued, %d called, %d on site, %d parked",
+					rs.Room.Name, h.name, rs.Used, rs.Locked, rs.Queued, rs.Called, rs.OnSite, rs.Parked)
+			}
+		}
+		if owned != target {
+			w.fail("L3", "room %s when all are gone: %d slots, the limit is %d: %s", w.o.Rooms[r].Name, owned, target, w.ledgers(r))
+		}
+	}
+}
+
+// L4: every deleteMin was answered, unless its node went down.
+func (w *world) checkTakes() {
+	for _, t := range w.court.takes {
+		if !t.answered && !w.lives[t.life].over {
+			w.fail("L4", "%s never heard of %v, called at %v", w.name(w.lives[t.life].member), t.op, micros(t.at))
+		}
+	}
+}
+
+func (w *world) knowHalf(line eviction.Line, names []qpid.NodeID) bool {
+	know := 0
+	for _, name := range names {
+		if w.knows(line, name) {
+			know++
+		}
+	}
+	return 2*know > len(names) || 2*know == len(names) && know > 0 && w.knows(line, names[0])
+}
+
+func (w *world) knows(line eviction.Line, name qpid.NodeID) bool {
+	i := w.hostNamed(name)
+	return i != none && w.hosts[i].up() && w.hosts[i].seen.status.Knows && w.hosts[i].seen.status.Line == line
+}
+
+// statuses describes all nodes.
+func (w *world) statuses() string {
+	var b strings.Builder
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		if !h.up() {
+			fmt.Fprintf(&b, "\n  %s is down, gone %t", h.name, h.gone)
+			continue
+		}
+		s := &h.seen.status
+		fmt.Fprintf(&b, "\n  %s %v epoch %s installed %s lease %v line %d/%s knows %t voters %d %v next %v list [%s] frozen %t leads %t quarantined %t %s",
+			w.name(w.lives[h.life].member), s.Grade, w.epoch(s.Epoch), w.epoch(s.Installed), micros(s.LeaseUntil-h.clock.boot(w.now)), s.Line.Stamp, s.Line.By,
+			s.Knows, s.Voters.Version, s.Voters.Names, s.Voters.Next, w.members(s.List), s.Frozen, s.Leading, s.Quarantined, s.Waiting)
+	}
+	return b.String()
+}
+
+// anyGone reports whether some node never returns.
+func (w *world) anyGone() bool {
+	for i := range w.hosts {
+		if w.hosts[i].gone {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,351 @@
+package simtest
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// judge looks at the answer that h's node has just given.
+func (w *world) judge(h *host, q *request) {
+	if q.err != nil || q.answer.Forward != (eviction.Member{}) {
+		return
+	}
+	a := &q.answer
+	switch q.op {
+	case opJoin:
+		t := &w.crowd.tickets[ticketOf(q.ticket.ID)]
+		t.stamp = a.Ticket.Stamp
+		if a.State == node.Admitted {
+			t.stamp = a.Pass.Stamp
+		}
+		t.home, t.life, t.base = h.index, h.life, h.mishaps
+		w.checkStamp(h, t)
+		if a.State != node.Admitted && t.state == unqueued {
+			t.state = queued
+		}
+	case opEnd:
+		if q.session != none {
+			w.endSession(q.session)
+			w.court.sessions[q.session].ended = true
+		}
+		return
+	case opVisit:
+		if q.session != none && w.court.sessions[q.session].ended {
+			w.reached.n[reachEndedPass]++
+		}
+		return
+	case opAbandon:
+		return
+	case opRefresh:
+		w.refreshed(h, q)
+		return
+	default: // check-in and leave: below
+	}
+	if a.State == node.Admitted {
+		w.admitted(h, q)
+		return
+	}
+	w.checkPosition(h, q)
+	t := &w.crowd.tickets[ticketOf(q.ticket.ID)]
+	if t.state == parked && t.home == h.index && a.State == node.Waiting {
+		t.state = queued
+		w.reached.n[reachBackFromParked]++
+	}
+	if a.Ticket.Gen > t.gen {
+		t.gen = a.Ticket.Gen
+		for i := range min(int(t.gen), len(t.past)) {
+			t.past[i] = w.lifeOf(a.Ticket.Past[i])
+		}
+	}
+	w.checkGhost(h, t)
+}
+
+// S10, ghosts die. Once slots are whole again, no node answers for a place that
+// another one took over from it and still keeps: whoever was cut off has been
+// told. (Two nodes may have taken it over from the same lost one; that is the
+// further pass that its fault allows.)
+func (w *world) checkGhost(h *host, t *ticket) {
+	from := slices.Contains(t.past[:min(int(t.gen), len(t.past))], h.life)
+	if from && w.phase >= whole && t.home != h.index && !w.lives[t.life].over && t.state < gone {
+		w.fail("S10", "%s keeps a place for ticket %d, which %s has taken over", h.name, ticketOf(t.id), w.hosts[t.home].name)
+	}
+}
+
+// S8, promises. No join is stamped at or before the T of a gather that its
+// node has replied to in this life, nor before its first wave, for what an
+// earlier life has promised nobody there knows.
+func (w *world) checkStamp(h *host, t *ticket) {
+	if h.seen.status.Installed == (qpid.Epoch{}) && h.n.Status().Installed == (qpid.Epoch{}) {
+		w.fail("S8", "%s stamps ticket %d before its first wave", h.name, ticketOf(t.id))
+	}
+	if t.stamp <= h.seen.promised {
+		w.fail("S8", "%s stamps ticket %d with %d and has promised to stamp nothing up to %d", h.name, ticketOf(t.id),
+			t.stamp-epochWall, h.seen.promised-epochWall)
+	}
+}
+
+// sent looks at a message that a node sends.
+func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
+	switch b := m.Body.(type) {
+	case *eviction.Gather:
+		if b.Lead.Member == m.From { // the coordinator answers itself
+			h.seen.promised = max(h.seen.promised, b.T)
+			w.gathered(b)
+		}
+		for i := range b.Rooms {
+			if b.Rooms[i].Want > w.o.Cluster.Exact {
+				w.reached.n[reachSampled]++
+			}
+		}
+	case *eviction.Reply:
+		if b.Epoch == h.seen.gather {
+			h.seen.promised = max(h.seen.promised, h.seen.gatherT)
+		}
+	case *eviction.Commit:
+		w.checkCommit(h, b)
+	case *eviction.Nack:
+		w.reached.n[reachNack]++
+	case *eviction.SyncReply:
+		if len(b.Taken) > 0 {
+			w.reached.n[reachSync]++
+		}
+	}
+}
+
+// hearing looks at a message that a node is about to get.
+func (w *world) hearing(h *host, f *flight) {
+	if b, ok := f.m.Body.(*eviction.Gather); ok && b.Epoch.Compare(h.seen.gather) > 0 {
+		h.seen.gather, h.seen.gatherT = b.Epoch, b.T
+	}
+}
+
+// S11, positions. What a visitor is shown never grows, until it joins anew.
+func (w *world) checkPosition(h *host, q *request) {
+	a := &q.answer
+	before, now := q.ticket.Position, a.Ticket.Position
+	if q.op == opJoin {
+		before = 0
+	}
+	if before > 0 && (now > before || now == 0 && a.State == node.Waiting) && w.o.Rooms[q.room].Method != eviction.Random ||
+		uint32(a.Position) != now && a.State == node.Waiting {
+		w.fail("S11", "%s shows ticket %d position %d (in the ticket: %d) after %d", h.name, ticketOf(q.ticket.ID), a.Position, now, before)
+	}
+}
+
+// admitted opens the session of a pass that h's node has just issued.
+func (w *world) admitted(h *host, q *request) {
+	c := &w.court
+	p := &q.answer.Pass
+	room := &c.rooms[q.room]
+	i := ticketOf(p.ID)
+	t := &w.crowd.tickets[i]
+	if p.Home == (eviction.Account{}) {
+		t.admitted = true
+		return
+	}
+	h.seen.acted[q.room] = true
+	backing := room.accountOf(p.Home)
+	for s := t.session; s != none; s = c.sessions[s].next {
+		if c.sessions[s].account == backing { // the same pass again
+			q.session = s
+			if !c.sessions[s].ended {
+				w.startSession(s, p.Expires)
+			}
+			return
+		}
+	}
+	q.session = int32(len(c.sessions))
+	c.sessions = append(c.sessions, session{ticket: i, next: t.session, account: backing, room: q.room, key: h.activeKey()})
+	t.session = q.session
+	w.startSession(q.session, p.Expires)
+	w.expire(room)
+	live := int32(0)
+	for s := t.session; s != none; s = c.sessions[s].next {
+		if c.sessions[s].live {
+			live++
+		}
+	}
+	if allowed := 1 + t.allow + w.hosts[t.home].mishaps - t.base; live > allowed {
+		w.fail("S10", "%s: ticket %d has %d live passes; what happened to its homes allows %d", h.name, i, live, allowed)
+	}
+}
+
+// mishapsOf counts what may have made h take over the ticket: what has
+// happened to its home since that became it, and at least one if the two do not
+// reach each other now.
+func (w *world) mishapsOf(t *ticket, h *host) int32 {
+	n := w.hosts[t.home].mishaps - t.base
+	if n == 0 && (w.wires.dead(h.index, t.home) || w.gossip.side[h.index] != w.gossip.side[t.home]) {
+		n = 1
+	}
+	return n
+}
+
+// S10, one pass per ticket. A ticket backs one live pass while nothing happens
+// to its home, and at most one more for each time that its home of then
+// crashed, was paused, cut off, suspected, or left out of waves.
+
+// refreshed follows a pass that was extended, and maybe taken over.
+func (w *world) refreshed(h *host, q *request) {
+	p := &q.answer.Pass
+	c := &w.court
+	if q.session == none {
+		return
+	}
+	s := &c.sessions[q.session]
+	if s.ended {
+		w.reached.n[reachEndedPass]++
+	}
+	if p.Home == q.pass.Home && p.Expires <= q.pass.Expires {
+		return // honoured for as long as it lasts, not extended: like a visit
+	}
+	h.seen.acted[q.room] = true
+	if p.Home != q.pass.Home {
+		w.reached.n[reachPassTaken]++
+	}
+	w.moveSession(q.session, p.Home)
+	s.ended = false
+	if !s.live {
+		c.rooms[q.room].rose = true
+	}
+	w.startSession(q.session, p.Expires)
+}
+
+// logged follows one line of a node's admission log.
+func (w *world) logged(h *host, e *node.Admission) {
+	n := &w.reached.n
+	r := w.roomIndex(e.Room)
+	t := &w.crowd.tickets[ticketOf(e.Weight.ID)]
+	w.note('l', uint64(h.index)<<8|uint64(e.Event), uint64(ticketOf(e.Weight.ID)))
+	if w.trace.print != nil {
+		w.printf("%s logs ticket %d of %s %s", h.name, ticketOf(e.Weight.ID), e.Room, eventName(e.Event))
+	}
+	switch e.Event {
+	case node.Entitled:
+		if t.entitledAt == 0 {
+			t.entitledAt, t.epoch, t.key = w.now, e.Epoch, e.Key
+			w.entitled(t, h)
+		}
+	case node.CalledIn:
+		n[reachCalled]++
+		w.lateOpening(h, r, t)
+		w.came(h, r, t)
+		if t.entitledAt == 0 {
+			t.entitledAt = w.now
+		}
+		w.became(t, h, calledIn)
+	case node.AdmittedQ:
+		h.seen.acted[r] = true
+		t.admitted = true
+		w.became(t, h, gone)
+	case node.AdmittedO:
+		n[reachOpenAdmission]++
+		w.lateOpening(h, r, t)
+		w.came(h, r, t)
+		t.open, t.admitted = true, true
+		if t.home == none {
+			t.home, t.life, t.base = h.index, h.life, h.mishaps
+		}
+		w.became(t, h, gone)
+	case node.Parked:
+		n[reachParked]++
+		t.touched = true
+		w.became(t, h, parked)
+	case node.TakenOver:
+		n[reachTicketTaken]++
+		t.allow += w.mishapsOf(t, h)
+		t.home, t.life, t.base, t.touched = h.index, h.life, h.mishaps, true
+		w.became(t, h, queued)
+	case node.Dropped:
+		n[reachDropped]++
+		w.became(t, h, gone)
+	case node.Ended: // the session's own end says so
+	}
+}
+
+func eventName(e node.Event) string {
+	return [...]string{"entitled", "called", "admitted from the queue", "admitted at once", "parked", "ended", "taken over", "given up"}[e]
+}
+
+// became follows a ticket at its home; a ghost elsewhere says nothing.
+func (w *world) became(t *ticket, h *host, s ticketState) {
+	if t.home == h.index {
+		t.state = s
+	}
+}
+
+// came notes that somebody was called or let in.
+func (w *world) came(h *host, r int, t *ticket) {
+	h.seen.acted[r] = true
+	w.court.rooms[r].rose = true
+	w.court.lastCall[r] = w.now
+	if t.calledAt == 0 {
+		t.calledAt = w.now
+	}
+	w.checkPace(h, r)
+}
+
+// lateOpening checks that nobody is called before a room's event begins. A
+// node's clock may be wrong by the greatest skew.
+func (w *world) lateOpening(h *host, r int, t *ticket) {
+	e := w.o.Rooms[r].Event
+	if early := e.Start - w.o.Cluster.MaxSkew.Microseconds() - wallAt(w.now); e.Start > 0 && early > 0 {
+		w.fail("event", "%s calls ticket %d %v before the event begins", h.name, ticketOf(t.id), micros(early))
+	}
+}
+
+// pace is a bucket that drains at a room's rate.
+type pace struct {
+	level float64
+	at    int64
+}
+
+// S13, pacing. In every window of W seconds at most rate × (W + 2 s) + 1
+// people are called or walk in, whatever sides there are. The 2 s are what
+// nodes hold in tokens that have not lapsed.
+func (w *world) checkPace(h *host, r int) {
+	rate := w.o.Rooms[r].NewPerMinute
+	if rate == 0 || w.phase >= whole {
+		return
+	}
+	p := &w.court.rooms[r].pace
+	second := float64(rate) / 60
+	p.level = max(0, p.level-second*float64(w.now-p.at)/1e6)
+	p.at = w.now
+	if p.level++; p.level > 2*second+1+1e-6 {
+		w.fail("S13", "%s room %s: %d people a minute may be called; this call is %.2f beyond rate × (W + 2 s) + 1",
+			h.name, w.o.Rooms[r].Name, rate, p.level-2*second-1)
+	}
+}
+
+// take is a deleteMin that was called.
+type take struct {
+	op       qpid.OpID
+	life     int32
+	at       int64
+	answered bool
+}
+
+func (c *court) takeCalled(w *world, h *host, op qpid.OpID) {
+	c.takes = append(c.takes, take{op: op, life: h.life, at: w.now})
+}
+
+// taken matches the answer to a deleteMin with its call.
+func (w *world) taken(h *host, a qpid.Answer) {
+	w.printf("%s hears of %v: %v", h.name, a.Op, a)
+	w.note('d', uint64(h.index), a.Op.Seq)
+	for i := range w.court.takes {
+		if t := &w.court.takes[i]; t.life == h.life && t.op == a.Op {
+			if t.answered {
+				w.fail("L4", "%s: %v is answered twice", h.name, a.Op)
+			}
+			t.answered = true
+			w.reached.n[reachTakeAnswered]++
+			return
+		}
+	}
+	w.fail("L4", "%s hears of %v, which it never called", h.name, a.Op)
+}

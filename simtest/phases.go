@@ -1,0 +1,190 @@
+package simtest
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+// enter begins a phase.
+func (w *world) enter(p phase) {
+	if p <= w.phase {
+		return
+	}
+	w.phase = p
+	w.printf("PHASE %v", [...]string{"storm", "healing", "settled", "whole", "drained"}[p])
+	switch p {
+	case healing:
+		w.heal()
+		w.maybeDone()
+		w.agenda.push(w.now+w.settleTime(), evPhase, int32(settled), 0)
+		w.agenda.push(w.now+w.o.Limit.Microseconds(), evPhase, int32(drained), 1)
+	case settled:
+		w.checkSettled()
+		if w.o.After == Demand {
+			w.unbind()
+		}
+		w.agenda.push(w.now+w.wholeTime(), evPhase, int32(whole), 0)
+	case whole:
+		w.checkWhole()
+		if w.o.After == Demand {
+			w.loosen()
+		}
+		w.maybeDone()
+	case drained:
+		w.checkDrained()
+		w.checkTakes()
+		w.checkOrder()
+		w.over = true
+	case storm:
+		panic("simtest: a run begins with the storm")
+	}
+}
+
+// heal ends all faults.
+func (w *world) heal() {
+	for i := range w.nemesis.troubles {
+		w.end(&w.nemesis.troubles[i])
+	}
+	w.nemesis.traps = nil
+	w.wires.calm = true
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		if h.paused > 0 {
+			h.pauseTo = w.now
+			w.resume(h, w.now)
+		}
+		if !w.clockRight(h) {
+			h.clock.set(w.now, w.offset()/2)
+			h.mishaps++
+		}
+	}
+	w.returnAll()
+	w.topology()
+}
+
+// returnAll starts every host that is down, except for those that never
+// return while a quorum of the others still knows.
+func (w *world) returnAll() {
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		if h.up() || h.gone {
+			continue
+		}
+		if w.nemesis.gone > 0 && w.quorumKnows() {
+			w.nemesis.gone--
+			h.gone = true
+			w.printf("%s never returns", h.name)
+			continue
+		}
+		w.agenda.push(w.now+1+w.rngFaults.Int64N(1_000_000), evStart, h.index, 0)
+	}
+}
+
+// settleTime is how long after the last fault everybody takes part in waves
+// again: gossip notices, the longest back-off of a coordinator runs out, clocks
+// are measured.
+func (w *world) settleTime() int64 {
+	c := w.o.Cluster
+	return (w.o.Faults.Detect.Max + 12*c.ExcludeAfter + 4*c.Deadline + 4*time.Second).Microseconds()
+}
+
+// wholeTime is D and a little: everything that was lost is made again.
+func (w *world) wholeTime() int64 {
+	c := w.o.Cluster
+	longest := time.Duration(0)
+	for r := range w.o.Rooms {
+		longest = max(longest, w.o.Rooms[r].Session)
+	}
+	d := c.Deadline + c.Lease + longest + 2*c.MaxSkew + c.Margin
+	return (2*d + 10*c.Period + time.Second).Microseconds()
+}
+
+// unbind settles what only an operator can: rooms that share slots get back
+// those of nodes that will not return, and rooms that stop do without them.
+func (w *world) unbind() {
+	var dead []eviction.Member
+	for i := range w.lives {
+		if w.lives[i].over {
+			dead = append(dead, w.lives[i].member)
+		}
+	}
+	for r := range w.o.Rooms {
+		if w.o.Rooms[r].OnPartition != eviction.Majority && len(dead) > 0 {
+			w.reached.n[reachReclaim]++
+			w.configure(r, func(room *eviction.Room) { room.Reclaimed = dead })
+		}
+		if w.o.Rooms[r].Survivor == 0 && w.leftBehind(r) {
+			w.reached.n[reachReclaim]++
+			w.configure(r, func(room *eviction.Room) { room.Survivor = time.Millisecond })
+		}
+	}
+}
+
+// leftBehind reports whether the nodes have gone on to another line than the
+// room's, which never follows by itself.
+func (w *world) leftBehind(r int) bool {
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		if rs := &h.seen.rooms[r]; h.running() && rs.Line.Founded() && rs.Line != h.seen.status.Line {
+			return true
+		}
+	}
+	return false
+}
+
+// loosen lets everybody in at last: rooms that let in nobody, or few, are
+// changed live, so that the rest is in within half a minute or so.
+func (w *world) loosen() {
+	for r := range w.o.Rooms {
+		w.configure(r, func(room *eviction.Room) {
+			room.NewPerMinute = 0
+			room.Target = max(room.Target, 5+w.crowd.active/10)
+			if room.OnPartition == eviction.Stop && w.anyGone() {
+				room.OnPartition = eviction.Majority
+			}
+			if room.Method == eviction.Reject {
+				room.Method = eviction.FIFO
+			}
+		})
+	}
+}
+
+// configure changes a room at the first node that is up.
+func (w *world) configure(r int, change func(*eviction.Room)) {
+	for i := range w.hosts {
+		if h := &w.hosts[i]; h.running() && h.seen.rooms[r].Room.Name != "" {
+			room := h.seen.rooms[r].Room
+			change(&room)
+			w.setRoom(h, r, room)
+			return
+		}
+	}
+}
+
+// everybodyDone: the last visitor has gone.
+func (w *world) everybodyDone() {
+	if w.crowd.came == w.o.Users {
+		w.maybeDone()
+	}
+}
+
+// maybeDone sets the end of the run, when all are gone and slots are whole:
+// sessions run out, silent people are given up, locked slots come free. A run
+// that only measures is over at once, if no faults are to come.
+func (w *world) maybeDone() {
+	switch f := &w.o.Faults; {
+	case w.crowd.active > 0 || w.crowd.came < w.o.Users:
+	case w.o.After == Measure:
+		if w.phase != storm || f.Every == 0 && f.Kills+f.Adds+f.Partitions == 0 {
+			w.agenda.push(w.now, evPhase, int32(drained), 0)
+		}
+	case w.phase == whole:
+		longest := time.Duration(0)
+		for r := range w.o.Rooms {
+			o := &w.o.Rooms[r]
+			longest = max(longest, o.Session+o.ClaimWindow+o.TicketTTL+3*o.Refresh)
+		}
+		w.agenda.push(w.now+longest.Microseconds()+w.wholeTime(), evPhase, int32(drained), 0)
+	}
+}

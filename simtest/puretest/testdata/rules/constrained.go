@@ -1,0 +1,5 @@
+// want source
+
+//go:build never
+
+package rules

@@ -1,0 +1,91 @@
+package simtest
+
+// reached counts what a run saw happen: a simulator in which nothing happens
+// passes everything.
+type reached struct{ n [goals]int64 }
+
+// goal is one thing worth reaching.
+type goal uint8
+
+const (
+	reachRestart goal = iota
+	reachDisk
+	reachSave
+	reachAllDown
+	reachGoodbye
+	reachPause
+	reachPausedAnswer
+	reachCut
+	reachJump
+	reachSuspicion
+	reachAdd
+	reachTrap
+	reachRetarget
+	reachQuarantine
+	reachFounding
+	reachSecondFounding
+	reachNewLead
+	reachSide
+	reachUnanimous
+	reachSurvivor
+	reachVoters
+	reachLeftOut
+	reachFrozen
+	reachNack
+	reachVoid
+	reachSettled
+	reachMint
+	reachTopUp
+	reachBurn
+	reachMoves
+	reachClosed
+	reachOpenShut
+	reachShutOpen
+	reachSampled
+	reachDrawn
+	reachRekeyed
+	reachPaced
+	reachTicketTaken
+	reachPassTaken
+	reachParked
+	reachDropped
+	reachBackFromParked
+	reachOpenAdmission
+	reachCalled
+	reachSpent
+	reachEndedPass
+	reachForward
+	reachForwardTwice
+	reachLostAnswer
+	reachTicketExpired
+	reachPassExpired
+	reachClone
+	reachSilent
+	reachCancel
+	reachVanish
+	reachGaveUp
+	reachTake
+	reachTakeFrozen
+	reachTakeAnswered
+	reachRootMoved
+	reachSync
+	reachLocked
+	reachReclaim
+	reachKeysLost
+	reachStuck
+	goals
+)
+
+func (g goal) String() string {
+	return [...]string{
+		"restart", "restart with disk", "save", "all nodes down", "goodbye", "pause", "answer held by a pause", "link cut",
+		"clock jump", "false suspicion", "node added", "crash inside a wave", "limit changed", "clock quarantine", "founding",
+		"second founding", "coordinator take-over", "side without quorum", "unanimous wave", "survivor line", "voter change",
+		"node left out of a wave", "freeze", "nack", "void", "settled", "mint", "top-up", "burn", "slots moved", "room over the limit",
+		"open to closed", "closed to open", "sampled cut", "random draw", "shuffled event", "pacing", "ticket taken over",
+		"pass taken over", "parked", "place given up", "back from parked", "open admission", "call", "replay of a used ticket rejected",
+		"ended pass honoured", "forward", "forward refused", "answer lost", "ticket expired", "pass expired", "second tab",
+		"left silently", "cancelled", "pass left to expire", "patience lost", "deleteMin", "deleteMin while frozen",
+		"deleteMin answered", "root moved", "sync of taken tickets", "slot locked", "reclaim", "signing keys lost", "quorum lost for good",
+	}[g]
+}

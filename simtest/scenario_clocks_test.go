@@ -1,0 +1,189 @@
+package simtest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/internal/node"
+)
+
+// wrongBy sets how wrong the wall clocks are, in the order of the hosts.
+func (s *script) wrongBy(offsets ...time.Duration) {
+	for i, d := range offsets {
+		s.hosts[i].clock.set(s.now, d.Microseconds())
+	}
+}
+
+// clockOf reads the pass time of a host.
+func (s *script) clockOf(i int) int64 {
+	h := &s.hosts[i]
+	return h.n.Status().Clock + h.clock.boot(s.now) - h.seen.boot
+}
+
+// The order of entitlement is that of the stamps exactly, whatever the clocks
+// and however long messages take: the cut counts nobody stamped after the T of
+// its gather, and nobody is stamped before a T that was replied to. Here clocks
+// are apart by more than a wave takes, and there are slots for everybody or
+// for a few at a time.
+func TestScenarioOrderIsExactWithClocksApart(t *testing.T) {
+	for _, limit := range []int{5, 40, 3000} {
+		for seed := range uint64(3) {
+			t.Run(fmt.Sprintf("limit %d, seed %d", limit, seed+1), func(t *testing.T) {
+				o := short(4)
+				o.Seed = seed + 1
+				o.Net.Latency = Range{time.Millisecond, 15 * time.Millisecond}
+				o.Rooms[0].Target, o.Rooms[0].QueueAll = limit, true
+				o.Load.Browse = Range{0, 50 * time.Millisecond}
+				s := assemble(t, o)
+				s.wrongBy(40*time.Millisecond, -40*time.Millisecond, 0, -20*time.Millisecond) // the coordinator is ahead of all
+				s.begin()
+				s.peopleOver(none, min(1500, 40*limit), 4*time.Second)
+				s.run(6 * time.Second)
+				s.finish()
+				if n := s.inOrder(0); n == 0 {
+					t.Error("nobody was called")
+				}
+			})
+		}
+	}
+}
+
+// Two clocks are as far apart as they may be, and a pass ends. Until the
+// reader's own clock passes its expiry every node honours it, from then on none
+// does, and its slot is given to the next person only when no clock in charge
+// can honour it any more.
+func TestScenarioPassExpiryAtClocksApart(t *testing.T) {
+	const apart = 45 * time.Millisecond // from the middle, with all other errors within 100 ms
+	for _, home := range []int{0, 1, 2} {
+		for _, at := range []int{0, 1, 2} {
+			for off := -240 * time.Millisecond; off <= 240*time.Millisecond; off += 60 * time.Millisecond {
+				t.Run(fmt.Sprintf("home %d, shown at %d, %v", home, at, off), func(t *testing.T) {
+					s := assemble(t, short(3))
+					s.wrongBy(-apart, 0, apart)
+					s.begin()
+					s.peopleOver(none, 40, time.Second)
+					b := s.visit(home)
+					s.run(time.Second)
+					s.until(3*time.Second, "the end", func() bool { return s.clockOf(at) >= b.pass.Expires+off.Microseconds() })
+					now := s.clockOf(home) // it is asked, wherever the pass is shown
+					switch _, err := b.ask(at, opVisit); {
+					case now >= b.pass.Expires && !errors.Is(err, node.ErrPassExpired):
+						t.Errorf("%v after its end the pass gives %v", micros(now-b.pass.Expires), err)
+					case now < b.pass.Expires && s.clockOf(at) < b.pass.Expires && err != nil:
+						t.Errorf("%v before its end the pass gives %v", micros(b.pass.Expires-now), err)
+					}
+					_, _ = b.ask(at, opRefresh)
+					s.run(time.Second)
+					s.finish()
+				})
+			}
+		}
+	}
+}
+
+// The worst that a lost node can leave behind: it is cut off, its clock is
+// ahead, and it extends a pass in the last moment of its lease. Elsewhere the
+// room is full of people who take every slot the moment it is made again, and
+// the pass is shown and refreshed there around its end.
+func TestScenarioLastPassOfALostNode(t *testing.T) {
+	const apart = 45 * time.Millisecond
+	for _, ahead := range []bool{true, false} {
+		for _, refresh := range []bool{true, false} {
+			for off := -2 * time.Second; off <= time.Second; off += 250 * time.Millisecond {
+				t.Run(fmt.Sprintf("ahead %t, refreshed %t, %v", ahead, refresh, off), func(t *testing.T) {
+					o := short(5)
+					o.Rooms[0].Session = 4 * time.Second
+					o.Load.Browse = Range{time.Minute, time.Minute}
+					s := assemble(t, o)
+					const x = 4 // so junior that it leads no wave of its own before its lease is over
+					if ahead {
+						s.wrongBy(-apart, -apart, 0, 0, apart)
+					} else {
+						s.wrongBy(apart, apart, 0, 0, -apart)
+					}
+					s.begin()
+					b := s.visit(x)
+					s.tap = func(f *flight) verdict { // gossip notices nothing
+						if f.from == x || f.to == x {
+							return lose
+						}
+						return pass
+					}
+					s.people(0, 30)
+					s.until(3*time.Second, "the end of the lease", func() bool {
+						h := &s.hosts[x]
+						return h.seen.rooms[0].LeaseUntil-h.clock.boot(s.now) < 20_000
+					})
+					before := b.pass.Expires
+					if b.must(x, opRefresh); b.pass.Expires <= before {
+						t.Fatalf("x did not extend the pass")
+					}
+					s.until(6*time.Second, "its end", func() bool { return s.clockOf(0) >= b.pass.Expires+off.Microseconds() })
+					_, _ = b.ask(1, opVisit)
+					if refresh {
+						_, _ = b.ask(1, opRefresh)
+					}
+					s.run(3 * time.Second)
+					s.until(2*time.Second, "a full room", func() bool {
+						owned, used := s.ownedNow(0, 1, 2, 3)
+						return owned == 12 && used == 12
+					})
+					s.finish()
+				})
+			}
+		}
+	}
+}
+
+// A node whose clock is two seconds off, from its start or by a step, and
+// another whose links are dead while gossip calls it alive: the rest go on
+// without them, and take them back when they are well.
+func TestScenarioClockOffAndDeadLinkDoNotStopTheOthers(t *testing.T) {
+	for _, off := range []time.Duration{2 * time.Second, -2 * time.Second} {
+		for _, step := range []bool{true, false} {
+			for _, bad := range []int{0, 4} { // the coordinator, the youngest
+				t.Run(fmt.Sprintf("%v, step %t, n%02d", off, step, bad), func(t *testing.T) {
+					s := assemble(t, short(5))
+					if !step {
+						s.hosts[bad].clock.set(0, off.Microseconds())
+						s.hosts[bad].expect = 0
+						for i := range s.hosts {
+							s.hosts[i].expect = 4 // the others start together without it
+						}
+					}
+					s.launch()
+					if !step {
+						s.until(5*time.Second, "a cluster of the four", func() bool { return s.court.rooms[0].called >= 0 && s.sees(3, 4) })
+					} else {
+						s.until(5*time.Second, "one wave of all", func() bool { return s.together(5) })
+						s.hosts[bad].clock.set(s.now, off.Microseconds())
+						s.hosts[bad].mishaps++
+					}
+					const dead = 3 // reaches nobody but n01 and n02, who gossip for it
+					s.split(hosts(dead), hosts(0, 4))
+					from := s.now
+					s.run(3 * time.Second)
+					s.peopleOver(1, 30, time.Second)
+					s.run(7 * time.Second)
+					if n := s.calls(from, 1, 2); n < 30 {
+						t.Errorf("%d of 30 people were called: %s", n, s.statuses())
+					}
+					if bad != 0 || step {
+						if !s.hosts[bad].seen.status.Quarantined && s.sees(1, 5) {
+							t.Errorf("n%02d takes part with its clock %v off: %s", bad, off, s.statuses())
+						}
+					}
+					s.finish()
+				})
+			}
+		}
+	}
+}
+
+// sees reports whether host i has installed a primary wave of n nodes.
+func (s *script) sees(i, n int) bool {
+	st := &s.hosts[i].seen.status
+	return len(st.List) == n && s.leased(&s.hosts[i])
+}

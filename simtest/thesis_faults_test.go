@@ -1,0 +1,463 @@
+package simtest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// The faults of the implementation that came with the thesis, and the tests
+// that keep them out.
+//
+//	B1   one node alone never calls                    TestThesisOneNodeAloneCalls
+//	B2   more are let in than the limit, no failure    TestThesisNoOverAdmissionHoweverLargeTheLimit
+//	B3   a head that leaves freezes everything         qpid: TestRemovingTheFrontForAnyReasonMovesTheRoot,
+//	                                                   TestRemovingTheFrontCorrectsTheParentsEntry
+//	                                                   simtest: TestScenarioTheHeadAbandons
+//	B4   two roots after a change of the tree          qpid: TestOneRootAfterTheTreeChanges
+//	B5   passes of a dead node are forgotten           TestThesisPassesOfALostNodeCount
+//	B6   an older aggregation is not ignored           TestThesisAnOlderWaveIsIgnored
+//	B7   failure detection at random intervals         with the gossip adapter
+//	B8   a copied ticket queues many times             TestThesisACopiedTicketQueuesOnce
+//	B9   a lost answer costs the place                 TestThesisALostAnswerCostsNothing
+//	B10  a roaming pass counts many times              TestThesisARoamingPassCountsOnce
+//	B11  the queue changes before the insert can fail  qpid: TestItemsInsertedBeforeTheFirstInstallCount
+//	B12  the root follows outdated messages            qpid: TestStaleMessageDoesNotWinTheRoot,
+//	                                                   TestFindRootBeforeTheInstallIsKept
+//	B13  a node removed by mistake goes on             TestThesisARemovedNodeStops
+//	                                                   qpid: TestStrangersCannotChangeTheTable
+//	                                                   its gossip half with the gossip adapter
+//	B14  counters start again after a restart          qpid: TestCountersStartAnewWithTheEpoch
+//	B15  an old tree brings removed members back       qpid: TestOldInstallsAndMessagesChangeNothing
+//	B16  a local rank is shown as the position         TestThesisPositionsAreOfTheWholeRoom
+//	                                                   simtest: TestScenarioPositionsAreExactAheadAndCloseBehind
+//	B17  wall clocks are taken for equal and monotone  TestThesisAWallClockThatStepsChangesNoOrder
+//	                                                   simtest: TestScenarioPassExpiryAtClocksApart
+//	B18  one lost message, one partition               TestThesisALostMessageStopsNothing
+//	                                                   simtest: TestScenarioSplitOf50s
+//	B19  who was called at a lost node is forgotten    TestThesisTheCalledOfALostNodeAreCalledAgain
+
+// B1: the aggregation of a node alone waited for answers that nobody could
+// give. One node calls, and so does the one that is left of two: the lower name
+// at once, the other one after survivor_after.
+func TestThesisOneNodeAloneCalls(t *testing.T) {
+	t.Run("one", func(t *testing.T) {
+		s := founded(t, short(1))
+		s.people(0, 30)
+		s.until(5*time.Second, "30 calls", func() bool { return s.calls(0) == 30 })
+		s.finish()
+	})
+	for _, lost := range []int{1, 0} {
+		t.Run(fmt.Sprintf("n%02d of two is lost", lost), func(t *testing.T) {
+			o := short(2)
+			o.Rooms[0].Survivor = 6 * time.Second
+			s := founded(t, o)
+			s.down(lost)
+			from := s.now
+			s.people(1-lost, 30)
+			within := 4 * time.Second // six slots are left for 30 people of 1 s each
+			if lost == 1 {
+				s.until(within, "6 more calls than slots", func() bool { return s.calls(from) > 6 })
+			}
+			s.until(20*time.Second, "30 calls", func() bool { return s.calls(from) == 30 })
+			if owned, _ := s.ownedNow(); owned != 12 {
+				t.Errorf("%d slots, want 12", owned)
+			}
+			s.finish()
+		})
+	}
+}
+
+// B2: deleteMins were still under way when the next eviction counted, so that
+// 237 people were let in for a limit of 100, and more the larger it was. S1 is
+// checked at every event; besides, the limit is used.
+func TestThesisNoOverAdmissionHoweverLargeTheLimit(t *testing.T) {
+	for _, algorithm := range []eviction.Algorithm{eviction.ByCut, eviction.ByQPID} {
+		for _, c := range []struct{ nodes, limit int }{{8, 100}, {8, 200}, {16, 300}} {
+			t.Run(fmt.Sprintf("algorithm %d, %d nodes, limit %d", algorithm, c.nodes, c.limit), func(t *testing.T) {
+				o := short(c.nodes)
+				o.Net.Latency = Range{10 * time.Millisecond, 20 * time.Millisecond}
+				o.Cluster.Period = 250 * time.Millisecond // a room by QPID is frozen during a wave
+				o.Rooms[0].Target, o.Rooms[0].Algorithm, o.Rooms[0].QueueAll = c.limit, algorithm, true
+				o.Rooms[0].Session = time.Minute
+				o.Load.Browse = Range{20 * time.Second, time.Minute}
+				s := founded(t, o)
+				s.peopleOver(none, 3*c.limit, 3*time.Second)
+				room := &s.court.rooms[0]
+				s.until(time.Minute, "a full room", func() bool { return room.activeMax >= c.limit*9/10 })
+				s.run(30 * time.Second)
+				if room.activeMax > c.limit {
+					t.Errorf("%d people at once for a limit of %d", room.activeMax, c.limit)
+				}
+				s.inOrder(0)
+			})
+		}
+	}
+}
+
+// B5: the passes of a dead node stopped counting at once. They count until they
+// have run out or are taken over, and are good at every other node meanwhile.
+func TestThesisPassesOfALostNodeCount(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Session = 6 * time.Second
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	const x = 2
+	var lost []*browser
+	for range 4 {
+		lost = append(lost, s.visit(x))
+	}
+	s.people(0, 20)
+	s.run(time.Second)
+	s.down(x)
+	end := s.now + (2 * time.Second).Microseconds()
+	for s.now < end {
+		s.run(100 * time.Millisecond)
+		for i, b := range lost {
+			b.patient(i%2, opVisit)
+		}
+		if owned, _ := s.ownedNow(); owned > 8 {
+			t.Fatalf("%d slots while 4 passes of the lost node are good: %s", owned, s.ledgers(0))
+		}
+	}
+	s.run(time.Second)
+	for i, b := range lost {
+		before := b.pass.Expires
+		if b.must(i%2, opRefresh); b.pass.Expires <= before {
+			t.Errorf("pass %d of the lost node is not extended", i)
+		}
+	}
+	s.run(8 * time.Second) // the passes of before would be over, and D is
+	if owned, _ := s.ownedNow(); owned != 12 {
+		t.Errorf("%d slots, want 12: %s", owned, s.ledgers(0))
+	}
+	s.finish()
+}
+
+// B6: an aggregation older than the present one was carried on with, and set
+// the clock of aggregations back. Old gathers, replies and commits change
+// nothing here, however late they come; the sender of an old gather is told.
+func TestThesisAnOlderWaveIsIgnored(t *testing.T) {
+	for _, kind := range []msgKind{mGather, mReply, mCommit} {
+		t.Run(kind.String(), func(t *testing.T) {
+			s := founded(t, short(3))
+			to := int32(1)
+			from := int32(0)
+			if kind == mReply {
+				from, to = 1, 0
+			}
+			late := ofKind(kind, from, to)
+			nacks := 0
+			s.tap = func(f *flight) verdict {
+				if late(f) && len(s.kept) == 0 {
+					return keep
+				}
+				if f.kind == mNack {
+					nacks++
+				}
+				return pass
+			}
+			s.until(time.Second, "a message to keep", func() bool { return len(s.kept) == 1 })
+			s.tap = func(f *flight) verdict {
+				if f.kind == mNack {
+					nacks++
+				}
+				return pass
+			}
+			s.peopleOver(none, 20, 300*time.Millisecond)
+			s.run(time.Second)
+			before, room := s.hosts[to].n.Status(), s.hosts[to].seen.rooms[0]
+			nacks = 0
+			s.release()
+			after := s.hosts[to].n.Status()
+			if after.Epoch != before.Epoch || after.Installed != before.Installed || after.Frozen != before.Frozen ||
+				after.LeaseUntil != before.LeaseUntil || s.hosts[to].seen.rooms[0].Cut != room.Cut {
+				t.Errorf("an old %v changed %+v to %+v", kind, before, after)
+			}
+			s.run(50 * time.Millisecond)
+			if told := nacks > 0; told != (kind == mGather) {
+				t.Errorf("%d nacks after an old %v", nacks, kind)
+			}
+			s.finish()
+		})
+	}
+}
+
+// B8: a ticket that was shown at m nodes was queued m times, and queued again
+// with its old place after it had been used.
+func TestThesisACopiedTicketQueuesOnce(t *testing.T) {
+	s := founded(t, short(4))
+	var inside []*browser
+	for i := range 12 {
+		inside = append(inside, s.visit(i%4))
+	}
+	b := s.browser()
+	b.must(0, opJoin)
+	tabs := []*browser{b.copy(), b.copy(), b.copy(), b.copy()}
+	for i, c := range tabs {
+		c.must(i, opCheckIn)
+	}
+	s.run(200 * time.Millisecond)
+	if n := s.queuedNow(); n != 1 {
+		t.Errorf("one ticket, shown at four nodes, is queued %d times", n)
+	}
+	inside[0].must(0, opEnd)
+	s.until(time.Second, "the call", func() bool { return s.hosts[0].seen.rooms[0].Called == 1 })
+	first := tabs[0]
+	first.must(3, opLeave)
+	for i, c := range tabs[1:] { // while the pass is good, every tab gets this one
+		if c.must(i, opLeave); c.pass != first.pass {
+			t.Errorf("tab %d has the pass %+v, the first one %+v", i+1, c.pass, first.pass)
+		}
+	}
+	if _, used := s.ownedNow(); used != 12 {
+		t.Errorf("%d slots in use, want 12", used)
+	}
+	first.must(1, opEnd)
+	for i := range 4 {
+		if _, err := b.copy().ask(i, opCheckIn); !errors.Is(err, node.ErrTicketUsed) {
+			t.Errorf("a used ticket at n%02d: %v, want %v", i, err, node.ErrTicketUsed)
+		}
+	}
+	s.run(200 * time.Millisecond)
+	if _, used := s.ownedNow(); used != 11 || s.queuedNow() != 0 {
+		t.Errorf("%d slots in use and %d in line, want 11 and nobody", used, s.queuedNow())
+	}
+	s.finish()
+}
+
+// B9: leaving the queue was not idempotent, and who did not get the answer had
+// neither ticket nor pass. The same ticket gives the same pass while that lives.
+func TestThesisALostAnswerCostsNothing(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].QueueAll = true
+	s := founded(t, o)
+	b := s.browser()
+	b.must(1, opJoin)
+	s.until(time.Second, "the call", func() bool { return s.hosts[1].seen.rooms[0].Called == 1 })
+	ticket := b.copy() // all that the browser has when no answer comes back
+	b.must(1, opLeave)
+	for i := range 3 {
+		s.run(300 * time.Millisecond)
+		again := ticket.copy()
+		if a := again.must(i, opLeave); a.State != node.Admitted || again.pass != b.pass {
+			t.Errorf("the second try at n%02d gives %+v, the first gave %+v", i, again.pass, b.pass)
+		}
+	}
+	if _, used := s.ownedNow(); used != 1 {
+		t.Errorf("%d slots in use for one visitor", used)
+	}
+	s.finish()
+}
+
+// B10: every node at which a pass was shown counted it. It counts where its
+// slot is, and moves with it when that node is lost.
+func TestThesisARoamingPassCountsOnce(t *testing.T) {
+	o := short(4)
+	o.Rooms[0].Session = 6 * time.Second
+	s := founded(t, o)
+	const home = 3
+	b := s.visit(home)
+	for i := range 12 {
+		b.must(i%4, opRefresh)
+		s.run(100 * time.Millisecond)
+		if _, used := s.ownedNow(); used != 1 {
+			t.Fatalf("%d slots in use for one visitor", used)
+		}
+	}
+	s.down(home)
+	tabs := []*browser{b.copy(), b.copy(), b.copy()}
+	for i := range 40 {
+		tabs[i%3].patient((i+i/3)%3, opRefresh)
+		s.run(100 * time.Millisecond)
+		if _, used := s.ownedNow(); used > 1 {
+			t.Fatalf("%d slots in use for one visitor: %s", used, s.ledgers(0))
+		}
+	}
+	if _, used := s.ownedNow(); used != 1 {
+		t.Errorf("%d slots in use: the pass was not taken over", used)
+	}
+	s.finish()
+}
+
+// B13: a node that the others had removed by mistake went on serving and never
+// learned of it. Its lease stops it; the next wave that it is in tells it.
+func TestThesisARemovedNodeStops(t *testing.T) {
+	for _, x := range []int32{2, 0} {
+		t.Run(fmt.Sprintf("n%02d", x), func(t *testing.T) {
+			s := founded(t, short(3))
+			account := s.hosts[x].seen.rooms[0].Account
+			doubt := &trouble{kind: Suspicion, host: x}
+			s.suspect(doubt)
+			s.tap = func(f *flight) verdict { // they do not talk to it either
+				if f.from == x || f.to == x {
+					return lose
+				}
+				return pass
+			}
+			s.topology()
+			s.run(s.o.Cluster.Lease)
+			from := s.now
+			s.people(int(x), 20)
+			s.people(1, 20)
+			s.run(4 * time.Second)
+			if n := s.calls(from, x); n != 0 {
+				t.Errorf("the removed node called %d people", n)
+			}
+			if n := s.calls(from, 1); n < 20 {
+				t.Errorf("the others called %d of 20 people", n)
+			}
+			s.trust(doubt)
+			s.tap = nil
+			s.topology()
+			s.until(5*time.Second, "one wave of all", func() bool { return s.together(3) })
+			s.until(3*time.Second, "a new account", func() bool { return s.hosts[x].seen.rooms[0].Account.Born > account.Born })
+			s.finish()
+		})
+	}
+}
+
+// B16: the rank in the local queue was shown as the position. It is a position
+// in the whole room, and true at once for who comes to a node where nobody
+// waits.
+func TestThesisPositionsAreOfTheWholeRoom(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Session, o.Rooms[0].Refresh, o.Rooms[0].TicketTTL = time.Minute, 10*time.Second, 30*time.Second
+	s := founded(t, o)
+	for i := range 12 {
+		s.visit(i % 3)
+	}
+	var before []*browser
+	for i := range 30 {
+		b := s.browser()
+		b.must(i%2, opJoin)
+		before = append(before, b)
+	}
+	s.run(1200 * time.Millisecond)
+	b := s.browser()
+	b.must(2, opJoin)
+	s.run(1200 * time.Millisecond)
+	if a := b.must(2, opCheckIn); a.Position != 31 {
+		t.Errorf("the 31st in line, the first at its node, is told %d", a.Position)
+	}
+	for _, o := range before[:10] {
+		o.must(2, opAbandon)
+	}
+	s.run(1200 * time.Millisecond)
+	if a := b.must(2, opCheckIn); a.Position != 21 {
+		t.Errorf("the 21st in line is told %d", a.Position)
+	}
+	s.finish()
+}
+
+// B17: stamps, epochs and evictions took wall clocks for equal and monotone. A
+// clock that steps, by minutes and either way, changes neither the order at its
+// own node nor anybody else's turn, and no pass lasts longer for it.
+func TestThesisAWallClockThatStepsChangesNoOrder(t *testing.T) {
+	for _, step := range []time.Duration{-time.Hour, -3 * time.Second, 3 * time.Second, time.Hour} {
+		for _, x := range []int{0, 2} {
+			t.Run(fmt.Sprintf("n%02d by %v", x, step), func(t *testing.T) {
+				s := founded(t, short(3))
+				s.peopleOver(none, 120, 6*time.Second)
+				s.run(2 * time.Second)
+				s.hosts[x].clock.set(s.now, step.Microseconds())
+				s.hosts[x].mishaps++
+				s.run(2 * time.Second)
+				s.hosts[x].clock.set(s.now, 0)
+				s.hosts[x].mishaps++
+				s.run(2 * time.Second)
+				stamps := make([]uint64, len(s.hosts))
+				for i := range s.crowd.tickets {
+					tk := &s.crowd.tickets[i]
+					if tk.home == none || tk.touched {
+						continue
+					}
+					if tk.stamp <= stamps[tk.home] {
+						t.Errorf("ticket %d is stamped %v after %v", i, tk.stamp, stamps[tk.home])
+					}
+					if late := int64(tk.stamp) - wallAt(tk.joined); max(late, -late) > 2_200_000 {
+						t.Errorf("ticket %d is stamped %v off", i, micros(late))
+					}
+					stamps[tk.home] = tk.stamp
+				}
+				s.finish()
+			})
+		}
+	}
+}
+
+// B18: one lost findRoot left no root for ever, and any other lost message had
+// its price. Here each kind of message is lost once, in turn, in a room by cut
+// and in one by QPID: everybody gets in all the same, and no slot is lost.
+func TestThesisALostMessageStopsNothing(t *testing.T) {
+	for _, algorithm := range []eviction.Algorithm{eviction.ByCut, eviction.ByQPID} {
+		for kind := range mSyncRequest { // those of a stable view
+			for nth := 1; nth <= 3; nth++ {
+				t.Run(fmt.Sprintf("algorithm %d, %v %d", algorithm, kind, nth), func(t *testing.T) {
+					o := short(4)
+					o.Rooms[0].Algorithm, o.Rooms[0].QueueAll = algorithm, true
+					o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
+					s := founded(t, o)
+					n := 0
+					s.tap = func(f *flight) verdict {
+						if f.kind == kind {
+							if n++; n == nth {
+								return lose
+							}
+						}
+						return pass
+					}
+					s.peopleOver(none, 36, 300*time.Millisecond)
+					s.until(8*time.Second, "36 calls", func() bool { return s.calls(0) == 36 })
+					s.inOrder(0)
+					s.finish()
+				})
+			}
+		}
+	}
+}
+
+// B19: who had been called at a node that died was queued again with the mark
+// of the called, and their slot was forgotten. They are the first to be called
+// again, and the slot is made again after D.
+func TestThesisTheCalledOfALostNodeAreCalledAgain(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].QueueAll = true
+	s := founded(t, o)
+	const x = 2
+	b := s.browser()
+	b.must(x, opJoin)
+	s.until(time.Second, "the call", func() bool { return s.hosts[x].seen.rooms[0].Called == 1 })
+	b.must(x, opCheckIn)
+	s.o.Load.Browse = Range{time.Minute, time.Minute}
+	s.people(0, 20) // they take what slots are left
+	s.run(time.Second)
+	s.down(x)
+	s.run(1500 * time.Millisecond)
+	if a := b.must(0, opCheckIn); a.State == node.Called {
+		t.Errorf("called with the slot of a lost node")
+	}
+	from := s.now
+	s.until(2*s.delay(), "the call", func() bool { return b.must(1, opCheckIn).State == node.Called || s.now > from+10_000_000 })
+	var weight qpid.Weight
+	for i := range s.crowd.tickets { // nobody who came later went first
+		if tk := &s.crowd.tickets[i]; tk.calledAt >= from && tk.id != b.ticket.ID {
+			weight = qpid.Weight{Stamp: tk.stamp, ID: tk.id}
+			t.Errorf("%v was called before %v", weight, b.ticket.Weight())
+			break
+		}
+	}
+	if a := b.must(0, opLeave); a.State != node.Admitted {
+		t.Errorf("not let in: %+v", a)
+	}
+	s.run(2 * s.delay())
+	if owned, _ := s.ownedNow(); owned != 12 {
+		t.Errorf("%d slots, want 12: %s", owned, s.ledgers(0))
+	}
+	s.finish()
+}
