@@ -95,10 +95,12 @@ func mayFound(w *wave) bool {
 	return need > 0 && len(w.list) >= need
 }
 
-// found starts a cluster. With signing keys from before, passes of an earlier
+// found starts a cluster: its line and its voters, no more. Leases and slots
+// come with the first wave in which a quorum of them is on that line; of two
+// foundings that share nodes only one gets there. With signing keys from before, passes of an earlier
 // cluster may still be good: it counts as a member that was lost just now.
 func (n *Node) found(w *wave, c *Commit) {
-	c.Grade, c.Line = Unanimous, Line{w.T, n.self.Name}
+	c.Founding, c.Grade, c.Line = true, Side, Line{w.T, n.self.Name}
 	c.Voters = foundersOf(w)
 	for _, r := range w.sum.Nodes {
 		c.Kept = c.Kept || r.KeptKeys

@@ -17,6 +17,7 @@ type Clock struct {
 	now      int64
 	slewedAt int64  // boot time up to which the offset was slewed
 	hlc      uint64 // hybrid logical clock, Unix µs
+	told     uint64 // the latest that a coordinator was promised
 
 	quarantined bool
 	probed      bool  // a coordinator has asked for a reading since
@@ -43,6 +44,8 @@ func (c *Clock) read(now Time) (jumped bool) {
 	case ahead > c.skew || ahead < -c.skew:
 		if !c.leased { // nothing was timed by it yet
 			c.offset, c.now = c.offset+ahead, 0
+			// What it promised itself by the wrong time binds nobody.
+			c.hlc = max(c.told, min(c.hlc, uint64(max(0, now.Wall+2*c.skew))))
 		}
 	case ahead > 0:
 		c.offset += min(ahead, room)

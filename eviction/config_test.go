@@ -46,7 +46,9 @@ func TestRoomValidate(t *testing.T) {
 		{"unknown method", func(r *Room) { r.Method = 9 }, []string{"unknown"}},
 		{
 			"everything at once",
-			func(r *Room) { *r = Room{Target: -1, NewPerMinute: -2, Session: -3, Survivor: -4, QueueMax: -5, OnPartition: 6} },
+			func(r *Room) {
+				*r = Room{Target: -1, NewPerMinute: -2, Session: -3, Survivor: -4, QueueMax: -5, OnPartition: 6}
+			},
 			[]string{"name: empty", "total_active_users", "new_users_per_minute", "session_duration", "survivor_after", "queue_max", "on_partition"},
 		},
 	}

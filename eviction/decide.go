@@ -55,7 +55,8 @@ type roomSums struct {
 	used    int
 	ttl     int64
 	calls   float64
-	keyed   bool // everyone holds the same keying, the one of now
+	keying  uint64 // the newest that anyone holds
+	keyed   bool   // everyone holds it
 	digests [][]qpid.Weight
 	lengths []int
 	waiting []int
@@ -77,7 +78,6 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	for i := range rs.nodes {
 		rs.nodes[i] = RoomNode{Index: i, Lapsed: -1, OldAge: -1, Lightest: qpid.Empty(i)} // of one that has no such room yet
 	}
-	keying := rs.cfg.keyingAt(d.t)
 	for _, rn := range r.Nodes {
 		rs.nodes[rn.Index] = rn
 		rs.born[rn.Index] = rn.Born
@@ -89,7 +89,7 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.calls += rn.Calls
 		rs.ttl = max(rs.ttl, rn.TTL)
 		rs.agreed = rs.agreed && rn.Version == rs.cfg.Version
-		rs.keyed = rs.keyed && rn.Keying == keying
+		rs.keying = max(rs.keying, rn.Keying)
 		if rn.Digest != nil {
 			if rs.digests == nil {
 				rs.digests, rs.lengths = make([][]qpid.Weight, n), make([]int, n)
@@ -98,6 +98,9 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		}
 	}
 	rs.ttl = max(rs.ttl, micros(rs.cfg.Session))
+	for _, rn := range r.Nodes {
+		rs.keyed = rs.keyed && rn.Keying == rs.keying
+	}
 	return rs
 }
 
@@ -255,16 +258,16 @@ func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, voids *[]V
 func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, voids *[]Void, safe map[Member]uint64) bool {
 	settled := true
 	for _, m := range d.met {
-		reclaimed := slices.Contains(rs.cfg.Reclaimed, m.Member)
+		reclaimed := slices.Contains(rs.cfg.Reclaimed, m.Member) || m.Left || succeeded(d.list, m.Member)
 		if rs.cfg.OnPartition == Share && !reclaimed && m.Member.Name != "" {
 			settled = false
 			continue
 		}
 		i, known := findVoid(*voids, m.Member)
-		if (m.Age >= micros(g.c.ExcludeAfter) || reclaimed || m.Left) && (!known || (*voids)[i].Epoch <= m.Epoch) {
-			*voids = addVoid(*voids, Void{m.Member, d.epoch.Num})
+		if (m.Age >= micros(g.c.ExcludeAfter) || reclaimed || m.Left) && (!known || (*voids)[i].Epoch < m.Epoch) {
+			*voids = addVoid(*voids, Void{m.Member, d.epoch.Num - 1}) // another side may open one under the same number
 		}
-		if e, ok := safe[m.Member]; ok && e > m.Epoch && m.Age >= g.delayWith(rs) {
+		if e, ok := safe[m.Member]; ok && e >= m.Epoch && m.Age >= g.delayWith(rs) {
 			c.Settled = append(c.Settled, Void{m.Member, e})
 		} else {
 			settled = false
@@ -349,7 +352,7 @@ func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k
 		}
 	default:
 		cut, n, ok := r.Front.choose(k, rs.queued, len(need), qpid.UpTo(d.t), queued)
-		next := Cut{Keying: rs.cfg.keyingAt(d.t), Epoch: d.epoch.Num, Value: cut}
+		next := Cut{Keying: rs.keying, Epoch: d.epoch.Num, Value: cut}
 		if ok {
 			need = n
 			if next.newer(c.Cut) {

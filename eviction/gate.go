@@ -35,20 +35,22 @@ type Gate struct {
 	ttl      time.Duration // the longest that a pass alive anywhere may have
 	ttlUntil int64         // boot time at which ttl falls back to cfg.Session
 
-	voids   []Void
-	safe    []Void
-	cut     Cut
-	keying  uint64   // of the queue's weights
-	seed    [32]byte // of the draw that keying speaks of, whatever the configuration says by now
-	open    bool
-	closed  bool
-	paced   bool
-	tokens  int
-	tokenTo int64 // boot time at which they lapse
-	supply  Supply
-	total   int
-	active  int
-	rate    float64
+	voids    []Void
+	safe     []Void
+	cut      Cut
+	keying   uint64 // of the queue's weights
+	told     uint64 // the coordinator's keying, and its seed
+	toldSeed [32]byte
+	seed     [32]byte // of the draw that keying speaks of, whatever the configuration says by now
+	open     bool
+	closed   bool
+	paced    bool
+	tokens   int
+	tokenTo  int64 // boot time at which they lapse
+	supply   Supply
+	total    int
+	active   int
+	rate     float64
 
 	digests    [][]qpid.Weight // of the other members' queues, for positions
 	lengths    []int           // of those queues

@@ -162,13 +162,17 @@ func (g *Gate) applyCut(c Cut) {
 }
 
 // Rekey gives the queue the keying that holds at time t; the owner then puts
-// everyone back under their new weights. It reports whether that is needed.
+// everyone back under their new weights. It reports whether that is needed. A
+// keying is never taken back.
 func (g *Gate) Rekey(t uint64) bool {
-	k := g.cfg.keyingAt(t)
-	if k == g.keying {
+	k, seed := g.cfg.keyingAt(t), g.cfg.Event.Seed
+	if g.told > k {
+		k, seed = g.told, g.toldSeed
+	}
+	if k <= g.keying {
 		return false
 	}
-	g.keying, g.seed, g.cut = k, g.cfg.Event.Seed, Cut{Keying: k}
+	g.keying, g.seed, g.cut = k, seed, Cut{Keying: k}
 	return true
 }
 

@@ -61,7 +61,7 @@ func (n *Node) steer(now Time) {
 		return
 	}
 	if !l.active {
-		*l = lead{active: true, since: now.Boot, banned: l.banned, started: never, probedAt: never}
+		*l = lead{active: true, since: now.Boot, banned: l.banned, started: never, probedAt: l.probedAt}
 		for _, g := range n.gates {
 			g.bucket.restart(now.Boot, micros(n.c.Deadline))
 			g.busy = true
@@ -150,7 +150,7 @@ func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
 	if c == nil || !n.lead.active {
 		return
 	}
-	if a.Follow.Member != (Member{}) && Seniority(a.Follow, n.self) < 0 && n.view.index(a.Follow.Member) >= 0 {
+	if a.Follow.Member != (Member{}) && Seniority(a.Follow, n.self) < 0 && n.view.index(n.self.Member) > 0 {
 		n.yield(now)
 		return
 	}
@@ -219,6 +219,7 @@ func (n *Node) startWave(now Time) {
 		}
 	}
 	n.clock.promise(uint64(n.clock.now))
+	n.catchUp(list)
 	g := &Gather{
 		Epoch: n.nextEpoch(), Lead: n.self, List: list,
 		T: n.clock.hlc, Wait: micros(n.c.Deadline), Rooms: n.dueRooms(now),
@@ -226,6 +227,19 @@ func (n *Node) startWave(now Time) {
 	l.started, l.clock, l.urgent, l.open, l.asks = now.Boot, n.clock.now, false, true, nil
 	n.join(now, n.self.Member, g, 0)
 	n.steerOwn(now)
+}
+
+// catchUp counts tickets stamped ahead of this node's clock, when it is the
+// whole cluster: it may have been restarted with a clock that is behind.
+func (n *Node) catchUp(list []Member) {
+	if len(list) > 1 || len(n.voters.Names) > 1 {
+		return
+	}
+	for _, g := range n.gates {
+		if w, ok := g.Queue.Select(g.Queue.Len() - 1); ok && g.cfg.Algorithm == ByCut {
+			n.clock.promise(w.Stamp)
+		}
+	}
 }
 
 // steerOwn commits a wave of one at once.
@@ -252,7 +266,7 @@ func (n *Node) dueRooms(now Time) []RoomGather {
 		if !g.busy && g.total == 0 && now.Boot-g.asked < micros(roomsEvery) {
 			continue
 		}
-		rg := RoomGather{Room: g.cfg.Name, Version: g.cfg.Version, Want: g.hint, Cut: g.cut, Key: next}
+		rg := RoomGather{Room: g.cfg.Name, Version: g.cfg.Version, Want: g.hint, Cut: g.cut, Key: next, Keying: g.keying, Seed: g.seed}
 		if g.total > 0 && now.Boot-g.digested >= 1_000_000 {
 			rg.Digest, g.digested = true, now.Boot
 		}

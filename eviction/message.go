@@ -29,7 +29,9 @@ type RoomGather struct {
 	Want    int        // how many of the lightest weights to report; 0: none
 	Cut     Cut        // of the last commit, for those whom it did not reach
 	Key     qpid.Epoch // of the draw in a random room
-	Digest  bool       // report a position digest
+	Keying  uint64     // of the coordinator's queue, and the seed it was drawn with
+	Seed    [32]byte
+	Digest  bool // report a position digest
 }
 
 // Reply goes up the tree: what a node and those below it know.
@@ -66,16 +68,17 @@ type Sighting struct {
 
 // Commit goes down the tree: what the wave decided.
 type Commit struct {
-	Epoch   qpid.Epoch
-	Grade   Grade
-	Line    Line
-	Voters  Voters
-	Met     []Sighting
-	SideFor int64 // µs since the line's last primary wave, 0 in a primary one
-	HLC     uint64
-	Rooms   []RoomCommit
-	RestMin []qpid.Weight // QPID rooms, by index in Rooms: lightest weight outside the receiver's subtree
-	Kept    bool          // founding, with signing keys from before: old passes may still be good
+	Epoch    qpid.Epoch
+	Grade    Grade
+	Line     Line
+	Voters   Voters
+	Met      []Sighting
+	SideFor  int64 // µs since the line's last primary wave, 0 in a primary one
+	HLC      uint64
+	Rooms    []RoomCommit
+	RestMin  []qpid.Weight // QPID rooms, by index in Rooms: lightest weight outside the receiver's subtree
+	Founding bool          // nothing is leased or minted yet
+	Kept     bool          // founding, with signing keys from before: old passes may still be good
 }
 
 // Nack tells a coordinator that its gather came too late or from the wrong one.
@@ -125,7 +128,7 @@ type RoomQPID struct {
 }
 
 // SyncRequest asks which of the sender's tickets the receiver took over; a node
-// that was cut off asks it of everyone before its queue counts again.
+// that was cut off asks it of everyone before it calls anybody again.
 type SyncRequest struct{}
 
 // SyncReply lists them. It also comes unasked, until it is acknowledged.

@@ -71,7 +71,7 @@ func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 		c: c, start: s, self: s.Self, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now),
 		installedAt: never, leaseUntil: never, lastPrimary: never, heardAt: never, followedAt: now.Boot, resentAt: now.Boot,
 	}
-	n.lead.since = never
+	n.lead.since, n.lead.probedAt = never, never
 	for _, r := range rooms {
 		n.addGate(r)
 	}

@@ -63,7 +63,9 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 		n.follow, n.followedAt = g.Lead, now.Boot
 		n.lead.active = n.lead.active && n.view.index(n.self.Member) == 0
 	}
-	n.clock.promise(g.T)
+	if n.clock.promise(g.T); index > 0 {
+		n.clock.told = g.T
+	}
 	n.miss(now, g.List)
 	for _, m := range g.List {
 		if m != n.self.Member {
@@ -108,6 +110,7 @@ func (n *Node) report(now Time, w *wave) {
 	for _, rg := range w.Rooms {
 		r := RoomReply{Room: rg.Room, Front: Front{Complete: true}}
 		if g := n.Gate(rg.Room); g != nil {
+			g.told, g.toldSeed = rg.Keying, rg.Seed
 			if g.Prepare != nil {
 				g.Prepare(w.T)
 			}
@@ -115,11 +118,6 @@ func (n *Node) report(now Time, w *wave) {
 			r = g.reply(w, rg, now)
 			if g.line != n.line {
 				r.Nodes[0].Voters = g.voters
-			}
-			if n.cutOff {
-				r.Nodes[0].Queued, r.Nodes[0].Due, r.Front = 0, 0, Front{Complete: true}
-				r.Nodes[0].Lightest = qpid.Empty(w.index)
-				g.drawn = g.drawn[:0]
 			}
 		}
 		w.sum.Rooms = append(w.sum.Rooms, r)
@@ -260,8 +258,8 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	n.wave = nil
 	n.installed, n.installedAt, n.list = w.epoch, now.Boot, w.list
 	n.clock.promise(min(c.HLC, uint64(n.clock.now+2*micros(n.c.MaxSkew))))
-	if n.clock.jumpedAt < w.at {
-		n.clock.quarantined = false // the coordinator has measured it since
+	if c.Grade >= Primary && n.clock.jumpedAt < w.at {
+		n.clock.quarantined = false // it was measured since, against a quorum of clocks
 	}
 	if c.Line.Founded() {
 		if c.Grade >= Primary || !n.line.Founded() {
@@ -273,7 +271,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 		n.grade, n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)
 		n.clock.leased = n.clock.leased || c.Grade >= Primary
 	}
-	if c.Grade >= Primary {
+	if c.Grade >= Primary || c.Founding {
 		n.knows, n.lastPrimary = true, w.at
 		n.voters = c.Voters
 		for _, s := range c.Met {
@@ -334,7 +332,7 @@ func (n *Node) snapshot(w *wave, c *Commit, room int) *qpid.Snapshot {
 
 // miss notes who of list may have taken people of this node over: those that
 // it was in no wave with for about exclude_after. If that is everyone, it was
-// cut off, and must hear from them before its queue counts.
+// cut off, and calls nobody until it has heard from them.
 func (n *Node) miss(now Time, list []Member) {
 	if !n.line.Founded() {
 		return // nobody has joined here yet
@@ -362,12 +360,19 @@ func (n *Node) sync() {
 }
 
 // holdsShare reports whether m may hold slots of a room whose sides go on with
-// what they have: it keeps them however long it is away, until an operator
-// says that it will not return.
-func (n *Node) holdsShare(m Member) bool {
-	return slices.ContainsFunc(n.gates, func(g *Gate) bool {
+// what they have: it keeps them however long it is away, until an operator says
+// that it will not return, or it has said so, or a later life of it is here.
+func (n *Node) holdsShare(s sight) bool {
+	m := s.member
+	return !s.left && !succeeded(n.list, m) && slices.ContainsFunc(n.gates, func(g *Gate) bool {
 		return g.cfg.OnPartition == Share && m.Name != "" && !slices.Contains(g.cfg.Reclaimed, m)
 	})
+}
+
+// succeeded reports whether list has a later life of the node of which m was
+// one: that one is over.
+func succeeded(list []Member, m Member) bool {
+	return slices.ContainsFunc(list, func(o Member) bool { return o.Name == m.Name && o.Boot != m.Boot })
 }
 
 // owes reports whether books with an account of m are still open here.
@@ -386,7 +391,7 @@ func (n *Node) forget(now Time, met []Sighting) {
 		keep = max(keep, 2*g.delay())
 	}
 	n.met = slices.DeleteFunc(n.met, func(s sight) bool {
-		return now.Boot-s.at > keep && !n.Listed(s.member) && !n.holdsShare(s.member) && !n.owes(s.member) &&
+		return now.Boot-s.at > keep && !n.Listed(s.member) && !n.holdsShare(s) && !n.owes(s.member) &&
 			!(n.lastLife(s) && n.stopsFor(s.member))
 	})
 	for _, g := range n.gates {

@@ -82,9 +82,11 @@ type account struct {
 	eviction.Account
 	line   eviction.Line
 	life   int32
-	live   int // sessions that it backs
+	closed bool // its node has opened another, or none
+	live   int  // sessions that it backs
 	owned  int
 	minted int
+	until  int64 // true time at which its lease ends
 	peers  []eviction.PeerAccount
 }
 
@@ -160,7 +162,7 @@ func (w *world) look(h *host) {
 		}
 		w.followLine(h, c, &old, &rs)
 		c.keepVoids(rs.Line, rs.Voided)
-		w.keepAccount(h, r, &rs)
+		w.keepAccount(h, r, &old, &rs)
 		if rs.Minted > old.Minted && rs.Account == old.Account {
 			w.checkMint(h, r, &rs)
 		}
@@ -172,6 +174,9 @@ func (w *world) look(h *host) {
 func (w *world) followStatus(h *host, before, s *node.Status) {
 	n := &w.reached.n
 	if s.Installed != before.Installed {
+		if before.Installed.Num > 0 && w.now-w.court.installs[h.index] > w.o.Cluster.ExcludeAfter.Microseconds() {
+			h.mishaps++ // it was in no wave for so long that others may have taken over from it
+		}
 		w.court.installs[h.index] = w.now
 		if lead := &w.hosts[w.lives[w.lifeOf(s.List[0])].host]; lead.up() {
 			w.share(h, lead)
@@ -263,13 +268,17 @@ func (c *roomCase) accountOf(a eviction.Account) int32 {
 }
 
 // keepAccount files the state of a node's ledger.
-func (w *world) keepAccount(h *host, r int, rs *node.RoomStatus) {
+func (w *world) keepAccount(h *host, r int, before, rs *node.RoomStatus) {
+	c := &w.court.rooms[r]
+	if before.Account != rs.Account && before.Account.Born != 0 {
+		c.accounts[c.accountOf(before.Account)].closed = true
+	}
 	if rs.Account.Born == 0 {
 		return
 	}
-	c := &w.court.rooms[r]
 	a := &c.accounts[c.accountOf(rs.Account)]
 	a.line, a.life, a.owned, a.minted, a.peers = rs.Line, h.life, rs.Owned, rs.Minted, rs.Peers
+	a.until = w.now + rs.LeaseUntil - h.clock.boot(w.now)
 }
 
 // leased reports whether the host's node may still act on its last lease.

@@ -81,6 +81,7 @@ type ticket struct {
 	id         qpid.ItemID
 	stamp      uint64
 	joined     int64 // true time at which the visitor first tried to join
+	since      int64 // true time at which home became it
 	entitledAt int64 // true time; 0: not yet
 	calledAt   int64
 	epoch      uint64

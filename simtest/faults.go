@@ -288,7 +288,7 @@ func (w *world) turnClock(f Fault, h *host) {
 			wrong++
 		}
 	}
-	if f == ClockJump && (len(w.hosts) == 1 || 2*(wrong+1) < w.o.Nodes) {
+	if f == ClockJump && 2*(wrong+1) < w.o.Nodes {
 		w.reached.n[reachJump]++
 		off = 1000 << w.rngFaults.IntN(23) // 1 ms to 70 minutes
 		off += w.rngFaults.Int64N(off)

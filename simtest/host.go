@@ -29,6 +29,8 @@ type host struct {
 	disk    *eviction.Record
 	keys    uint64 // set of signing keys
 	inbox   []event
+	cuts    int32 // links of its that are cut, and suspicions of it
+	calm    int64 // true time at which the last of them ended
 	mishaps int32 // faults that may cost a visitor's place or double a pass: see S10
 	seen    seen
 }

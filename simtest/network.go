@@ -76,6 +76,8 @@ func (x *wires) land(i int32) {
 // mend takes back one cut. What was held goes on before anything newer.
 func (w *world) mend(from, to int32) {
 	l := w.wires.link(from, to)
+	w.afflict(from, -1)
+	w.afflict(to, -1)
 	if l.cut--; l.cut > 0 {
 		return
 	}

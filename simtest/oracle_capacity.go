@@ -190,14 +190,14 @@ func (w *world) supply(r int, line eviction.Line, voids []eviction.Void) int {
 	inside := 0
 	for i := range c.accounts {
 		a := &c.accounts[i]
-		if !c.valid(a, line, voids) {
+		if !w.valid(r, a, line, voids) {
 			continue
 		}
 		inside += a.owned
 		for _, p := range a.peers {
 			b, ok := c.index[p.Account]
 			switch {
-			case ok && c.valid(&c.accounts[b], line, voids):
+			case ok && w.valid(r, &c.accounts[b], line, voids):
 				inside += max(0, p.Sent-c.accounts[b].receivedFrom(a.Account))
 			case !ok && w.mayOpen(p.Account):
 				inside += p.Sent
@@ -214,8 +214,14 @@ func (w *world) mayOpen(a eviction.Account) bool {
 	return !l.over && w.hosts[l.host].seen.status.Epoch.Num <= a.Born
 }
 
-func (c *roomCase) valid(a *account, line eviction.Line, voids []eviction.Void) bool {
-	return a.life != none && a.line == line && !covers(voids, a.Account)
+// valid reports whether a still counts on line: it is not void, and its node
+// has had no reason to close it. A node does that itself once its lease has
+// been over for as long as a pass may last, unless its room shares.
+func (w *world) valid(r int, a *account, line eviction.Line, voids []eviction.Void) bool {
+	o := &w.o.Rooms[r]
+	lapse := (o.Session + 2*w.o.Cluster.MaxSkew).Microseconds()
+	closed := o.OnPartition != eviction.Share && w.now >= a.until+lapse
+	return a.life != none && !a.closed && a.line == line && !closed && !covers(voids, a.Account)
 }
 
 func (a *account) receivedFrom(b eviction.Account) int {
@@ -238,8 +244,9 @@ func covers(voids []eviction.Void, a eviction.Account) bool {
 }
 
 // S3, conservation. The slots of all accounts of a line that nobody on it ever
-// held for void, those of dead nodes included, and the slots between them, are
-// within the highest limit that the room ever had.
+// held for void and that their node has not closed, those of dead nodes
+// included, and the slots between them, are within the highest limit that the
+// room ever had.
 func (w *world) checkSupply(r int) {
 	c := &w.court.rooms[r]
 	if c.sides > 0 {
@@ -308,7 +315,7 @@ func (w *world) checkMint(h *host, r int, rs *node.RoomStatus) {
 	outside := 0
 	for i := range c.accounts {
 		a := &c.accounts[i]
-		if c.valid(a, rs.Line, voids) {
+		if w.valid(r, a, rs.Line, voids) {
 			continue
 		}
 		exposed := a.live

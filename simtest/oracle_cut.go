@@ -74,11 +74,11 @@ func (w *world) entitled(t *ticket, h *host) {
 }
 
 // gatherOf finds the wave of an epoch that h was in: the one that it has just
-// installed, or one that others have.
+// installed, or one that others have and whose cut came with a later gather.
 func (c *court) gatherOf(epoch uint64, installed qpid.Epoch, h int32) *waveOf {
 	for i := len(c.gathers); i > 0; i-- { // the newest first: after a new founding numbers come again
 		g := &c.gathers[(c.gatherNext+i-1)%len(c.gathers)]
-		if g.epoch.Num == epoch && g.lists(h) && (g.done || g.epoch == installed) {
+		if installed.Num == epoch && g.epoch == installed || installed.Num != epoch && g.epoch.Num == epoch && g.lists(h) && g.done {
 			return g
 		}
 	}

@@ -165,7 +165,7 @@ func (w *world) checkLightest(r int, root *host) {
 		return
 	}
 	for i := range w.crowd.tickets { // a ticket that came late may be lighter, and at the root
-		if t := &w.crowd.tickets[i]; int(t.room) == r && t.home == root.index && t.stamp < least.stamp && (t.state == queued || t.state == parked) {
+		if t := &w.crowd.tickets[i]; int(t.room) == r && t.home == root.index && t.stamp <= least.stamp && (t.state == queued || t.state == parked) {
 			return
 		}
 	}

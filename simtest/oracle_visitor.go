@@ -21,7 +21,7 @@ func (w *world) judge(h *host, q *request) {
 		if a.State == node.Admitted {
 			t.stamp = a.Pass.Stamp
 		}
-		t.home, t.life, t.base = h.index, h.life, h.mishaps
+		t.settle(w, h)
 		w.checkStamp(h, t)
 		if a.State != node.Admitted && t.state == unqueued {
 			t.state = queued
@@ -168,17 +168,23 @@ func (w *world) admitted(h *host, q *request) {
 			live++
 		}
 	}
-	if allowed := 1 + t.allow + w.hosts[t.home].mishaps - t.base; live > allowed {
+	if allowed := 1 + t.allow + w.mishapsOf(t); live > allowed {
 		w.fail("S10", "%s: ticket %d has %d live passes; what happened to its homes allows %d", h.name, i, live, allowed)
 	}
 }
 
-// mishapsOf counts what may have made h take over the ticket: what has
-// happened to its home since that became it, and at least one if the two do not
-// reach each other now.
-func (w *world) mishapsOf(t *ticket, h *host) int32 {
-	n := w.hosts[t.home].mishaps - t.base
-	if n == 0 && (w.wires.dead(h.index, t.home) || w.gossip.side[h.index] != w.gossip.side[t.home]) {
+// settle makes h the ticket's home.
+func (t *ticket) settle(w *world, h *host) {
+	t.home, t.life, t.base, t.since = h.index, h.life, h.mishaps, w.now
+}
+
+// mishapsOf counts what may have made another node take over the ticket: what
+// has happened to its home since that became it, and at least one if the home
+// was cut off or suspected then or since.
+func (w *world) mishapsOf(t *ticket) int32 {
+	h := &w.hosts[t.home]
+	n := h.mishaps - t.base
+	if n == 0 && (h.cuts > 0 || h.calm >= t.since) {
 		n = 1
 	}
 	return n
@@ -247,7 +253,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 		w.came(h, r, t)
 		t.open, t.admitted = true, true
 		if t.home == none {
-			t.home, t.life, t.base = h.index, h.life, h.mishaps
+			t.settle(w, h)
 		}
 		w.became(t, h, gone)
 	case node.Parked:
@@ -256,8 +262,9 @@ func (w *world) logged(h *host, e *node.Admission) {
 		w.became(t, h, parked)
 	case node.TakenOver:
 		n[reachTicketTaken]++
-		t.allow += w.mishapsOf(t, h)
-		t.home, t.life, t.base, t.touched = h.index, h.life, h.mishaps, true
+		t.allow += w.mishapsOf(t)
+		t.settle(w, h)
+		t.touched = true
 		w.became(t, h, queued)
 	case node.Dropped:
 		n[reachDropped]++
@@ -304,15 +311,15 @@ type pace struct {
 }
 
 // S13, pacing. In every window of W seconds at most rate × (W + 2 s) + 1
-// people are called or walk in, whatever sides there are. The 2 s are what
-// nodes hold in tokens that have not lapsed.
+// people are called or walk in, whatever sides there are; with survivor lines
+// each side may. The 2 s are what nodes hold in tokens that have not lapsed.
 func (w *world) checkPace(h *host, r int) {
 	rate := w.o.Rooms[r].NewPerMinute
 	if rate == 0 || w.phase >= whole {
 		return
 	}
 	p := &w.court.rooms[r].pace
-	second := float64(rate) / 60
+	second := float64(rate) / 60 * float64(1+w.court.rooms[r].sides)
 	p.level = max(0, p.level-second*float64(w.now-p.at)/1e6)
 	p.at = w.now
 	if p.level++; p.level > 2*second+1+1e-6 {

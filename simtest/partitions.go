@@ -127,7 +127,17 @@ func (w *world) cutLink(t *trouble, from, to int32) {
 	w.hosts[from].mishaps++
 	w.hosts[to].mishaps++
 	w.wires.cut(from, to)
+	w.afflict(from, 1)
+	w.afflict(to, 1)
 	t.cuts = append(t.cuts, cut{from, to})
+}
+
+// afflict counts what keeps a host from the others.
+func (w *world) afflict(host, by int32) {
+	h := &w.hosts[host]
+	if h.cuts += by; by < 0 {
+		h.calm = w.now
+	}
 }
 
 func (w *world) cutBoth(t *trouble, a, b int32) {
@@ -213,6 +223,7 @@ func (w *world) suspect(t *trouble) {
 		}
 		p := int32(i)*w.gossip.places + t.host
 		w.gossip.suspect[p]++
+		w.afflict(t.host, 1)
 		t.pairs = append(t.pairs, p)
 	}
 }
@@ -220,6 +231,7 @@ func (w *world) suspect(t *trouble) {
 func (w *world) trust(t *trouble) {
 	for _, p := range t.pairs {
 		w.gossip.suspect[p]--
+		w.afflict(t.host, -1)
 	}
 	t.pairs = t.pairs[:0]
 }

@@ -220,15 +220,15 @@ func coldStart(t *testing.T, disk, keys bool, down time.Duration) {
 	}
 	s.until(s.delay()+40*time.Second, "everybody called", func() bool { return s.queuedNow() == 0 && s.calls(from) >= 40 })
 	if keys {
-		first := int64(0) // call of somebody who came afterwards
+		first := uint64(0) // epoch that entitled somebody who came afterwards
 		for i := fresh; i < len(s.crowd.tickets); i++ {
-			if tk := &s.crowd.tickets[i]; tk.calledAt != 0 && (first == 0 || tk.calledAt < first) {
-				first = tk.calledAt
+			if tk := &s.crowd.tickets[i]; tk.epoch != 0 && (first == 0 || tk.epoch < first) {
+				first = tk.epoch
 			}
 		}
 		for i := range waited {
-			if tk := &s.crowd.tickets[i]; tk.calledAt > first {
-				t.Errorf("ticket %d waited since %v and was called %v after a newcomer", i, micros(tk.joined), micros(tk.calledAt-first))
+			if tk := &s.crowd.tickets[i]; tk.calledAt > from && tk.epoch > first {
+				t.Errorf("ticket %d waited since %v and was entitled at %d, after a newcomer, at %d", i, micros(tk.joined), tk.epoch, first)
 			}
 		}
 	}

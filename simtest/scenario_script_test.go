@@ -1,7 +1,6 @@
 package simtest
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/fairness"
-	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -64,7 +62,8 @@ func direct(t testing.TB, o Options) *script {
 	return s
 }
 
-// launch starts all nodes, 100 ms apart, which is more than their clocks are.
+// launch starts all nodes 100 ms apart, so that seniority follows their numbers
+// even where clocks differ.
 func (s *script) launch() {
 	for i := range s.hosts {
 		s.agenda.push(s.now+int64(i)*100_000, evStart, int32(i), 0)
@@ -96,12 +95,12 @@ func founded(t testing.TB, o Options) *script {
 	return s
 }
 
-// begin launches all nodes and runs until they are together.
+// begin launches all nodes and runs until they are together and slots are spread.
 func (s *script) begin() {
 	s.t.Helper()
 	s.launch()
 	s.until(5*time.Second, "one wave of all", func() bool { return s.together(s.o.Nodes) })
-	s.run(time.Second) // slots are spread
+	s.run(time.Second)
 }
 
 // together reports whether n nodes run and all of them are in the same wave.
@@ -335,112 +334,6 @@ func (s *script) coordinator() int {
 		}
 	}
 	return found
-}
-
-// browser is a visitor whose every step the script takes. Answers reach it at
-// once.
-type browser struct {
-	s       *script
-	ticket  node.Ticket
-	pass    node.Pass
-	session int32
-	key     uint64
-}
-
-func (s *script) browser() *browser { return &browser{s: s, session: none} }
-
-// ask sends a request to host h and follows a forward while the link is alive.
-// An error changes nothing of what the browser holds.
-func (b *browser) ask(h int, o op) (node.Answer, error) {
-	s := b.s
-	i := s.crowd.requests.take()
-	defer s.crowd.requests.put(i)
-	q := request{
-		op: o, visitor: none, first: int32(h), at: int32(h), life: s.hosts[h].life, session: b.session, key: b.key,
-		ticket: b.ticket, pass: b.pass,
-	}
-	if o == opJoin {
-		q.key = 0
-		q.ticket = node.Ticket{Room: s.o.Rooms[0].Name, ID: s.newID()}
-		s.crowd.tickets = append(s.crowd.tickets, ticket{id: q.ticket.ID, joined: s.now, session: none, home: none})
-	}
-	s.crowd.requests.at[i] = q
-	if !s.hosts[h].running() {
-		return node.Answer{}, errRefused
-	}
-	s.execute(i, &s.hosts[h])
-	if a := &s.crowd.requests.at[i]; a.err == nil && a.answer.Forward != (eviction.Member{}) {
-		to := s.lives[s.lifeOf(a.answer.Forward)].host
-		if a.at = to; !s.hosts[to].running() || s.wires.dead(int32(h), to) || s.wires.dead(to, int32(h)) {
-			return node.Answer{}, errTimeout
-		}
-		s.execute(i, &s.hosts[to])
-	}
-	q = s.crowd.requests.at[i]
-	if q.err == nil && q.answer.Forward != (eviction.Member{}) {
-		q.err = node.ErrUnavailable
-	}
-	if q.err != nil {
-		return node.Answer{}, q.err
-	}
-	if q.answer.Ticket != (node.Ticket{}) {
-		b.ticket = q.answer.Ticket
-	}
-	if q.answer.State == node.Admitted && q.answer.Pass != (node.Pass{}) {
-		b.pass = q.answer.Pass
-	}
-	b.session, b.key = q.session, q.sealed
-	return q.answer, nil
-}
-
-// must is ask for a request that has to succeed.
-func (b *browser) must(h int, o op) node.Answer {
-	b.s.t.Helper()
-	a, err := b.ask(h, o)
-	b.s.check()
-	if err != nil {
-		b.s.t.Fatalf("%v at %s: %v%s", o, b.s.hosts[h].name, err, b.s.statuses())
-	}
-	return a
-}
-
-// patient asks again, at most for a second and a half, while a node takes a lost
-// one for alive.
-func (b *browser) patient(h int, o op) node.Answer {
-	b.s.t.Helper()
-	for range 15 {
-		if a, err := b.ask(h, o); !errors.Is(err, errTimeout) {
-			if err != nil {
-				b.s.t.Fatalf("%v at %s: %v%s", o, b.s.hosts[h].name, err, b.s.statuses())
-			}
-			return a
-		}
-		b.s.run(100 * time.Millisecond)
-	}
-	return b.must(h, o)
-}
-
-// copy is a second tab.
-func (b *browser) copy() *browser { c := *b; return &c }
-
-// enter takes a visitor onto the site at host h, which must have a slot.
-func (s *script) visit(h int) *browser {
-	s.t.Helper()
-	b := s.browser()
-	a := b.must(h, opJoin)
-	for range 100 {
-		switch a.State {
-		case node.Admitted:
-			return b
-		case node.Called:
-			a = b.must(h, opLeave)
-		default:
-			s.run(50 * time.Millisecond)
-			a = b.must(h, opCheckIn)
-		}
-	}
-	s.t.Fatalf("nobody is let in at %s: %s", s.hosts[h].name, s.ledgers(0))
-	return nil
 }
 
 // ofKind matches messages of one kind on one link; none stands for any end.

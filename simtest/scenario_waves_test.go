@@ -13,14 +13,21 @@ import (
 // calls people and moves slots, and comes back or does not. Nobody is let in
 // twice, nobody waits for ever, and no slot is made or lost.
 func TestScenarioCoordinatorChangesAtEveryStep(t *testing.T) {
-	kinds := []msgKind{mProbe, mGather, mReply, mCommit, mSlots, mSlotsAck, mUrgent}
-	for _, kind := range kinds {
-		for when := range moments {
-			for count := 1; count <= 3; count++ {
-				for _, back := range []bool{true, false} {
-					t.Run(fmt.Sprintf("%v %d moment %d back %t", kind, count, when, back), func(t *testing.T) {
-						crashAt(t, kind, when, count, back)
-					})
+	for _, at := range []struct {
+		moments []moment
+		kinds   []msgKind
+	}{
+		{[]moment{beforeSave, beforeSend, afterSend}, []msgKind{mProbe, mGather, mCommit, mSlots, mSlotsAck}},
+		{[]moment{beforeStep, afterStep}, []msgKind{mProbeAck, mReply, mUrgent, mSlots, mSlotsAck}},
+	} {
+		for _, kind := range at.kinds {
+			for _, when := range at.moments {
+				for count := 1; count <= 3; count++ {
+					for _, back := range []bool{true, false} {
+						t.Run(fmt.Sprintf("%v %d moment %d back %t", kind, count, when, back), func(t *testing.T) {
+							crashAt(t, kind, when, count, back)
+						})
+					}
 				}
 			}
 		}
@@ -29,11 +36,18 @@ func TestScenarioCoordinatorChangesAtEveryStep(t *testing.T) {
 
 func crashAt(t *testing.T, kind msgKind, when moment, count int, back bool) {
 	s := founded(t, short(4))
-	s.peopleOver(none, 40, 400*time.Millisecond)
-	s.run(100 * time.Millisecond)
 	s.nemesis.traps = append(s.nemesis.traps, trap{fault: CrashInWave, kind: kind, when: when, host: 0, count: count, last: 700_000})
 	s.hosts[0].gone = !back
-	s.run(8 * time.Second)
+	for _, h := range []int{1, 0, 2, 0, 3, 0, 1, 0} { // slots go back and forth
+		if !s.nemesis.traps[0].closed {
+			s.people(h, 10)
+			s.run(500 * time.Millisecond)
+		}
+	}
+	if !s.nemesis.traps[0].closed {
+		t.Fatal("the moment did not come")
+	}
+	s.run(6 * time.Second)
 	s.finish()
 }
 

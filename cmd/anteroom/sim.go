@@ -24,6 +24,7 @@ func (p *program) simCommand() *cobra.Command {
 		Rooms: []eviction.Room{{Name: "shop", Target: 20, Session: 5 * time.Second}},
 		Load:  simtest.Load{Browse: simtest.Range{Min: time.Second, Max: 3 * time.Second}, Sticky: true},
 		Net:   simtest.Net{Latency: simtest.Range{Min: 500 * time.Microsecond, Max: 2 * time.Millisecond}},
+		After: simtest.Measure,
 	}}
 	s.runs = 1
 	cmd := &cobra.Command{
@@ -91,5 +92,8 @@ func (s *simulation) finishOptions(f *flagSet) {
 	o.Seed = s.seed
 	o.Cluster.Urgent = min(o.Cluster.Urgent, o.Cluster.Period)
 	o.Limit = trials.Patience(o)
+	if o.Users >= 20_000 { // every event of so many takes too long
+		o.Sparse = simtest.Sampled
+	}
 	trials.Kill(o, o.Faults.Kills)
 }

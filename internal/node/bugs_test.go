@@ -304,3 +304,62 @@ func TestClusterThatNobodyKnowsOfGoesOn(t *testing.T) {
 		t.Errorf("founded anew after %d s, before survivor_after", c.now/1e6)
 	}
 }
+
+// Under `share` a node that is away keeps its slots. One that said goodbye, or
+// came back as another life of the same name, is not away.
+func TestSharedSlotsOfALifeThatIsOver(t *testing.T) {
+	for _, how := range []string{"goodbye", "restart"} {
+		c := founded(t, 3, eviction.Room{Name: "shop", Target: 6, Session: time.Second, OnPartition: eviction.Share})
+		x := c.node[2]
+		c.admitted(x, "shop")
+		if how == "goodbye" {
+			x.Goodbye(c.at(x))
+			c.deliver()
+			c.run(time.Second)
+			x.up = false
+			c.gossip()
+		} else {
+			c.restart(x)
+		}
+		c.until(how+": all slots", 30*time.Second, func() bool { owned, _ := c.supply("shop"); return owned == 6 })
+	}
+}
+
+// Two coordinators that do not see each other court the same node. The one that
+// it answered first may have founded a cluster, and have its word for it only.
+func TestTwoFoundingsShareNoSlots(t *testing.T) {
+	c := &cluster{t: t, step: 10_000, sent: map[string]int{}}
+	for _, name := range []string{"a0", "d0", "b0", "c0"} {
+		c.add(node.Config{Expect: 3, Joins: true, Rooms: []eviction.Room{{Name: "shop", Target: 6, Session: 5 * time.Second}}}, name)
+	}
+	blind := func(m eviction.Message) []eviction.Message { // a and d do not see each other
+		if m.From.Name == "a0" && m.To.Name == "d0" || m.From.Name == "d0" && m.To.Name == "a0" {
+			return nil
+		}
+		if _, ok := m.Body.(*eviction.Commit); ok && m.From.Name == "a0" {
+			return nil // the founding reaches nobody
+		}
+		return []eviction.Message{m}
+	}
+	c.pass = blind
+	for i, view := range [][]int{{0, 2, 3}, {1, 2, 3}, {1, 2, 3}, {1, 2, 3}} {
+		var peers []eviction.Peer
+		for _, j := range view {
+			peers = append(peers, c.node[j].cfg.Self)
+		}
+		c.node[i].SetView(c.at(c.node[i]), eviction.NewView(peers))
+	}
+	for range 900 {
+		c.run(10 * time.Millisecond)
+		usable := 0
+		for _, m := range c.node {
+			if s, ok := m.Room("shop", c.at(m)); ok && s.MayAdmit {
+				usable += s.Owned
+			}
+		}
+		if usable > 6 {
+			c.dump()
+			t.Fatalf("%d slots may be used after %d ms", usable, c.now/1000)
+		}
+	}
+}

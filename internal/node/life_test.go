@@ -44,7 +44,7 @@ func TestVisit(t *testing.T) {
 	c := founded(t, 3, shop())
 	b := c.node[1]
 	a := c.join(b, "shop")
-	if a.State != node.Waiting || a.Position > 1 || a.Ticket.Home != b.cfg.Self.Member || a.Refresh < time.Second {
+	if a.State != node.Waiting || a.Position > 1 || a.Ticket.Home != b.cfg.Self.Member || a.Refresh < time.Second || a.Refresh > 3*time.Second {
 		t.Fatalf("join: %+v", a)
 	}
 	if _, err := c.leave(b, a.Ticket); !errors.Is(err, node.ErrNotCalled) {

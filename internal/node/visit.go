@@ -227,8 +227,9 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 		a.State, a.Position = Called, max(1, int(v.shown))
 		v.refresh = r.refreshAfter(v, 0)
 	default:
+		at := 1
 		if r.gate.Room().Method != eviction.Random {
-			at, known := 1, true
+			known := true
 			if v.stage == queued {
 				at, known = r.gate.Position(n.c.Self.Member, r.gate.Key(v.weight()))
 			}
@@ -237,12 +238,13 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 			}
 			a.Position = int(v.shown)
 		}
-		a.Wait = r.wait(a.Position)
-		wait := a.Wait.P50
-		if a.Wait == (Wait{}) {
-			wait = math.MaxInt64 // not known
+		wait := r.wait(max(at, a.Position))
+		if v.refresh = r.refreshAfter(v, wait.P50); wait == (Wait{}) {
+			v.refresh = r.refreshAfter(v, math.MaxInt64) // nobody knows
 		}
-		v.refresh = r.refreshAfter(v, wait)
+		if r.gate.Room().Method == eviction.Random || a.Position > 0 {
+			a.Wait = wait
+		}
 		r.watch(v, now)
 	}
 	a.Refresh = time.Duration(v.refresh) * time.Microsecond

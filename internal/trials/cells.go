@@ -77,6 +77,7 @@ func ThesisOptions(c thesis.Cell, a Algorithm, seed uint64) simtest.Options {
 		Load:   simtest.Load{Browse: simtest.Range{Max: time.Microsecond}, Sticky: true},
 		Net:    simtest.Net{Latency: simtest.Range{Min: 10 * time.Millisecond, Max: 20 * time.Millisecond}},
 		Faults: simtest.Faults{Adds: c.Kills, Detect: gossipNotices()},
+		After:  simtest.Measure,
 	}
 	Kill(&o, c.Kills)
 	o.Cluster.Period, o.Cluster.Urgent = a.Intervals()

@@ -40,8 +40,8 @@ func Unsafe() []Mutant {
 		}},
 		{Name: "safe is not waited for", Run: "TestScenario", Edits: []Edit{
 			{
-				"eviction/decide.go", "safe[m.Member]; ok && e > m.Epoch &&",
-				"safe[m.Member]; (ON || ok && e > m.Epoch) &&",
+				"eviction/decide.go", "safe[m.Member]; ok && e >= m.Epoch &&",
+				"safe[m.Member]; (ON || ok && e >= m.Epoch) &&",
 			},
 		}},
 	}
@@ -57,7 +57,7 @@ func Bugs() []Mutant {
 			},
 		}},
 		{Name: "a reply promises nothing", Edits: []Edit{
-			{"eviction/wave.go", "	n.clock.promise(g.T)\n", "	if !(ON) {\n\t\tn.clock.promise(g.T)\n\t}\n"},
+			{"eviction/wave.go", "	if n.clock.promise(g.T); index > 0 {", "	if !(ON) {\n\t\tn.clock.promise(g.T)\n\t}\n	if index > 0 {"},
 		}},
 		{Name: "slots that arrive twice count twice", Edits: []Edit{
 			{

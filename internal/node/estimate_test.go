@@ -1,0 +1,78 @@
+package node
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+func newRoomOf(t *testing.T, c eviction.Room) *room {
+	t.Helper()
+	c.Name = "shop"
+	now := eviction.Time{Boot: 1e9, Wall: 1.7e15}
+	n, err := New(Config{Self: eviction.Peer{Member: eviction.Member{Name: "a", Boot: 1}}, Rooms: []eviction.Room{c}}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.rooms[0]
+}
+
+// A quarter of the wait, within two seconds and the room's interval, and a
+// tenth more or less, different for each visitor and each visit.
+func TestRefreshAfter(t *testing.T) {
+	tests := []struct {
+		interval, wait, want time.Duration
+	}{
+		{20 * time.Second, 0, 2 * time.Second},
+		{20 * time.Second, 4 * time.Second, 2 * time.Second},
+		{20 * time.Second, 20 * time.Second, 5 * time.Second},
+		{20 * time.Second, time.Hour, 20 * time.Second},
+		{20 * time.Second, math.MaxInt64, 20 * time.Second},
+		{time.Second, 0, time.Second},
+		{time.Second, time.Hour, time.Second},
+	}
+	for _, test := range tests {
+		r := newRoomOf(t, eviction.Room{Refresh: test.interval})
+		least, most := time.Duration(math.MaxInt64), time.Duration(0)
+		for i := range 256 {
+			for _, seen := range []int64{0, 1e9, 5e9} {
+				v := &visitor{id: qpid.ItemID{byte(i)}, seen: seen}
+				got := time.Duration(r.refreshAfter(v, test.wait)) * time.Microsecond
+				least, most = min(least, got), max(most, got)
+			}
+		}
+		if low, high := test.want*9/10, test.want*11/10; least != low || most != high {
+			t.Errorf("interval %v, wait %v: asked back after %v to %v, want %v to %v", test.interval, test.wait, least, most, low, high)
+		}
+	}
+}
+
+func TestWaitEstimate(t *testing.T) {
+	near := func(got time.Duration, want float64) bool { return math.Abs(got.Seconds()-want) < 0.02*want+0.01 }
+	r := newRoomOf(t, eviction.Room{Target: 60, Session: time.Minute}) // one a second, before anyone was called
+	if w := r.wait(100); !near(w.P50, 100) || !near(w.P25, 93.3) || !near(w.P75, 106.7) {
+		t.Errorf("wait of the hundredth at one a second: %v", w)
+	}
+	if w := r.wait(1); w.P25 <= 0 || w.P25 >= w.P50 || w.P50 >= w.P75 {
+		t.Errorf("wait of the first: %v", w)
+	}
+	r = newRoomOf(t, eviction.Room{Target: 600, Session: time.Minute, NewPerMinute: 30})
+	if w := r.wait(10); !near(w.P50, 20) {
+		t.Errorf("wait of the tenth at 30 a minute: %v", w)
+	}
+	for name, c := range map[string]eviction.Room{"no slots": {Session: time.Minute}, "no session": {Target: 9}} {
+		if w := newRoomOf(t, c).wait(10); w != (Wait{}) {
+			t.Errorf("%s: wait %v, want unknown", name, w)
+		}
+	}
+	r = newRoomOf(t, eviction.Room{Target: 60, Session: time.Minute, Method: eviction.Random})
+	if w := r.wait(0); w.P25 < 0 || w.P25 > w.P50 || w.P50 > w.P75 || w.P75 > time.Second {
+		t.Errorf("wait in a draw of one: %v", w)
+	}
+	if w := newRoomOf(t, eviction.Room{Target: 1, Session: 1000 * time.Hour}).wait(1 << 30); w.P75 > 12*24*time.Hour || w.P75 < 0 {
+		t.Errorf("a very long wait: %v", w)
+	}
+}

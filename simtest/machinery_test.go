@@ -1,0 +1,174 @@
+package simtest
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+// TestAgendaIsASortedList compares the heap with the obvious list.
+func TestAgendaIsASortedList(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var g agenda
+	var list []event
+	for i := range int32(20_000) {
+		if len(list) > 0 && rng.IntN(3) == 0 {
+			slices.SortFunc(list, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq)) })
+			if got := g.pop(); got != list[0] {
+				t.Fatalf("pop = %+v, want %+v", got, list[0])
+			}
+			list = list[1:]
+			continue
+		}
+		at := rng.Int64N(50)
+		g.push(at, evTick, i, 0)
+		list = append(list, event{at: at, seq: g.seq, a: i, kind: evTick})
+		if len(list) > 40 {
+			list = list[:0]
+			g = agenda{seq: g.seq}
+		}
+	}
+}
+
+// TestClockWhenIsTheFirstMoment checks that a Tick is never early and never
+// later than it must be, however a boot clock drifts.
+func TestClockWhenIsTheFirstMoment(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		c := clock{since: rng.Int64N(1e9), base: rng.Int64N(1e12), drift: rng.Int64N(401) - 200}
+		b := c.base + rng.Int64N(1e10)
+		at := c.when(b)
+		if c.boot(at) < b || c.boot(at-1) >= b {
+			t.Fatalf("%+v: when(%d) = %d, where it shows %d, and %d before", c, b, at, c.boot(at), c.boot(at-1))
+		}
+	}
+}
+
+// TestSessionsEndInOrder checks the heap of expiries.
+func TestSessionsEndInOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	var c roomCase
+	for range 500 {
+		c.pushExpiry(expiry{at: rng.Int64N(100)})
+	}
+	for last := int64(-1); len(c.expiries) > 0; {
+		e := c.popExpiry()
+		if e.at < last {
+			t.Fatalf("%d after %d", e.at, last)
+		}
+		last = e.at
+	}
+}
+
+// quiet is a world of two nodes in which nothing happens by itself.
+func quiet(net Net) *world {
+	w := newWorld(Options{Seed: 1, Nodes: 2, Net: net}.withDefaults())
+	w.start(&w.hosts[0])
+	w.start(&w.hosts[1])
+	w.agenda = agenda{}
+	return w
+}
+
+// arrivals runs the agenda off and lists which of the probes arrived, in order.
+// Whatever the nodes answer is lost.
+func (w *world) arrivals() (sent []int64) {
+	for len(w.agenda.heap) > 0 {
+		e := w.agenda.pop()
+		if e.kind != evMessage {
+			continue
+		}
+		w.now = e.at
+		f := w.wires.flights.at[e.a]
+		l := w.wires.link(f.from, f.to)
+		if p, ok := f.m.Body.(*eviction.Probe); ok && f.to == 1 && f.gen == l.gen && l.cut == 0 && (l.due == 0 || f.freed) {
+			sent = append(sent, p.Sent)
+		}
+		if f.to == 1 {
+			w.arrive(e.a)
+		}
+	}
+	return sent
+}
+
+func (w *world) probe(n int64) {
+	m := eviction.Message{From: w.lives[0].member, To: w.lives[1].member, Body: &eviction.Probe{Lead: w.lives[0].peer, Sent: n}}
+	w.send(&w.hosts[0], m, mProbe)
+}
+
+func TestLinkKeepsOrder(t *testing.T) {
+	w := quiet(Net{Latency: Range{time.Millisecond, 50 * time.Millisecond}})
+	for i := range int64(100) {
+		w.now = i
+		w.probe(i)
+	}
+	got := w.arrivals()
+	if len(got) != 100 || !slices.IsSorted(got) {
+		t.Fatalf("%d of 100 arrived, as %v", len(got), got)
+	}
+}
+
+func TestCutLinkLosesWhatIsInFlight(t *testing.T) {
+	w := quiet(Net{})
+	w.probe(1)
+	w.wires.cut(0, 1)
+	w.probe(2)
+	w.mend(0, 1)
+	w.probe(3)
+	if got := w.arrivals(); !slices.Equal(got, []int64{3}) {
+		t.Fatalf("%v arrived, want 3 alone", got)
+	}
+}
+
+func TestHeldLinkDeliversInOrderWhenMended(t *testing.T) {
+	w := quiet(Net{Held: true, Latency: Range{time.Millisecond, 20 * time.Millisecond}})
+	w.wires.cut(0, 1)
+	for i := range int64(20) {
+		w.probe(i)
+	}
+	w.arrivals() // they wait at the link
+	w.mend(0, 1)
+	for i := range int64(20) {
+		w.probe(20 + i)
+	}
+	got := w.arrivals()
+	if len(got) != 40 || !slices.IsSorted(got) {
+		t.Fatalf("%d of 40 arrived, as %v", len(got), got)
+	}
+}
+
+// TestGossipGoesAroundADeadLink checks who can hear of whom.
+func TestGossipGoesAroundADeadLink(t *testing.T) {
+	w := newWorld(Options{Seed: 1, Nodes: 4}.withDefaults())
+	for i := range w.hosts {
+		w.start(&w.hosts[i])
+	}
+	w.wires.cut(0, 1)
+	w.findSides()
+	if w.gossip.side[0] != w.gossip.side[1] {
+		t.Error("nodes 0 and 1 do not hear of each other through 2 and 3")
+	}
+	for _, other := range []int32{1, 2, 3} {
+		w.wires.cut(0, other)
+	}
+	w.findSides()
+	if w.gossip.side[0] == w.gossip.side[1] || w.gossip.side[1] != w.gossip.side[3] {
+		t.Errorf("sides %v, want node 0 alone", w.gossip.side[:4])
+	}
+}
+
+// TestWorldRefusesNonsense checks that options are judged before a run.
+func TestWorldRefusesNonsense(t *testing.T) {
+	for _, o := range []Options{
+		{Nodes: 300}, {Nodes: -1}, {Users: -1}, {Span: -time.Second},
+		{Rooms: []eviction.Room{{Name: "shop", Target: -1}}},
+		{Cluster: eviction.Config{Lease: time.Second, ExcludeAfter: time.Second}},
+	} {
+		if _, err := Run(o); err == nil {
+			t.Errorf("Run(%+v) ran", o)
+		}
+	}
+}
