@@ -15,7 +15,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 		c.HLC = max(c.HLC, r.HLC)
 	}
 	lines := linesOf(w)
-	switch line, ok := firstQuorate(w, lines); {
+	switch line, ok := firstQuorate(w, lines, micros(n.c.Lease)); {
 	case len(lines) == 0:
 		if !mayFound(w) {
 			return nil, nil, false
@@ -71,11 +71,17 @@ func voiceOf(w *wave, line Line) voice {
 	return v
 }
 
-// firstQuorate returns the oldest line that has its quorum in this wave.
-func firstQuorate(w *wave, lines []Line) (Line, bool) {
+// firstQuorate returns the oldest line that has its quorum in this wave. An
+// older one that had it within a lease may have it elsewhere: until that is
+// over nobody goes on, or its nodes would be drawn away from it one by one.
+func firstQuorate(w *wave, lines []Line, lease int64) (Line, bool) {
 	for _, l := range lines {
-		if v := voiceOf(w, l); v.voters.quorum(v.know) {
+		v := voiceOf(w, l)
+		if v.voters.quorum(v.know) {
 			return l, true
+		}
+		if v.lapsed >= 0 && v.lapsed < lease {
+			break
 		}
 	}
 	return Line{}, false

@@ -48,8 +48,13 @@ func (c Config) Validate() error {
 		name string
 		d    time.Duration
 	}{
-		{"period", c.Period}, {"urgent", c.Urgent}, {"deadline", c.Deadline}, {"lease", c.Lease},
-		{"max_skew", c.MaxSkew}, {"exclude_after", c.ExcludeAfter}, {"margin", c.Margin},
+		{"period", c.Period},
+		{"urgent", c.Urgent},
+		{"deadline", c.Deadline},
+		{"lease", c.Lease},
+		{"max_skew", c.MaxSkew},
+		{"exclude_after", c.ExcludeAfter},
+		{"margin", c.Margin},
 	} {
 		if d.d < 0 {
 			bad("cluster.%s: %v is negative; give a positive duration", d.name, d.d)

@@ -120,6 +120,7 @@ func (g *Gate) survivorAfter() (µs int64, ok bool) {
 		return 0, false
 	case SurvivorAuto:
 		return max(micros(5*time.Minute), g.delay()), true
+	default:
 	}
 	return max(micros(g.cfg.Survivor), g.delay()), true
 }

@@ -139,7 +139,7 @@ func (n *Node) probe(now Time) {
 func (n *Node) onProbe(now Time, from Member, p *Probe) {
 	n.clock.probed = true
 	follow := n.senior(now, p.Lead)
-	if n.lead.active && Seniority(n.self, p.Lead) < 0 && n.view.index(n.self.Member) == 0 {
+	if n.lead.active && n.lead.started != never && !n.clock.quarantined && Seniority(n.self, p.Lead) < 0 && n.view.index(n.self.Member) == 0 {
 		follow = n.self
 	}
 	n.send(from, &ProbeAck{Sent: p.Sent, Clock: n.clock.now, Follow: follow, Epoch: n.epoch, Leaving: n.leaving})

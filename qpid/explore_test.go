@@ -177,6 +177,7 @@ func (x *explorer) reach(w *world, e event) {
 		if e.a > 0 && !w.done[e.a-1][e.b] {
 			x.overtaken++
 		}
+	default:
 	}
 }
 

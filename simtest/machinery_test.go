@@ -163,7 +163,10 @@ func TestGossipGoesAroundADeadLink(t *testing.T) {
 // TestWorldRefusesNonsense checks that options are judged before a run.
 func TestWorldRefusesNonsense(t *testing.T) {
 	for _, o := range []Options{
-		{Nodes: 300}, {Nodes: -1}, {Users: -1}, {Span: -time.Second},
+		{Nodes: 300},
+		{Nodes: -1},
+		{Users: -1},
+		{Span: -time.Second},
 		{Rooms: []eviction.Room{{Name: "shop", Target: -1}}},
 		{Cluster: eviction.Config{Lease: time.Second, ExcludeAfter: time.Second}},
 	} {

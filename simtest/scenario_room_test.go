@@ -86,7 +86,7 @@ func TestScenarioLimitRaisedAndLowered(t *testing.T) {
 		t.Run(fmt.Sprintf("missing %d", missing), func(t *testing.T) {
 			s := founded(t, short(4))
 			const at = 1
-			b := s.visit(2)
+			s.visit(2)
 			s.peopleOver(none, 900, 30*time.Second)
 			s.run(time.Second)
 			if missing != none {
@@ -108,7 +108,7 @@ func TestScenarioLimitRaisedAndLowered(t *testing.T) {
 			s.limit(at, 40)
 			s.until(time.Second, "40 slots", whole(40))
 			s.until(2*time.Second, "40 people on the site", func() bool { return s.court.rooms[0].active >= 38 })
-			b = s.visit(2) // the first one's pass has run out
+			b := s.visit(2) // the first one's pass has run out
 			s.limit(2, 5)
 			s.run(500 * time.Millisecond)
 			from, last := s.now, s.court.rooms[0].active

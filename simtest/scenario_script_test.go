@@ -133,6 +133,7 @@ func (s *script) next() {
 			s.printf("%s -> %s %s is kept", s.hosts[f.from].name, s.hosts[f.to].name, f.kind)
 			s.kept = append(s.kept, e.a)
 			return
+		default:
 		}
 	}
 	s.happen(e)

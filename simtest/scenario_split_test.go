@@ -126,8 +126,11 @@ func TestScenarioLastNodeStandingServes(t *testing.T) {
 // nobody who waited is lost.
 func TestScenarioSidesThatSurvivedMeet(t *testing.T) {
 	for seed, order := range [][3][]int32{
-		{hosts(0, 1), hosts(2, 3), hosts(4)}, {hosts(4), hosts(0, 3), hosts(1, 2)}, {hosts(3, 4), hosts(2), hosts(0, 1)},
-		{hosts(0, 1), hosts(2, 3), hosts(4)}, {hosts(0, 4), hosts(1, 2), hosts(3)},
+		{hosts(0, 1), hosts(2, 3), hosts(4)},
+		{hosts(4), hosts(0, 3), hosts(1, 2)},
+		{hosts(3, 4), hosts(2), hosts(0, 1)},
+		{hosts(0, 1), hosts(2, 3), hosts(4)},
+		{hosts(0, 4), hosts(1, 2), hosts(3)},
 	} {
 		t.Run(fmt.Sprintf("%v, seed %d", order, seed), func(t *testing.T) {
 			o := short(5)

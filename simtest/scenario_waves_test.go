@@ -153,6 +153,7 @@ func TestScenarioLeaseCheckThenPause(t *testing.T) {
 				case opRefresh:
 					b = s.visit(x)
 					s.run(500 * time.Millisecond)
+				default:
 				}
 				a := b.must(x, o) // the check
 				if a.State != node.Admitted {

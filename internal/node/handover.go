@@ -118,6 +118,7 @@ func (r *room) letGo(now eviction.Time, t eviction.TakenTicket) {
 	case called:
 		r.called--
 		r.release(v, now)
+	default:
 	}
 	r.remove(v)
 }

@@ -113,6 +113,7 @@ func (r *room) dequeue(v *visitor) {
 		}
 	case drawn:
 		r.gate.Due-- // its entry in r.due is skipped when its turn comes
+	default:
 	}
 }
 
@@ -182,6 +183,7 @@ func (r *room) reset(now eviction.Time) {
 		case onSite: // not spent: its pass is good until it expires, and may be taken over
 			r.onSite--
 			r.remove(v)
+		default:
 		}
 	}
 	for _, o := range r.deletes.active {

@@ -1,0 +1,177 @@
+// Package eviction decides, without a leader to elect or a database to ask, who
+// of the people waiting at many nodes is called next, and how many may be on
+// the site. It is a pure state machine: messages, clock readings and the failure
+// detector's views go in, messages and decisions come out.
+//
+// # Use
+//
+// A Node is one node's part; it has a Gate for every room. The owner keeps the
+// visitors, and their weights in the gate's Queue. Package internal/node is
+// that owner:
+//
+//	err := n.Step(now, message) // or n.Tick(now), n.SetView(now, view)
+//	messages, installed := n.Take()
+//	for _, in := range installed { // before anything else is done
+//		if in.Reset { … }    // the account is another one: nothing is in use
+//	}
+//	for n.Calls(gate, now) && next visitor ≤ gate.Cut() && gate.Spend(now.Boot) {
+//		call the next visitor
+//	}
+//
+// Messages between two nodes must arrive at most once and in order, or not at
+// all. They are immutable once sent. What came over the network is checked
+// before it is used: a peer has proved who it is, not that it makes sense.
+//
+// # The wave
+//
+// Several times a second the coordinator, the node that has been up longest,
+// runs a wave over a tree of all members that answer ([TAG]): a Gather goes
+// down, a Reply with the sums of a subtree comes up, a Commit goes down, three
+// messages per edge. The tree is the heap layout of the gather's list, so equal
+// lists are equal trees. A wave is named by its epoch. A node answers only the
+// highest epoch that it has seen, and installs a commit only if it answered
+// that wave and none since: a wave that dies leaves nothing to undo, a repeated
+// message changes nothing, and what a reply said holds until the commit.
+//
+// The coordinator decides only if every listed node has replied within the
+// deadline. Who fails waves for exclude_after is left out for a while, longer
+// each time. Members enter the list by answering a Probe, which also measures
+// their clock: it must be within max_skew of the median. If a coordinator falls
+// silent for exclude_after times its place in the order, the next one begins.
+//
+// # The cut
+//
+// A visitor's weight is the join stamp, a hybrid logical clock, and a random
+// id. The gather carries a time T; with its reply a node promises to stamp
+// nothing at or before T any more. So the tickets up to T are all counted, and
+// the largest weight with at most K of them at or below it, K being the free
+// slots, is a certified prefix of the order: nobody can turn up before it. That
+// weight is the cut, a permission that only grows. A ticket is entitled by the
+// first epoch whose cut reaches it. While the view stands, two tickets are never
+// entitled in the wrong order: if a < b and b is within the cut of e, then a was
+// stamped before its node's reply to e, and so was counted in e. Up to 512 free
+// slots the cut is exact in one wave; above, each node sends 64 samples with
+// their ranks, and the cut is the largest sample whose upper bound is within K.
+//
+// In a random room the weights of one wave are a keyed hash of the ids, new each
+// time, and the commit marks those drawn. A room with a shuffled event re-keys
+// its queue once, at the start.
+//
+// # Slots
+//
+// A room's limit is that many slots. Each is owned by one account, a member's
+// Ledger, and spent by whoever owns it: calling takes a free slot, the end of
+// the session gives it back. Slots move in direct messages that carry running
+// totals, so a repeated one is harmless. They are made and destroyed only by
+// waves. This is escrow ([Escrow], [Bounded]): the limit is a local check, and
+// holds under any loss, delay, crash or partition, because
+//
+//	owned = minted + Σ received − Σ sent,  used ≤ owned
+//
+// is true of each ledger, and a slot under way is owned by nobody.
+//
+// # Leases and voids
+//
+// When a node is lost, its slots must be made again, the one dangerous act. So
+// an account acts only under a lease, which a commit grants from the moment of
+// the gather, room by room, for as long as L; and a pass lasts TTL from the
+// check of the lease. A coordinator that misses a member voids its accounts
+// (Void), waits until every listed node has heard of it (safe), and until D
+//
+//	D = Lc + L + TTL + 2ε + margin
+//
+// has passed since anyone was last in a wave with it; then the account is
+// settled, and slots are minted up to the limit. The argument: the member's last
+// lease came from a wave with a quorum of nodes that know. Some node of it is in
+// the quorum of now and knows of that wave at the latest from its own gather, so
+// the lease was over Lc + L after that sighting, the last pass TTL later, and no
+// two clocks differ by more than 2ε. What the member still has under way is
+// refused, since nodes take slots only from accounts that their last commit
+// listed. If it comes back, it has closed the account itself by then, or is told
+// to, and opens another one.
+//
+// An account is (member, boot id, Born): Born is the number of the epoch that
+// opened it, and a Void covers all accounts of a member up to an epoch. A pass
+// of a voided account is taken over, with its slot, by one node, the Heir, once
+// its old node can no longer extend it. When such a session ends before the
+// account is settled, the slot stays locked: a copy of the pass may turn up
+// elsewhere.
+//
+// # Voters and lines
+//
+// A wave is primary if those of its nodes that know are a majority of the
+// voters, or half of them with the lowest name. To know is to have been in a
+// primary wave in this life, to have been there when the line began, or to have
+// kept a Record on disk. A node that forgot, and one that never knew, does not
+// count and mints nothing. The voters change by one name at a time, through a
+// proposal that needs majorities of old and new: of two proposals the one that
+// the later wave carried counts, and it takes force when a majority is seen to
+// hold it by the same wave ([Paxos]). So the quorums of neighbouring versions
+// meet in a node that knows.
+//
+// A Line is one founding of authority. A cluster is founded when as many nodes
+// are together as were told to expect each other. The founding wave fixes only
+// the line and its voters: leases and slots come with the first wave in which a
+// quorum of them is on that line, so that of two foundings which share nodes one
+// gets there. A side that has seen no quorum for survivor_after goes on alone,
+// on a line of its own; this is the only way to exceed a limit, and a room with
+// survivor_after 0 stays where it is and calls nobody. When lines meet, the
+// oldest that has its quorum in the wave goes on and the others' nodes open new
+// accounts; while an older line may still live elsewhere, nobody does.
+//
+// # What is guaranteed
+//
+//   - People called and on the site are within the limit, with survivor_after 0
+//     always, else within (number of sides) × the limit.
+//   - After a limit is lowered nobody is called while more slots exist than that.
+//   - Entitlement follows the order of weights while the view stands.
+//   - Epochs never fall; a node installs at most one commit of each. The cut
+//     never falls within a line and a keying.
+//   - No more than new_users_per_minute, and one second's burst, are called in
+//     any minute: a call spends a token, tokens lapse after a second, and a new
+//     coordinator deals none until those of the old have lapsed.
+//   - With a stable view a wave commits within the deadline and a period, and
+//     every slot is back within about D of a loss.
+//
+// # Deviations from the design
+//
+//   - A ledger is named by the epoch that opened it, not by a counter: one number
+//     then orders accounts, voids and sightings, and needs no memory of its own.
+//   - Transfers carry totals, not sequence numbers: repeating and reordering them
+//     changes nothing, and a lost one is made good by the next.
+//   - Slots are taken only from accounts that the last commit listed, not from all
+//     but the void: voids are forgotten in time, and a link may be stuck longer.
+//   - A lease is granted room by room: a wave that leaves a quiet room out says
+//     nothing of its accounts, which may be void unknown to their nodes.
+//   - No ledger is kept on disk, only what must not be forgotten. A ledger that
+//     returns would have to be reconciled; waiting its account out is the path
+//     that every crash takes anyway.
+//   - There is no rule by which a node that forgot counts again after some time
+//     up. With voters that change it is unsafe: two such nodes could make quorums
+//     of two different versions. Survivors found a new line instead.
+//   - A session that was taken over ends in a locked slot, where the design frees
+//     it: a pass shown to two nodes must not make two slots of one.
+//   - A longer session is used for new passes only when all replies agree on the
+//     configuration; until then a lost node could leave passes behind that the
+//     others do not reckon with.
+//   - Side leases exist for rooms that share, and are marked by grade. A room that
+//     stops sharing waits until every side is back.
+//   - Rooms do not yet take turns within a budget per message; with many busy
+//     rooms messages grow accordingly.
+//
+// # References
+//
+// [TAG]: Madden, Franklin, Hellerstein, Hong: TAG: a Tiny AGgregation service for
+// ad-hoc sensor networks. OSDI 2002.
+//
+// [Escrow]: O'Neil: The escrow transactional method. ACM TODS 11(4), 1986.
+//
+// [Bounded]: Balegas et al.: Extending eventually consistent cloud databases for
+// enforcing numeric invariants. SRDS 2015.
+//
+// [Paxos]: Lamport: The part-time parliament. ACM TOCS 16(2), 1998.
+//
+// [SWIM]: Das, Gupta, Motivala: SWIM: scalable weakly-consistent infection-style
+// process group membership protocol. DSN 2002. Views come from there: they may
+// be wrong in any way, and only cost time.
+package eviction
