@@ -160,9 +160,13 @@ func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
 	c.clock = measure(a.Sent, n.clock.now, a.Clock)
 }
 
+// epochLeap bounds how far one message may carry the epoch: more than this many
+// waves nobody can have missed, and numbers are not for one peer to use up.
+const epochLeap = 1 << 40
+
 // jump raises the epoch seen, so that the next wave's is higher.
 func (n *Node) jump(e qpid.Epoch) {
-	if n.lead.active && e.Num > n.epoch.Num {
+	if n.lead.active && e.Num > n.epoch.Num && e.Num-n.epoch.Num <= epochLeap {
 		n.epoch = qpid.Epoch{Num: e.Num, Coordinator: e.Coordinator}
 	}
 }

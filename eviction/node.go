@@ -315,8 +315,8 @@ func (n *Node) Step(now Time, m Message) (err error) {
 }
 
 func (n *Node) onSlots(from Member, m *Slots) error {
-	if m.From.Member != from {
-		return fmt.Errorf("eviction: %v sends slots of %v", from, m.From)
+	if m.From.Member != from || !count(m.Total) {
+		return fmt.Errorf("eviction: %v sends %d slots of %v", from, m.Total, m.From)
 	}
 	g := n.Gate(m.Room)
 	if g == nil || m.To != g.ledger.account || m.From == m.To || !g.current(m.From) {

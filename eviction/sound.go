@@ -7,8 +7,15 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// wantMax bounds how many weights a gather may ask for.
-const wantMax = 1 << 20
+// Bounds of numbers that come over the network, so that sums of them fit.
+const (
+	wantMax  = 1 << 20 // weights that a gather may ask for
+	countMax = 1 << 40 // people, slots
+	ageMax   = 1 << 50 // µs, some thirty years
+)
+
+// count reports whether n can be a number of people or slots.
+func count(n int) bool { return n >= 0 && n <= countMax }
 
 // A peer proves who it is, not that it makes sense: what follows is checked
 // before anything is indexed by what came over the network. The errors say
@@ -65,16 +72,21 @@ func (r *Reply) sound(w *wave, root, fanout int) error {
 		clear(told)
 		for j := range room.Nodes {
 			n := &room.Nodes[j]
-			ok = ok && below(n.Index) && !told[n.Index] && n.Queued >= 0 && n.Due >= 0 && n.Used >= 0
+			ok = ok && below(n.Index) && !told[n.Index] && count(n.Queued) && count(n.Due) && count(n.Used) &&
+				count(max(n.Free, -n.Free)) && count(max(n.Minted, -n.Minted)) && n.TTL >= 0 && n.TTL <= ageMax
 			if ok {
 				told[n.Index] = true
 			}
 		}
+		for _, n := range room.Net {
+			ok = ok && count(max(n.Slots, -n.Slots))
+		}
+		ok = ok && count(room.Supply.Slots) && count(room.Supply.Burned)
 		for _, t := range room.Front.Items {
 			ok = ok && below(t.Index)
 		}
 		for _, s := range room.Front.Samples {
-			ok = ok && below(s.Index) && s.Rank > 0
+			ok = ok && below(s.Index) && s.Rank > 0 && count(s.Rank)
 		}
 		if !ok {
 			return fmt.Errorf("eviction: reply to %v of %v makes no sense of room %q", r.Epoch, w.list[root], w.Rooms[i].Room)
@@ -92,14 +104,14 @@ func (c *Commit) sound(w *wave) error {
 	in := func(i int) bool { return i >= 0 && i < n }
 	for i := range c.Rooms {
 		rc := &c.Rooms[i]
-		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && rc.Mint >= 0 && rc.Delete >= 0 &&
+		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax &&
 			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Digests == nil || len(rc.Digests) == n && len(rc.Lengths) == n)
 		for _, m := range rc.Moves {
-			ok = ok && in(m.From) && in(m.To) && m.Slots > 0
+			ok = ok && in(m.From) && in(m.To) && m.Slots > 0 && count(m.Slots)
 		}
 		for _, deals := range [][]Deal{rc.Burn, rc.Tokens} {
 			for _, d := range deals {
-				ok = ok && in(d.Index) && d.N > 0
+				ok = ok && in(d.Index) && d.N > 0 && count(d.N)
 			}
 		}
 		if !ok {

@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/anteroom/anteroom/qpid"
@@ -28,6 +29,9 @@ func (n *Node) onGather(now Time, from Member, g *Gather) error {
 	i, err := g.sound(n.self.Member, from, n.c.Fanout)
 	if err != nil || n.clock.quarantined && !n.clock.probed {
 		return err
+	}
+	if g.Epoch.Num > n.epoch.Num && g.Epoch.Num-n.epoch.Num > epochLeap {
+		return fmt.Errorf("eviction: gather %v is far beyond %v", g.Epoch, n.epoch)
 	}
 	if senior := n.senior(now, g.Lead); senior.Member != (Member{}) {
 		n.send(g.Lead.Member, &Nack{Epoch: n.epoch, Lead: senior})

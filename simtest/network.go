@@ -110,6 +110,13 @@ func (w *world) send(from *host, m eviction.Message, kind msgKind) {
 		w.printf("%s -> %s %s lost", from.name, w.hosts[to].name, w.body(m.Body))
 		return
 	}
+	if w.o.Wire != nil {
+		var err error
+		if m, err = w.o.Wire(m); err != nil {
+			w.fail("wire", "%s -> %s %s: %v", from.name, w.hosts[to].name, w.body(m.Body), err)
+			return
+		}
+	}
 	w.launch(flight{m: m, from: from.index, to: to, gen: l.gen, kind: kind}, l)
 	if !x.calm && chance(x.rng, x.net.Twice, 10_000) {
 		w.launch(flight{m: m, from: from.index, to: to, gen: l.gen, kind: kind}, l)

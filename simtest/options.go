@@ -26,6 +26,9 @@ type Options struct {
 	Faults  Faults
 	Sparse  Sparse
 	After   After
+	// Wire takes a message through the codec and back, as the links do. Nil: it
+	// crosses as it is.
+	Wire func(eviction.Message) (eviction.Message, error)
 	// Trace receives the run, a line per event, without the line's end. Nil:
 	// only the hash of the trace is kept.
 	Trace func(line string)

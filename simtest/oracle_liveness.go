@@ -19,7 +19,7 @@ func (w *world) quorumKnows() bool {
 		}
 		line, voters := h.seen.status.Line, h.seen.status.Voters
 		for j := range w.hosts {
-			if s := &w.hosts[j].seen.status; w.hosts[j].up() && s.Knows && s.Line == line && s.Voters.Version > voters.Version {
+			if s := &w.hosts[j].seen.status; w.hosts[j].up() && s.Knows && s.Line == line && newer(s.Voters, voters) {
 				voters = s.Voters
 			}
 		}
@@ -198,6 +198,11 @@ func (w *world) checkTakes() {
 			w.fail("L4", "%s never heard of %v, called at %v", w.name(w.lives[t.life].member), t.op, micros(t.at))
 		}
 	}
+}
+
+// newer reports whether v was decided, or proposed, after o.
+func newer(v, o eviction.Voters) bool {
+	return v.Version > o.Version || v.Version == o.Version && v.Next != nil && o.Next == nil
 }
 
 func (w *world) knowHalf(line eviction.Line, names []qpid.NodeID) bool {

@@ -2,11 +2,15 @@ package node_test
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -97,8 +101,17 @@ func TestSenselessMessages(t *testing.T) {
 				g.Rooms[i].Want = -5
 			}
 		}),
-		"gather with a long wait": gather(func(g *eviction.Gather) { g.Wait = 1 << 62 }),
-		"nothing at all":          func(eviction.Body) eviction.Body { return nil },
+		"gather with a long wait":         gather(func(g *eviction.Gather) { g.Wait = 1 << 62 }),
+		"gather of the last epoch of all": gather(func(g *eviction.Gather) { g.Epoch.Num = math.MaxUint64 }),
+		"acks of the last epoch of all": func(b eviction.Body) eviction.Body {
+			if a, ok := b.(*eviction.ProbeAck); ok {
+				w := *a
+				w.Epoch.Num = math.MaxUint64 - 1
+				return &w
+			}
+			return b
+		},
+		"nothing at all": func(eviction.Body) eviction.Body { return nil },
 	}
 	for _, f := range far {
 		tests[fmt.Sprintf("reply of node %d", f)] = reply(func(r *eviction.Reply) {
@@ -153,5 +166,94 @@ func TestSenselessMessages(t *testing.T) {
 				return true
 			})
 		})
+	}
+}
+
+// spoiled copies a message body and changes some of its numbers and lengths.
+func spoiled(rng *rand.Rand, b eviction.Body) eviction.Body {
+	p := reflect.New(reflect.TypeOf(b).Elem())
+	p.Elem().Set(spoil(rng, reflect.ValueOf(b).Elem()))
+	return p.Interface().(eviction.Body)
+}
+
+func spoil(rng *rand.Rand, v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	odd := rng.IntN(30) == 0
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if out.Field(i).CanSet() {
+				out.Field(i).Set(spoil(rng, v.Field(i)))
+			}
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(reflect.New(v.Type().Elem()))
+			out.Elem().Set(spoil(rng, v.Elem()))
+		}
+	case reflect.Slice:
+		n := v.Len()
+		if odd {
+			n = rng.IntN(2*n + 2)
+		}
+		out.Set(reflect.MakeSlice(v.Type(), n, n))
+		for i := range n {
+			if v.Len() > 0 {
+				out.Index(i).Set(spoil(rng, v.Index(i%v.Len())))
+			}
+		}
+	case reflect.Int, reflect.Int64:
+		if odd {
+			out.SetInt([]int64{-1, 0, 1, 7, 1 << 20, math.MaxInt64, math.MinInt64}[rng.IntN(7)])
+		}
+	case reflect.Uint64, reflect.Uint32:
+		if odd {
+			out.SetUint([]uint64{0, 1, 7, 1 << 20, math.MaxUint32}[rng.IntN(5)])
+		}
+	case reflect.Uint8:
+		if odd && v.Type().Name() != "uint8" {
+			out.SetUint(uint64(rng.IntN(6)))
+		}
+	}
+	return out
+}
+
+// Nothing that a peer sends makes another panic. (It may well stop the cluster
+// for a while: a peer is trusted to follow the protocol.)
+func TestSpoiledMessagesDoNotPanic(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		rooms := []eviction.Room{
+			{Name: "shop", Target: 6, Session: time.Second, QueueAll: seed%2 == 0, NewPerMinute: int(seed%3) * 600},
+			{Name: "qpid", Target: 6, Session: time.Second, Algorithm: eviction.ByQPID, OnPartition: eviction.Share},
+			{Name: "lots", Target: 6, Session: time.Second, Method: eviction.Random, Survivor: time.Second},
+		}
+		c := founded(t, 1+int(seed)%4, rooms...)
+		c.lenient = true
+		c.pass = func(m eviction.Message) []eviction.Message {
+			if rng.IntN(10) == 0 {
+				m.Body = spoiled(rng, m.Body)
+			}
+			return []eviction.Message{m}
+		}
+		var tickets []node.Ticket
+		for range 40 {
+			for _, m := range c.node {
+				for _, r := range rooms {
+					c.ids++
+					if a, err := m.Join(c.at(m), r.Name, qpid.ItemID{byte(c.ids), byte(c.ids >> 8)}); err == nil {
+						tickets = append(tickets, a.Ticket)
+					}
+				}
+			}
+			c.run(200 * time.Millisecond)
+			for range min(5, len(tickets)) {
+				m := c.node[rng.IntN(len(c.node))]
+				if a, err := m.Leave(c.at(m), tickets[rng.IntN(len(tickets))]); err == nil && a.State == node.Admitted && rng.IntN(2) == 0 {
+					_, _ = m.End(c.at(m), a.Pass)
+				}
+			}
+		}
 	}
 }
