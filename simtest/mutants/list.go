@@ -50,12 +50,6 @@ func Unsafe() []Mutant {
 // Bugs lists planted bugs of the ordinary kind.
 func Bugs() []Mutant {
 	return []Mutant{
-		{Name: "the cut takes the clock of the decision, not the T of the gather", Edits: []Edit{
-			{
-				"eviction/decide.go", "k, rs.queued, len(need), qpid.UpTo(d.t), queued)",
-				"k, rs.queued, len(need), func() qpid.Weight {\n\t\t\tif ON {\n\t\t\t\treturn qpid.UpTo(uint64(d.now.Wall))\n\t\t\t}\n\t\t\treturn qpid.UpTo(d.t)\n\t\t}(), queued)",
-			},
-		}},
 		{Name: "a reply promises nothing", Edits: []Edit{
 			{"eviction/wave.go", "	if n.clock.promise(g.T); index > 0 {", "	if !(ON) {\n\t\tn.clock.promise(g.T)\n\t}\n	if index > 0 {"},
 		}},
@@ -64,9 +58,6 @@ func Bugs() []Mutant {
 				"eviction/ledger.go", "if more := m.Total - p.Received; more > 0 {",
 				"if more := m.Total - p.Received; more > 0 || ON {\n\t\tmore = max(more, 1)",
 			},
-		}},
-		{Name: "slots of a voided account are taken", Edits: []Edit{
-			{"eviction/node.go", "m.From == m.To || !g.current(m.From)", "m.From == m.To || !(ON) && !g.current(m.From)"},
 		}},
 		{Name: "lost transfers are not repeated", Edits: []Edit{
 			{"eviction/install.go", "if p.Acked < p.Sent && slices", "if !(ON) && p.Acked < p.Sent && slices"},
@@ -102,15 +93,6 @@ func Bugs() []Mutant {
 			{"internal/node/room.go", "	v.stage, v.adopted = s, eviction.Account{}\n", "	v.stage, v.adopted = s, eviction.Account{}\n	if ON {\n\t\tdelete(r.visitors, v.id)\n\t\treturn\n\t}\n"},
 			{"internal/node/visit.go", "case t.Home == self:", "case !(ON) && t.Home == self:"},
 			{"internal/node/visit.go", "case n.ev.Listed(t.Home):", "case !(ON) && n.ev.Listed(t.Home):"},
-		}},
-		{Name: "a wave does not freeze the queue", Edits: []Edit{
-			{"internal/node/room.go", "	r.q.Freeze()\n", "	if !(ON) {\n\t\tr.q.Freeze()\n\t}\n"},
-		}},
-		{Name: "a deleteMin's slot is forgotten", Edits: []Edit{
-			{"internal/node/delete.go", "	r.gate.Ledger().Release(eviction.Account{})\n", "	if !(ON) {\n\t\tr.gate.Ledger().Release(eviction.Account{})\n\t}\n"},
-		}},
-		{Name: "the silent keep their slot", Edits: []Edit{
-			{"internal/node/room.go", "		r.called--\n		r.release(v, now)\n		r.park(v, now)\n", "		r.called--\n		if !(ON) {\n\t\t\tr.release(v, now)\n\t\t}\n		r.park(v, now)\n"},
 		}},
 	}
 }
