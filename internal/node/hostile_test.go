@@ -215,6 +215,7 @@ func spoil(rng *rand.Rand, v reflect.Value) reflect.Value {
 		if odd && v.Type().Name() != "uint8" {
 			out.SetUint(uint64(rng.IntN(6)))
 		}
+	default:
 	}
 	return out
 }
