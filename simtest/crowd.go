@@ -12,7 +12,7 @@ import (
 type crowd struct {
 	visitors slab[visitor]
 	requests slab[request]
-	tickets  []ticket
+	tickets  []place
 	came     int // people so far
 	active   int // visitors not done, second tabs and cheats included
 	served   int // people who were let in
@@ -76,8 +76,8 @@ type visitor struct {
 	again    uint8 // times that it joined anew
 }
 
-// ticket is the truth about one join, for the oracles.
-type ticket struct {
+// place is the truth about one join, for the oracles.
+type place struct {
 	id         qpid.ItemID
 	stamp      uint64
 	joined     int64 // true time at which the visitor first tried to join

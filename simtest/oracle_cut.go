@@ -51,7 +51,7 @@ func (w *world) gathered(g *eviction.Gather) {
 }
 
 // entitled files a ticket under the wave whose cut reached it.
-func (w *world) entitled(t *ticket, h *host) {
+func (w *world) entitled(t *place, h *host) {
 	c := &w.court
 	t.eraNow, t.turnAt = w.era(), h.index
 	t.clean = !t.touched && t.home == h.index && t.allow == 0 && h.mishaps == t.base
@@ -94,7 +94,7 @@ func (c *court) installed(e qpid.Epoch) {
 	}
 }
 
-func (s *waveOf) add(t *ticket) {
+func (s *waveOf) add(t *place) {
 	if t.key.Less(s.least) {
 		s.least = t.key
 	}

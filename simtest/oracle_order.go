@@ -154,7 +154,7 @@ func (w *world) checkRoots(r int) {
 }
 
 func (w *world) checkLightest(r int, root *host) {
-	var least *ticket
+	var least *place
 	for i := range w.crowd.tickets {
 		if t := &w.crowd.tickets[i]; int(t.room) == r && t.state == queued && t.entitledAt == 0 && !t.touched && t.allow == 0 &&
 			w.hosts[t.home].mishaps == t.base && (least == nil || t.stamp < least.stamp) {

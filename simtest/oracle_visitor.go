@@ -67,7 +67,7 @@ func (w *world) judge(h *host, q *request) {
 // another one took over from it and still keeps: whoever was cut off has been
 // told. (Two nodes may have taken it over from the same lost one; that is the
 // further pass that its fault allows.)
-func (w *world) checkGhost(h *host, t *ticket) {
+func (w *world) checkGhost(h *host, t *place) {
 	from := slices.Contains(t.past[:min(int(t.gen), len(t.past))], h.life)
 	if from && w.phase >= whole && t.home != h.index && !w.lives[t.life].over && t.state < gone {
 		w.fail("S10", "%s keeps a place for ticket %d, which %s has taken over", h.name, ticketOf(t.id), w.hosts[t.home].name)
@@ -77,7 +77,7 @@ func (w *world) checkGhost(h *host, t *ticket) {
 // S8, promises. No join is stamped at or before the T of a gather that its
 // node has replied to in this life, nor before its first wave, for what an
 // earlier life has promised nobody there knows.
-func (w *world) checkStamp(h *host, t *ticket) {
+func (w *world) checkStamp(h *host, t *place) {
 	if h.seen.status.Installed == (qpid.Epoch{}) && h.n.Status().Installed == (qpid.Epoch{}) {
 		w.fail("S8", "%s stamps ticket %d before its first wave", h.name, ticketOf(t.id))
 	}
@@ -174,14 +174,14 @@ func (w *world) admitted(h *host, q *request) {
 }
 
 // settle makes h the ticket's home.
-func (t *ticket) settle(w *world, h *host) {
+func (t *place) settle(w *world, h *host) {
 	t.home, t.life, t.base, t.since = h.index, h.life, h.mishaps, w.now
 }
 
 // mishapsOf counts what may have made another node take over the ticket: what
 // has happened to its home since that became it, and at least one if the home
 // was cut off or suspected then or since.
-func (w *world) mishapsOf(t *ticket) int32 {
+func (w *world) mishapsOf(t *place) int32 {
 	h := &w.hosts[t.home]
 	n := h.mishaps - t.base
 	if n == 0 && (h.cuts > 0 || h.calm >= t.since) {
@@ -278,14 +278,14 @@ func eventName(e node.Event) string {
 }
 
 // became follows a ticket at its home; a ghost elsewhere says nothing.
-func (w *world) became(t *ticket, h *host, s ticketState) {
+func (w *world) became(t *place, h *host, s ticketState) {
 	if t.home == h.index {
 		t.state = s
 	}
 }
 
 // came notes that somebody was called or let in.
-func (w *world) came(h *host, r int, t *ticket) {
+func (w *world) came(h *host, r int, t *place) {
 	h.seen.acted[r] = true
 	w.court.rooms[r].rose = true
 	w.court.lastCall[r] = w.now
@@ -297,7 +297,7 @@ func (w *world) came(h *host, r int, t *ticket) {
 
 // lateOpening checks that nobody is called before a room's event begins. A
 // node's clock may be wrong by the greatest skew.
-func (w *world) lateOpening(h *host, r int, t *ticket) {
+func (w *world) lateOpening(h *host, r int, t *place) {
 	e := w.o.Rooms[r].Event
 	if early := e.Start - w.o.Cluster.MaxSkew.Microseconds() - wallAt(w.now); e.Start > 0 && early > 0 {
 		w.fail("event", "%s calls ticket %d %v before the event begins", h.name, ticketOf(t.id), micros(early))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // op is what a visitor asks for.
@@ -73,7 +74,7 @@ func (w *world) submit(v int32, o op) {
 		q.key = 0
 		p.id, p.pos, p.gen, p.session = w.newID(), 0, 0, none
 		p.ticket = int32(len(c.tickets))
-		c.tickets = append(c.tickets, ticket{id: p.id, joined: p.since, session: none, home: none, room: p.room})
+		c.tickets = append(c.tickets, place{id: p.id, joined: p.since, session: none, home: none, room: p.room})
 		q.ticket.Room, q.ticket.ID = w.o.Rooms[p.room].Name, p.id
 	case opCheckIn, opLeave, opAbandon:
 		q.ticket = w.heldTicket(p)
@@ -149,7 +150,7 @@ func (w *world) forward(i int32, h *host) {
 	switch {
 	case q.forwarded || to == h.index:
 		w.reached.n[reachForwardTwice]++
-		q.err = node.ErrUnavailable
+		q.err = ticket.ErrUnavailable
 		if q.forwarded {
 			w.sendBack(i, h)
 		} else {
@@ -171,7 +172,7 @@ func (w *world) forwarded(i int32) {
 	h := &w.hosts[q.at]
 	switch {
 	case !h.up():
-		q.err = node.ErrUnavailable
+		q.err = ticket.ErrUnavailable
 		w.sendBack(i, h)
 	case h.paused > 0:
 		h.hold(event{kind: evForward, a: i})
@@ -253,7 +254,7 @@ func (w *world) refuse(e event) {
 		w.release(e.a)
 	case evForward:
 		q := &w.crowd.requests.at[e.a]
-		q.err = node.ErrUnavailable
+		q.err = ticket.ErrUnavailable
 		w.sendBack(e.a, &w.hosts[q.at])
 		w.release(e.a)
 	default: // nobody waits for it

@@ -6,6 +6,7 @@ import (
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // browser is a visitor whose every step the script takes. Answers reach it at
@@ -33,7 +34,7 @@ func (b *browser) ask(h int, o op) (node.Answer, error) {
 	if o == opJoin {
 		q.key = 0
 		q.ticket = node.Ticket{Room: s.o.Rooms[0].Name, ID: s.newID()}
-		s.crowd.tickets = append(s.crowd.tickets, ticket{id: q.ticket.ID, joined: s.now, session: none, home: none})
+		s.crowd.tickets = append(s.crowd.tickets, place{id: q.ticket.ID, joined: s.now, session: none, home: none})
 	}
 	s.crowd.requests.at[i] = q
 	if !s.hosts[h].running() {
@@ -49,7 +50,7 @@ func (b *browser) ask(h int, o op) (node.Answer, error) {
 	}
 	q = s.crowd.requests.at[i]
 	if q.err == nil && q.answer.Forward != (eviction.Member{}) {
-		q.err = node.ErrUnavailable
+		q.err = ticket.ErrUnavailable
 	}
 	if q.err != nil {
 		return node.Answer{}, q.err
@@ -80,7 +81,7 @@ func (b *browser) must(h int, o op) node.Answer {
 func (b *browser) patient(h int, o op) node.Answer {
 	b.s.t.Helper()
 	for range 15 {
-		if a, err := b.ask(h, o); !errors.Is(err, errTimeout) && !errors.Is(err, node.ErrUnavailable) {
+		if a, err := b.ask(h, o); !errors.Is(err, errTimeout) && !errors.Is(err, ticket.ErrUnavailable) {
 			if err != nil {
 				b.s.t.Fatalf("%v at %s: %v%s", o, b.s.hosts[h].name, err, b.s.statuses())
 			}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // wrongBy sets how wrong the wall clocks are, in the order of the hosts.
@@ -66,7 +66,7 @@ func TestScenarioPassExpiryAtClocksApart(t *testing.T) {
 					s.until(3*time.Second, "the end", func() bool { return s.clockOf(at) >= b.pass.Expires+off.Microseconds() })
 					now := s.clockOf(home) // it is asked, wherever the pass is shown
 					switch _, err := b.ask(at, opVisit); {
-					case now >= b.pass.Expires && !errors.Is(err, node.ErrPassExpired):
+					case now >= b.pass.Expires && !errors.Is(err, ticket.ErrPassExpired):
 						t.Errorf("%v after its end the pass gives %v", micros(now-b.pass.Expires), err)
 					case now < b.pass.Expires && s.clockOf(at) < b.pass.Expires && err != nil:
 						t.Errorf("%v before its end the pass gives %v", micros(b.pass.Expires-now), err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // The thesis's faults that visitors meet; the list is in thesis_faults_test.go.
@@ -42,8 +43,8 @@ func TestThesisACopiedTicketQueuesOnce(t *testing.T) {
 	}
 	first.must(1, opEnd)
 	for i := range 4 {
-		if _, err := b.copy().ask(i, opCheckIn); !errors.Is(err, node.ErrTicketUsed) {
-			t.Errorf("a used ticket at n%02d: %v, want %v", i, err, node.ErrTicketUsed)
+		if _, err := b.copy().ask(i, opCheckIn); !errors.Is(err, ticket.ErrUsed) {
+			t.Errorf("a used ticket at n%02d: %v, want %v", i, err, ticket.ErrUsed)
 		}
 	}
 	s.run(200 * time.Millisecond)

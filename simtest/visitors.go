@@ -5,6 +5,7 @@ import (
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // execute runs the request's operation at h. The answer is in the request;
@@ -13,7 +14,7 @@ func (w *world) execute(i int32, h *host) {
 	q := &w.crowd.requests.at[i]
 	q.answer, q.err = node.Answer{}, nil
 	if q.key != 0 && h.keys&q.key == 0 {
-		q.err = node.ErrUnavailable
+		q.err = ticket.ErrUnavailable
 		if w.keys.live&q.key == 0 {
 			q.err = errNoKey
 		}
@@ -173,18 +174,18 @@ func (w *world) hearError(v int32, p *visitor, q *request, err error) {
 	soon := int64(p.tries)*50_000 + w.rngLoad.Int64N(400_000)
 	switch {
 	case p.traits&cheat != 0:
-		if errors.Is(err, node.ErrTicketUsed) {
+		if errors.Is(err, ticket.ErrUsed) {
 			w.reached.n[reachSpent]++
 		}
 		w.done(v)
 	case q.op == opAbandon || q.op == opEnd && p.tries > 3:
 		w.done(v)
-	case errors.Is(err, node.ErrTicketExpired), errors.Is(err, node.ErrTicketUsed), errors.Is(err, errNoKey):
+	case errors.Is(err, ticket.ErrExpired), errors.Is(err, ticket.ErrUsed), errors.Is(err, errNoKey):
 		w.startOver(v, p, err)
-	case errors.Is(err, node.ErrNotCalled):
+	case errors.Is(err, ticket.ErrNotCalled):
 		p.stage = waiting
 		w.wakeIn(v, soon)
-	case errors.Is(err, node.ErrPassExpired):
+	case errors.Is(err, ticket.ErrPassExpired):
 		w.reached.n[reachPassExpired]++
 		w.done(v)
 	case p.stage == inside && w.now > p.leaveAt+5_000_000:
@@ -196,7 +197,7 @@ func (w *world) hearError(v int32, p *visitor, q *request, err error) {
 
 // startOver joins anew, twice at most.
 func (w *world) startOver(v int32, p *visitor, err error) {
-	if errors.Is(err, node.ErrTicketExpired) {
+	if errors.Is(err, ticket.ErrExpired) {
 		w.reached.n[reachTicketExpired]++
 	}
 	if p.stage == inside || p.again >= 2 || p.traits&copied != 0 {

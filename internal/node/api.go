@@ -2,9 +2,9 @@ package node
 
 import (
 	"errors"
-	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -22,72 +22,25 @@ type Config struct {
 	Persisted *eviction.Record // what an earlier life of this node had synced; nil: nothing
 }
 
-// Ticket is a place in a queue. It lives in the visitor's browser, sealed.
-type Ticket struct {
-	Room     string
-	ID       qpid.ItemID
-	Stamp    uint64 // Unix microseconds: when the visitor joined
-	Home     eviction.Member
-	Gen      uint32 // raised each time another node takes the place over
-	Past     Homes  // before Home, the latest first: they may still have a copy
-	Position uint32 // last shown; 0: none yet
-	Issued   int64  // pass time, Unix microseconds: when this copy was made
-}
+// The words in which a node speaks of a visitor.
+type (
+	Ticket = ticket.Ticket
+	Homes  = ticket.Homes
+	Pass   = ticket.Pass
+	State  = ticket.State
+	Answer = ticket.Answer
+	Wait   = ticket.Wait
+)
 
-// Homes are the last former homes of a ticket that was taken over.
-type Homes [2]eviction.Member
-
-// Weight is the ticket's place in the order.
-func (t Ticket) Weight() qpid.Weight { return qpid.Weight{Stamp: t.Stamp, ID: t.ID} }
-
-// Pass lets its bearer onto the site until it expires.
-type Pass struct {
-	Room    string
-	ID      qpid.ItemID
-	Stamp   uint64
-	Home    eviction.Account // whose slot backs it
-	Expires int64            // pass time, Unix microseconds
-}
-
-// State is where a visitor stands.
-type State uint8
-
-// A visitor waits, is called, and is admitted by leaving the queue.
+// Where a visitor stands.
 const (
-	Waiting State = iota
-	Called
-	Admitted
+	Waiting  = ticket.Waiting
+	Called   = ticket.Called
+	Admitted = ticket.Admitted
 )
 
-// Answer is what a visitor is told.
-type Answer struct {
-	State    State
-	Ticket   Ticket // replaces the one sent; the zero Ticket once admitted
-	Pass     Pass   // when admitted
-	Position int    // from 1; 0: not known, or a random room
-	Queued   int    // people waiting in the whole room, as of the last wave
-	Wait     Wait
-	Refresh  time.Duration // ask again after this long
-	Paused   string        // why nobody is called just now; empty: they are
-	// Forward is set when another node must answer: ask that one.
-	Forward eviction.Member
-}
-
-// Wait is the estimated time until the call; zero: not known.
-type Wait struct{ P25, P50, P75 time.Duration }
-
-// Errors of visitor operations. The gateway turns each into its code.
-var (
-	ErrRoomUnknown   = errors.New("node: no such room")
-	ErrTicketExpired = errors.New("node: the ticket has expired, its place was given up")
-	ErrTicketUsed    = errors.New("node: the ticket was used")
-	ErrNotCalled     = errors.New("node: not called yet")
-	ErrPassExpired   = errors.New("node: the pass has expired")
-	ErrQueueFull     = errors.New("node: the queue is full")
-	ErrUnavailable   = errors.New("node: not part of a cluster just now, or its clock is off")
-	ErrRejected      = errors.New("node: the room lets nobody in")
-	ErrInvalid       = errors.New("node: invalid configuration")
-)
+// ErrInvalid is a configuration that is refused.
+var ErrInvalid = errors.New("invalid configuration")
 
 // Event says what happened to a visitor, for the admission log.
 type Event uint8

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -36,11 +37,11 @@ func (n *Node) DeleteMin(now eviction.Time, name string) (qpid.OpID, error) {
 	}
 	n.clock(now)
 	if r.gate.Room().Algorithm != eviction.ByQPID || !n.ev.Calls(r.gate, now) || len(r.deletes.active) >= deletesMax {
-		return qpid.OpID{}, ErrUnavailable
+		return qpid.OpID{}, ticket.ErrUnavailable
 	}
 	op, ok := r.startDelete(now, true)
 	if !ok {
-		return qpid.OpID{}, ErrUnavailable
+		return qpid.OpID{}, ticket.ErrUnavailable
 	}
 	n.advance(now)
 	return op, nil

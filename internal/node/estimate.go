@@ -38,11 +38,11 @@ func (r *room) wait(position int) Wait {
 	if c.Method == eviction.Random {
 		q := min(0.999, rate/float64(max(1, r.gate.Waiting()))) // let in per second
 		after := func(p float64) time.Duration { return seconds(math.Log(1-p) / math.Log(1-q)) }
-		return Wait{after(0.25), after(0.5), after(0.75)}
+		return Wait{P25: after(0.25), P50: after(0.5), P75: after(0.75)}
 	}
 	p := float64(position)
 	half := 0.67 * math.Sqrt(p) // half the people in line are within this many places
-	return Wait{seconds(max(0, p-half) / rate), seconds(p / rate), seconds((p + half) / rate)}
+	return Wait{P25: seconds(max(0, p-half) / rate), P50: seconds(p / rate), P75: seconds((p + half) / rate)}
 }
 
 // prior is the rate to expect before anyone was called, per second.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -47,7 +48,7 @@ func TestVisit(t *testing.T) {
 	if a.State != node.Waiting || a.Position > 1 || a.Ticket.Home != b.cfg.Self.Member || a.Refresh < time.Second || a.Refresh > 3*time.Second {
 		t.Fatalf("join: %+v", a)
 	}
-	if _, err := c.leave(b, a.Ticket); !errors.Is(err, node.ErrNotCalled) {
+	if _, err := c.leave(b, a.Ticket); !errors.Is(err, ticket.ErrNotCalled) {
 		t.Errorf("leave before the call: %v, want not called yet", err)
 	}
 	a = c.called(b, a.Ticket, time.Second)
@@ -77,13 +78,13 @@ func TestVisit(t *testing.T) {
 	c.wantUsed("shop", 1)
 	c.end(c.node[0], longer.Pass)
 	c.wantUsed("shop", 0)
-	if _, err := c.visit(b, longer.Pass); !errors.Is(err, node.ErrPassExpired) {
+	if _, err := c.visit(b, longer.Pass); !errors.Is(err, ticket.ErrPassExpired) {
 		t.Errorf("visit after the end: %v", err)
 	}
-	if _, err := c.leave(b, a.Ticket); !errors.Is(err, node.ErrTicketUsed) {
+	if _, err := c.leave(b, a.Ticket); !errors.Is(err, ticket.ErrUsed) {
 		t.Errorf("leave after the end: %v, want ticket used", err)
 	}
-	if _, err := c.checkIn(b, a.Ticket); !errors.Is(err, node.ErrTicketUsed) {
+	if _, err := c.checkIn(b, a.Ticket); !errors.Is(err, ticket.ErrUsed) {
 		t.Errorf("check-in after the end: %v, want ticket used", err)
 	}
 	var events []node.Event
@@ -109,7 +110,7 @@ func TestPassRunsOut(t *testing.T) {
 		t.Errorf("just before its end: %v", err)
 	}
 	c.run(200 * time.Millisecond)
-	if _, err := c.visit(a, in.Pass); !errors.Is(err, node.ErrPassExpired) {
+	if _, err := c.visit(a, in.Pass); !errors.Is(err, ticket.ErrPassExpired) {
 		t.Errorf("just after its end: %v", err)
 	}
 	c.wantUsed("shop", 1)
@@ -148,7 +149,7 @@ func TestParkedAndBack(t *testing.T) {
 		t.Errorf("parked %d, queued %d after the return", s.Parked, s.Queued)
 	}
 	c.run(13 * time.Second)
-	if _, err := c.checkIn(a, first); !errors.Is(err, node.ErrTicketExpired) {
+	if _, err := c.checkIn(a, first); !errors.Is(err, ticket.ErrExpired) {
 		t.Errorf("after 13s of silence: %v, want expired", err)
 	}
 }
@@ -191,8 +192,8 @@ func TestAbandon(t *testing.T) {
 	abandon(b, third)
 	abandon(b, first) // who is called: the slot goes to the next
 	c.called(a, second, time.Second)
-	for _, ticket := range []node.Ticket{first, third} {
-		if _, err := c.checkIn(b, ticket); !errors.Is(err, node.ErrTicketExpired) {
+	for _, tk := range []node.Ticket{first, third} {
+		if _, err := c.checkIn(b, tk); !errors.Is(err, ticket.ErrExpired) {
 			t.Errorf("check-in after giving up: %v", err)
 		}
 	}
@@ -214,7 +215,7 @@ func TestQueueFull(t *testing.T) {
 	for range 3 {
 		c.join(a, "shop")
 	}
-	if _, err := a.Join(c.at(a), "shop", qpid.ItemID{99}); !errors.Is(err, node.ErrQueueFull) {
+	if _, err := a.Join(c.at(a), "shop", qpid.ItemID{99}); !errors.Is(err, ticket.ErrQueueFull) {
 		t.Errorf("join of the fourth: %v, want queue full", err)
 	}
 }
@@ -257,7 +258,7 @@ func TestPassthroughAndReject(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.run(time.Second)
-	if _, err := a.Join(c.at(a), "shop", qpid.ItemID{1}); !errors.Is(err, node.ErrRejected) {
+	if _, err := a.Join(c.at(a), "shop", qpid.ItemID{1}); !errors.Is(err, ticket.ErrRejected) {
 		t.Errorf("join: %v, want rejected", err)
 	}
 }
@@ -274,7 +275,7 @@ func TestUnknownRoom(t *testing.T) {
 	_, end := a.End(c.at(a), node.Pass{Room: "x"})
 	_, del := a.DeleteMin(c.at(a), "x")
 	for i, err := range []error{join, checkIn, leave, abandon, visit, refresh, end, del} {
-		if !errors.Is(err, node.ErrRoomUnknown) {
+		if !errors.Is(err, ticket.ErrRoomUnknown) {
 			t.Errorf("call %d: %v, want no such room", i, err)
 		}
 	}
@@ -334,7 +335,7 @@ func TestPositionNeverRises(t *testing.T) {
 			switch {
 			case err == nil && a.State == node.Admitted:
 				return true
-			case err != nil && !errors.Is(err, node.ErrNotCalled):
+			case err != nil && !errors.Is(err, ticket.ErrNotCalled):
 				t.Fatal(err)
 			case p.shown > 0 && (a.Position > p.shown || a.Position < 1):
 				t.Fatalf("shown %d after %d", a.Position, p.shown)
@@ -376,19 +377,19 @@ func TestTicketOfADeadNode(t *testing.T) {
 	room.Target = 0
 	c := founded(t, 3, room)
 	dead := c.node[1]
-	ticket := c.join(dead, "shop").Ticket
+	held := c.join(dead, "shop").Ticket
 	dead.up = false
 	c.gossip()
-	a, err := c.checkIn(c.node[0], ticket)
-	if err != nil || a.Forward != ticket.Home {
+	a, err := c.checkIn(c.node[0], held)
+	if err != nil || a.Forward != held.Home {
 		t.Errorf("at once: %+v, %v; want to be sent to its home, which may yet answer", a, err)
 	}
 	c.run(4 * time.Second)
-	a, err = c.checkIn(c.node[0], ticket)
-	if err != nil || a.Ticket.Home == ticket.Home || a.Ticket.Gen != 1 || a.Ticket.Weight() != ticket.Weight() {
+	a, err = c.checkIn(c.node[0], held)
+	if err != nil || a.Ticket.Home == held.Home || a.Ticket.Gen != 1 || a.Ticket.Weight() != held.Weight() {
 		t.Fatalf("after its node is left out: %+v, %v; want it taken over", a.Ticket, err)
 	}
-	old, err := c.checkIn(c.node[2], ticket)
+	old, err := c.checkIn(c.node[2], held)
 	if err != nil || old.Ticket.Home != a.Ticket.Home || old.Ticket.Gen != 1 {
 		t.Errorf("the older copy elsewhere: %+v, %v; want the same place", old.Ticket, err)
 	}
@@ -399,10 +400,10 @@ func TestTicketOfADeadNode(t *testing.T) {
 	if queued != 1 {
 		t.Errorf("%d places for one visitor", queued)
 	}
-	stale := ticket
-	stale.Home.Name, stale.Issued = "z", ticket.Issued-(10*time.Minute).Microseconds()
+	stale := held
+	stale.Home.Name, stale.Issued = "z", held.Issued-(10*time.Minute).Microseconds()
 	stale.ID[5]++
-	if _, err := c.checkIn(c.node[0], stale); !errors.Is(err, node.ErrTicketExpired) {
+	if _, err := c.checkIn(c.node[0], stale); !errors.Is(err, ticket.ErrExpired) {
 		t.Errorf("a lost node's ticket ten minutes old: %v, want expired", err)
 	}
 }

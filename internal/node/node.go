@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -86,7 +87,7 @@ func (n *Node) room(name string) (*room, error) {
 	if i, ok := n.find(name); ok {
 		return n.rooms[i], nil
 	}
-	return nil, ErrRoomUnknown
+	return nil, ticket.ErrRoomUnknown
 }
 
 // SetView takes in what the failure detector believes.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -66,9 +67,9 @@ func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to evict
 	clock := n.clock(now)
 	switch {
 	case !n.ev.Clear():
-		return r, nil, to, ErrUnavailable
+		return r, nil, to, ticket.ErrUnavailable
 	case clock >= p.Expires:
-		return r, nil, to, ErrPassExpired
+		return r, nil, to, ticket.ErrPassExpired
 	case p.Home == eviction.Account{}:
 		return r, nil, to, nil
 	}
@@ -81,13 +82,13 @@ func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to evict
 	self := n.c.Self.Member
 	switch heir := n.ev.Heir(p.ID, p.Stamp); {
 	case p.Home == r.gate.Ledger().Account():
-		return r, nil, to, ErrPassExpired
+		return r, nil, to, ticket.ErrPassExpired
 	case p.Home.Member != self && n.ev.Listed(p.Home.Member):
 		return r, nil, p.Home.Member, nil
 	case p.Home.Member != self && heir != self:
 		return r, nil, heir, nil
 	case v != nil:
-		return r, nil, to, ErrPassExpired
+		return r, nil, to, ticket.ErrPassExpired
 	}
 	return r, nil, to, nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -19,9 +20,9 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	c := r.gate.Room()
 	switch {
 	case !n.ev.Clear() || !n.ev.Founded():
-		return Answer{}, ErrUnavailable
+		return Answer{}, ticket.ErrUnavailable
 	case c.Method == eviction.Reject:
-		return Answer{}, ErrRejected
+		return Answer{}, ticket.ErrRejected
 	case r.visitors[id] != nil:
 		return r.answer(now, r.visitors[id])
 	}
@@ -37,7 +38,7 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 		return r.answer(now, v)
 	}
 	if r.full() {
-		return Answer{}, ErrQueueFull
+		return Answer{}, ticket.ErrQueueFull
 	}
 	r.visitors[id] = v
 	r.enqueue(v)
@@ -98,7 +99,7 @@ func (n *Node) Leave(now eviction.Time, t Ticket) (Answer, error) {
 		return a, err
 	}
 	if a.State != Called {
-		return a, ErrNotCalled
+		return a, ticket.ErrNotCalled
 	}
 	r, _ := n.room(t.Room)
 	if !n.ev.Admits(r.gate, now) {
@@ -152,7 +153,7 @@ func (n *Node) resolve(now eviction.Time, t Ticket) (r *room, v *visitor, to evi
 	}
 	clock := n.clock(now)
 	if !n.ev.Clear() {
-		return r, nil, to, ErrUnavailable
+		return r, nil, to, ticket.ErrUnavailable
 	}
 	self := n.c.Self.Member
 	v = r.visitors[t.ID]
@@ -160,11 +161,11 @@ func (n *Node) resolve(now eviction.Time, t Ticket) (r *room, v *visitor, to evi
 	case v != nil && t.Gen <= v.gen:
 		return r, v, to, nil
 	case t.Home == self:
-		return r, nil, to, ErrTicketExpired
+		return r, nil, to, ticket.ErrExpired
 	case n.ev.Listed(t.Home):
 		return r, nil, t.Home, nil
 	case clock-t.Issued > r.gate.TicketLife(now.Boot)+2*r.skew():
-		return r, nil, to, ErrTicketExpired
+		return r, nil, to, ticket.ErrExpired
 	}
 	if heir := n.ev.Heir(t.ID, t.Stamp); heir != self {
 		return r, nil, heir, nil
@@ -182,13 +183,13 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	v := r.visitors[t.ID]
 	switch {
 	case v == nil && r.full():
-		return nil, ErrQueueFull
+		return nil, ticket.ErrQueueFull
 	case v == nil:
 		v = &visitor{id: t.ID, stamp: t.Stamp, shown: t.Position, seen: now.Boot}
 		r.visitors[t.ID] = v
 		r.enqueue(v)
 	case v.stage >= onSite:
-		return nil, ErrTicketUsed
+		return nil, ticket.ErrUsed
 	}
 	v.gen = t.Gen + 1
 	v.past = &Homes{t.Home, t.Past[0]}
@@ -215,14 +216,14 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 	switch v.stage {
 	case onSite:
 		if n.ev.Now(now) >= v.expires {
-			return Answer{}, ErrTicketUsed
+			return Answer{}, ticket.ErrUsed
 		}
 		a.State, a.Pass = Admitted, r.pass(v)
 		return a, nil
 	case spent:
-		return Answer{}, ErrTicketUsed
+		return Answer{}, ticket.ErrUsed
 	case dropped:
-		return Answer{}, ErrTicketExpired
+		return Answer{}, ticket.ErrExpired
 	case called:
 		a.State, a.Position = Called, max(1, int(v.shown))
 		v.refresh = r.refreshAfter(v, 0)

@@ -1,0 +1,108 @@
+// Package ticket has the words in which nodes, gateway and links speak of one
+// visitor: what a ticket and a pass say, what a visitor may ask for, and what
+// the answer is. It decides nothing; package node does.
+package ticket
+
+import (
+	"errors"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Ticket is a place in a queue. It lives in the visitor's browser, sealed.
+type Ticket struct {
+	Room     string
+	ID       qpid.ItemID
+	Stamp    uint64 // Unix microseconds: when the visitor joined
+	Home     eviction.Member
+	Gen      uint32 // raised each time another node takes the place over
+	Past     Homes  // before Home, the latest first: they may still have a copy
+	Position uint32 // last shown; 0: none yet
+	Issued   int64  // pass time, Unix microseconds: when this copy was made
+}
+
+// Homes are the last former homes of a ticket that was taken over.
+type Homes [2]eviction.Member
+
+// Weight is the ticket's place in the order.
+func (t Ticket) Weight() qpid.Weight { return qpid.Weight{Stamp: t.Stamp, ID: t.ID} }
+
+// Pass lets its bearer onto the site until it expires.
+type Pass struct {
+	Room    string
+	ID      qpid.ItemID
+	Stamp   uint64
+	Home    eviction.Account // whose slot backs it
+	Expires int64            // pass time, Unix microseconds
+}
+
+// Op is what a visitor asks for.
+type Op uint8
+
+// Join needs Room and ID, the next three a Ticket, the last three a Pass.
+const (
+	Join    Op = iota
+	CheckIn    // where do I stand; keeps the place
+	Leave      // go from the queue onto the site
+	Abandon    // give the place up
+	Refresh    // extend the pass
+	End        // give the slot back
+	Visit      // is the pass good; extends nothing
+)
+
+func (o Op) String() string {
+	return [...]string{"join", "check-in", "leave", "abandon", "refresh", "end", "visit"}[o]
+}
+
+// Request is one visitor's wish.
+type Request struct {
+	Op     Op
+	Room   string
+	ID     qpid.ItemID // Join: 128 random bits, the ticket's id to be
+	Ticket Ticket      // CheckIn, Leave, Abandon
+	Pass   Pass        // Refresh, End, Visit
+}
+
+// State is where a visitor stands.
+type State uint8
+
+// A visitor waits, is called, and is admitted by leaving the queue.
+const (
+	Waiting State = iota
+	Called
+	Admitted
+)
+
+func (s State) String() string { return [...]string{"waiting", "called", "admitted"}[s] }
+
+// Answer is what a visitor is told.
+type Answer struct {
+	State    State
+	Ticket   Ticket // replaces the one sent; the zero Ticket once admitted
+	Pass     Pass   // when admitted
+	Position int    // from 1; 0: not known, or a random room
+	Queued   int    // people waiting in the whole room, as of the last wave
+	Wait     Wait
+	Refresh  time.Duration // ask again after this long
+	Paused   string        // why nobody is called just now; empty: they are
+	// Forward is set when another node must answer: ask that one.
+	Forward eviction.Member
+}
+
+// Wait is the estimated time until the call; zero: not known.
+type Wait struct{ P25, P50, P75 time.Duration }
+
+// Errors of visitor operations. The gateway turns each into its code.
+var (
+	ErrRoomUnknown = errors.New("no such room")
+	ErrExpired     = errors.New("the ticket has expired, its place was given up")
+	ErrUsed        = errors.New("the ticket was used")
+	ErrNotCalled   = errors.New("not called yet")
+	ErrPassExpired = errors.New("the pass has expired")
+	ErrQueueFull   = errors.New("the queue is full")
+	ErrUnavailable = errors.New("not part of a cluster just now, or its clock is off")
+	ErrRejected    = errors.New("the room lets nobody in")
+	ErrBusy        = errors.New("too many requests at once")
+)
