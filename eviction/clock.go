@@ -23,6 +23,7 @@ type Clock struct {
 	probed      bool  // a coordinator has asked for a reading since
 	jumpedAt    int64 // boot time of the last jump
 	leased      bool  // something that it timed may be alive
+	vouched     bool  // a quorum took it for right, once in this life
 }
 
 func newClock(skew int64, now Time) Clock {

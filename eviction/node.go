@@ -363,8 +363,11 @@ func (n *Node) Synced(m Member) {
 	n.cutOff = n.cutOff && len(n.unsynced) > 0
 }
 
-// Founded reports whether the node belongs to a cluster.
-func (n *Node) Founded() bool { return n.line.Founded() }
+// MayStamp reports whether the node may put newcomers in line: a quorum has
+// taken its clock for right in this life, and it has not jumped since. A node
+// that returns alone with a wrong clock would give out places in the far future,
+// or ahead of everyone.
+func (n *Node) MayStamp() bool { return n.clock.vouched && n.Clear() }
 
 // Heir returns the node that takes over what a lost node had of ticket id,
 // stamped at stamp. While the list stands it is the same on every node, and a

@@ -114,7 +114,8 @@ func (w *world) checkCut(h *host, old, rs *node.RoomStatus) {
 
 // S4, roots. Among nodes whose weight tables of the room are of the same epoch
 // and which are not frozen, at most one is the QPID root; at quiescence of a
-// healed world, with all tables of one epoch, exactly one is, and (S5) it holds
+// healed world, with all tables of one epoch and none waiting for the next wave
+// (as when a ticket is found to wait twice), exactly one is, and (S5) it holds
 // the lightest ticket.
 func (w *world) checkRoots(r int) {
 	if w.o.Rooms[r].Algorithm != eviction.ByQPID {
@@ -132,7 +133,7 @@ func (w *world) checkRoots(r int) {
 		if n++; n == 1 {
 			epoch = rs.QPIDEpoch
 		}
-		quiet = quiet && !frozen && h.running() && rs.QPIDEpoch == epoch
+		quiet = quiet && !frozen && !rs.QPIDFrozen && h.running() && rs.QPIDEpoch == epoch
 		if !rs.QPIDRoot || frozen {
 			continue
 		}

@@ -60,14 +60,18 @@ func (w *world) judge(h *host, q *request) {
 			t.past[i] = w.lifeOf(a.Ticket.Past[i])
 		}
 	}
-	w.checkGhost(h, t)
+	w.checkGhost(h, t, a.Ticket.Gen)
 }
 
 // S10, ghosts die. Once slots are whole again, no node answers for a place that
 // another one took over from it and still keeps: whoever was cut off has been
-// told. (Two nodes may have taken it over from the same lost one; that is the
-// further pass that its fault allows.)
-func (w *world) checkGhost(h *host, t *place) {
+// told. (Two nodes may have taken it over from the same lost one, which makes
+// their copies of one generation; that is the further pass that its fault
+// allows, even if one of them had the place before.)
+func (w *world) checkGhost(h *host, t *place, gen uint32) {
+	if gen == t.gen {
+		return
+	}
 	from := slices.Contains(t.past[:min(int(t.gen), len(t.past))], h.life)
 	if from && w.phase >= whole && t.home != h.index && !w.lives[t.life].over && t.state < gone {
 		w.fail("S10", "%s keeps a place for ticket %d, which %s has taken over", h.name, ticketOf(t.id), w.hosts[t.home].name)

@@ -47,6 +47,7 @@ type RoomStatus struct {
 	MayAdmit   bool  // lease, line and policy allow calls now
 	LeaseUntil int64 // boot time, µs: until then the account may act
 	QPIDRoot   bool
+	QPIDFrozen bool       // its weight table waits for the next wave
 	QPIDEpoch  qpid.Epoch // of the room's weight table: that of the last wave which asked about the room
 	Total      int        // waiting in the room, as of the last wave
 	Tokens     int        // pacing tokens in hand; -1: no limit

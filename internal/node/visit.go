@@ -19,7 +19,7 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	n.clock(now)
 	c := r.gate.Room()
 	switch {
-	case !n.ev.Clear() || !n.ev.Founded():
+	case !n.ev.MayStamp():
 		return Answer{}, ticket.ErrUnavailable
 	case c.Method == eviction.Reject:
 		return Answer{}, ticket.ErrRejected
