@@ -234,15 +234,12 @@ func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, voids *[]V
 				settled = false
 			}
 		}
-		if n.Born == 0 && n.OldAge < 0 && !known {
+		if n.OldAge < 0 && !known && (n.Born == 0 || rs.valid[i]) {
 			continue // its first account
 		}
-		if !known && (n.OldAge >= 0 || !rs.valid[i]) || known && !rs.valid[i] {
-			*voids = addVoid(*voids, Void{m, rs.born[i] - 1})
-		}
-		if _, known = findVoid(*voids, m); !known {
-			continue
-		}
+		// Also if its void is older than its account was when it was opened: a
+		// coordinator that had not heard of the void took it for a newcomer.
+		*voids = addVoid(*voids, Void{m, rs.born[i] - 1})
 		quiet := n.OldAge < 0 || n.OldAge >= g.delayWith(rs)
 		if quiet && rs.valid[i] && safe[m] >= n.Born-1 {
 			c.Settled = append(c.Settled, Void{m, n.Born - 1})
