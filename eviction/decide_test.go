@@ -65,3 +65,20 @@ func TestNewRoomNeedsNoVoids(t *testing.T) {
 		t.Errorf("void %v, mint %d, line %v, config %v; want the ten slots made at once", c.Void, c.Mint, c.Line, c.Config)
 	}
 }
+
+// A coordinator that had not heard of b's void gave b an account as to a
+// newcomer. Where the void turns up, it is made to cover all that came before
+// the account, or that would never be settled. Found by seed 3467.
+func TestVoidOlderThanTheAccountIsRaised(t *testing.T) {
+	x := decideAt(Room{Target: 10, Session: time.Minute}, 3)
+	x.r.Nodes[1].Born = 60
+	x.r.Voids = []VoidCount{{Member{"b", 1}, 50, 50, 3}}
+	c := x.decide()
+	if len(c.Void) != 1 || c.Void[0] != (Void{Member{"b", 1}, 59}) {
+		t.Fatalf("void %v, want all of b's accounts before its wave 60", c.Void)
+	}
+	x.r.Voids = []VoidCount{{Member{"b", 1}, 59, 59, 3}} // every node has heard of it
+	if c = x.decide(); len(c.Settled) != 1 || c.Settled[0] != c.Void[0] {
+		t.Errorf("settled %v, want %v", c.Settled, c.Void)
+	}
+}

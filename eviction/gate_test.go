@@ -227,3 +227,27 @@ func TestDrawLeavesOutThoseWhoCameLater(t *testing.T) {
 		t.Errorf("drawn %v: stamped after the gather's T", s.g.drawn)
 	}
 }
+
+// A node whose clock no quorum has seen in this life gives out no places: they
+// might be in the far future, or ahead of everyone. Found by seed 1680.
+func TestNobodyStampsBeforeAQuorumHasVouchedForTheClock(t *testing.T) {
+	s := newSolo(t, Room{Target: 10, Session: time.Second})
+	if s.MayStamp() {
+		t.Error("stamps before its first wave")
+	}
+	s.gather(t, 1)
+	s.commit(t, 1, func(c *Commit, _ *RoomCommit) { c.Grade = Side })
+	if s.MayStamp() {
+		t.Error("stamps on a side without a quorum, which it never left")
+	}
+	s.gather(t, 2)
+	s.commit(t, 1)
+	if !s.MayStamp() {
+		t.Error("does not stamp after a primary wave")
+	}
+	s.gather(t, 3)
+	s.commit(t, 1, func(c *Commit, _ *RoomCommit) { c.Grade = Side })
+	if !s.MayStamp() {
+		t.Error("a side that a quorum once vouched for keeps no places")
+	}
+}
