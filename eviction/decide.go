@@ -24,7 +24,7 @@ func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 	if !rs.agreed {
 		c.Config = &rs.cfg
 	}
-	c.Rate, c.Active, c.Queued, c.Waiting, c.Digests, c.Lengths = rs.calls, rs.used, rs.queued+rs.due, rs.waiting, rs.digests, rs.lengths
+	c.Rate, c.Active, c.Called, c.Queued, c.Waiting, c.Digests, c.Lengths = rs.calls, rs.used, rs.called, rs.queued+rs.due, rs.waiting, rs.digests, rs.lengths
 	if d.grade < Side {
 		return c
 	}
@@ -53,6 +53,7 @@ type roomSums struct {
 	queued  int
 	due     int
 	used    int
+	called  int
 	ttl     int64
 	calls   float64
 	keying  uint64 // the newest that anyone holds
@@ -86,6 +87,7 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.queued += rn.Queued
 		rs.due += rn.Due
 		rs.used += rn.Used
+		rs.called += rn.Called
 		rs.calls += rn.Calls
 		rs.ttl = max(rs.ttl, rn.TTL)
 		rs.agreed = rs.agreed && rn.Version == rs.cfg.Version

@@ -23,6 +23,7 @@ type Gate struct {
 	Queue   *qpid.Queue    // the waiting who are not entitled in another way; kept by the owner
 	Prepare func(t uint64) // called before the gate replies to a wave that asks up to t: the owner re-keys and freezes; nil: nothing to do
 	Due     int            // entitled by a draw or a deleteMin and not yet called; kept by the owner
+	Called  int            // have a slot and have not come yet; kept by the owner
 	line    Line
 	voters  Voters // of line, as of the last primary wave on it
 	ledger  Ledger
@@ -35,22 +36,23 @@ type Gate struct {
 	ttl      time.Duration // the longest that a pass alive anywhere may have
 	ttlUntil int64         // boot time at which ttl falls back to cfg.Session
 
-	voids    []Void
-	safe     []Void
-	cut      Cut
-	keying   uint64 // of the queue's weights
-	told     uint64 // the coordinator's keying, and its seed
-	toldSeed [32]byte
-	seed     [32]byte // of the draw that keying speaks of, whatever the configuration says by now
-	open     bool
-	closed   bool
-	paced    bool
-	tokens   int
-	tokenTo  int64 // boot time at which they lapse
-	supply   Supply
-	total    int
-	active   int
-	rate     float64
+	voids     []Void
+	safe      []Void
+	cut       Cut
+	keying    uint64 // of the queue's weights
+	told      uint64 // the coordinator's keying, and its seed
+	toldSeed  [32]byte
+	seed      [32]byte // of the draw that keying speaks of, whatever the configuration says by now
+	open      bool
+	closed    bool
+	paced     bool
+	tokens    int
+	tokenTo   int64 // boot time at which they lapse
+	supply    Supply
+	total     int
+	active    int
+	calledAll int
+	rate      float64
 
 	digests    [][]qpid.Weight // of the other members' queues, for positions
 	lengths    []int           // of those queues
@@ -174,7 +176,7 @@ func (r *Room) started(t uint64) bool { return r.Event.Start == 0 || t >= uint64
 func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	n := RoomNode{
 		Index: w.index, Born: g.ledger.account.Born, Line: g.line, Lapsed: -1, OldAge: -1, Minted: g.ledger.minted,
-		Free: g.ledger.Free(), Used: g.ledger.used, Due: g.Due, Version: g.cfg.Version, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.Session)),
+		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Version: g.cfg.Version, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.Session)),
 		Arrivals: g.arrivals.rate(now.Boot), Calls: g.calls.rate(now.Boot), Lightest: qpid.Empty(w.index),
 	}
 	if g.leasedAt != never {
@@ -329,6 +331,14 @@ func (g *Gate) Rate() float64 { return g.rate }
 
 // Waiting returns how many people waited in the whole room at the last wave.
 func (g *Gate) Waiting() int { return g.total }
+
+// Active returns how many people of the whole room were called or on the site
+// at the last wave, and how many of them had not come yet.
+func (g *Gate) Active() (active, called int) { return g.active, g.calledAll }
+
+// HeldUntil is the boot time before which nobody is called after a cold start, 0
+// if it was none.
+func (g *Gate) HeldUntil() int64 { return g.holdUntil }
 
 // Closed reports whether nobody is called until the room is back at its limit.
 func (g *Gate) Closed() bool { return g.closed }

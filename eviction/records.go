@@ -145,7 +145,8 @@ type RoomNode struct {
 	OldAge   int64 // µs since an earlier account of this life may have acted; -1: none did
 	Minted   int
 	Free     int // may be negative
-	Used     int
+	Used     int // called or on the site
+	Called   int // of them, not yet on the site
 	Queued   int // stamped at or before the gather's T
 	Due      int // entitled and not called
 	Version  Version
@@ -208,7 +209,8 @@ type RoomCommit struct {
 	Digests [][]qpid.Weight // by index; nil: as before
 	Lengths []int           // of the queues that they describe
 	Rate    float64         // calls per second
-	Active  int
+	Active  int             // people called or on the site
+	Called  int             // of them, not yet on the site
 }
 
 // Record is what a node keeps on disk, if it has one.

@@ -49,6 +49,10 @@ type RoomStatus struct {
 	QPIDRoot   bool
 	QPIDFrozen bool       // its weight table waits for the next wave
 	QPIDEpoch  qpid.Epoch // of the room's weight table: that of the last wave which asked about the room
-	Total      int        // waiting in the room, as of the last wave
+	Total      int        // waiting in the whole room, as of the last wave
+	Active     int        // called or on the site in the whole room, as of the last wave
+	Coming     int        // of them, not yet on the site
+	Rate       float64    // calls per second in the whole room, lately
+	HeldUntil  int64      // boot time, µs: after a cold start nobody is called before
 	Tokens     int        // pacing tokens in hand; -1: no limit
 }

@@ -88,6 +88,7 @@ func (r *room) prepare(t uint64) {
 		}
 	}
 	r.q.Freeze()
+	r.gate.Called = r.called
 }
 
 // enqueue puts v in line at its own place.
