@@ -1,0 +1,70 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/ticket"
+)
+
+// askAgain is how soon a visitor is asked back whose home does not answer.
+const askAgain = 2 * time.Second
+
+// Local has this node carry out q. The answer's Forward may name another that
+// must. With too many requests waiting it fails with ticket.ErrBusy.
+func (l *Loop) Local(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
+	r := &request{Request: q, done: make(chan struct{})}
+	select {
+	case l.requests <- r:
+	default:
+		l.refused.Add(1)
+		return ticket.Answer{}, ticket.ErrBusy
+	}
+	select {
+	case <-r.done:
+		return r.answer, r.err
+	case <-ctx.Done():
+		return ticket.Answer{}, ctx.Err()
+	case <-l.done:
+		return ticket.Answer{}, errStopped
+	}
+}
+
+// Do carries out q, here or at the node that must answer it. That other node
+// may have died a moment ago: then whoever waits keeps the ticket, whoever has a
+// pass keeps that until it expires, and all else fails with
+// ticket.ErrUnavailable and is worth another try.
+func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
+	a, err := l.Local(ctx, q)
+	if err != nil || a.Forward == (eviction.Member{}) {
+		return a, err
+	}
+	to := a.Forward
+	asked, cancel := context.WithTimeout(ctx, l.c.Answer)
+	defer cancel()
+	a, err = l.c.Links.Forward(asked, to, q)
+	switch {
+	case err == nil && a.Forward == (eviction.Member{}):
+		return a, nil
+	case err == nil:
+		err = ticket.ErrUnavailable // the two nodes' lists differ just now
+	case errors.Is(err, context.DeadlineExceeded):
+		err = ticket.ErrUnavailable
+	}
+	if !errors.Is(err, ticket.ErrUnavailable) {
+		return ticket.Answer{}, err
+	}
+	switch q.Op {
+	case ticket.CheckIn:
+		return ticket.Answer{
+			State: ticket.Waiting, Ticket: q.Ticket, Position: int(q.Ticket.Position), Refresh: askAgain,
+			Paused: "the node that keeps this place does not answer just now; the place is safe",
+		}, nil
+	case ticket.Refresh, ticket.Visit:
+		return ticket.Answer{State: ticket.Admitted, Pass: q.Pass}, nil
+	default:
+		return ticket.Answer{}, err
+	}
+}

@@ -1,0 +1,298 @@
+// Package loop runs one node: a goroutine owns the pure state machine of
+// package node and feeds it messages, views, visitors' requests and the time,
+// and does what it says: save, send, tell.
+//
+//	l, err := loop.New(loop.Config{Node: …, Clock: loop.SystemClock(), …})
+//	go l.Run(ctx)
+//	answer, err := l.Do(ctx, ticket.Request{Op: ticket.Join, Room: "shop", ID: id})
+//
+// The loop decides nothing about the queue. What it does decide is what happens
+// when more comes in than it can handle: messages from other nodes are dropped,
+// which the protocol bears, and visitors are told to come again
+// (ticket.ErrBusy). Nothing that it holds grows without a bound.
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
+)
+
+// Links reaches the other members.
+type Links interface {
+	// Send queues m for m.To and returns at once. It arrives at most once, and
+	// what arrives on one link is in order.
+	Send(m eviction.Message)
+	// Forward has another node answer q.
+	Forward(ctx context.Context, to eviction.Member, q ticket.Request) (ticket.Answer, error)
+}
+
+// Config says what a loop runs and what stands around it.
+type Config struct {
+	Node  node.Config
+	Links Links
+	Clock func() eviction.Time // reads both clocks
+	// Save makes a record durable before it returns. Nil: nothing is kept. If it
+	// fails, nothing is sent, and it is tried again a little later.
+	Save     func(*eviction.Record) error
+	Log      func(node.Admission) // hears of every step of every visitor; must not block
+	Logger   *slog.Logger
+	Messages int           // from other nodes, waiting to be handled [8192]
+	Requests int           // of visitors, waiting to be handled [4096]
+	Answer   time.Duration // a forwarded request is answered within this or given up [2s]
+}
+
+// Loop runs one node. Its methods are safe for concurrent use.
+type Loop struct {
+	c        Config
+	node     *node.Node
+	messages chan eviction.Message
+	requests chan *request
+	orders   chan func(*node.Node, eviction.Time)
+	done     chan struct{} // closed when Run has returned
+	streams  streams
+	snapshot atomic.Pointer[Snapshot]
+	dropped  atomic.Uint64
+	refused  atomic.Uint64
+	unsaved  *eviction.Record   // Save has failed; these messages wait for it
+	held     []eviction.Message // bounded by heldMax
+	shownAt  int64              // boot time of the last snapshot
+}
+
+// request is one visitor's, on its way through the loop.
+type request struct {
+	ticket.Request
+	answer ticket.Answer
+	err    error
+	done   chan struct{}
+}
+
+// Snapshot is the state of the node a moment ago.
+type Snapshot struct {
+	At     eviction.Time
+	Status node.Status
+	Rooms  []node.RoomStatus // by name
+}
+
+const (
+	snapshotEvery = 50_000 // µs
+	batchMax      = 256    // inputs handled before what they lead to is done
+	heldMax       = 1 << 16
+)
+
+// SystemClock reads this machine's clocks.
+func SystemClock() func() eviction.Time {
+	return func() eviction.Time { return eviction.Time{Boot: bootTime(), Wall: time.Now().UnixMicro()} }
+}
+
+// New makes a loop. The error lists everything that is wrong with c.Node.
+func New(c Config) (*Loop, error) {
+	if c.Messages == 0 {
+		c.Messages = 8192
+	}
+	if c.Requests == 0 {
+		c.Requests = 4096
+	}
+	if c.Answer == 0 {
+		c.Answer = 2 * time.Second
+	}
+	n, err := node.New(c.Node, c.Clock())
+	if err != nil {
+		return nil, err
+	}
+	l := &Loop{
+		c: c, node: n, messages: make(chan eviction.Message, c.Messages), requests: make(chan *request, c.Requests),
+		orders: make(chan func(*node.Node, eviction.Time)), done: make(chan struct{}),
+	}
+	l.publish(c.Clock())
+	return l, nil
+}
+
+// Run runs the node until ctx ends. Call it once.
+func (l *Loop) Run(ctx context.Context) error {
+	defer close(l.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+			l.node.Tick(l.c.Clock())
+		case m := <-l.messages:
+			l.step(m)
+		case q := <-l.requests:
+			l.handle(q)
+		case order := <-l.orders:
+			order(l.node, l.c.Clock())
+		}
+		l.drain()
+		timer.Reset(l.settle())
+	}
+}
+
+// drain handles what else has come in, within bounds, so that one send and one
+// save serve many inputs.
+func (l *Loop) drain() {
+	for range batchMax {
+		select {
+		case m := <-l.messages:
+			l.step(m)
+		case q := <-l.requests:
+			l.handle(q)
+		default:
+			return
+		}
+	}
+}
+
+func (l *Loop) step(m eviction.Message) {
+	if err := l.node.Step(l.c.Clock(), m); err != nil {
+		l.c.Logger.Debug("message refused", "from", m.From.String(), "err", err)
+	}
+}
+
+func (l *Loop) handle(q *request) {
+	q.answer, q.err = Ask(l.node, l.c.Clock(), q.Request)
+	close(q.done)
+}
+
+// Ask puts a visitor's request to a node.
+func Ask(n *node.Node, now eviction.Time, q ticket.Request) (ticket.Answer, error) {
+	switch q.Op {
+	case ticket.Join:
+		return n.Join(now, q.Room, q.ID)
+	case ticket.CheckIn:
+		return n.CheckIn(now, q.Ticket)
+	case ticket.Leave:
+		return n.Leave(now, q.Ticket)
+	case ticket.Abandon:
+		return n.Abandon(now, q.Ticket)
+	case ticket.Refresh:
+		return n.Refresh(now, q.Pass)
+	case ticket.End:
+		return n.End(now, q.Pass)
+	case ticket.Visit:
+		return n.Visit(now, q.Pass)
+	default:
+		return ticket.Answer{}, fmt.Errorf("request of unknown kind %d", q.Op)
+	}
+}
+
+// settle does what the inputs have led to and returns the time until the next
+// thing is due.
+func (l *Loop) settle() time.Duration {
+	now := l.c.Clock()
+	r := l.node.Ready(now)
+	if r.Save != nil {
+		l.unsaved = r.Save
+	}
+	l.send(r.Messages)
+	for i := range r.Log {
+		l.streams.wake(&r.Log[i])
+		if l.c.Log != nil {
+			l.c.Log(r.Log[i])
+		}
+	}
+	if now.Boot-l.shownAt >= snapshotEvery {
+		l.publish(now)
+	}
+	wait := time.Duration(r.Deadline-now.Boot) * time.Microsecond
+	if l.unsaved != nil {
+		wait = min(wait, 100*time.Millisecond)
+	}
+	return max(0, wait)
+}
+
+// send lets nothing out before the record that it follows from is durable.
+func (l *Loop) send(messages []eviction.Message) {
+	if l.unsaved != nil && l.c.Save != nil {
+		if err := l.c.Save(l.unsaved); err != nil {
+			l.c.Logger.Error("what this node must not forget cannot be written, so it says nothing to the others; free space in node.data or make it writable", "err", err)
+			l.held = append(l.held, messages...)
+			l.held = l.held[max(0, len(l.held)-heldMax):]
+			return
+		}
+	}
+	l.unsaved = nil
+	for _, m := range l.held {
+		l.c.Links.Send(m)
+	}
+	l.held = nil
+	for _, m := range messages {
+		l.c.Links.Send(m)
+	}
+}
+
+func (l *Loop) publish(now eviction.Time) {
+	l.shownAt = now.Boot
+	s := &Snapshot{At: now, Status: l.node.Status()}
+	for _, name := range l.node.Rooms() {
+		room, _ := l.node.Room(name, now)
+		s.Rooms = append(s.Rooms, room)
+	}
+	l.snapshot.Store(s)
+}
+
+// Snapshot returns the node's state of at most a wave ago. It must not be changed.
+func (l *Loop) Snapshot() *Snapshot { return l.snapshot.Load() }
+
+// Shed returns how many messages and how many requests were turned away because
+// the loop had too much to do.
+func (l *Loop) Shed() (messages, requests uint64) { return l.dropped.Load(), l.refused.Load() }
+
+// Deliver hands in a message from another node. It does not block: with too
+// many of them waiting it is dropped, as if it were lost on the way.
+func (l *Loop) Deliver(m eviction.Message) {
+	select {
+	case l.messages <- m:
+	default:
+		l.dropped.Add(1)
+	}
+}
+
+// errStopped is what is left to say when the loop has ended.
+var errStopped = fmt.Errorf("%w: the node is stopping", ticket.ErrUnavailable)
+
+// order has f run by the loop and waits for it.
+func (l *Loop) order(f func(*node.Node, eviction.Time)) error {
+	done := make(chan struct{})
+	select {
+	case l.orders <- func(n *node.Node, now eviction.Time) { f(n, now); close(done) }:
+		<-done
+		return nil
+	case <-l.done:
+		return errStopped
+	}
+}
+
+// SetView hands in what the failure detector believes.
+func (l *Loop) SetView(v eviction.View) {
+	_ = l.order(func(n *node.Node, now eviction.Time) { n.SetView(now, v) }) // a loop that has ended needs none
+}
+
+// SetRoom proposes a room's configuration, new or changed.
+func (l *Loop) SetRoom(r eviction.Room) error {
+	var err error
+	return errors.Join(l.order(func(n *node.Node, now eviction.Time) { err = n.SetRoom(now, r) }), err)
+}
+
+// Goodbye begins a graceful leave: free slots go to the others. Let the loop
+// run on for about a second.
+func (l *Loop) Goodbye() error {
+	return l.order(func(n *node.Node, now eviction.Time) { n.Goodbye(now) })
+}
+
+// PassTime is the clock by which passes and tickets are timed, Unix
+// microseconds.
+func (l *Loop) PassTime() int64 {
+	s := l.Snapshot()
+	return s.Status.Clock + l.c.Clock().Boot - s.At.Boot
+}

@@ -1,0 +1,247 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/loop"
+	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// wires connects loops in memory. A loop that is down gets nothing.
+type wires struct {
+	mu   sync.Mutex
+	to   map[eviction.Member]*loop.Loop
+	down map[eviction.Member]bool
+	sent int
+	stop func() // ends all loops and waits for them
+}
+
+func (w *wires) at(m eviction.Member) *loop.Loop {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.down[m] {
+		return nil
+	}
+	return w.to[m]
+}
+
+func (w *wires) Send(m eviction.Message) {
+	w.mu.Lock()
+	w.sent++
+	w.mu.Unlock()
+	if l := w.at(m.To); l != nil && w.at(m.From) != nil {
+		l.Deliver(m)
+	}
+}
+
+func (w *wires) Forward(ctx context.Context, to eviction.Member, q ticket.Request) (ticket.Answer, error) {
+	if l := w.at(to); l != nil {
+		return l.Local(ctx, q)
+	}
+	return ticket.Answer{}, ticket.ErrUnavailable
+}
+
+// start runs a cluster of loops in a bubble of virtual time until the test ends.
+func start(t *testing.T, n int, change func(*loop.Config)) (*wires, []*loop.Loop) {
+	w := &wires{to: map[eviction.Member]*loop.Loop{}, down: map[eviction.Member]bool{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var all []*loop.Loop
+	var view []eviction.Peer
+	var running sync.WaitGroup
+	began := time.Now()
+	for i := range n {
+		self := eviction.Peer{Member: eviction.Member{Name: qpid.NodeID(rune('a' + i)), Boot: 1}, Start: time.Now().UnixMicro() + int64(i)}
+		c := loop.Config{
+			Node: node.Config{
+				Self: self, Expect: n, Joins: n > 1,
+				Rooms: []eviction.Room{{Name: "shop", Target: 2, Session: time.Minute}},
+			},
+			Links: w, Logger: slog.New(slog.DiscardHandler),
+			Clock: func() eviction.Time {
+				return eviction.Time{Boot: time.Since(began).Microseconds() + 1e9, Wall: time.Now().UnixMicro()}
+			},
+		}
+		if change != nil {
+			change(&c)
+		}
+		l, err := loop.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.to[self.Member] = l
+		all, view = append(all, l), append(view, self)
+		running.Go(func() { _ = l.Run(ctx) })
+	}
+	for _, l := range all {
+		l.SetView(eviction.NewView(view))
+	}
+	w.stop = func() { cancel(); running.Wait() }
+	t.Cleanup(w.stop)
+	return w, all
+}
+
+func join(t *testing.T, l *loop.Loop, id byte) ticket.Answer {
+	t.Helper()
+	a, err := l.Do(t.Context(), ticket.Request{Op: ticket.Join, Room: "shop", ID: qpid.ItemID{id}})
+	if err != nil {
+		t.Fatalf("join: %v", err)
+	}
+	return a
+}
+
+func TestVisitorWaitsIsCalledAndGetsInAtAnyNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, l := start(t, 3, nil)
+		time.Sleep(2 * time.Second)
+		first, second := join(t, l[0], 1), join(t, l[1], 2)
+		for a := first; a.State != ticket.Admitted; a = first {
+			time.Sleep(100 * time.Millisecond)
+			first, _ = l[0].Do(t.Context(), ticket.Request{Op: ticket.Leave, Room: "shop", Ticket: a.Ticket})
+		}
+		for a := second; a.State != ticket.Admitted; a = second {
+			time.Sleep(100 * time.Millisecond)
+			second, _ = l[2].Do(t.Context(), ticket.Request{Op: ticket.Leave, Room: "shop", Ticket: a.Ticket})
+		}
+		third := join(t, l[2], 3)
+		if third.State != ticket.Waiting {
+			t.Fatalf("a third person with room for two: %v", third.State)
+		}
+		woken, done := l[2].Called("shop", qpid.ItemID{3})
+		defer done()
+		if _, err := l[0].Do(t.Context(), ticket.Request{Op: ticket.End, Room: "shop", Pass: first.Pass}); err != nil {
+			t.Fatalf("end: %v", err)
+		}
+		<-woken // or the bubble deadlocks
+		a, err := l[1].Do(t.Context(), ticket.Request{Op: ticket.Leave, Room: "shop", Ticket: third.Ticket})
+		if err != nil || a.State != ticket.Admitted {
+			t.Errorf("leave elsewhere after the call: %v, %v", a.State, err)
+		}
+		time.Sleep(time.Second)
+		if s := l[1].Snapshot(); s.Status.Grade != eviction.Unanimous || s.Rooms[0].Active != 2 {
+			t.Errorf("snapshot: %v with %d on the site, want unanimous with 2", s.Status.Grade, s.Rooms[0].Active)
+		}
+	})
+}
+
+func TestVisitorKeepsTicketAndPassWhileTheirNodeDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l := start(t, 3, nil)
+		time.Sleep(2 * time.Second)
+		var pass ticket.Pass
+		var waiting ticket.Ticket
+		held := []ticket.Answer{join(t, l[2], 1), join(t, l[2], 2), join(t, l[2], 3)}
+		time.Sleep(2 * time.Second)
+		for _, a := range held { // two are called, the third waits
+			if a.State != ticket.Admitted {
+				a, _ = l[2].Do(t.Context(), ticket.Request{Op: ticket.Leave, Room: "shop", Ticket: a.Ticket})
+			}
+			if a.State == ticket.Admitted {
+				pass = a.Pass
+			} else {
+				waiting = a.Ticket
+			}
+		}
+		w.mu.Lock()
+		w.down[pass.Home.Member] = true
+		w.mu.Unlock()
+		ask := func(op ticket.Op) (ticket.Answer, error) {
+			return l[0].Do(t.Context(), ticket.Request{Op: op, Room: "shop", Ticket: waiting, Pass: pass})
+		}
+		for _, op := range []ticket.Op{ticket.Visit, ticket.Refresh} {
+			if a, err := ask(op); err != nil || a.Pass != pass {
+				t.Errorf("%v: %v, %v; want the pass honoured", op, a, err)
+			}
+		}
+		if a, err := ask(ticket.CheckIn); err != nil || a.Ticket != waiting || a.Paused == "" {
+			t.Errorf("check-in: %+v, %v; want the same ticket", a, err)
+		}
+		for _, op := range []ticket.Op{ticket.Leave, ticket.Abandon, ticket.End} {
+			if _, err := ask(op); !errors.Is(err, ticket.ErrUnavailable) {
+				t.Errorf("%v: %v; want unavailable, for it was not done", op, err)
+			}
+		}
+	})
+}
+
+func TestNothingIsSentBeforeTheRecordIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken sync.Mutex // held: the disk is full
+		broken.Lock()
+		save := func(*eviction.Record) error {
+			if broken.TryLock() {
+				broken.Unlock()
+				return nil
+			}
+			return errors.New("disk full")
+		}
+		_, l := start(t, 3, func(c *loop.Config) { c.Node.Disk, c.Save = true, save })
+		time.Sleep(3 * time.Second)
+		for i := range l {
+			if s := l[i].Snapshot(); s.Status.Grade >= eviction.Primary {
+				t.Fatalf("node %d is %v while no node can write", i, s.Status.Grade)
+			}
+		}
+		broken.Unlock()
+		time.Sleep(3 * time.Second)
+		if s := l[0].Snapshot(); s.Status.Grade != eviction.Unanimous {
+			t.Errorf("%v after the disk is back, want unanimous", s.Status.Grade)
+		}
+	})
+}
+
+func TestOverloadIsTurnedAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := make(chan struct{})
+		_, l := start(t, 1, func(c *loop.Config) {
+			c.Messages, c.Requests = 4, 4
+			c.Log = func(node.Admission) { <-stuck }
+		})
+		time.Sleep(2 * time.Second)
+		answers := make(chan error, 16)
+		for i := range cap(answers) {
+			go func() {
+				_, err := l[0].Do(t.Context(), ticket.Request{Op: ticket.Join, Room: "shop", ID: qpid.ItemID{byte(i + 1)}})
+				answers <- err
+			}()
+			synctest.Wait()
+		}
+		for range 10 {
+			l[0].Deliver(eviction.Message{Body: &eviction.Goodbye{}})
+		}
+		close(stuck)
+		busy := 0
+		for range cap(answers) {
+			switch err := <-answers; {
+			case errors.Is(err, ticket.ErrBusy):
+				busy++
+			case err != nil:
+				t.Errorf("join: %v", err)
+			}
+		}
+		if messages, requests := l[0].Shed(); busy == 0 || messages == 0 || int(requests) != busy {
+			t.Errorf("shed %d messages and %d requests, %d were told so", messages, requests, busy)
+		}
+	})
+}
+
+func TestStoppedLoopAnswersUnavailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, l := start(t, 1, nil)
+		w.stop()
+		if _, err := l[0].Do(t.Context(), ticket.Request{Op: ticket.Join, Room: "shop"}); !errors.Is(err, ticket.ErrUnavailable) {
+			t.Errorf("join: %v, want unavailable", err)
+		}
+		if err := l[0].Goodbye(); !errors.Is(err, ticket.ErrUnavailable) {
+			t.Errorf("goodbye: %v, want unavailable", err)
+		}
+	})
+}

@@ -1,0 +1,65 @@
+package loop
+
+import (
+	"sync"
+
+	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// streams wakes those who watch a ticket. Whoever opens them bounds their number.
+type streams struct {
+	mu  sync.Mutex
+	all map[watched][]chan struct{}
+}
+
+type watched struct {
+	room string
+	id   qpid.ItemID
+}
+
+// Called returns a channel that gets a value whenever something happens here to
+// ticket id of room: it is called, parked or dropped, or its session ends. The
+// function ends the watch.
+func (l *Loop) Called(room string, id qpid.ItemID) (<-chan struct{}, func()) {
+	return l.streams.add(watched{room, id})
+}
+
+func (s *streams) add(w watched) (<-chan struct{}, func()) {
+	c := make(chan struct{}, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = make(map[watched][]chan struct{})
+	}
+	s.all[w] = append(s.all[w], c)
+	return c, func() { s.remove(w, c) }
+}
+
+func (s *streams) remove(w watched, c chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := s.all[w][:0]
+	for _, o := range s.all[w] {
+		if o != c {
+			left = append(left, o)
+		}
+	}
+	if s.all[w] = left; len(left) == 0 {
+		delete(s.all, w)
+	}
+}
+
+func (s *streams) wake(a *node.Admission) {
+	if a.Event == node.Entitled {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.all[watched{a.Room, a.Weight.ID}] {
+		select {
+		case c <- struct{}{}:
+		default: // it is awake already
+		}
+	}
+}
