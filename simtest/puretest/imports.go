@@ -37,7 +37,8 @@ func layers() []layer {
 		{pkg: "internal/thesis", ours: []string{"internal/fairness", "qpid"}},
 		// The adapters do not know each other, nor the node behind them: cmd joins them.
 		{pkg: "internal/seal", ours: []string{"eviction", "internal/ticket", "qpid"}, foreign: []string{whatever}},
-		{pkg: "internal/loop", ours: []string{"eviction", "internal/fairness", "internal/node", "internal/ticket", "qpid"}},
+		{pkg: "internal/loop", ours: []string{"eviction", "internal/fairness", "internal/node", "internal/ticket", "qpid"}, foreign: []string{"golang.org/x/sys/unix"}},
+		{pkg: "internal/store", ours: []string{"eviction"}},
 		{pkg: "internal/config", ours: []string{"eviction", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/shop"},
 		{pkg: "gateway/...", ours: []string{"eviction", "gateway/...", "internal/fairness", "internal/ticket", "qpid"}, foreign: []string{whatever}},

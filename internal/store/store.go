@@ -1,0 +1,116 @@
+// Package store keeps in a directory what a node must not forget: the record of
+// package eviction, durable before it counts as written.
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+// name of the file, and of the one that becomes it.
+const (
+	name  = "state.json"
+	fresh = "state.json.new"
+)
+
+// file is what is on disk. The sum tells a damaged file from a good one.
+type file struct {
+	Format int             `json:"format"` // 1
+	Sum    uint32          `json:"crc32"`  // of Record's bytes
+	Record json.RawMessage `json:"record"`
+}
+
+// Store is a directory that belongs to one node.
+type Store struct{ dir string }
+
+// Open makes the directory if it is not there, and finds out whether it can be
+// written to.
+func Open(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("node.data: %w; name a directory that this user may write to", err)
+	}
+	probe, err := os.CreateTemp(dir, "probe-*")
+	if err != nil {
+		return nil, fmt.Errorf("node.data: %w; name a directory that this user may write to", err)
+	}
+	return &Store{dir}, errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// Path is where the directory keeps a file of that name.
+func (s *Store) Path(name string) string { return filepath.Join(s.dir, name) }
+
+// Load returns what was last saved, nil if nothing ever was.
+func (s *Store) Load() (*eviction.Record, error) {
+	b, err := os.ReadFile(s.Path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("node.data: %w", err)
+	}
+	damaged := func(why error) error {
+		return fmt.Errorf("%s is damaged: %w; if the other nodes are up, move the file away: this node then starts as a new one", s.Path(name), why)
+	}
+	var f file
+	if err := json.Unmarshal(b, &f); err != nil {
+		return nil, damaged(err)
+	}
+	if f.Format != 1 {
+		return nil, fmt.Errorf("%s has format %d and this version knows 1; use the version that wrote it, or a newer one", s.Path(name), f.Format)
+	}
+	if crc32.ChecksumIEEE(f.Record) != f.Sum {
+		return nil, damaged(errors.New("its checksum is wrong"))
+	}
+	var r eviction.Record
+	if err := json.Unmarshal(f.Record, &r); err != nil {
+		return nil, damaged(err)
+	}
+	return &r, nil
+}
+
+// Save makes r durable. After an error the last record is still there.
+func (s *Store) Save(r *eviction.Record) error {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(file{1, crc32.ChecksumIEEE(body), body})
+	if err != nil {
+		return err
+	}
+	if err := write(s.Path(fresh), b); err != nil {
+		return err
+	}
+	if err := os.Rename(s.Path(fresh), s.Path(name)); err != nil {
+		return err
+	}
+	return sync(s.dir)
+}
+
+func write(name string, b []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// sync makes a rename durable.
+func sync(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
