@@ -68,7 +68,7 @@ func Read(r io.Reader, visit func(Entry)) error {
 	for n := 1; ; n++ {
 		line, err := lines.ReadSlice('\n')
 		switch {
-		case err == io.EOF: //nolint:errorlint // bufio returns it bare
+		case err == io.EOF:
 			return nil
 		case err != nil:
 			return fmt.Errorf("line %d: %w", n, err)

@@ -38,6 +38,8 @@ func layers() []layer {
 		// The adapters do not know each other, nor the node behind them: cmd joins them.
 		{pkg: "internal/seal", ours: []string{"eviction", "internal/ticket", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/loop", ours: []string{"eviction", "internal/fairness", "internal/node", "internal/ticket", "qpid"}, foreign: []string{"golang.org/x/sys/unix"}},
+		{pkg: "internal/history", ours: []string{"internal/fairness", "internal/node", "qpid"}},
+		{pkg: "internal/visitors"},
 		{pkg: "internal/store", ours: []string{"eviction"}},
 		{pkg: "internal/config", ours: []string{"eviction", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/shop"},
