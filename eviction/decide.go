@@ -313,7 +313,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 			arrivals[i] = n.Arrivals
 		}
 		c.Moves = plan(rs.free, spread(rs.free, arrivals))
-		need = rs.free
+		need = atMost(rs.free, (tokens+len(rs.free)-1)/len(rs.free)) // nobody knows where the next one joins
 	}
 	if tokens > 0 && free > 0 {
 		c.Tokens = deal(tokens, need, int(d.epoch.Num%uint64(len(need))))

@@ -82,3 +82,18 @@ func TestVoidOlderThanTheAccountIsRaised(t *testing.T) {
 		t.Errorf("settled %v, want %v", c.Settled, c.Void)
 	}
 }
+
+// Nobody knows where the next one joins, so while nobody waits the tokens of a
+// paced room are dealt to all who have slots.
+func TestTokensOfAnIdleRoomAreDealtEvenly(t *testing.T) {
+	x := decideAt(Room{Target: 30, Session: time.Minute, NewPerMinute: 540}, 3)
+	for i := range x.r.Nodes {
+		x.r.Nodes[i].Free = 10
+	}
+	x.decide() // opens the bucket
+	x.d.now.Boot += 10_000_000
+	c := x.decide()
+	if len(c.Tokens) != 3 || c.Tokens[0].N != 3 || c.Tokens[1].N != 3 || c.Tokens[2].N != 3 {
+		t.Errorf("dealt %v, want 3 of the second's 9 tokens to each", c.Tokens)
+	}
+}

@@ -77,3 +77,12 @@ func deal(n int, need []int, offset int) (deals []Deal) {
 	}
 	return deals
 }
+
+// atMost caps each of ns.
+func atMost(ns []int, n int) []int {
+	capped := make([]int, len(ns))
+	for i := range ns {
+		capped[i] = min(ns[i], n)
+	}
+	return capped
+}
