@@ -13,10 +13,12 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -295,4 +297,13 @@ func (l *Loop) Goodbye() error {
 func (l *Loop) PassTime() int64 {
 	s := l.Snapshot()
 	return s.Status.Clock + l.c.Clock().Boot - s.At.Boot
+}
+
+// Room returns one room of the snapshot.
+func (s *Snapshot) Room(name string) (*node.RoomStatus, bool) {
+	i, ok := slices.BinarySearchFunc(s.Rooms, name, func(r node.RoomStatus, name string) int { return cmp.Compare(r.Room.Name, name) })
+	if !ok {
+		return nil, false
+	}
+	return &s.Rooms[i], true
 }

@@ -53,6 +53,7 @@ type RoomStatus struct {
 	Active     int        // called or on the site in the whole room, as of the last wave
 	Coming     int        // of them, not yet on the site
 	Rate       float64    // calls per second in the whole room, lately
+	Wait       Wait       // of somebody who joins now; zero: not known
 	HeldUntil  int64      // boot time, µs: after a cold start nobody is called before
 	Tokens     int        // pacing tokens in hand; -1: no limit
 }
