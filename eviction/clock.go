@@ -17,21 +17,23 @@ type Clock struct {
 	now      int64
 	slewedAt int64  // boot time up to which the offset was slewed
 	hlc      uint64 // hybrid logical clock, Unix µs
-	told     uint64 // the latest that a coordinator was promised
+	told     uint64 // the latest T that another node goes by
 
 	quarantined bool
 	probed      bool  // a coordinator has asked for a reading since
 	jumpedAt    int64 // boot time of the last jump
 	leased      bool  // something that it timed may be alive
-	vouched     bool  // a quorum took it for right, once in this life
+	vouched     bool  // a quorum took it for right, once since it last followed the wall clock
+	agreed      bool  // that quorum was more than this node
 }
 
 func newClock(skew int64, now Time) Clock {
 	return Clock{skew: skew, offset: now.Wall - now.Boot, last: now, now: now.Wall, slewedAt: now.Boot, jumpedAt: never}
 }
 
-// read advances the clock to now and reports whether the wall clock jumped.
-func (c *Clock) read(now Time) (jumped bool) {
+// read advances the clock to now and reports whether the wall clock jumped, and
+// whether the clock was set by it.
+func (c *Clock) read(now Time) (jumped, set bool) {
 	step := (now.Wall - now.Boot) - (c.last.Wall - c.last.Boot)
 	if jumped = step > c.skew || step < -c.skew; jumped {
 		c.quarantined, c.probed, c.jumpedAt = true, false, now.Boot
@@ -43,8 +45,10 @@ func (c *Clock) read(now Time) (jumped bool) {
 	}
 	switch {
 	case ahead > c.skew || ahead < -c.skew:
-		if !c.leased { // nothing was timed by it yet
-			c.offset, c.now = c.offset+ahead, 0
+		// Where others took it for right and nobody has found it wrong since, it
+		// is the wall clock that is off.
+		if !c.leased && (c.quarantined || !c.agreed) {
+			c.offset, c.now, c.vouched, c.agreed, set = c.offset+ahead, 0, false, false, true
 			// What it promised itself by the wrong time binds nobody.
 			c.hlc = max(c.told, min(c.hlc, uint64(max(0, now.Wall+2*c.skew))))
 		}
@@ -55,7 +59,7 @@ func (c *Clock) read(now Time) (jumped bool) {
 	}
 	c.last = now
 	c.now = max(c.now, now.Boot+c.offset)
-	return jumped
+	return jumped, set
 }
 
 // stamp returns the next join stamp: later than every stamp and every promise

@@ -21,7 +21,7 @@ func TestClockSlewsTowardsTheWall(t *testing.T) {
 		c.leased = true
 		for s := int64(1); s <= 1000; s++ {
 			before := c.now
-			if c.read(Time{s * second, wall0 + s*second + ahead}) {
+			if jumped, _ := c.read(Time{s * second, wall0 + s*second + ahead}); jumped {
 				t.Fatal("a step within the skew is a jump")
 			}
 			if moved := c.now - before - second; moved < -501 || moved > 501 {
@@ -38,10 +38,10 @@ func TestClockJump(t *testing.T) {
 	for _, by := range []int64{-3600 * second, 3600 * second} {
 		c := newClock(500_000, Time{0, wall0})
 		c.leased = true
-		if c.read(Time{second, wall0 + second}) || c.quarantined {
+		if jumped, _ := c.read(Time{second, wall0 + second}); jumped || c.quarantined {
 			t.Fatal("no step is a jump")
 		}
-		if !c.read(Time{2 * second, wall0 + 2*second + by}) || !c.quarantined || c.probed {
+		if jumped, _ := c.read(Time{2 * second, wall0 + 2*second + by}); !jumped || !c.quarantined || c.probed {
 			t.Errorf("a step of %v is no jump", durationOf(by))
 		}
 		if c.now != wall0+2*second {
@@ -225,5 +225,26 @@ func TestShuffleKey(t *testing.T) {
 	}
 	if fmt.Sprint(g.Keying()) != fmt.Sprint(start) {
 		t.Errorf("keying %d, want the start", g.Keying())
+	}
+}
+
+// Whose clock the others took for right does not follow its wall clock when it
+// is alone later, or it would stamp places an hour ahead, and whoever takes them
+// over would be dragged along. Found by seed 5773.
+func TestClockThatOthersAgreedWithDoesNotFollowTheWall(t *testing.T) {
+	const hour = 3600 * second
+	c := newClock(500_000, Time{0, wall0})
+	c.vouched, c.agreed = true, true
+	c.read(Time{second, wall0 + second + hour})
+	if !c.quarantined {
+		t.Fatal("a step of an hour is no jump")
+	}
+	c.quarantined, c.probed = false, true // they have measured it again
+	if _, set := c.read(Time{2 * second, wall0 + 2*second + hour}); set || c.now != wall0+2*second || !c.vouched {
+		t.Errorf("set %v to %v, vouched for %v", set, durationOf(c.now-wall0), c.vouched)
+	}
+	c.quarantined = true // they find it off: they have all followed such a step
+	if _, set := c.read(Time{3 * second, wall0 + 3*second + hour}); !set || c.now != wall0+3*second+hour || c.vouched {
+		t.Errorf("set %v to %v, vouched for %v; want it to follow, and to be measured again", set, durationOf(c.now-wall0), c.vouched)
 	}
 }

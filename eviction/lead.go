@@ -359,6 +359,9 @@ func (n *Node) commit(now Time, w *wave) {
 			cand.heard, cand.blamed, cand.backoff = now.Boot, never, 0
 		}
 	}
+	if len(w.list) > 1 {
+		n.clock.told = d.t // the others go by it now
+	}
 	n.carryOut(now, w, c)
 }
 

@@ -134,8 +134,12 @@ func (n *Node) outlived(now int64) bool {
 // read takes in the clocks and lets go of what has lapsed meanwhile.
 func (n *Node) read(now Time) {
 	n.clock.leased = n.clock.leased && !n.outlived(now.Boot)
-	if n.clock.read(now) {
+	jumped, set := n.clock.read(now)
+	if jumped {
 		n.leaseUntil = never
+	}
+	if set {
+		n.lead.open = false // the T of its own wave binds it no longer
 	}
 	for _, g := range n.gates {
 		if g.lapse(n.self.Member, now.Boot) {
@@ -364,9 +368,9 @@ func (n *Node) Synced(m Member) {
 }
 
 // MayStamp reports whether the node may put newcomers in line: a quorum has
-// taken its clock for right in this life, and it has not jumped since. A node
+// taken its clock for right in this life, and it has not been set since. A node
 // that returns alone with a wrong clock would give out places in the far future,
-// or ahead of everyone.
+// or ahead of everyone, and whoever takes them over would be dragged along.
 func (n *Node) MayStamp() bool { return n.clock.vouched && n.Clear() }
 
 // Heir returns the node that takes over what a lost node had of ticket id,

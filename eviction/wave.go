@@ -275,6 +275,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 		n.grade, n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)
 		n.clock.leased = n.clock.leased || c.Grade >= Primary
 		n.clock.vouched = n.clock.vouched || c.Grade >= Primary
+		n.clock.agreed = n.clock.agreed || c.Grade >= Primary && len(w.list) > 1
 	}
 	if c.Grade >= Primary || c.Founding {
 		n.knows, n.lastPrimary = true, w.at

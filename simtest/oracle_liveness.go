@@ -33,6 +33,9 @@ func (w *world) quorumKnows() bool {
 // L1 and L3, one view. When the world has settled, every node that runs has
 // just taken part in the same wave of all of them.
 func (w *world) checkSettled() {
+	for r := range w.court.lastCall {
+		w.court.lastCall[r] = w.now // from here on they are due
+	}
 	if !w.quorumKnows() && !w.mayFound() {
 		if w.court.crashes == 0 {
 			w.fail("L5", "nobody crashed and no quorum knows of the cluster: %s", w.statuses())

@@ -96,7 +96,7 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 	switch b := m.Body.(type) {
 	case *eviction.Gather:
 		if b.Lead.Member == m.From { // the coordinator answers itself
-			h.seen.promised = max(h.seen.promised, b.T)
+			h.seen.gather, h.seen.gatherT = b.Epoch, b.T
 			w.gathered(b)
 		}
 		for i := range b.Rooms {
@@ -109,6 +109,9 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 			h.seen.promised = max(h.seen.promised, h.seen.gatherT)
 		}
 	case *eviction.Commit:
+		if b.Epoch == h.seen.gather { // the coordinator keeps to what it has decided on
+			h.seen.promised = max(h.seen.promised, h.seen.gatherT)
+		}
 		w.checkCommit(h, b)
 	case *eviction.Nack:
 		w.reached.n[reachNack]++
