@@ -24,7 +24,7 @@ type Clock struct {
 	jumpedAt    int64 // boot time of the last jump
 	leased      bool  // something that it timed may be alive
 	vouched     bool  // a quorum took it for right, once since it last followed the wall clock
-	agreed      bool  // that quorum was more than this node
+	agreed      bool  // others took it for right, and nobody has found it wrong since
 }
 
 func newClock(skew int64, now Time) Clock {
@@ -45,9 +45,8 @@ func (c *Clock) read(now Time) (jumped, set bool) {
 	}
 	switch {
 	case ahead > c.skew || ahead < -c.skew:
-		// Where others took it for right and nobody has found it wrong since, it
-		// is the wall clock that is off.
-		if !c.leased && (c.quarantined || !c.agreed) {
+		// Where others agreed with it, it is the wall clock that is off.
+		if !c.leased && !c.agreed {
 			c.offset, c.now, c.vouched, c.agreed, set = c.offset+ahead, 0, false, false, true
 			// What it promised itself by the wrong time binds nobody.
 			c.hlc = max(c.told, min(c.hlc, uint64(max(0, now.Wall+2*c.skew))))

@@ -94,6 +94,7 @@ func TestNodeFollowsTheWallWhenAllItTimedIsOver(t *testing.T) {
 		s.gather(t, 1)
 		s.commit(t, 1)
 		s.now.Wall += step.Microseconds()
+		s.stepDown(s.now) // its clock is not with the others'
 		s.pass(12 * time.Second) // of lease, session and twice the skew: 12 s
 		if off := s.clock.now - s.now.Wall; abs(off) < 3000*second {
 			t.Fatalf("%v: pass time follows at once", step)
@@ -243,7 +244,7 @@ func TestClockThatOthersAgreedWithDoesNotFollowTheWall(t *testing.T) {
 	if _, set := c.read(Time{2 * second, wall0 + 2*second + hour}); set || c.now != wall0+2*second || !c.vouched {
 		t.Errorf("set %v to %v, vouched for %v", set, durationOf(c.now-wall0), c.vouched)
 	}
-	c.quarantined = true // they find it off: they have all followed such a step
+	c.agreed = false // they find it off: they have all followed such a step
 	if _, set := c.read(Time{3 * second, wall0 + 3*second + hour}); !set || c.now != wall0+3*second+hour || c.vouched {
 		t.Errorf("set %v to %v, vouched for %v; want it to follow, and to be measured again", set, durationOf(c.now-wall0), c.vouched)
 	}

@@ -256,7 +256,7 @@ func (n *Node) steerOwn(now Time) {
 
 // stepDown lets another node lead: this one's clock is not with the others.
 func (n *Node) stepDown(now Time) {
-	n.clock.quarantined, n.clock.probed = true, false
+	n.clock.quarantined, n.clock.probed, n.clock.agreed = true, false, false
 	n.leaseUntil = never
 	n.lead.active, n.lead.banned = false, now.Boot+2*micros(n.c.ExcludeAfter)
 }
