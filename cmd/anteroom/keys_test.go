@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// at runs the program so long after 1970 began.
+func at(t *testing.T, since time.Duration, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	p := &program{stdout: &out, stderr: &errs, now: func() time.Time { return time.Unix(0, 0).Add(since) }}
+	code = exitCode(p.run(context.Background(), args))
+	return masked(out.String()), errs.String(), code
+}
+
+// masked puts ID for the ids of keys, which are random.
+func masked(text string) string {
+	return regexp.MustCompile(`[0-9a-f]{16}`).ReplaceAllString(text, "------ ID ------")
+}
+
+func TestKeysAreMadeRotatedAndShown(t *testing.T) {
+	back := inDir(t, nil)
+	day := 24 * time.Hour
+	var b strings.Builder
+	for _, step := range []struct {
+		since time.Duration
+		args  string
+	}{
+		{0, "keys new"},
+		{0, "keys show keys.json"},
+		{day, "keys rotate keys.json"},
+		{day + 90*time.Second, "keys show keys.json"},
+		{4 * day, "keys rotate keys.json"},
+		{4*day + 50*time.Hour, "keys show keys.json"},
+		{4 * day, "keys show keys.json --json"},
+		{5 * day, "keys rotate keys.json --keep 240h"},
+	} {
+		stdout, stderr, code := at(t, step.since, strings.Fields(step.args)...)
+		if code != 0 || stderr != "" {
+			t.Fatalf("%s: exit code %d: %s", step.args, code, stderr)
+		}
+		b.WriteString("$ anteroom " + step.args + "\n" + stdout)
+	}
+	back()
+	golden(t, "keys", b.String())
+}
+
+func TestKeysNewKeepsWhatIsThere(t *testing.T) {
+	inDir(t, nil)
+	if _, stderr, code := at(t, 0, "keys", "new", "--out", "k.json"); code != 0 {
+		t.Fatal(stderr)
+	}
+	info, err := os.Stat("k.json")
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("k.json: mode %v, %v, want one that only its owner may read", info.Mode(), err)
+	}
+	before, err := os.ReadFile("k.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, code := at(t, 0, "keys", "new", "--out", "k.json")
+	if want := "anteroom keys new: k.json is there already, and places that its keys sealed would be lost; " +
+		"add a key with: anteroom keys rotate k.json, or write over it with --force\n"; code != 1 || stderr != want {
+		t.Errorf("exit code %d, errors %q, want %q", code, stderr, want)
+	}
+	if after, err := os.ReadFile("k.json"); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file changed, or %v", err)
+	}
+	if _, stderr, code := at(t, 0, "keys", "new", "--out", "k.json", "--force"); code != 0 {
+		t.Error(stderr)
+	}
+	if after, err := os.ReadFile("k.json"); err != nil || bytes.Equal(before, after) {
+		t.Errorf("the file did not change, or %v", err)
+	}
+}
+
+func TestKeysTellWhatIsWrongAndShowNoSecret(t *testing.T) {
+	inDir(t, map[string]string{"bad.json": `{"keys":[{"id":"opensesame"}]}`})
+	for _, args := range []string{"keys rotate none.json", "keys show bad.json", "keys rotate bad.json", "keys new --out none/keys.json"} {
+		stdout, stderr, code := at(t, 0, strings.Fields(args)...)
+		if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, ".json") || strings.Contains(stderr, "opensesame") {
+			t.Errorf("%s: exit code %d, output %q, errors %q", args, code, stdout, stderr)
+		}
+	}
+	if _, stderr, code := at(t, 0, "keys", "new"); code != 0 {
+		t.Fatal(stderr)
+	}
+	var file struct {
+		Keys []struct{ Secret, Signing string }
+	}
+	text, err := os.ReadFile("keys.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"keys show keys.json", "keys show keys.json --json", "keys rotate keys.json"} {
+		stdout, _, _ := at(t, 0, strings.Fields(args)...)
+		if strings.Contains(stdout, file.Keys[0].Secret) || strings.Contains(stdout, file.Keys[0].Signing) {
+			t.Errorf("%s shows a secret:\n%s", args, stdout)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/anteroom/anteroom/internal/config"
+)
+
+// gossipKey is the base64 of 32 bytes.
+const gossipKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+// aRoom is a room that lacks nothing, at the end of a file.
+const aRoom = "\nrooms: [{name: shop, total_active_users: 200}]\n"
+
+func TestErrorsSayWhatWouldBeRight(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"node: {id: ''}", "1: node.id: \"\" is no name; give up to 128 letters, digits, dots, - and _, another one on each node"},
+		{"node: {gateway: 80}", "1: node.gateway: is a number; put it in quotes if it is meant as text"},
+		{"node: {gateway: '80'}", "1: node.gateway: \"80\" is not host:port; give one such as 0.0.0.0:8080"},
+		{"node: {gateway: ':http'}", "1: node.gateway: \":http\" has no port; give one from 1 to 65535, or 0 for any free one"},
+		{"node: {gateway: '::1:80'}", "1: node.gateway: \"::1:80\" is not host:port; give one such as [2001:db8::2]:7946, with brackets"},
+		{"node: {gateway: 'a b:80'}", "1: node.gateway: \"a b:80\" has no host that can be listened on; give an address of this machine, or 0.0.0.0 for all"},
+		{"node:\n  gateway: 10.0.0.1:9000\n  peer: :9000", "3: node.peer: :9000 is taken by node.gateway; give another port"},
+		{"node: {gateway: ':0', admin: '[::1]:0', peer: 'localhost:0'}", ""},
+		{"node: {advertise: 0.0.0.0}", "1: node.advertise: \"0.0.0.0\" is no address that others can reach; give a host, or host:port where ports are mapped"},
+		{"node: {join: 127.0.0.1:7946}", "1: node.join: is text; give a list: [a, b], or a line with - for each"},
+		{"node: {join: [':7946']}", "1: node.join[0]: \":7946\" has no host to connect to; give the name or address of a node"},
+		{"node: {join: ['localhost:0']}", "1: node.join[0]: \"localhost:0\" has no port; give that of the node's gossip, such as 7946"},
+		{"node: {expect: -1}", "1: node.expect: -1; give the number of nodes that start a new cluster together, up to 1000, or 0"},
+		{"node: {expect: 1.5}", "1: node.expect: is a number; give a whole number without quotes, such as 200"},
+		{"cluster: {period: 0}", "1: cluster.period: 0s; give a time above 0 and up to 8760h, such as 20s or 5m"},
+		{"cluster: {period: 200}", "1: cluster.period: no time; give one with its unit, such as 500ms, 20s, 5m or 1h"},
+		{"cluster: {period: -1s}", "1: cluster.period: -1s; give a time above 0 and up to 8760h, such as 20s or 5m"},
+		{"cluster: {lease: 3s}", "1: cluster.lease: 3s is shorter than two detections; make it at least 2 × exclude_after = 4s"},
+		{"cluster:\n  exclude_after: 2s\n  period: 1500ms\n  lease: 20s", "2: cluster.exclude_after: 2s is shorter than two periods; make it at least 3s"},
+		{"security: {gossip_key: secret words}", "1: security.gossip_key: not base64; make one with: openssl rand -base64 32"},
+		{"security: {gossip_key: AAAA}", "1: security.gossip_key: base64 of 3 bytes, where 16, 24 or 32 are needed; make one with: openssl rand -base64 32"},
+		{"node: {admin: ':9090'}", "1: node.admin: :9090 can be reached from other machines, and there is no security.admin_token; " +
+			"set one in the file or in ANTEROOM_SECURITY_ADMIN_TOKEN, or listen on 127.0.0.1:9090"},
+		{"node: {admin: 'localhost:9090', gateway: '[::1]:80'}", ""},
+		{"node: {join: [node-2:7946, node-3:7946]}", "1: node.join[0]: node-2:7946 is on another machine, and nodes there are refused without " +
+			"security.gossip_key or security.tls.peer; make a key with: openssl rand -base64 32"},
+		{"node: {join: [node-2:7946]}\nsecurity: {gossip_key: " + gossipKey + "}", ""},
+		{"security:\n  tls:\n    gateway: {key: k}\n    peer: {ca: c}", "3: security.tls.gateway: cert missing; give all of its files, or none\n" +
+			"4: security.tls.peer: cert and key missing; give all of its files, or none"},
+		{"prefix: /", "1: prefix: \"/\" is no path for our own pages; give one such as /_anteroom, without a / at its end"},
+		{"prefix: /a/../b", "1: prefix: \"/a/../b\" is no path for our own pages; give one such as /_anteroom, without a / at its end"},
+		{"trusted_proxies: ['fd00::/8', 10.0.0.1, 1.2.3.4/33]", "1: trusted_proxies[2]: \"1.2.3.4/33\" is no address; give one such as 10.0.0.5, or a range such as 10.0.0.0/8"},
+	} {
+		var got []string
+		for _, p := range problems(parse(c.text+aRoom, config.Options{}).Errors) {
+			got = append(got, strings.TrimPrefix(p, "a.yaml:"))
+		}
+		if diff := cmp.Diff(c.want, strings.Join(got, "\n")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.text, diff)
+		}
+	}
+}
+
+func TestErrorsInRoomsSayWhatWouldBeRight(t *testing.T) {
+	for _, c := range []struct{ room, want string }{
+		{"", ""},
+		{"name: a b", "name: \"a b\" cannot stand in an address; give up to 64 letters, digits, - and _"},
+		{"name:", "name: missing; give the room a name, such as shop"},
+		{"total_active_users:", "total_active_users: missing; give how many people may be on the site at a time, about 75 % of what it can bear"},
+		{"total_active_users:, queueing_method: reject", ""},
+		{"total_active_users: 2000000000", "total_active_users: 2000000000; give 0 to 1000000000"},
+		{"total_active_users: 0x10", ""},
+		{"total_active_users: many", "total_active_users: not a whole number; give one such as 200"},
+		{"new_users_per_minute: -1", "new_users_per_minute: -1; give 1 to 1000000000, or 0 for no limit"},
+		{"queueing_status_code: 302", "queueing_status_code: 302; give 200, 202, 429 or 503"},
+		{"queueing_method: lifo", "queueing_method: \"lifo\"; give fifo, random, passthrough or reject"},
+		{"queueing_method: random, algorithm: qpid", "queueing_method: random needs algorithm cut"},
+		{"on_partition: [majority]", "on_partition: is a list; give text"},
+		{"queue_max: 0", "queue_max: 0; give how many people may wait at one node, 1 or more"},
+		{"queue_max: -1", "queue_max: -1; give how many people may wait at one node, 1 or more"},
+		{"queue_all: 'true'", "queue_all: is text; give true or false, without quotes"},
+		{"session_duration: -5m", "session_duration: -5m; give a time above 0 and up to 8760h, such as 20s or 5m"},
+		{"ticket_ttl: 10s", "ticket_ttl: 10s is shorter than refresh_interval 20s; people would lose their place while they wait as told"},
+		{"survivor_after: -1s", "survivor_after: negative; give auto, 0 for never, or a time such as 10m"},
+		{"survivor_after: 90000h", "survivor_after: 90000h; give auto, 0 for never, or a time up to 8760h"},
+		{"cookie_suffix: a=b", "cookie_suffix: \"a=b\" cannot stand in the name of a cookie; give up to 64 letters, digits, - and _"},
+		{"default_template_language: dutch!", "default_template_language: \"dutch!\" is no language tag; give one such as en, nl or pt-BR"},
+		{"message: '" + strings.Repeat("x", 1001) + "'", "message: 1001 bytes; give at most 1000, it stands on every waiting page"},
+		{"default_template_language: pt-BR, message: 'Doors open at 9'", ""},
+		{"origin: 'ftp://x', routes: [{}]", "origin: \"ftp://x\" is no address of a site; give one such as http://127.0.0.1:9000"},
+		{"origin: 'http://u:p@x', routes: [{}]", "origin: has a user name in it, which is not passed on; leave it out"},
+		{"origin: \"http://u:p\\x7f@x\", routes: [{}]", "origin: no address of a site; give one such as http://127.0.0.1:9000"},
+		{"origin: 'http://x?y', routes: [{}]", "origin: \"http://x?y\" has a ? or # part; leave it out"},
+		{"origin: 'https://x/base', routes: [{}]", ""},
+		{"origin: 'http://x'", "routes: missing, so nobody gets to the origin; give one such as [{host: shop.example.com, path: /}], or host \"*\" for all"},
+		{"routes: [{host: 'x:80'}]", "routes[0].host: \"x:80\" is no host name; give one such as shop.example.com without scheme or port, or \"*\" for any"},
+		{"routes: [{path: tickets}]", "routes[0].path: \"tickets\" is no path; give one such as /tickets, or / for the whole site, without *, ? or #"},
+		{"routes: [{path: /a/../b}]", "routes[0].path: \"/a/../b\" never comes in this form; write /b"},
+		{"routes: [{path: /_anteroom/v1}]", "routes[0].path: \"/_anteroom/v1\" is below prefix /_anteroom, which is for our own pages; give another path, or another prefix"},
+		{"routes: [{path: /a/}, {path: /a}]", "routes[1]: */a is rooms[0].routes[0] too; give each route to one room"},
+		{"routes: [{host: A.example., path: /}, {host: a.example}]", "routes[1]: a.example/ is rooms[0].routes[0] too; give each route to one room"},
+		{"routes: [{host: a.example}, {host: '*'}, {path: /b}, {path: /bc}]", ""},
+	} {
+		text := "rooms:\n  - {" + merged(c.room) + "}\n"
+		var got []string
+		for _, p := range problems(parse(text, config.Options{}).Errors) {
+			got = append(got, strings.TrimPrefix(p, "a.yaml:2: rooms[0]."))
+		}
+		if diff := cmp.Diff(c.want, strings.Join(got, "\n")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.room, diff)
+		}
+	}
+}
+
+// merged is a room that lacks nothing but what keys say otherwise.
+func merged(keys string) string {
+	for _, base := range []string{"name: shop", "total_active_users: 200"} {
+		if name, _, _ := strings.Cut(base, ":"); !strings.Contains(keys, name+":") {
+			keys = base + ", " + keys
+		}
+	}
+	return keys
+}
+
+func TestWarningsAreNoErrors(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"node: {data: d}" + aRoom, ""},
+		{"prefix: /a" + aRoom, "a.yaml: security.signing_keys: not set, and neither is node.data: when all nodes stop, everyone loses their place; " +
+			"make keys with: anteroom keys new, or set node.data"},
+		{"node: {data: d}", "a.yaml: rooms: none: this node serves only rooms that the others tell it of; list the rooms of the cluster"},
+		{"node: {data: d, expect: 3}" + aRoom, "a.yaml:1: node.expect: 3, and no node.join: this node cannot look for the others; list some of them in node.join"},
+		{"node: {data: d, expect: 1, join: [127.0.0.1:1]}" + aRoom, "a.yaml:1: node.expect: 1: this node starts a cluster of its own before it has met those in " +
+			"node.join; give the number of nodes that start together, or 0 to wait for a cluster"},
+		{"node: {data: d, gossip: 127.0.0.1:1, join: [127.0.0.1:1]}" + aRoom, "a.yaml:1: node.join: lists this node only; list another one, so that it finds its cluster after a restart"},
+		{"node: {data: d}\nsecurity: {gossip_key: " + gossipKey + "}" + aRoom, "a.yaml:1: node.join: empty: this node starts a cluster of one whenever it starts; " +
+			"if others list it in their node.join, list some of them here"},
+		{"node: {data: d, join: [x:1]}\nsecurity: {tls: {peer: {ca: a, cert: b, key: c}}}" + aRoom, "a.yaml:2: security.gossip_key: not set: gossip is neither " +
+			"encrypted nor signed, so whoever reaches 0.0.0.0:7946 can pose as a member; make a key with: openssl rand -base64 32"},
+		{"node: {data: d}\nsecurity: {admin_token: short}" + aRoom, "a.yaml:2: security.admin_token: shorter than 16 characters, so it can be guessed; make one with: openssl rand -hex 32"},
+		{"node: {data: d}\ntrusted_proxies: ['::/0']" + aRoom, "a.yaml:2: trusted_proxies[0]: ::/0 is everyone: any visitor can then claim any address; list your proxies only"},
+		{"node: {data: d}\nrooms: [{name: a, total_active_users: 0}]", "a.yaml:2: rooms[0].total_active_users: 0 lets nobody in: everyone waits until it is raised"},
+	} {
+		f := parse(c.text, config.Options{})
+		if err := f.Err(); err != nil {
+			t.Errorf("%s: %v", c.text, err)
+		}
+		if diff := cmp.Diff(c.want, strings.Join(problems(f.Warnings), "\n")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.text, diff)
+		}
+	}
+}
+
+func TestRoomsDoNotGetInEachOthersWay(t *testing.T) {
+	f := parse(`
+rooms:
+  - {name: a, total_active_users: 1, routes: [{path: /x}]}
+  - {name: a, total_active_users: 1}
+  - {name: b, total_active_users: 1, cookie_suffix: a, routes: [{path: /x/}, {path: /x/y}]}
+`, config.Options{})
+	want := []string{
+		`a.yaml:4: rooms[1].name: "a" is the name of rooms[0] too; give each room its own`,
+		`a.yaml:5: rooms[2].cookie_suffix: "a" is that of rooms[1] too, so their cookies would replace each other; give each room its own`,
+		`a.yaml:5: rooms[2].routes[0]: */x/ is rooms[0].routes[0] too; give each route to one room`,
+	}
+	if diff := cmp.Diff(want, problems(f.Errors)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFilesOfOneClusterAreComparedWithEachOther(t *testing.T) {
+	one := config.Parse("1.yaml", []byte(`
+node: {id: a, join: [127.0.0.1:2], expect: 3}
+security: {gossip_key: `+gossipKey+`}
+rooms: [{name: shop, total_active_users: 5}, {name: desk, total_active_users: 5}]
+`), config.Options{})
+	two := config.Parse("2.yaml", []byte(`
+node:
+  id: a
+  expect: 2
+cluster:
+  lease: 20s
+prefix: /wait
+rooms:
+  - name: shop
+    total_active_users: 6
+  - name: door
+    total_active_users: 1
+`), config.Options{})
+	config.Together([]*config.File{one, two})
+	if err := one.Err(); err != nil {
+		t.Errorf("1.yaml: %v", err)
+	}
+	errors := []string{
+		`2.yaml: security.gossip_key: not as in 1.yaml; give the same on all nodes`,
+		`2.yaml:3: node.id: "a" is that of 1.yaml too; give each node its own`,
+		`2.yaml:4: node.expect: not as in 1.yaml; give the same on all nodes`,
+		`2.yaml:6: cluster.lease: not as in 1.yaml; give the same on all nodes`,
+	}
+	if diff := cmp.Diff(errors, problems(two.Errors)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	warnings := []string{
+		`2.yaml:2: node.join: empty: this node starts a cluster of one whenever it starts, and the others find it only later; list some of them`,
+		`2.yaml:7: prefix: not as in 1.yaml; visitors may come to either node`,
+		`2.yaml:8: rooms: the room "desk" of 1.yaml is not here; list the same rooms on all nodes`,
+		`2.yaml:10: rooms[0].total_active_users: not as in 1.yaml; give the same on all nodes`,
+		`2.yaml:11: rooms[1]: 1.yaml does not have the room "door"; list the same rooms on all nodes`,
+	}
+	if diff := cmp.Diff(warnings, problems(two.Warnings, "security.signing_keys", "node.expect")); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,162 @@
+// Package config reads a node's configuration: one YAML file, with the
+// environment and flags over it.
+//
+// Load never stops at the first mistake. It decodes what it can, checks all of
+// it, and lists every error with the line it stands on, what is wrong and what
+// would be right. Warnings are apart: with them a node runs, but perhaps not as
+// its operator thinks.
+//
+//	f := config.Load("anteroom.yaml", config.Options{Host: host, Environ: os.Environ()})
+//	if err := f.Err(); err != nil {
+//		return err // one line per mistake
+//	}
+//	node.Config{Cluster: f.Config.Eviction(), Rooms: f.Config.EvictionRooms()}
+//
+// Keys are those of the json tags below, and docs/anteroom.yaml has them all.
+// Every key outside rooms has a variable as well: ANTEROOM_ and its path in
+// capitals with _ for each dot, such as ANTEROOM_NODE_ID; lists take commas. A
+// variable that is empty counts as not set. Flags win over variables, and
+// those over the file.
+//
+// Secrets are of type Secret, which nothing prints.
+package config
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+// Config is a whole file.
+type Config struct {
+	Node           Node     `json:"node"`
+	Cluster        Cluster  `json:"cluster"`
+	Security       Security `json:"security"`
+	Prefix         string   `json:"prefix"`
+	TrustedProxies []string `json:"trusted_proxies"` // prefixes or single addresses, see Proxies
+	Rooms          []Room   `json:"rooms"`
+}
+
+// Node is what differs between the nodes of a cluster.
+type Node struct {
+	ID        string   `json:"id"`
+	Gateway   string   `json:"gateway"`
+	Admin     string   `json:"admin"`
+	Peer      string   `json:"peer"`
+	Gossip    string   `json:"gossip"`
+	Advertise string   `json:"advertise"` // empty: gossip picks an address of this machine
+	Join      []string `json:"join"`
+	Expect    int      `json:"expect"`
+	Data      Path     `json:"data"` // empty: memory only
+}
+
+// Cluster is the same on all nodes.
+type Cluster struct {
+	Period       Duration `json:"period"`
+	Lease        Duration `json:"lease"`
+	MaxSkew      Duration `json:"max_skew"`
+	ExcludeAfter Duration `json:"exclude_after"`
+}
+
+// Security is keys, certificates and tokens.
+type Security struct {
+	SigningKeys Path   `json:"signing_keys"`
+	GossipKey   Secret `json:"gossip_key"` // base64, see GossipKeyBytes
+	TLS         TLS    `json:"tls"`
+	AdminToken  Secret `json:"admin_token"`
+}
+
+// TLS has the certificate that visitors see and the ones between nodes.
+type TLS struct {
+	Gateway KeyPair   `json:"gateway"`
+	Peer    MutualTLS `json:"peer"`
+}
+
+// KeyPair is PEM files. Both are given, or neither.
+type KeyPair struct {
+	Cert Path `json:"cert"`
+	Key  Path `json:"key"`
+}
+
+// MutualTLS is PEM files. All three are given, or none.
+type MutualTLS struct {
+	CA   Path `json:"ca"`
+	Cert Path `json:"cert"`
+	Key  Path `json:"key"`
+}
+
+// Room is one waiting room. Its keys are Cloudflare's where Cloudflare has one.
+type Room struct {
+	Name               string   `json:"name"`
+	Routes             []Route  `json:"routes"`
+	Origin             string   `json:"origin"` // empty: no reverse proxy
+	TotalActiveUsers   int      `json:"total_active_users"`
+	NewUsersPerMinute  int      `json:"new_users_per_minute"` // 0: no limit
+	SessionDuration    Duration `json:"session_duration"`
+	SessionRenewal     bool     `json:"session_renewal"`
+	QueueingMethod     string   `json:"queueing_method"`
+	QueueingStatusCode int      `json:"queueing_status_code"`
+	QueueAll           bool     `json:"queue_all"`
+	QueueMax           int      `json:"queue_max"` // at one node
+	RefreshInterval    Duration `json:"refresh_interval"`
+	TicketTTL          Duration `json:"ticket_ttl"`
+	ClaimWindow        Duration `json:"claim_window"`
+	Algorithm          string   `json:"algorithm"`
+	OnPartition        string   `json:"on_partition"`
+	SurvivorAfter      Patience `json:"survivor_after"`
+	CookieSuffix       string   `json:"cookie_suffix"` // empty: the room's name
+	Language           string   `json:"default_template_language"`
+	Message            string   `json:"message"`   // for the people who wait
+	Suspended          bool     `json:"suspended"` // everyone goes straight through
+}
+
+// Route is a part of a site: every path below Path on Host.
+type Route struct {
+	Host string `json:"host"` // "*": any
+	Path string `json:"path"`
+}
+
+// Default returns the configuration of an empty file on the machine of that
+// name.
+func Default(host string) Config {
+	c := eviction.Config{}.WithDefaults()
+	return Config{
+		Node: Node{
+			ID:      host,
+			Gateway: "0.0.0.0:8080",
+			Admin:   "127.0.0.1:9090",
+			Peer:    "0.0.0.0:7001",
+			Gossip:  "0.0.0.0:7946",
+		},
+		Cluster: Cluster{
+			Period:       Duration(c.Period),
+			Lease:        Duration(c.Lease),
+			MaxSkew:      Duration(c.MaxSkew),
+			ExcludeAfter: Duration(c.ExcludeAfter),
+		},
+		Prefix: "/_anteroom",
+	}
+}
+
+// DefaultRoom returns a room of which the file says nothing. It is not
+// complete: name and total_active_users have no default.
+func DefaultRoom() Room {
+	r := eviction.Room{}.WithDefaults()
+	return Room{
+		SessionDuration:    Duration(5 * time.Minute),
+		SessionRenewal:     true,
+		QueueingMethod:     "fifo",
+		QueueingStatusCode: 200,
+		QueueMax:           r.QueueMax,
+		RefreshInterval:    Duration(r.Refresh),
+		TicketTTL:          Duration(r.TicketTTL),
+		ClaimWindow:        Duration(r.ClaimWindow),
+		Algorithm:          "cut",
+		OnPartition:        "majority",
+		SurvivorAfter:      SurvivorAuto,
+		Language:           "en",
+	}
+}
+
+// DefaultRoute returns the whole of every site.
+func DefaultRoute() Route { return Route{Host: "*", Path: "/"} }

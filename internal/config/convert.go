@@ -1,0 +1,81 @@
+package config
+
+import (
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+// What follows is for a configuration without errors.
+
+// Eviction is what the core has to know of the cluster.
+func (c Config) Eviction() eviction.Config {
+	return eviction.Config{
+		Period:       c.Cluster.Period.value(),
+		Lease:        c.Cluster.Lease.value(),
+		MaxSkew:      c.Cluster.MaxSkew.value(),
+		ExcludeAfter: c.Cluster.ExcludeAfter.value(),
+	}
+}
+
+// EvictionRooms is what the core has to know of the rooms.
+func (c Config) EvictionRooms() []eviction.Room {
+	rooms := make([]eviction.Room, len(c.Rooms))
+	for i, r := range c.Rooms {
+		rooms[i] = r.Eviction()
+	}
+	return rooms
+}
+
+// Proxies is TrustedProxies as ranges.
+func (c Config) Proxies() []netip.Prefix {
+	var ranges []netip.Prefix
+	for _, text := range c.TrustedProxies {
+		if p, err := parsePrefix(text); err == nil {
+			ranges = append(ranges, p)
+		}
+	}
+	return ranges
+}
+
+// GossipKeyBytes is the gossip key, nil if there is none.
+func (s Security) GossipKeyBytes() []byte {
+	key, _ := decodeKey(s.GossipKey) // Load has checked it
+	return key
+}
+
+// OriginURL is the site behind the room, nil if anteroom is not its proxy.
+func (r Room) OriginURL() *url.URL {
+	u, err := url.Parse(r.Origin)
+	if err != nil || r.Origin == "" {
+		return nil
+	}
+	return u
+}
+
+func (d Duration) value() time.Duration { return time.Duration(d) }
+func (p Patience) value() time.Duration { return time.Duration(p) }
+
+// String is the configuration as a file, with every key and no secret.
+func (c Config) String() string {
+	text, err := yaml.MarshalWithOptions(c, yaml.IndentSequence(true))
+	if err != nil {
+		panic("config: " + err.Error()) // plain values only
+	}
+	return string(text)
+}
+
+// KeysKept is how long a signing key opens what it sealed after a newer one has
+// taken over: the longest that a place or a pass can live.
+func (c Config) KeysKept() time.Duration {
+	place, session := 24*time.Hour, time.Duration(0)
+	for _, r := range c.Rooms {
+		place = max(place, r.TicketTTL.value())
+		session = max(session, r.SessionDuration.value())
+	}
+	return place + session
+}
