@@ -94,7 +94,7 @@ func TestNodeFollowsTheWallWhenAllItTimedIsOver(t *testing.T) {
 		s.gather(t, 1)
 		s.commit(t, 1)
 		s.now.Wall += step.Microseconds()
-		s.stepDown(s.now) // its clock is not with the others'
+		s.stepDown(s.now)        // its clock is not with the others'
 		s.pass(12 * time.Second) // of lease, session and twice the skew: 12 s
 		if off := s.clock.now - s.now.Wall; abs(off) < 3000*second {
 			t.Fatalf("%v: pass time follows at once", step)

@@ -98,6 +98,8 @@ const (
 	Reject                    // nobody is let in
 )
 
+func (m Method) String() string { return [...]string{"fifo", "random", "passthrough", "reject"}[m] }
+
 // Algorithm says how the waiting are called.
 type Algorithm uint8
 
@@ -107,6 +109,8 @@ const (
 	// ByQPID calls one person per deleteMin, as in the thesis.
 	ByQPID
 )
+
+func (a Algorithm) String() string { return [...]string{"cut", "qpid"}[a] }
 
 // Policy says what a side of a partition without a quorum does.
 type Policy uint8

@@ -58,7 +58,9 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return wrongUsage(fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath()))
 	})
-	root.AddCommand(p.simCommand(), p.configCommand(), p.keysCommand(), p.versionCommand())
+	root.AddCommand(
+		p.demoCommand(), p.serveCommand(), p.statusCommand(), p.reportCommand(), p.simCommand(), p.configCommand(), p.keysCommand(), p.versionCommand(),
+	)
 	return root
 }
 

@@ -14,14 +14,18 @@ func (p *program) versionCommand() *cobra.Command {
 		Short: "Print which version this is",
 		Args:  noCommand,
 		RunE: func(*cobra.Command, []string) error {
-			info, ok := debug.ReadBuildInfo()
-			if !ok {
-				info = &debug.BuildInfo{}
-			}
-			_, err := fmt.Fprintln(p.stdout, version(info))
+			_, err := fmt.Fprintln(p.stdout, thisVersion())
 			return err
 		},
 	}
+}
+
+func thisVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return version(info)
 }
 
 // version names the module version, the commit and what it was built with.

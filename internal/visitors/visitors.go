@@ -29,7 +29,13 @@ type Config struct {
 	Stay     time.Duration // on the site, give or take a half
 	Seed     uint64        // of how long each stays
 	Patience time.Duration // how long to go on without any answer [1m]
+	// Site, if set, has people look at a page of the site when they come in,
+	// and post to another to leave it; else they end their sessions by the API.
+	Site Site
 }
+
+// Site is paths on the gateways that belong to the site behind them.
+type Site struct{ Look, Exit string }
 
 // Crowd is people on their way. Its counts may be read while Run runs.
 type Crowd struct {
@@ -67,7 +73,8 @@ func New(c Config) *Crowd {
 		MaxConnsPerHost:     256,
 		IdleConnTimeout:     time.Minute,
 	}
-	return &Crowd{c: c, client: &http.Client{Transport: transport, Timeout: 5 * time.Second}}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a page after a post is not asked for
+	return &Crowd{c: c, client: &http.Client{Transport: transport, Timeout: 5 * time.Second, CheckRedirect: stay}}
 }
 
 // Counts returns how many people are where just now.
@@ -159,11 +166,65 @@ func (v *visitor) visit(ctx context.Context) error {
 	c.waiting.Add(-1)
 	c.onSite.Add(1)
 	v.pass = p.Pass
-	sleep(ctx, c.c.Stay/2+time.Duration(v.rng.Int64N(int64(c.c.Stay)+1)))
-	_, err = v.ask(ctx, "end", map[string]string{"pass": v.pass})
+	err = v.stay(ctx)
 	c.onSite.Add(-1)
 	c.done.Add(1)
 	return err
+}
+
+// stay looks around the site for a while and leaves it.
+func (v *visitor) stay(ctx context.Context) error {
+	c := v.crowd
+	if c.c.Site.Look != "" {
+		if err := v.browse(ctx, http.MethodGet, c.c.Site.Look); err != nil {
+			return err
+		}
+	}
+	sleep(ctx, c.c.Stay/2+time.Duration(v.rng.Int64N(int64(c.c.Stay)+1)))
+	if c.c.Site.Exit != "" {
+		return v.browse(ctx, http.MethodPost, c.c.Site.Exit)
+	}
+	_, err := v.ask(ctx, "end", map[string]string{"pass": v.pass})
+	return err
+}
+
+// browse asks for a page of the site, at one gateway after the other.
+func (v *visitor) browse(ctx context.Context, method, path string) error {
+	deadline := time.Now().Add(v.crowd.c.Patience)
+	for {
+		status, err := v.page(ctx, method, path)
+		switch {
+		case err == nil && status < 400:
+			return nil
+		case err == nil && status == http.StatusTooManyRequests:
+			return fmt.Errorf("%w: the pass is good no longer at %s", errGone, path)
+		case err == nil:
+			err = fmt.Errorf("status %d", status)
+		}
+		v.crowd.retries.Add(1)
+		v.gateway++
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s %s: %w", method, path, err)
+		}
+		if !sleep(ctx, 200*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+}
+
+func (v *visitor) page(ctx context.Context, method, path string) (int, error) {
+	c := &v.crowd.c
+	q, err := http.NewRequestWithContext(ctx, method, c.Gateways[v.gateway%len(c.Gateways)]+path, nil)
+	if err != nil {
+		return 0, err
+	}
+	q.AddCookie(&http.Cookie{Name: "anteroom_" + c.Room, Value: v.pass})
+	a, err := v.crowd.client.Do(q)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, io.LimitReader(a.Body, 1<<20))
+	return a.StatusCode, errors.Join(err, a.Body.Close())
 }
 
 // next does what the last answer says: wait and check in, or come in.

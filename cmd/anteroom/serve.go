@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/internal/config"
+	"github.com/anteroom/anteroom/internal/history"
+	"github.com/anteroom/anteroom/internal/server"
+)
+
+func (p *program) serveCommand() *cobra.Command {
+	var file, admissions string
+	logs := logFlags{level: slog.LevelInfo}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run one node",
+		Long: `Run one node of a waiting room until Ctrl-C or SIGTERM. Then its free slots go to
+the other nodes and it takes its leave; visitors who wait at it keep their places
+and check in elsewhere.
+
+Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
+		Example: "  anteroom serve --config anteroom.yaml",
+		Args:    noCommand,
+	}
+	cmd.Flags().StringVar(&file, "config", "", "the configuration `FILE`; see anteroom config check")
+	cmd.Flags().StringVar(&admissions, "admissions", "", "append what happens to each visitor to `FILE`, for anteroom report")
+	set := settingFlags(cmd)
+	logs.add(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if file == "" {
+			return wrongUsage(errors.New("--config is missing; name the configuration file, such as docs/anteroom.yaml"))
+		}
+		host, _ := os.Hostname() // config says what to do if no name is left
+		f := config.Load(file, config.Options{Host: host, Environ: os.Environ(), Set: set()})
+		if err := f.Err(); err != nil {
+			return err
+		}
+		log := logs.logger(p.stderr)
+		for _, w := range f.Warnings {
+			log.Warn(w.Error())
+		}
+		o := server.Options{Version: thisVersion(), Logger: log}
+		if admissions != "" {
+			w, err := openAdmissions(admissions, log)
+			if err != nil {
+				return err
+			}
+			defer w.close()
+			o.Admission = w.write
+		}
+		return server.New(f.Config, o).Run(cmd.Context())
+	}
+	return cmd
+}
+
+// settingFlags adds a flag for each of the keys that differ from node to node,
+// and returns how to read those that were given.
+func settingFlags(cmd *cobra.Command) func() []config.Setting {
+	flags := []struct{ name, key, usage string }{
+		{"id", "node.id", "the node's name, unique in the cluster"},
+		{"gateway", "node.gateway", "`HOST:PORT` for visitors"},
+		{"admin", "node.admin", "`HOST:PORT` for operators"},
+		{"peer", "node.peer", "`HOST:PORT` for the other nodes"},
+		{"gossip", "node.gossip", "`HOST:PORT` for gossip"},
+		{"join", "node.join", "`HOST:PORT` of members, with commas"},
+		{"expect", "node.expect", "how many nodes start a new cluster together"},
+		{"data", "node.data", "`DIRECTORY` for what must survive a restart"},
+	}
+	values := make([]string, len(flags))
+	for i, f := range flags {
+		cmd.Flags().StringVar(&values[i], f.name, "", f.usage)
+	}
+	return func() []config.Setting {
+		var set []config.Setting
+		for i, f := range flags {
+			if cmd.Flags().Changed(f.name) {
+				set = append(set, config.Setting{Key: f.key, Value: values[i], From: "--" + f.name})
+			}
+		}
+		return set
+	}
+}
+
+// logFlags say how much is logged, and in what form.
+type logFlags struct {
+	level slog.Level
+	json  bool
+}
+
+func (l *logFlags) add(cmd *cobra.Command) {
+	cmd.Flags().TextVar(&l.level, "log-level", l.level, "debug, info, warn or error")
+	cmd.Flags().BoolVar(&l.json, "log-json", false, "log JSON lines")
+}
+
+func (l *logFlags) logger(w io.Writer) *slog.Logger {
+	o := &slog.HandlerOptions{Level: l.level}
+	if l.json {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+// admissionLog appends entries to a file, each by a single write, so that what
+// was written survives the process.
+type admissionLog struct {
+	mu     sync.Mutex
+	file   *os.File
+	log    *slog.Logger
+	failed bool
+}
+
+func openAdmissions(name string, log *slog.Logger) (*admissionLog, error) {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("--admissions: %w", err)
+	}
+	return &admissionLog{file: f, log: log}, nil
+}
+
+func (a *admissionLog) write(e history.Entry) {
+	line, _ := json.Marshal(e) // strings and numbers
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, err := a.file.Write(append(line, '\n'))
+	if err != nil && !a.failed {
+		a.log.Error("the admission log has gaps from here on", "err", err)
+	}
+	a.failed = err != nil
+}
+
+func (a *admissionLog) close() {
+	if err := a.file.Close(); err != nil {
+		a.log.Error("the admission log may lack its end", "err", err)
+	}
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/gateway/admin"
+	"github.com/anteroom/anteroom/internal/term"
+)
+
+// adminDefault is where a node's admin port is unless it is told otherwise.
+const adminDefault = "http://127.0.0.1:9090"
+
+func (p *program) statusCommand() *cobra.Command {
+	var watch, asJSON bool
+	client := adminClient{url: adminDefault}
+	every := time.Second
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show a cluster and its rooms, as one of its nodes sees them",
+		Example: `  anteroom status
+  anteroom status --watch --admin http://10.0.0.2:9090`,
+		Args: noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for {
+				s, err := client.status(cmd.Context())
+				if err != nil && (!watch || cmd.Context().Err() != nil) {
+					return unlessStopped(cmd.Context(), err)
+				}
+				p.showStatus(s, err, watch, asJSON)
+				if !watch {
+					return nil
+				}
+				select {
+				case <-cmd.Context().Done():
+					return nil
+				case <-time.After(every):
+				}
+			}
+		},
+	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "go on showing it")
+	cmd.Flags().DurationVar(&every, "every", every, "with --watch: how often")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with --watch one object a line")
+	client.add(cmd)
+	return cmd
+}
+
+// unlessStopped drops an error that Ctrl-C has caused.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// adminClient asks a node's admin port.
+type adminClient struct{ url, token string }
+
+func (a *adminClient) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.url, "admin", a.url, "`URL` of a node's admin port")
+	cmd.Flags().StringVar(&a.token, "token", os.Getenv("ANTEROOM_SECURITY_ADMIN_TOKEN"), "security.admin_token [$ANTEROOM_SECURITY_ADMIN_TOKEN]")
+	cmd.Flag("token").DefValue = ""
+}
+
+func (a *adminClient) get(ctx context.Context, path string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	url := strings.TrimSuffix(a.url, "/") + path
+	if !strings.Contains(a.url, "://") {
+		url = "http://" + url
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return wrongUsage(fmt.Errorf("--admin %s: want a URL such as %s", a.url, adminDefault))
+	}
+	if a.token != "" {
+		q.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return fmt.Errorf("no node answers at %s; is it running, and is that its node.admin? (%w)", a.url, err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was only read
+	body, err := io.ReadAll(io.LimitReader(answer.Body, 64<<20))
+	switch {
+	case err != nil:
+		return err
+	case answer.StatusCode == http.StatusUnauthorized:
+		return fmt.Errorf("%s asks for a token; give the node's security.admin_token as --token or in ANTEROOM_SECURITY_ADMIN_TOKEN", a.url)
+	case answer.StatusCode != http.StatusOK:
+		return fmt.Errorf("%s: %s", url, answer.Status)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%s does not answer as a node's admin port does: %w", url, err)
+	}
+	return nil
+}
+
+// status is a cluster and its rooms.
+type status struct {
+	Cluster admin.Cluster `json:"cluster"`
+	Rooms   []admin.Room  `json:"rooms"`
+}
+
+func (a *adminClient) status(ctx context.Context) (s status, err error) {
+	if err := a.get(ctx, "/v1/cluster", &s.Cluster); err != nil {
+		return s, err
+	}
+	var rooms admin.RoomList
+	err = a.get(ctx, "/v1/rooms", &rooms)
+	s.Rooms = rooms.Rooms
+	return s, err
+}
+
+// showStatus prints one look. When watched on a terminal it writes over the
+// last one.
+func (p *program) showStatus(s status, err error, watch, asJSON bool) {
+	if asJSON {
+		if err != nil {
+			fmt.Fprintln(p.stderr, err)
+			return
+		}
+		line, _ := json.Marshal(s) // strings and numbers
+		fmt.Fprintf(p.stdout, "%s\n", line)
+		return
+	}
+	var b bytes.Buffer
+	if watch && term.IsTerminal(p.stdout) {
+		b.WriteString("\x1b[H\x1b[2J") // home, and clear
+	}
+	if err != nil {
+		fmt.Fprintln(&b, err)
+	} else {
+		writeStatus(&b, s, p.now())
+	}
+	if watch {
+		fmt.Fprintln(&b)
+	}
+	fmt.Fprint(p.stdout, b.String())
+}
+
+func writeStatus(b *bytes.Buffer, s status, now time.Time) {
+	c := &s.Cluster
+	switch {
+	case c.Waiting != "":
+		fmt.Fprintf(b, "%s is not serving: %s\n", c.Node, c.Waiting)
+	case c.Grade == "side":
+		fmt.Fprintf(b, "%s is on a side without a quorum of %s\n", c.Node, strings.Join(c.Voters, ", "))
+	default:
+		fmt.Fprintf(b, "%s sees %s in wave %d, run by %s\n", c.Node, nodesText(inWave(c.Members)), c.Epoch, c.Coordinator)
+	}
+	fmt.Fprintln(b)
+	rows := make([][]string, 0, len(c.Members))
+	for _, m := range c.Members {
+		state := "in the wave"
+		if !m.InWave {
+			state = "alive, left out of waves"
+		}
+		trip := "-"
+		if m.RoundTrip > 0 {
+			trip = fmt.Sprintf("%.1f ms", 1000*m.RoundTrip)
+		}
+		rows = append(rows, []string{m.Name, state, m.Parent, trip, now.Sub(m.Started).Round(time.Second).String(), m.Address})
+	}
+	_ = term.WriteTable(b, []string{"node", "state", "parent", "round trip", "up", "peer address"}, rows) // a buffer
+	fmt.Fprintln(b)
+	rows = rows[:0]
+	for i := range s.Rooms {
+		rows = append(rows, roomRow(&s.Rooms[i]))
+	}
+	_ = term.WriteTable(b, []string{"room", "limit", "on site", "called", "waiting", "called/min", "wait", "state"}, rows)
+}
+
+func inWave(members []admin.Member) (n int) {
+	for _, m := range members {
+		if m.InWave {
+			n++
+		}
+	}
+	return n
+}
+
+func roomRow(r *admin.Room) []string {
+	state := "queueing"
+	switch {
+	case r.Suspended:
+		state = "suspended: everyone goes through"
+	case r.Paused != "":
+		state = "paused: " + r.Paused
+	case r.HeldUntil != nil:
+		state = "held until " + r.HeldUntil.Local().Format(time.TimeOnly)
+	case r.Open:
+		state = "open"
+	}
+	wait := "-"
+	if r.Queued > 0 && r.EstimatedWaitSeconds > 0 {
+		wait = time.Duration(r.EstimatedWaitSeconds * float64(time.Second)).Round(time.Second).String()
+	}
+	return []string{
+		r.Name, fmt.Sprint(r.TotalActiveUsers), fmt.Sprint(r.Active), fmt.Sprint(r.Called), fmt.Sprint(r.Queued),
+		fmt.Sprintf("%.0f", r.AdmittedPerMinute), wait, state,
+	}
+}

@@ -1,0 +1,227 @@
+// Package admin is the operators' port of a node: health, metrics, the state of
+// the cluster and of its rooms, and profiles. It reads; it changes nothing.
+package admin
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/http/pprof"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/fairness"
+)
+
+// Source is the node that the port is about. It may be called from many
+// goroutines at once.
+type Source interface {
+	// Cluster is what this node sees of its cluster.
+	Cluster() Cluster
+	// Rooms are the rooms by name.
+	Rooms() []Room
+	// Fairness is the live measure of a room; false: there is no such room.
+	Fairness(room string) (fairness.Report, bool)
+	// Ready says why the node cannot serve visitors just now; empty: it can.
+	Ready() string
+}
+
+// Config is what the port needs.
+type Config struct {
+	Source  Source
+	Token   string              // asked for as Authorization: Bearer; empty: nobody is asked
+	Metrics prometheus.Gatherer // nil: no /metrics
+	Logger  *slog.Logger        // nil: none
+}
+
+// New returns the port's handler. Only /healthz and /readyz are answered
+// without the token.
+func New(c Config) http.Handler {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &admin{c: c}
+	inner := http.NewServeMux()
+	get := func(path string, h http.HandlerFunc) {
+		inner.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet && r.Method != http.MethodHead {
+				w.Header().Set("Allow", "GET, HEAD")
+				a.fail(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "Use GET.")
+				return
+			}
+			h(w, r)
+		})
+	}
+	get("/{$}", a.index)
+	get("/v1/cluster", func(w http.ResponseWriter, r *http.Request) { a.json(w, r, c.Source.Cluster()) })
+	get("/v1/rooms", func(w http.ResponseWriter, r *http.Request) { a.json(w, r, RoomList{Rooms: rooms(c.Source)}) })
+	get("/v1/rooms/{room}", a.room)
+	get("/v1/rooms/{room}/fairness", a.fairness)
+	if c.Metrics != nil {
+		get("/metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{
+			ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),
+		}).ServeHTTP)
+	}
+	get("/debug/pprof/", pprof.Index)
+	get("/debug/pprof/cmdline", pprof.Cmdline)
+	get("/debug/pprof/profile", pprof.Profile)
+	get("/debug/pprof/symbol", pprof.Symbol)
+	get("/debug/pprof/trace", pprof.Trace)
+	inner.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		a.fail(w, r, http.StatusNotFound, "not_found", "There is nothing at this path.")
+	})
+	outer := http.NewServeMux()
+	outer.HandleFunc("/healthz", a.healthz)
+	outer.HandleFunc("/readyz", a.readyz)
+	outer.Handle("/", a.guarded(inner))
+	return outer
+}
+
+type admin struct{ c Config }
+
+// guarded asks for the token, in a time that does not depend on how much of it
+// is right.
+func (a *admin) guarded(h http.Handler) http.Handler {
+	if a.c.Token == "" {
+		return h
+	}
+	want := sha256.Sum256([]byte(a.c.Token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		got := sha256.Sum256([]byte(strings.TrimSpace(token)))
+		if !strings.EqualFold(kind, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			a.fail(w, r, http.StatusUnauthorized, "token_invalid", "Send security.admin_token as Authorization: Bearer.")
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// healthz says that the process answers.
+func (a *admin) healthz(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") }
+
+// readyz says whether a load balancer should send visitors here.
+func (a *admin) readyz(w http.ResponseWriter, _ *http.Request) {
+	if why := a.c.Source.Ready(); why != "" {
+		text(w, http.StatusServiceUnavailable, why)
+		return
+	}
+	text(w, http.StatusOK, "ok")
+}
+
+func text(w http.ResponseWriter, status int, s string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(s + "\n"))
+}
+
+func rooms(s Source) []Room {
+	if all := s.Rooms(); all != nil {
+		return all
+	}
+	return []Room{} // an empty list, not null
+}
+
+func (a *admin) find(name string) (Room, bool) {
+	for _, r := range a.c.Source.Rooms() {
+		if r.Name == name {
+			return r, true
+		}
+	}
+	return Room{}, false
+}
+
+func (a *admin) room(w http.ResponseWriter, r *http.Request) {
+	room, ok := a.find(r.PathValue("room"))
+	if !ok {
+		a.unknown(w, r)
+		return
+	}
+	a.json(w, r, room)
+}
+
+func (a *admin) fairness(w http.ResponseWriter, r *http.Request) {
+	report, ok := a.c.Source.Fairness(r.PathValue("room"))
+	if !ok {
+		a.unknown(w, r)
+		return
+	}
+	a.json(w, r, report)
+}
+
+func (a *admin) unknown(w http.ResponseWriter, r *http.Request) {
+	a.fail(w, r, http.StatusNotFound, "room_unknown", "There is no such room.")
+}
+
+func (a *admin) json(w http.ResponseWriter, r *http.Request, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		a.c.Logger.Error("admin answer does not encode", "path", r.URL.Path, "error", err)
+		a.fail(w, r, http.StatusInternalServerError, "internal", "Something went wrong here.")
+		return
+	}
+	write(w, r, http.StatusOK, "application/json", b)
+}
+
+func (a *admin) fail(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
+	b, err := json.Marshal(gateway.Problem{
+		Type: "urn:anteroom:problem:" + code, Title: http.StatusText(status), Status: status, Detail: detail, Code: code,
+	})
+	if err != nil {
+		panic("admin: a problem does not encode: " + err.Error()) // strings and a number
+	}
+	write(w, r, status, "application/problem+json", b)
+}
+
+func write(w http.ResponseWriter, r *http.Request, status int, kind string, b []byte) {
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Length", strconv.Itoa(len(b)+1))
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(append(b, '\n'))
+	}
+}
+
+// index is a plain page with the way to the rest.
+func (a *admin) index(w http.ResponseWriter, r *http.Request) {
+	page, err := template.New("index").Parse(indexHTML)
+	if err != nil {
+		panic("admin: the page does not parse: " + err.Error()) // it is part of the program
+	}
+	var b strings.Builder
+	if err := page.Execute(&b, struct {
+		Cluster Cluster
+		Rooms   []Room
+	}{a.c.Source.Cluster(), a.c.Source.Rooms()}); err != nil {
+		a.c.Logger.Error("admin page", "error", err)
+		a.fail(w, r, http.StatusInternalServerError, "internal", "Something went wrong here.")
+		return
+	}
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'")
+	write(w, r, http.StatusOK, "text/html; charset=utf-8", []byte(b.String()))
+}
+
+const indexHTML = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>{{.Cluster.Node}} · anteroom</title>
+<h1>{{.Cluster.Node}}</h1>
+<p>{{len .Cluster.Members}} members{{with .Cluster.Coordinator}}, coordinator {{.}}{{end}}{{with .Cluster.Waiting}}; {{.}}{{end}}</p>
+<table><tr><th>room<th>waiting<th>called<th>on the site<th>limit<th></tr>
+{{range .Rooms}}<tr><td><a href="/v1/rooms/{{.Name}}">{{.Name}}</a><td>{{.Queued}}<td>{{.Called}}<td>{{.Active}}<td>{{.TotalActiveUsers}}<td><a href="/v1/rooms/{{.Name}}/fairness">fairness</a></tr>
+{{end}}</table>
+<p><a href="/v1/cluster">cluster</a> · <a href="/v1/rooms">rooms</a> · <a href="/metrics">metrics</a> · <a href="/debug/pprof/">profiles</a></p>
+</html>
+`

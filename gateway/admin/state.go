@@ -1,0 +1,73 @@
+package admin
+
+import "time"
+
+// Cluster is what one node sees of its cluster.
+type Cluster struct {
+	Node        string    `json:"node"`
+	Boot        string    `json:"boot"` // a string: JSON numbers lose digits of it
+	Version     string    `json:"version"`
+	ClusterID   string    `json:"cluster_id"` // empty: part of none yet
+	Founded     time.Time `json:"founded,omitzero"`
+	Epoch       uint64    `json:"epoch"` // number of the last wave that this node was in
+	Coordinator string    `json:"coordinator"`
+	Grade       string    `json:"grade"`         // of the lease: none, side, survivor or primary
+	Lease       float64   `json:"lease_seconds"` // left
+	Quarantined bool      `json:"quarantined"`   // its clock is off
+	Waiting     string    `json:"waiting"`       // why it serves nobody; empty: it serves
+	Voters      []string  `json:"voters"`
+	Members     []Member  `json:"members"` // by seniority: the order of the tree
+}
+
+// Member is one node of the cluster.
+type Member struct {
+	Name      string    `json:"name"`
+	Boot      string    `json:"boot"`
+	Address   string    `json:"address"` // of its peer service
+	Started   time.Time `json:"started"`
+	Parent    string    `json:"parent"`  // in the tree; empty: the coordinator
+	InWave    bool      `json:"in_wave"` // of the last wave; gossip may call a member alive that waves leave out
+	RoundTrip float64   `json:"round_trip_seconds"`
+}
+
+// Room is one room: its limits, how it is doing as a whole, and what this node
+// has of it.
+type Room struct {
+	Name                 string     `json:"name"`
+	TotalActiveUsers     int        `json:"total_active_users"`
+	NewUsersPerMinute    int        `json:"new_users_per_minute"`
+	QueueingMethod       string     `json:"queueing_method"`
+	Algorithm            string     `json:"algorithm"`
+	QueueAll             bool       `json:"queue_all"`
+	Suspended            bool       `json:"suspended"`
+	SessionSeconds       float64    `json:"session_seconds"`
+	Queued               int        `json:"queued"`
+	Called               int        `json:"called"`
+	Active               int        `json:"active"`
+	AdmittedPerMinute    float64    `json:"admitted_per_minute"`
+	EstimatedWaitSeconds float64    `json:"estimated_wait_seconds"` // of somebody who joins now; 0: not known
+	Open                 bool       `json:"open"`                   // newcomers walk straight in
+	Paused               string     `json:"paused"`                 // why nobody is called; empty: they are
+	HeldUntil            *time.Time `json:"held_until,omitempty"`
+	Root                 string     `json:"root,omitempty"` // of its QPID tree, where this node knows
+	Here                 RoomHere   `json:"here"`
+}
+
+// RoomHere is one node's part of a room.
+type RoomHere struct {
+	SlotsOwned  int  `json:"slots_owned"`
+	SlotsUsed   int  `json:"slots_used"`   // called + on site
+	SlotsLocked int  `json:"slots_locked"` // of passes taken over, not to be used again yet
+	SlotsFree   int  `json:"slots_free"`
+	Queued      int  `json:"queued"`
+	Called      int  `json:"called"`
+	OnSite      int  `json:"on_site"`
+	Parked      int  `json:"parked"`    // silent: out of the queue until they check in
+	MayAdmit    bool `json:"may_admit"` // lease and policy allow calls now
+	IsRoot      bool `json:"is_root"`
+}
+
+// RoomList is the answer to GET /v1/rooms.
+type RoomList struct {
+	Rooms []Room `json:"rooms"`
+}

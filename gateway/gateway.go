@@ -1,0 +1,198 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/ticket"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Queue is the node behind the gateway, with the cluster behind that. All of
+// it may be called from many goroutines at once.
+type Queue interface {
+	// Do carries out q here or at the node that must. Its errors are those of
+	// package ticket, or the context's.
+	Do(ctx context.Context, q ticket.Request) (ticket.Answer, error)
+	// Room says how a room is doing. It is asked on every request.
+	Room(name string) (RoomState, bool)
+	// Called returns a channel that gets a value when something happens here to
+	// a ticket, and a function that ends the watch.
+	Called(room string, id qpid.ItemID) (<-chan struct{}, func())
+	// Clock is the time that tickets and passes carry, in Unix microseconds.
+	Clock() int64
+}
+
+// RoomState is how a room is doing, as of the last wave.
+type RoomState struct {
+	Room              eviction.Room
+	Queued            int // people waiting
+	Called            int // people called and not there yet
+	Active            int // people on the site
+	AdmittedPerMinute float64
+	Wait              ticket.Wait // of somebody who joins now; zero: not known
+	Open              bool        // newcomers walk straight in
+	Paused            string      // why nobody is called just now, for people; empty: they are
+	HeldUntil         int64       // pass time; nobody is called before; 0: not held
+}
+
+// Sealer makes and opens what visitors carry. An error of opening means that
+// the string is not one of ours, for that room.
+type Sealer interface {
+	Ticket(t ticket.Ticket) (string, error)
+	OpenTicket(room, s string) (ticket.Ticket, error)
+	Pass(p ticket.Pass) (string, error)
+	OpenPass(room, s string) (ticket.Pass, error)
+	JWT(p ticket.Pass, issuer string) (string, error)
+	JWKS() []byte
+}
+
+// Config is what a gateway needs. The zero value of a number means its default,
+// a negative one no bound.
+type Config struct {
+	Queue          Queue
+	Sealer         Sealer
+	Pages          Pager
+	Rooms          []Room
+	Prefix         string // of our own paths [/_anteroom]
+	Issuer         string // iss of the passes for origins [anteroom]
+	TrustedProxies []netip.Prefix
+	Bounds         Bounds
+	Metrics        prometheus.Registerer // nil: none
+	Logger         *slog.Logger          // nil: none
+}
+
+// Bounds keep strangers from filling the memory, and one client from filling
+// the queue.
+type Bounds struct {
+	InFlight   int           // requests to the queue at once [4096]
+	Streams    int           // event streams at once [20000]
+	Sessions   int           // passes remembered [50000]
+	Answer     time.Duration // longest wait for the queue [5s]
+	Recheck    time.Duration // an ended pass is refused at the latest after this [2s]
+	JoinRate   float64       // joins a second from one address; IPv6: from one /64 [10]
+	JoinBurst  int           // joins at once from one address [1000]
+	Heartbeat  time.Duration // a stream says something at least this often [15s]
+	OriginWait time.Duration // until the origin's answer begins [60s]
+}
+
+func (b Bounds) withDefaults() Bounds {
+	b.InFlight = cmp.Or(b.InFlight, 4096)
+	b.Streams = cmp.Or(b.Streams, 20_000)
+	b.Sessions = cmp.Or(b.Sessions, 50_000)
+	b.Answer = cmp.Or(b.Answer, 5*time.Second)
+	b.Recheck = cmp.Or(b.Recheck, 2*time.Second)
+	b.JoinRate = cmp.Or(b.JoinRate, 10)
+	b.JoinBurst = cmp.Or(b.JoinBurst, 1000)
+	b.Heartbeat = cmp.Or(b.Heartbeat, 15*time.Second)
+	b.OriginWait = cmp.Or(b.OriginWait, time.Minute)
+	return b
+}
+
+// Gateway answers visitors. It is an http.Handler.
+type Gateway struct {
+	c         Config
+	rooms     atomic.Pointer[table]
+	mux       *http.ServeMux
+	guard     *http.CrossOriginProtection
+	transport *http.Transport
+	sessions  *sessions
+	joins     *joinLimit
+	metrics   *metrics
+	inFlight  atomic.Int64
+	streams   atomic.Int64
+	closing   chan struct{}
+	close     sync.Once
+}
+
+// New returns a gateway. The error lists everything that is wrong with c.
+func New(c Config) (*Gateway, error) {
+	c.Prefix = cmp.Or(c.Prefix, "/_anteroom")
+	c.Issuer = cmp.Or(c.Issuer, "anteroom")
+	c.Bounds = c.Bounds.withDefaults()
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if !strings.HasPrefix(c.Prefix, "/") || strings.HasSuffix(c.Prefix, "/") || strings.ContainsAny(c.Prefix, "{}?#% ") {
+		return nil, fmt.Errorf("%w: prefix %q: want a path such as /_anteroom, without a slash at its end", ErrConfig, c.Prefix)
+	}
+	g := &Gateway{
+		c:         c,
+		guard:     http.NewCrossOriginProtection(),
+		transport: newTransport(c.Bounds),
+		sessions:  newSessions(c.Bounds.Sessions, c.Bounds.Recheck),
+		joins:     newJoinLimit(c.Bounds.JoinRate, c.Bounds.JoinBurst),
+		metrics:   newMetrics(),
+		closing:   make(chan struct{}),
+	}
+	if err := g.SetRooms(c.Rooms); err != nil {
+		return nil, err
+	}
+	if c.Metrics != nil {
+		if err := g.metrics.register(c.Metrics, g); err != nil {
+			return nil, fmt.Errorf("gateway: metrics: %w", err)
+		}
+	}
+	g.mux = g.ownPaths()
+	return g, nil
+}
+
+// ErrConfig is a configuration that is refused.
+var ErrConfig = errors.New("gateway: invalid configuration")
+
+// SetRooms replaces the rooms. Nobody loses a place by it.
+func (g *Gateway) SetRooms(rooms []Room) error {
+	t, err := newTable(rooms)
+	if err != nil {
+		return err
+	}
+	g.rooms.Store(t)
+	return nil
+}
+
+// Close ends all event streams and idle connections to origins. Call it when
+// the server begins to shut down: it waits for requests, and streams do not
+// end by themselves.
+func (g *Gateway) Close() {
+	g.close.Do(func() { close(g.closing) })
+	g.transport.CloseIdleConnections()
+}
+
+// ServeHTTP answers one request.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if own, ok := strings.CutPrefix(r.URL.Path, g.c.Prefix); ok && (own == "" || own[0] == '/') {
+		g.mux.ServeHTTP(w, r)
+		return
+	}
+	g.visit(w, r)
+}
+
+// do has the queue carry out q, within the bounds.
+func (g *Gateway) do(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
+	if n := g.inFlight.Add(1); g.c.Bounds.InFlight > 0 && n > int64(g.c.Bounds.InFlight) {
+		g.inFlight.Add(-1)
+		g.metrics.shed.Inc()
+		return ticket.Answer{}, ticket.ErrBusy
+	}
+	defer g.inFlight.Add(-1)
+	asked, cancel := context.WithTimeout(ctx, g.c.Bounds.Answer)
+	defer cancel()
+	a, err := g.c.Queue.Do(asked, q)
+	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = fmt.Errorf("%w: no answer to a %v in %v", ticket.ErrUnavailable, q.Op, g.c.Bounds.Answer)
+	}
+	g.metrics.asked(q.Op, err)
+	return a, err
+}

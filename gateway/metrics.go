@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anteroom/anteroom/internal/ticket"
+)
+
+// metrics counts what the gateway does. Labels have few values, none of which
+// a visitor can choose.
+type metrics struct {
+	requests     *prometheus.CounterVec // by op and code
+	shed         prometheus.Counter
+	originErrors *prometheus.CounterVec // by room
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "anteroom_queue_requests_total", Help: "Requests to the queue, by operation and outcome.",
+		}, []string{"op", "code"}),
+		shed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "anteroom_shed_total", Help: "Requests and streams refused because there were too many at once.",
+		}),
+		originErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "anteroom_origin_errors_total", Help: "Requests that the origin did not answer.",
+		}, []string{"room"}),
+	}
+}
+
+func (m *metrics) register(r prometheus.Registerer, g *Gateway) error {
+	for _, c := range []prometheus.Collector{
+		m.requests, m.shed, m.originErrors,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "anteroom_streams", Help: "Event streams open.",
+		}, func() float64 { return float64(g.streams.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "anteroom_queue_requests_in_flight", Help: "Requests to the queue that wait for their answer.",
+		}, func() float64 { return float64(g.inFlight.Load()) }),
+	} {
+		if err := r.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *metrics) asked(op ticket.Op, err error) {
+	code := "ok"
+	switch {
+	case errors.Is(err, context.Canceled):
+		code = "canceled"
+	case err != nil:
+		code = errorOf(err).Code
+	}
+	m.requests.WithLabelValues(op.String(), code).Inc()
+}

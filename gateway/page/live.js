@@ -1,0 +1,215 @@
+(() => {
+"use strict";
+// Keeps the waiting page true without loading it again: one tab of this browser
+// listens to the node and tells the others. Where this script cannot run, the
+// Refresh header reloads the page instead.
+const $ = id => document.getElementById(id);
+const {words, page} = JSON.parse($("data").textContent);
+const name = "anteroom/" + page.room;
+const title = $("title").textContent;
+
+// Someone in Britain reads an English page, and times in the British way.
+const lang = document.documentElement.lang;
+const locale = navigator.languages.find(l => (l + "-").startsWith(lang + "-")) || lang;
+const number = new Intl.NumberFormat(locale);
+const plural = new Intl.PluralRules(locale);
+const clock = new Intl.DateTimeFormat(locale, {timeStyle: "medium"});
+const time = iso => clock.format(new Date(iso));
+const date = new Intl.DateTimeFormat(locale, {dateStyle: "full", timeStyle: "short"});
+
+const say = (key, n, more) => {
+  const w = words[key];
+  return (w.other ? w[plural.select(n)] || w.other : w)
+    .replace(/{(\w+)}/g, (_, k) => k === "n" ? number.format(n) : more[k]);
+};
+
+// Rounds as the server does.
+const span = seconds => {
+  let m = Math.max(1, Math.ceil(seconds / 60));
+  if (m > 20) m = 5 * Math.ceil(m / 5);
+  if (m < 60) return say("minutes", m);
+  m = 10 * Math.ceil(m / 10);
+  const h = say("hours", Math.floor(m / 60));
+  return m % 60 ? h + " " + say("minutes", m % 60) : h;
+};
+const wait = w => !w ? words["wait.unknown"]
+  : page.method === "random" ? say("wait.draw", 0, {half: span(w.p50), most: span(w.p75)})
+  : w.p50 < 60 ? words["wait.soon"]
+  : say("wait.about", 0, {span: span(w.p50)});
+
+// What was shown of a place never gets worse, whichever tab or load showed it:
+// [when the place was taken, the first position seen, the lowest].
+let place;
+const keep = (joined, position) => {
+  try { place = JSON.parse(localStorage[name]) } catch {}
+  if (!place || place[0] !== joined) place = [joined, position, position];
+  place[2] = Math.min(place[2], position);
+  try { localStorage[name] = JSON.stringify(place) } catch {}
+  return place;
+};
+
+// Screen readers hear of news at once and of progress twice a minute.
+let said = "", saidAt = Date.now();
+const announce = (text, news) => {
+  if (text === said || !news && Date.now() - saidAt < 3e4) return;
+  [said, saidAt] = [text, Date.now()];
+  $("status").textContent = text;
+};
+
+const set = (id, text) => {
+  if ($(id) && $(id).textContent !== text) $(id).textContent = text;
+};
+let now, heardAt = 0, refresh = 20, fails = 0;
+const show = () => {
+  const {position, queued, held_until: held, starts_at: starts, paused} = now;
+  const estimate = wait(!paused && now.estimated_wait_seconds);
+  const early = Date.parse(starts) > Date.now();
+  set("lead", early ? words["starts.lead"] : page.lead);
+  const note = fails > 1 ? words.lost
+    : early ? say("starts", 0, {time: date.format(new Date(starts))})
+    : Date.parse(held) > Date.now() ? say("held", 0, {time: time(held)})
+    : paused ? words.paused + " " + (words[page.reasons[paused]] || paused) : "";
+  $("note").hidden = !note;
+  set("note", note);
+  set("updated", time(now.last_updated));
+  set("wait", estimate);
+  set("queued", number.format(queued));
+  let progress = "";
+  if (position > 0) {
+    const [, first, best] = keep(Date.parse(now.joined_at), position);
+    set("place", number.format(best));
+    $("place").className = "";
+    set("ahead", number.format(best - 1));
+    $("ahead").parentNode.hidden = false;
+    $("bar").hidden = first < 2;
+    $("bar").value = (first - best) / first;
+    document.title = say("tab", best, {title});
+    progress = say("status", best, {wait: estimate});
+  }
+  announce(note || progress, note && note !== said);
+};
+
+// The server has something else to show: the site, or why there is no place.
+// The ticket is in a cookie, so loading the page that the visitor wanted is all
+// it takes.
+let going;
+const go = (after, to = page.here) => {
+  if (going) return;
+  going = true;
+  halt();
+  if (now.state !== "waiting") {
+    document.title = words.turn;
+    set("title", words.turn);
+    set("lead", words["turn.lead"]);
+    announce(words.turn, true);
+  }
+  // A place that is called and not let in, again and again, asks ever less often.
+  let [at, times] = [0, 0];
+  try { [at, times] = JSON.parse(sessionStorage[name]) } catch {}
+  times = Date.now() - at < 6e4 ? times + 1 : 0;
+  try { sessionStorage[name] = JSON.stringify([Date.now(), times]) } catch {}
+  if (times) after += 500 * 2 ** Math.min(times, 6);
+  setTimeout(() => location.hash && to === page.here ? location.reload() : location.replace(to), after);
+};
+
+const heard = (o, after) => {
+  now = o;
+  heardAt = Date.now();
+  fails = 0;
+  refresh = o.refresh_interval_seconds || refresh;
+  if (o.state !== "waiting" || o.queueing_method !== page.method) return go(after);
+  show();
+};
+const tell = o => {
+  channel?.postMessage(o);
+  heard(o, 0);
+};
+
+let channel, leading, lead, stream, streamAfter = 0, breaks = 0, timer;
+const later = (pause = 0) => {
+  clearTimeout(timer);
+  // The stream brings the news; what is asked beside it renews the cookie. A
+  // tab that listens to another asks only when that one has fallen silent.
+  const quiet = Math.max(60, 3 * refresh);
+  const s = fails ? Math.max(pause, Math.min(30, 2 ** fails)) * (1 + Math.random() / 2)
+    : (leading ? stream ? quiet : refresh : 1.5 * quiet) * (0.9 + Math.random() / 5);
+  timer = setTimeout(ask, 1e3 * s);
+};
+const ask = async () => {
+  clearTimeout(timer);
+  let pause = 0;
+  try {
+    const r = await fetch(page.checkin, {
+      method: "POST", headers: {Accept: "application/json"}, cache: "no-store", signal: AbortSignal.timeout(1e4),
+    });
+    if (r.ok) tell(await r.json());
+    else if (r.status === 429 || r.status > 499) {
+      fails++;
+      pause = +r.headers.get("Retry-After") || 0;
+    } else go(0, page.retry);
+  } catch { fails++ }
+  if (!lead) return;
+  if (fails) show();
+  else if (leading) listen();
+  later(pause);
+};
+const listen = () => {
+  if (stream || !page.stream || Date.now() < streamAfter) return;
+  stream = new EventSource(page.stream);
+  stream.onmessage = e => {
+    breaks = 0;
+    tell(JSON.parse(e.data));
+  };
+  stream.onerror = () => {
+    stream.close();
+    stream = null;
+    streamAfter = Date.now() + 15e3 * 2 ** Math.min(breaks++, 5);
+    // Everyone whose node died is here at this moment: spread out.
+    clearTimeout(timer);
+    timer = setTimeout(ask, 1e3 * Math.random() * Math.min(refresh, 5));
+  };
+};
+
+const start = () => {
+  const mine = lead = new AbortController();
+  channel = new BroadcastChannel(name);
+  channel.onmessage = e => {
+    heard(e.data, 1500); // the tab that told goes first and brings the pass
+    if (!going && !leading) later();
+  };
+  const take = () => {
+    leading = true;
+    listen();
+    later();
+    return new Promise(done => mine.signal.addEventListener("abort", done));
+  };
+  if (navigator.locks) navigator.locks.request(name, {signal: mine.signal}, take).catch(() => {});
+  else take();
+  later();
+};
+const halt = () => {
+  clearTimeout(timer);
+  lead?.abort();
+  channel?.close();
+  stream?.close();
+  lead = channel = stream = null;
+  leading = false;
+};
+
+const wake = () => {
+  if (lead && document.visibilityState === "visible" && Date.now() - heardAt > 3e3) ask();
+};
+document.addEventListener("visibilitychange", wake);
+addEventListener("online", wake);
+addEventListener("pagehide", halt);
+addEventListener("pageshow", e => {
+  stop(); // the pending Refresh: from here on the page keeps itself up to date
+  going = false;
+  start();
+  if (e.persisted) ask();
+});
+now = page.now;
+heardAt = Date.now();
+refresh = now.refresh_interval_seconds || refresh;
+show();
+})();

@@ -1,0 +1,172 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"time"
+
+	"github.com/anteroom/anteroom/gateway"
+)
+
+// random is the method in which nobody has a position.
+const random = "random"
+
+// startLayout tells the day as well, in the way that all languages read.
+const startLayout = "2006-01-02 15:04"
+
+// sheet is what the template fills in: a View in one language.
+type sheet struct {
+	*language
+	View gateway.View
+	CSS  template.CSS
+	JS   template.JS
+	Live template.JS
+	Data template.JS
+
+	Title, Lead, How   string
+	Place, Ahead       string // empty: not known
+	Queued, Wait, Note string
+	Updated, UpdatedAt string // for people and for machines
+	Button             string
+	Waiting, Random    bool
+	Reloads            bool // without a script
+}
+
+// state is the answer to a check-in as the gateway's API gives it, as far as
+// the script reads it. The page carries one, so that the script starts from
+// what the page shows.
+type state struct {
+	State       string    `json:"state"`
+	Position    int       `json:"position"`
+	Queued      int       `json:"queued"`
+	Wait        *estimate `json:"estimated_wait_seconds"`
+	Refresh     int       `json:"refresh_interval_seconds"`
+	JoinedAt    time.Time `json:"joined_at"`
+	LastUpdated time.Time `json:"last_updated"`
+	Method      string    `json:"queueing_method"`
+	Paused      string    `json:"paused,omitempty"`
+	HeldUntil   time.Time `json:"held_until,omitzero"`
+	StartsAt    time.Time `json:"starts_at,omitzero"`
+}
+
+type estimate struct {
+	P25 int `json:"p25"`
+	P50 int `json:"p50"`
+	P75 int `json:"p75"`
+}
+
+// data is what else the script needs to know.
+type data struct {
+	Room    string            `json:"room"`
+	Lead    string            `json:"lead"`
+	Method  string            `json:"method"`
+	Here    string            `json:"here"`
+	Retry   string            `json:"retry"`
+	Stream  string            `json:"stream"`
+	CheckIn string            `json:"checkin"`
+	Reasons map[string]string `json:"reasons"`
+	Now     state             `json:"now"`
+}
+
+func newSheet(p *Pages, l *language, v gateway.View) (*sheet, error) {
+	s := &sheet{language: l, View: v, CSS: p.css, Reloads: v.RefreshSeconds > 0, Waiting: v.Kind == gateway.PageWaiting}
+	if !s.Waiting {
+		return s, s.other(v)
+	}
+	s.JS, s.Live = p.js, template.JS(l.live)
+	s.Random = v.Method == random
+	kind := "fifo."
+	if s.Random {
+		kind = "random."
+	}
+	s.Title, s.Lead, s.How = l.say(kind+"title"), l.say(kind+"lead"), l.say(kind+"how")
+	if v.StartsAt.After(v.LastUpdated) {
+		s.Lead = l.say("starts.lead")
+	}
+	if v.Paused != "" {
+		v.Wait.Known = false // it is for a line that moves
+	}
+	if v.Position > 0 {
+		s.Place, s.Ahead = l.number(v.Position), l.number(v.PeopleAhead)
+	}
+	s.Queued, s.Wait = l.number(v.Queued), l.wait(v.Wait, v.Method)
+	s.Updated, s.UpdatedAt = utc(v.LastUpdated, l.Clock), v.LastUpdated.UTC().Format(time.RFC3339)
+	s.Note = p.note(l, v)
+	var err error
+	s.Data, err = p.data(v, l.say(kind+"lead"))
+	return s, err
+}
+
+// other fills in the pages without a place in line.
+func (s *sheet) other(v gateway.View) error {
+	l := s.language
+	switch v.Kind {
+	case gateway.PageCalled:
+		s.Title, s.Lead, s.Button, s.Reloads = l.say("turn"), l.say("turn.lead"), l.say("enter"), false
+		return nil
+	case gateway.PageLeft:
+		s.Button = l.say("rejoin")
+	case gateway.PageFull, gateway.PageClosed, gateway.PageCookies, gateway.PageBusy, gateway.PageUnavailable, gateway.PageOriginDown:
+		s.Button = l.say("retry")
+	default:
+		return fmt.Errorf("page: no page of kind %q", v.Kind)
+	}
+	s.Title, s.Lead = l.say(string(v.Kind)+".title"), l.say(string(v.Kind)+".text")
+	if v.HereURL == "" {
+		s.Button = ""
+	}
+	return nil
+}
+
+// note says why nobody goes in, if nobody does.
+func (p *Pages) note(l *language, v gateway.View) string {
+	switch {
+	case v.StartsAt.After(v.LastUpdated):
+		return l.say("starts", "{time}", utc(v.StartsAt, startLayout))
+	case v.HeldUntil.After(v.LastUpdated):
+		return l.say("held", "{time}", utc(v.HeldUntil, l.Clock))
+	case v.Paused == "":
+		return ""
+	}
+	why := v.Paused
+	if key, ok := p.reasons[v.Paused]; ok {
+		why = l.say(key)
+	}
+	return l.say("paused") + " " + why
+}
+
+// data puts down where the script starts from. The lead is the one for open doors.
+func (p *Pages) data(v gateway.View, lead string) (template.JS, error) {
+	d := data{
+		Room: v.Room, Lead: lead, Method: v.Method, Here: v.HereURL, Retry: v.RefreshURL, Stream: v.StreamURL, CheckIn: v.CheckInURL, Reasons: p.reasons,
+		Now: state{
+			State: "waiting", Position: v.Position, Queued: v.Queued, Refresh: v.RefreshSeconds, JoinedAt: v.JoinedAt,
+			LastUpdated: v.LastUpdated, Method: v.Method, Paused: v.Paused, HeldUntil: v.HeldUntil, StartsAt: v.StartsAt,
+		},
+	}
+	if v.Wait.Known {
+		d.Now.Wait = &estimate{v.Wait.P25, v.Wait.P50, v.Wait.P75}
+	}
+	b, err := json.Marshal(d) // escapes <, > and &: safe inside a script element
+	return template.JS(b), err
+}
+
+// What the template calls.
+
+// Tab is the title of the browser's tab.
+func (s *sheet) Tab() string {
+	if s.Place == "" {
+		return s.Title
+	}
+	return s.count("tab", s.View.Position, "{title}", s.Title)
+}
+
+// Code is the language's tag.
+func (s *sheet) Code() string { return s.tag.String() }
+
+// Say and Count are for words that a View does not change.
+func (s *sheet) Say(key string) string { return s.say(key) }
+
+// Count puts a number in.
+func (s *sheet) Count(key string, n int) string { return s.count(key, n) }

@@ -1,0 +1,240 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/ticket"
+)
+
+// Place is the waiting object: what a visitor is told, whichever way they ask.
+type Place struct {
+	Room                   string     `json:"room"`
+	State                  string     `json:"state"` // waiting, called or admitted
+	Ticket                 string     `json:"ticket,omitempty"`
+	Pass                   string     `json:"pass,omitempty"`
+	PassJWT                string     `json:"pass_jwt,omitempty"`
+	PassExpires            *time.Time `json:"pass_expires_at,omitempty"`
+	Position               *int       `json:"position"`     // from 1; null: not known, or a draw decides
+	PeopleAhead            *int       `json:"people_ahead"` // null when position is
+	Queued                 int        `json:"queued"`
+	EstimatedWaitSeconds   *Seconds   `json:"estimated_wait_seconds"` // null: not known
+	RefreshIntervalSeconds int        `json:"refresh_interval_seconds"`
+	JoinedAt               time.Time  `json:"joined_at"`
+	LastUpdated            time.Time  `json:"last_updated"`
+	QueueingMethod         string     `json:"queueing_method"`
+	Paused                 string     `json:"paused,omitempty"`
+	HeldUntil              *time.Time `json:"held_until,omitempty"`
+	StartsAt               *time.Time `json:"starts_at,omitempty"`
+	Cloudflare             cloudflare `json:"cfWaitingRoom"`
+}
+
+// Seconds are the quartiles of a wait.
+type Seconds struct {
+	P25 int `json:"p25"`
+	P50 int `json:"p50"`
+	P75 int `json:"p75"`
+}
+
+// cloudflare has the field names of Cloudflare's waiting room, for apps and
+// templates that were written for it.
+type cloudflare struct {
+	InWaitingRoom                bool   `json:"inWaitingRoom"`
+	WaitTimeKnown                bool   `json:"waitTimeKnown"`
+	WaitTime                     int    `json:"waitTime"` // minutes
+	WaitTime25Percentile         int    `json:"waitTime25Percentile"`
+	WaitTime50Percentile         int    `json:"waitTime50Percentile"`
+	WaitTime75Percentile         int    `json:"waitTime75Percentile"`
+	WaitTimeFormatted            string `json:"waitTimeFormatted"`
+	QueueIsFull                  bool   `json:"queueIsFull"`
+	QueueAll                     bool   `json:"queueAll"`
+	LastUpdated                  string `json:"lastUpdated"`
+	RefreshIntervalSeconds       int    `json:"refreshIntervalSeconds"`
+	QueueingMethod               string `json:"queueingMethod"`
+	IsFIFOQueue                  bool   `json:"isFIFOQueue"`
+	IsRandomQueue                bool   `json:"isRandomQueue"`
+	IsPassthroughQueue           bool   `json:"isPassthroughQueue"`
+	IsRejectQueue                bool   `json:"isRejectQueue"`
+	IsEventActive                bool   `json:"isEventActive"`
+	IsEventPrequeueing           bool   `json:"isEventPrequeueing"`
+	TimeUntilEventStart          int    `json:"timeUntilEventStart"` // minutes
+	TimeUntilEventStartFormatted string `json:"timeUntilEventStartFormatted"`
+	TimeUntilEventEnd            int    `json:"timeUntilEventEnd"`
+	TimeUntilEventEndFormatted   string `json:"timeUntilEventEndFormatted"`
+	ShuffleAtEventStart          bool   `json:"shuffleAtEventStart"`
+	Turnstile                    string `json:"turnstile"`
+	InfiniteQueue                bool   `json:"infiniteQueue"`
+}
+
+// place tells what the queue said. Sealed strings are added by the caller.
+func (c *call) place(a ticket.Answer) Place {
+	now := time.UnixMicro(c.g.c.Queue.Clock()).UTC()
+	stamp := a.Ticket.Stamp
+	if a.State == ticket.Admitted {
+		stamp = a.Pass.Stamp
+	}
+	room := c.state.Room
+	p := Place{
+		Room: c.room.Name, State: a.State.String(), Queued: a.Queued, EstimatedWaitSeconds: secondsOf(a.Wait),
+		JoinedAt: time.UnixMicro(int64(stamp)).UTC(), LastUpdated: now, QueueingMethod: methodName(room.Method), Paused: c.paused(a),
+	}
+	if a.State != ticket.Admitted {
+		p.RefreshIntervalSeconds = max(1, ceil(a.Refresh, time.Second))
+	} else {
+		p.PassExpires = moment(a.Pass.Expires)
+	}
+	if a.Position > 0 && room.Method != eviction.Random {
+		ahead := a.Position - 1
+		p.Position, p.PeopleAhead = &a.Position, &ahead
+	}
+	if c.state.HeldUntil > now.UnixMicro() {
+		p.HeldUntil = moment(c.state.HeldUntil)
+	}
+	if room.Event.Start > now.UnixMicro() {
+		p.StartsAt = moment(room.Event.Start)
+	}
+	p.Cloudflare = likeCloudflare(&p, a, c.state.Room, now)
+	return p
+}
+
+// paused says why nobody is called: what the ticket's home says comes first.
+func (c *call) paused(a ticket.Answer) string {
+	if a.Paused != "" || a.State != ticket.Waiting {
+		return a.Paused
+	}
+	return c.state.Paused
+}
+
+func likeCloudflare(p *Place, a ticket.Answer, room eviction.Room, now time.Time) cloudflare {
+	f := cloudflare{
+		InWaitingRoom: a.State != ticket.Admitted, WaitTimeKnown: p.EstimatedWaitSeconds != nil,
+		WaitTime: ceil(a.Wait.P50, time.Minute), WaitTimeFormatted: "unavailable",
+		WaitTime25Percentile: ceil(a.Wait.P25, time.Minute), WaitTime50Percentile: ceil(a.Wait.P50, time.Minute),
+		WaitTime75Percentile: ceil(a.Wait.P75, time.Minute),
+		QueueIsFull:          a.Wait.P50 > 24*time.Hour, QueueAll: room.QueueAll, LastUpdated: now.Format(time.RFC3339),
+		RefreshIntervalSeconds: p.RefreshIntervalSeconds, QueueingMethod: p.QueueingMethod,
+		IsFIFOQueue: room.Method == eviction.FIFO, IsRandomQueue: room.Method == eviction.Random,
+		IsPassthroughQueue: room.Method == eviction.Passthrough, IsRejectQueue: room.Method == eviction.Reject,
+		TimeUntilEventStartFormatted: "unavailable", TimeUntilEventEndFormatted: "unavailable",
+		ShuffleAtEventStart: room.Event.Shuffle,
+	}
+	if f.WaitTimeKnown {
+		f.WaitTimeFormatted = minutes(f.WaitTime)
+	}
+	if start := room.Event.Start; start != 0 {
+		f.IsEventPrequeueing = now.UnixMicro() < start
+		f.IsEventActive = !f.IsEventPrequeueing
+	}
+	if f.IsEventPrequeueing {
+		f.TimeUntilEventStart = ceil(p.StartsAt.Sub(now), time.Minute)
+		f.TimeUntilEventStartFormatted = minutes(f.TimeUntilEventStart)
+	}
+	return f
+}
+
+func minutes(n int) string {
+	if n == 1 {
+		return "1 minute"
+	}
+	return fmt.Sprintf("%d minutes", n)
+}
+
+func methodName(m eviction.Method) string {
+	switch m {
+	case eviction.FIFO:
+		return "fifo"
+	case eviction.Random:
+		return "random"
+	case eviction.Passthrough:
+		return "passthrough"
+	case eviction.Reject:
+		return "reject"
+	default:
+		return ""
+	}
+}
+
+func secondsOf(w ticket.Wait) *Seconds {
+	if w == (ticket.Wait{}) {
+		return nil
+	}
+	return &Seconds{ceil(w.P25, time.Second), ceil(w.P50, time.Second), ceil(w.P75, time.Second)}
+}
+
+// ceil counts the units that d takes, a part of one as a whole.
+func ceil(d, unit time.Duration) int {
+	n := int(d / unit)
+	if d > time.Duration(n)*unit {
+		n++
+	}
+	return n
+}
+
+func moment(micros int64) *time.Time {
+	return new(time.UnixMicro(micros).UTC())
+}
+
+// sealed puts the strings into p that the visitor goes on with. A ticket or
+// pass that came as a cookie goes back as one, out of the reach of scripts.
+func (c *call) sealed(p *Place, a ticket.Answer) (err error) {
+	if a.State == ticket.Admitted {
+		s := c.g.sessions.confirm(a.Pass, c.g.c.Queue.Clock())
+		if p.PassJWT, err = c.g.jwt(s); err != nil {
+			return err
+		}
+		if c.from != fromCookie {
+			p.Pass, err = c.g.sealPass(a.Pass)
+		}
+		return err
+	}
+	if c.from != fromCookie {
+		p.Ticket, err = c.g.sealTicket(a.Ticket)
+	}
+	return err
+}
+
+// keep has the browser keep the ticket or pass of a.
+func (c *call) keep(a ticket.Answer) error {
+	k, err := c.passOrTicketCookie(a)
+	if err == nil {
+		c.setCookie(k)
+	}
+	return err
+}
+
+func (c *call) passOrTicketCookie(a ticket.Answer) (*http.Cookie, error) {
+	if a.State == ticket.Admitted {
+		return c.passCookie(a.Pass)
+	}
+	return c.ticketCookie(a.Ticket)
+}
+
+// tell writes the waiting object.
+func (c *call) tell(status int, a ticket.Answer) error {
+	p := c.place(a)
+	if err := c.sealed(&p, a); err != nil {
+		return err
+	}
+	c.w.Header().Set("Cache-Control", "no-store")
+	return writeJSON(c.w, c.r, status, p)
+}
+
+func writeJSON(w http.ResponseWriter, r *http.Request, status int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Length", strconv.Itoa(len(b)+1))
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(append(b, '\n'))
+	}
+	return nil
+}

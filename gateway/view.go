@@ -1,0 +1,71 @@
+package gateway
+
+import (
+	"io"
+	"time"
+)
+
+// Pager writes the pages that a browser sees in place of the site. It writes
+// the body only: the gateway sets the status, Content-Type, Refresh, caching
+// and a Content-Security-Policy that allows inline scripts and styles with
+// View.Nonce, requests and forms to this host, and nothing else.
+type Pager interface {
+	Page(w io.Writer, v View) error
+}
+
+// PageKind is what a page is about.
+type PageKind string
+
+// A visitor in the queue sees PageWaiting; the others say why there is no
+// queue to be in, or no site to go to.
+const (
+	PageWaiting     PageKind = "waiting"
+	PageCalled      PageKind = "called"      // going in: the next request of the browser goes to the site
+	PageFull        PageKind = "full"        // the queue itself is full
+	PageClosed      PageKind = "closed"      // the room lets nobody in (queueing_method: reject)
+	PageCookies     PageKind = "cookies"     // the browser keeps no cookies, so it cannot keep a place
+	PageBusy        PageKind = "busy"        // too many requests at once; nothing was lost
+	PageUnavailable PageKind = "unavailable" // this node cannot answer just now; the place is kept
+	PageOriginDown  PageKind = "origin_down" // the site behind does not answer; the pass is kept
+	PageLeft        PageKind = "left"        // the visitor gave the place up on purpose
+)
+
+// View is all that a page may show. It never has a ticket or a pass in it:
+// those stay in cookies that no script can read.
+type View struct {
+	Kind           PageKind
+	Nonce          string // for <script nonce> and <style nonce>
+	AcceptLanguage string // the browser's header as it came; may be empty or nonsense
+	Language       string // the room's own default, BCP 47; empty: en
+	Room           string
+	Message        string // the operator's words for the people who wait, plain text; empty: none
+	RefreshSeconds int    // the browser is sent to RefreshURL after this; 0: it is not
+	LastUpdated    time.Time
+
+	// What follows is for PageWaiting and PageCalled.
+
+	Method      string // fifo, random, passthrough or reject
+	Position    int    // from 1; 0: not known yet, or a draw decides
+	PeopleAhead int    // Position-1, and 0 when Position is 0
+	Queued      int    // people waiting in the whole room
+	Wait        Estimate
+	JoinedAt    time.Time
+	Rejoined    bool      // an older place was given up after too long a silence; this is a new one
+	Paused      string    // why nobody is called just now, for people; empty: they are called
+	HeldUntil   time.Time // nobody is called before; zero: not held. After a restart of everything
+	StartsAt    time.Time // the doors open then and people gather until; zero: they are open
+
+	// Where the page's script, forms and links go: paths on this host.
+
+	StreamURL  string // GET, server-sent events: each message has the JSON of a check-in; an event "problem" is the last one
+	CheckInURL string // POST without a body, answers the same JSON
+	AbandonURL string // POST from a form, answers 303 to PageLeft
+	RefreshURL string // GET: finds out whether cookies come back, then 303 to HereURL; the Refresh header names it
+	HereURL    string // where the visitor wanted to go: load it to go in, or to try again
+}
+
+// Estimate is the wait until the call, in seconds; not to be shown unless Known.
+type Estimate struct {
+	Known         bool
+	P25, P50, P75 int
+}

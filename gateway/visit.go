@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/anteroom/anteroom/internal/ticket"
+)
+
+// visit answers a request to a site.
+func (g *Gateway) visit(w http.ResponseWriter, r *http.Request) {
+	from := g.client(r)
+	room := g.rooms.Load().at(from.host, r.URL.Path)
+	if room == nil || room.Origin == nil || r.Method == http.MethodConnect {
+		g.fail(w, r, notFound())
+		return
+	}
+	c := &call{g: g, w: w, r: r, room: room, client: from, method: r.Method, here: local(r.URL.RequestURI())}
+	if room.Suspended || preflight(r) {
+		c.forward(standing{})
+		return
+	}
+	var known bool
+	if c.state, known = g.c.Queue.Room(room.Name); !known {
+		c.refuse(ticket.ErrUnavailable) // configured, and not yet taken up
+		return
+	}
+	switch st, err := c.stand(c.mayJoin()); {
+	case err != nil:
+		c.refuse(err)
+	case st.in:
+		c.forward(st)
+	default:
+		c.wait(st)
+	}
+}
+
+// preflight reports whether a browser asks what a script of another site may
+// do. It sends no cookies along, and the answer is nothing to wait for.
+func preflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
+}
+
+// mayJoin reports whether the request is somebody's coming: a picture or a
+// prefetch joins only where that means going straight in.
+func (c *call) mayJoin() bool { return !forAsset(c.r.Header) || c.state.hasRoom() }
+
+// hasRoom reports whether who joins now walks straight in, to the best of our knowledge.
+func (s *RoomState) hasRoom() bool { return s.Open && s.Called+s.Active < s.Room.Target }
+
+// wait answers somebody who waits, or who has no place for want of a request
+// that would take one.
+func (c *call) wait(st standing) {
+	c.setCookie(st.cookie)
+	switch {
+	case forAsset(c.r.Header) || !st.placed:
+		c.retryAfter(max(2, ceilSeconds(st.answer)))
+		c.w.Header().Set("Content-Length", "0")
+		c.w.WriteHeader(c.waitStatus())
+	case !wantsPage(c.r.Header):
+		c.waitJSON(st)
+	case c.method != http.MethodGet && c.method != http.MethodHead:
+		// The body of a form cannot be kept. Where it was filled in, the
+		// browser still has it, or at least its page can say what to do.
+		c.bounce()
+	default:
+		v := c.viewOf(st)
+		c.page(v, c.room.StatusCode)
+	}
+}
+
+// waitStatus is the status for those who would not read a page.
+func (c *call) waitStatus() int {
+	if c.room.StatusCode >= 400 {
+		return c.room.StatusCode
+	}
+	return http.StatusTooManyRequests
+}
+
+func (c *call) waitJSON(st standing) {
+	p := c.place(st.answer)
+	if !fromPage(c.r) {
+		s, err := c.g.sealTicket(st.answer.Ticket)
+		if err != nil {
+			c.g.fail(c.w, c.r, err)
+			return
+		}
+		p.Ticket = s
+	}
+	c.retryAfter(p.RefreshIntervalSeconds)
+	if err := writeJSON(c.w, c.r, c.waitStatus(), p); err != nil {
+		c.g.fail(c.w, c.r, err)
+	}
+}
+
+func ceilSeconds(a ticket.Answer) int { return ceil(a.Refresh, 1e9) }
+
+func (c *call) retryAfter(seconds int) {
+	h := c.w.Header()
+	h.Set("Retry-After", strconv.Itoa(seconds))
+	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", varies)
+}
+
+// varies names what a waiting answer depends on.
+const varies = "Accept, Accept-Language, Cookie, Sec-Fetch-Dest, Sec-Fetch-Mode"
+
+// bounce sends a browser back with GET: to the page that it comes from, if
+// that is on this host.
+func (c *call) bounce() {
+	to := c.here
+	if u, err := url.Parse(c.r.Header.Get("Referer")); err == nil && u.Scheme+"://"+u.Host == c.client.origin {
+		to = local(u.RequestURI())
+	}
+	_ = c.redirect(c.client.origin + to) // absolute: other proxies resolve a path against our address
+}
+
+// refuse answers a visitor whom the queue cannot serve: with a page if that is
+// what is wanted.
+func (c *call) refuse(err error) {
+	e := errorOf(err)
+	kind := map[string]PageKind{
+		"queue_full": PageFull, "room_closed": PageClosed, "too_many_requests": PageBusy, "unavailable": PageUnavailable,
+	}[e.Code]
+	if kind == "" || !wantsPage(c.r.Header) || forAsset(c.r.Header) || c.r.Context().Err() != nil {
+		c.g.fail(c.w, c.r, err)
+		return
+	}
+	status := e.Status
+	if kind == PageClosed {
+		status = c.room.StatusCode
+	}
+	v := c.view(kind)
+	v.RefreshSeconds, v.RefreshURL = e.RetryAfter, c.here
+	c.page(v, status)
+}

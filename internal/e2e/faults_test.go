@@ -1,0 +1,211 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// inLine has somebody wait in place n of a line of their own.
+func inLine(t *testing.T, n int) (*line, *person) {
+	t.Helper()
+	l := newLine(t, 0)
+	l.crowd(n - 1)
+	p := newPerson(t)
+	p.open(l.URL + "/")
+	p.reads("#place", fmt.Sprint(n))
+	p.until("to mark the page", "window.mark = true")
+	return l, p
+}
+
+// stayed checks that the page was not loaded anew.
+func (p *person) stayed() {
+	p.t.Helper()
+	p.until("the page to be the one that was opened", "window.mark")
+}
+
+func TestScriptStopsTheRefreshOfThePage(t *testing.T) {
+	l, p := inLine(t, 9)
+	loaded := l.count("page")
+	for i := range 4 { // each takes longer than the header's two seconds
+		l.letIn(1)
+		p.reads("#place", fmt.Sprint(8-i))
+		p.rests(time.Second)
+	}
+	p.stayed()
+	if got := l.count("page"); got != loaded {
+		t.Errorf("the page was loaded %d times more, want none", got-loaded)
+	}
+}
+
+// rests lets a person do nothing for a while.
+func (p *person) rests(d time.Duration) { <-time.After(d) }
+
+func TestStreamThatBreaksIsReplacedByAsking(t *testing.T) {
+	l, p := inLine(t, 9)
+	asked := l.count("checkin")
+	l.change(func() { l.streams = false }) // the node that held it is gone
+	l.letIn(2)
+	p.reads("#place", "7")
+	l.letIn(2)
+	p.reads("#place", "5")
+	p.stayed()
+	if got := l.count("checkin"); got <= asked {
+		t.Error("nobody asked after the stream broke")
+	}
+}
+
+func TestNetworkThatIsGoneIsSaidCalmly(t *testing.T) {
+	l, p := inLine(t, 9)
+	l.change(func() { l.dark = true })
+	l.CloseClientConnections()
+	p.sees("Your place is kept, and this page keeps trying.")
+	p.reads("#place", "9")
+	p.reads("#status", p.text("#note"))
+	p.isAccessible("no network")
+	p.picture("no network")
+	l.change(func() { l.dark = false })
+	l.letIn(3)
+	p.reads("#place", "6")
+	p.until("the note to go", "note.hidden")
+	p.stayed()
+}
+
+func TestPauseIsExplained(t *testing.T) {
+	l, p := inLine(t, 4)
+	l.change(func() { l.paused = "on a side without a quorum" })
+	p.reads("#note", "Nobody is being let in just now. Your place is kept. Some of our servers cannot reach each other.")
+	p.reads("#status", p.text("#note"))
+	p.reads("#wait", "Not known just now")
+	p.picture("paused")
+	l.change(func() { l.paused = "" })
+	p.until("the note to go", "note.hidden")
+	p.stayed()
+}
+
+func TestScreenReaderIsNotTalkedOver(t *testing.T) {
+	l, p := inLine(t, 9)
+	for i := range 5 {
+		l.letIn(1)
+		p.reads("#place", fmt.Sprint(8-i))
+	}
+	if got := p.text("#status"); got != "" {
+		t.Errorf("within seconds, the page announced %q", got)
+	}
+}
+
+func TestOneTabAsksForAll(t *testing.T) {
+	l, p := inLine(t, 9)
+	tabs := []*person{p}
+	for range 2 {
+		tab := p.newTab()
+		tab.open(l.URL + "/tea/rooibos")
+		tab.reads("#place", "9")
+		tabs = append(tabs, tab)
+	}
+	l.letIn(1)
+	for _, tab := range tabs {
+		tab.reads("#place", "8")
+	}
+	if got := l.streaming(); got != 1 {
+		t.Errorf("three tabs hold %d streams, want 1", got)
+	}
+	tabs[0].closeTab()
+	tabs = tabs[1:]
+	l.letIn(1)
+	for _, tab := range tabs {
+		tab.reads("#place", "7")
+	}
+	eventually(t, "two tabs hold one stream", func() bool { return l.streaming() == 1 })
+	l.change(func() { l.limit = 100 })
+	for _, tab := range tabs {
+		tab.sees("vanilla, apricot") // each goes where it was headed
+	}
+}
+
+// A node that took the place over may know less about who is in front.
+func TestPlaceNeverRises(t *testing.T) {
+	l, p := inLine(t, 6)
+	l.letIn(2)
+	p.reads("#place", "4")
+	bar, err := eval[float64](p, "bar.value")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.crowdInFront(10)
+	l.change(func() { l.paused = "so that the page changes" })
+	p.until("the news to arrive", "!note.hidden")
+	p.reads("#place", "4")
+	p.reads("#ahead", "3")
+	p.reload()
+	p.until("the script to be done", "!bar.hidden")
+	p.reads("#place", "4")
+	p.until("the bar to be where it was", fmt.Sprintf("bar.value === %v", bar))
+	l.letIn(11)
+	p.reads("#place", "3")
+}
+
+func TestBackButtonFindsThePlaceAgain(t *testing.T) {
+	l, p := inLine(t, 6)
+	p.open(l.URL + "/?elsewhere")
+	p.reads("#place", "6")
+	l.letIn(1)
+	p.goBack()
+	p.reads("#place", "5")
+	l.letIn(1)
+	p.reads("#place", "4")
+	if got := len(l.everyone()); got != 4 {
+		t.Errorf("%d people wait, want 4: nobody twice", got)
+	}
+}
+
+func TestSleepingTabWakesUp(t *testing.T) {
+	l, p := inLine(t, 6)
+	state := func(s cdppage.SetWebLifecycleStateState) chromedp.Action[chromedp.Void] {
+		return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			_, err := cdp.Call(ctx, t, cdppage.SetWebLifecycleState, cdppage.SetWebLifecycleStateParams{State: s})
+			return err
+		})
+	}
+	p.do("fall asleep", state(cdppage.SetWebLifecycleStateStateFrozen))
+	l.change(func() { l.streams = false })
+	l.letIn(3)
+	p.rests(2 * time.Second)
+	l.change(func() { l.streams = true })
+	p.do("wake up", state(cdppage.SetWebLifecycleStateStateActive))
+	p.reads("#place", "3")
+	p.stayed()
+}
+
+// A place that is gone is nothing that the script explains: the server does.
+func TestPlaceThatIsGivenUpIsTakenAnew(t *testing.T) {
+	l, p := inLine(t, 3)
+	l.change(func() { l.waiting = slices.Delete(l.waiting, 2, 3) })
+	l.crowd(4)
+	p.reads("#place", "7")
+}
+
+// What the script writes is what the server wrote.
+func TestScriptAndServerSayTheSame(t *testing.T) {
+	l := newLine(t, 0)
+	l.crowd(1233)
+	for _, lang := range []string{"en-US,en", "nl-NL,nl"} {
+		p := newPerson(t, inLanguage(lang))
+		p.open(l.URL + "/")
+		p.until("the script to be done", "!bar.hidden")
+		differs, err := eval[string](p, `fetch(location).then(r => r.text()).then(html => {
+			const server = new DOMParser().parseFromString(html.replace(/<style[^]*<.style>/, ""), "text/html");
+			return ["title", "lead", "place", "ahead", "wait", "note"].map(id => [id, server.getElementById(id).textContent, document.getElementById(id).textContent])
+				.concat([["tab", server.title, document.title]]).filter(([, a, b]) => a !== b).join("\n");
+		})`)
+		if err != nil || differs != "" {
+			t.Errorf("%s: server and script differ (%v):\n%s", lang, err, differs)
+		}
+	}
+}

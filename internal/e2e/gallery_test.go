@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/anteroom/anteroom/gateway"
+)
+
+// gallery is every state that the page can be in.
+func gallery() map[string]func(*gateway.View) {
+	kind := func(k gateway.PageKind) func(*gateway.View) {
+		return func(v *gateway.View) { v.Kind = k }
+	}
+	return map[string]func(*gateway.View){
+		"in line":      func(*gateway.View) {},
+		"at the front": func(v *gateway.View) { v.Position, v.PeopleAhead, v.Wait.P50 = 1, 0, 20 },
+		"far back": func(v *gateway.View) {
+			v.Position, v.PeopleAhead, v.Queued, v.Wait.P50 = 123_456, 123_455, 130_000, 9000
+			v.Message = "Tickets for the evening are sold out.\nThere are some left for the afternoon."
+		},
+		"not counted yet": func(v *gateway.View) { v.Position, v.PeopleAhead, v.Wait = 0, 0, gateway.Estimate{} },
+		"draw":            func(v *gateway.View) { v.Method, v.Position, v.PeopleAhead = "random", 0, 0 },
+		"paused":          func(v *gateway.View) { v.Paused = "on a side without a quorum" },
+		"held":            func(v *gateway.View) { v.HeldUntil = v.LastUpdated.Add(20 * time.Second) },
+		"before the start": func(v *gateway.View) {
+			v.StartsAt, v.Position, v.PeopleAhead, v.Wait = v.LastUpdated.Add(time.Hour), 0, 0, gateway.Estimate{}
+		},
+		"given up":    func(v *gateway.View) { v.Rejoined = true },
+		"called":      kind(gateway.PageCalled),
+		"full":        kind(gateway.PageFull),
+		"closed":      kind(gateway.PageClosed),
+		"cookies":     kind(gateway.PageCookies),
+		"busy":        kind(gateway.PageBusy),
+		"unavailable": kind(gateway.PageUnavailable),
+		"origin down": kind(gateway.PageOriginDown),
+		"left":        func(v *gateway.View) { v.Kind, v.RefreshSeconds = gateway.PageLeft, 0 },
+	}
+}
+
+// Every state, in each way that people look at it, is accessible, fits the
+// screen and asks for nothing but itself.
+func TestEveryStateInEveryBrowser(t *testing.T) {
+	l := newLine(t, 0)
+	states := gallery()
+	l.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		change, ok := states[r.FormValue("state")]
+		if !ok {
+			t.Errorf("the page asked for %s %s", r.Method, r.URL)
+			http.NotFound(w, r)
+			return
+		}
+		now := time.Now()
+		v := gateway.View{
+			Kind: gateway.PageWaiting, Room: "Leaf & Kettle", Method: "fifo", RefreshSeconds: 600, LastUpdated: now, JoinedAt: now,
+			Position: 42, PeopleAhead: 41, Queued: 1250, Wait: gateway.Estimate{Known: true, P25: 200, P50: 280, P75: 540},
+			CheckInURL: "/unasked", AbandonURL: "/unasked", HereURL: "/unasked", RefreshURL: "/unasked",
+		}
+		change(&v)
+		l.writePage(w, r, v)
+	})
+	looks := map[string][]chromedp.Action[chromedp.Void]{
+		"light":     {},
+		"dark":      {inDark()},
+		"phone":     {onPhone()},
+		"zoomed":    {zoomed()},
+		"Dutch":     {inLanguage("nl-NL,nl,en"), onPhone(), inDark()},
+		"no script": {withoutScripts()},
+	}
+	for look, options := range looks {
+		t.Run(look, func(t *testing.T) {
+			p := newPerson(t, options...)
+			for state := range states {
+				p.do("set the browser up", options...)
+				p.open(l.URL + "/?state=" + url.QueryEscape(state))
+				p.picture(state)
+				p.isAccessible(state)
+				wide, err := eval[bool](p, "document.documentElement.scrollWidth > innerWidth")
+				if err != nil || wide {
+					t.Errorf("%s: the page is wider than the window (%v)", state, err)
+				}
+			}
+		})
+	}
+}

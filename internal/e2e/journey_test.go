@@ -1,0 +1,288 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A journey is told twice: in front of the line of this package, and of the
+// program as people start it. Both have a shop for five.
+func sites(t *testing.T, journey func(t *testing.T, url string)) {
+	t.Run("line", func(t *testing.T) { journey(t, newLine(t, 5).URL) })
+	t.Run("demo", func(t *testing.T) { journey(t, demo(t)) })
+}
+
+var program struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// demo starts the program and returns where its shop is.
+func demo(t *testing.T) (url string) {
+	t.Helper()
+	needBrowser(t)
+	program.once.Do(func() {
+		dir, err := os.MkdirTemp("", "anteroom-e2e")
+		if err != nil {
+			program.err = err
+			return
+		}
+		program.path = filepath.Join(dir, "anteroom")
+		if out, err := exec.Command("go", "build", "-o", program.path, "../../cmd/anteroom").CombinedOutput(); err != nil {
+			program.err = fmt.Errorf("%w\n%s", err, out)
+		}
+	})
+	if program.err != nil {
+		t.Fatalf("build the program: %v", program.err)
+	}
+	const nodes = 3
+	port := freePorts(t, 2*nodes)
+	var said bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program.path, "demo", "--nodes", strconv.Itoa(nodes), "--limit", "5", "--visitors", "0",
+		"--session", "2m", "--port", strconv.Itoa(port), "--admin-port", strconv.Itoa(port+nodes))
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var failure error
+	ended := make(chan struct{})
+	go func() {
+		failure = cmd.Wait()
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		<-ended
+		if t.Failed() {
+			t.Logf("the demo said:\n%s", said.String())
+		}
+	})
+	url = "http://127.0.0.1:" + strconv.Itoa(port)
+	eventually(t, "the demo answers", func() bool {
+		select {
+		case <-ended:
+			t.Fatalf("the demo ended: %v", failure)
+		default:
+		}
+		resp, err := http.Get(url + "/_anteroom/v1/rooms/shop/status")
+		if err != nil {
+			return false
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+	return url
+}
+
+// freePorts returns the first of n ports in a row that nobody listens on. They
+// may be taken before the program listens; then it says so.
+func freePorts(t *testing.T, n int) int {
+	t.Helper()
+	for range 100 {
+		first := 0
+		for i := range n {
+			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(first+min(i, first)))
+			if err != nil {
+				break
+			}
+			defer func() { _ = l.Close() }()
+			if i == 0 {
+				first = l.Addr().(*net.TCPAddr).Port
+			}
+			if i == n-1 {
+				return first
+			}
+		}
+	}
+	t.Fatalf("there are no %d free ports in a row", n)
+	return 0
+}
+
+// guest is one of the other people: a browser that nobody looks at.
+type guest struct {
+	t      *testing.T
+	client *http.Client
+	url    string
+}
+
+// guests come one after the other.
+func guests(t *testing.T, url string, n int) []*guest {
+	t.Helper()
+	var all []*guest
+	for range n {
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := &guest{t, &http.Client{Jar: jar, Timeout: patience}, url}
+		g.looksIn()
+		all = append(all, g)
+	}
+	return all
+}
+
+// looksIn asks for the shop and reports whether it got in.
+func (g *guest) looksIn() bool {
+	g.t.Helper()
+	return strings.Contains(g.send(http.MethodGet, "/", nil), "new harvest")
+}
+
+func (g *guest) comesIn() {
+	g.t.Helper()
+	eventually(g.t, "a guest comes in", g.looksIn)
+}
+
+func (g *guest) goesOut() {
+	g.t.Helper()
+	if page := g.send(http.MethodPost, "/checkout", url.Values{}); !strings.Contains(page, "Thank you") {
+		g.t.Fatalf("a guest cannot check out:\n%s", page)
+	}
+}
+
+func (g *guest) send(method, path string, form url.Values) string {
+	g.t.Helper()
+	r, err := http.NewRequestWithContext(context.Background(), method, g.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/html,*/*;q=0.8")
+	r.Header.Set("Sec-Fetch-Mode", "navigate")
+	r.Header.Set("Sec-Fetch-Dest", "document")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	resp, err := g.client.Do(r)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return string(body)
+}
+
+// notes has the page write down every place that it shows from now on.
+const notes = `window.shown = [place.textContent],
+	new MutationObserver(() => window.shown.push(place.textContent)).observe(place, {childList: true}), true`
+
+func TestSomebodyWaitsAndGoesIn(t *testing.T) {
+	sites(t, func(t *testing.T, url string) {
+		others := guests(t, url, 8)
+		p := newPerson(t)
+		p.open(url + "/")
+		p.sees("You are in line")
+		p.reads("#place", "4")
+		p.reads("#ahead", "3")
+		p.isAccessible("in line")
+		p.picture("in line")
+		p.until("the page to note what it shows", notes)
+
+		others[0].goesOut()
+		others[5].comesIn()
+		p.reads("#place", "3")
+		p.reads("#ahead", "2")
+		p.until("the title to say so", `document.title.startsWith("3 ")`)
+		p.until("the bar to move", `!bar.hidden && bar.value > 0.2`)
+		others[1].goesOut()
+		others[6].comesIn()
+		p.reads("#place", "2")
+		p.until("the same page all along, and a place that only fell", `window.shown?.join() === "4,3,2"`)
+
+		p.reload()
+		p.reads("#place", "2")
+		p.until("the bar to stay where it was", `!bar.hidden && bar.value === 0.5`)
+
+		second := p.newTab()
+		second.open(url + "/tea/gyokuro")
+		second.reads("#place", "2")
+
+		others[2].goesOut()
+		others[7].comesIn()
+		p.reads("#place", "1")
+		second.reads("#place", "1")
+		p.picture("at the front")
+
+		others[3].goesOut()
+		p.sees("The new harvest is here")
+		second.sees("Gyokuro")
+		p.until("the address to be the shop's", `location.pathname === "/"`)
+		p.picture("in the shop")
+
+		p.click(`a[href="/tea/lapsang"]`)
+		p.sees("campfire")
+		p.click("form button")
+		p.sees("Your basket")
+		p.goBack()
+		p.sees("campfire")
+		p.goBack()
+		p.sees("The new harvest is here")
+		third := p.newTab()
+		third.open(url + "/basket")
+		third.sees("Lapsang Souchong")
+
+		last := guests(t, url, 1)[0]
+		third.click("form button")
+		third.sees("Thank you")
+		last.comesIn()
+		third.open(url + "/")
+		third.reads("#place", "1")
+	})
+}
+
+func TestSomebodyWaitsWithoutScripts(t *testing.T) {
+	sites(t, func(t *testing.T, url string) {
+		others := guests(t, url, 6)
+		p := newPerson(t, withoutScripts())
+		p.open(url + "/tea/gyokuro")
+		p.reads("#place", "2")
+		p.sees("reloads itself")
+		p.picture("in line")
+		others[0].goesOut()
+		others[5].comesIn()
+		p.reads("#place", "1")
+		others[1].goesOut()
+		p.sees("Gyokuro")
+		p.until("the address to be the tea's", `location.pathname === "/tea/gyokuro"`)
+	})
+}
+
+func TestSomebodyStopsWaiting(t *testing.T) {
+	sites(t, func(t *testing.T, url string) {
+		guests(t, url, 5)
+		p := newPerson(t)
+		p.open(url + "/")
+		p.reads("#place", "1")
+		next := newPerson(t)
+		next.open(url + "/")
+		next.reads("#place", "2")
+		p.click("summary")
+		p.picture("sure")
+		p.isAccessible("sure")
+		p.click("details button")
+		p.sees("You have stopped waiting")
+		p.isAccessible("left")
+		next.reads("#place", "1")
+		p.click("a.button")
+		p.reads("#place", "2")
+	})
+}

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/gateway/admin"
+	"github.com/anteroom/anteroom/internal/fairness"
+	"github.com/anteroom/anteroom/internal/node"
+)
+
+// source is the node as the admin port shows it.
+type source struct{ s *Server }
+
+var _ admin.Source = source{}
+
+// fanout of the tree, see package eviction.
+const fanout = 8
+
+func (a source) Cluster() admin.Cluster {
+	snap := a.s.loop.Snapshot()
+	st := &snap.Status
+	c := admin.Cluster{
+		Node: string(st.Self.Name), Boot: strconv.FormatUint(st.Self.Boot, 10), Version: a.s.o.Version, Epoch: st.Installed.Num,
+		Grade: st.Grade.String(), Lease: max(0, float64(st.LeaseUntil-snap.At.Boot)/1e6), Quarantined: st.Quarantined, Waiting: st.Waiting,
+		Voters: []string{},
+	}
+	if st.Line.Founded() {
+		c.ClusterID = fmt.Sprintf("%s-%d", st.Line.By, st.Line.Stamp)
+		c.Founded = time.UnixMicro(int64(st.Line.Stamp)).UTC()
+	}
+	for _, v := range st.Voters.Names {
+		c.Voters = append(c.Voters, string(v))
+	}
+	place := make(map[eviction.Member]int, len(st.List))
+	for i, m := range st.List {
+		place[m] = i
+	}
+	if len(st.List) > 0 {
+		c.Coordinator = string(st.List[0].Name)
+	}
+	trips := make(map[eviction.Member]time.Duration)
+	for _, l := range a.s.links.Stats() {
+		trips[l.Member] = l.RTT
+	}
+	for _, m := range a.s.members.Members() {
+		i, in := place[m.Member]
+		parent := ""
+		if in && i > 0 {
+			parent = string(st.List[(i-1)/fanout].Name)
+		}
+		c.Members = append(c.Members, admin.Member{
+			Name: string(m.Name), Boot: strconv.FormatUint(m.Boot, 10), Address: m.Addr, Started: time.UnixMicro(m.Start).UTC(),
+			Parent: parent, InWave: in, RoundTrip: trips[m.Member].Seconds(),
+		})
+	}
+	return c
+}
+
+func (a source) Rooms() []admin.Room {
+	snap := a.s.loop.Snapshot()
+	suspended := make(map[string]bool)
+	for _, r := range a.s.c.Rooms {
+		suspended[r.Name] = r.Suspended
+	}
+	rooms := make([]admin.Room, 0, len(snap.Rooms))
+	for i := range snap.Rooms {
+		rs := &snap.Rooms[i]
+		g, _ := queue{a.s.loop, a.s.keys.ring}.Room(rs.Room.Name)
+		r := admin.Room{
+			Name: rs.Room.Name, TotalActiveUsers: rs.Room.Target, NewUsersPerMinute: rs.Room.NewPerMinute,
+			QueueingMethod: rs.Room.Method.String(), Algorithm: rs.Room.Algorithm.String(), QueueAll: rs.Room.QueueAll,
+			Suspended: suspended[rs.Room.Name], SessionSeconds: rs.Room.Session.Seconds(),
+			Queued: g.Queued, Called: g.Called, Active: g.Active, AdmittedPerMinute: g.AdmittedPerMinute,
+			EstimatedWaitSeconds: g.Wait.P50.Seconds(), Open: g.Open, Paused: g.Paused, Here: here(rs),
+		}
+		if g.HeldUntil > 0 {
+			at := time.UnixMicro(g.HeldUntil).UTC()
+			r.HeldUntil = &at
+		}
+		if rs.QPIDRoot {
+			r.Root = string(snap.Status.Self.Name)
+		}
+		rooms = append(rooms, r)
+	}
+	return rooms
+}
+
+func here(r *node.RoomStatus) admin.RoomHere {
+	return admin.RoomHere{
+		SlotsOwned: r.Owned, SlotsUsed: r.Used, SlotsLocked: r.Locked, SlotsFree: r.Free, Queued: r.Queued, Called: r.Called,
+		OnSite: r.OnSite, Parked: r.Parked, MayAdmit: r.MayAdmit, IsRoot: r.QPIDRoot,
+	}
+}
+
+// Fairness is measured over the people whom this node has called.
+func (a source) Fairness(room string) (fairness.Report, bool) {
+	if _, ok := a.s.loop.Snapshot().Room(room); !ok {
+		return fairness.Report{}, false
+	}
+	a.s.bookMu.Lock()
+	defer a.s.bookMu.Unlock()
+	return a.s.book.Report(room, 0), true
+}
+
+func (a source) Ready() string {
+	switch s := &a.s.loop.Snapshot().Status; {
+	case a.s.leaving.Load():
+		return "this node is leaving"
+	case s.Waiting != "":
+		return s.Waiting
+	case a.s.keys.ring.Empty():
+		return "waiting for signing keys"
+	}
+	return ""
+}

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"context"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/ticket"
+	"github.com/anteroom/anteroom/proto/auth"
+	"github.com/anteroom/anteroom/proto/link"
+)
+
+// links reaches the other nodes for the loop, which is made before them.
+type links struct{ s *Server }
+
+func (l links) Send(m eviction.Message) { l.s.links.Send(m) }
+
+func (l links) Forward(ctx context.Context, to eviction.Member, q ticket.Request) (ticket.Answer, error) {
+	return l.s.links.Forward(ctx, to, q)
+}
+
+// peer is this node as the others reach it.
+type peer struct{ s *Server }
+
+var _ link.Peer = peer{}
+
+func (p peer) Deliver(m eviction.Message) { p.s.loop.Deliver(m) }
+
+func (p peer) Local(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
+	return p.s.loop.Local(ctx, q)
+}
+
+func (p peer) Keys(offered []byte) ([]byte, error) { return p.s.keys.exchange(offered) }
+
+// policy is how nodes of the cluster know each other.
+func (s *Server) policy() (auth.Policy, error) {
+	sec := &s.c.Security
+	switch key := sec.GossipKeyBytes(); {
+	case sec.TLS.Peer.CA != "":
+		return auth.Files(string(sec.TLS.Peer.CA), string(sec.TLS.Peer.Cert), string(sec.TLS.Peer.Key))
+	case key != nil:
+		return auth.GossipKey(key)
+	}
+	return auth.Loopback(), nil
+}

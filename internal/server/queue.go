@@ -1,0 +1,60 @@
+package server
+
+import (
+	"context"
+
+	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/loop"
+	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/seal"
+	"github.com/anteroom/anteroom/internal/ticket"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// queue is the loop as the gateway knows it.
+type queue struct {
+	loop *loop.Loop
+	keys *seal.Ring
+}
+
+var _ gateway.Queue = queue{}
+
+func (q queue) Do(ctx context.Context, r ticket.Request) (ticket.Answer, error) {
+	if r.Op == ticket.Join && q.keys.Empty() { // nobody could be given the place
+		return ticket.Answer{}, ticket.ErrUnavailable
+	}
+	return q.loop.Do(ctx, r)
+}
+
+func (q queue) Called(room string, id qpid.ItemID) (<-chan struct{}, func()) {
+	return q.loop.Called(room, id)
+}
+
+func (q queue) Clock() int64 { return q.loop.PassTime() }
+
+func (q queue) Room(name string) (gateway.RoomState, bool) {
+	s := q.loop.Snapshot()
+	r, ok := s.Room(name)
+	if !ok {
+		return gateway.RoomState{}, false
+	}
+	state := gateway.RoomState{
+		Room: r.Room, Queued: r.Total, Called: r.Coming, Active: r.Active - r.Coming, AdmittedPerMinute: 60 * r.Rate,
+		Wait: r.Wait, Open: r.Open, Paused: paused(s, r),
+	}
+	if r.HeldUntil > s.At.Boot {
+		state.HeldUntil = s.Status.Clock + r.HeldUntil - s.At.Boot
+	}
+	return state, true
+}
+
+// paused says why nobody is called in a room, for the people who wait in it.
+func paused(s *loop.Snapshot, r *node.RoomStatus) string {
+	switch {
+	case s.Status.Waiting != "":
+		return s.Status.Waiting
+	case r.Closed:
+		return "there are more people on the site than its limit, which was lowered; calls go on when some have left"
+	}
+	return ""
+}

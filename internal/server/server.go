@@ -1,0 +1,326 @@
+// Package server puts a node together: the loop around the protocol, gossip,
+// the links to the other nodes, the gateway and the admin port. It is what
+// `anteroom serve` runs once and `anteroom demo` a few times.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/gateway/admin"
+	"github.com/anteroom/anteroom/gateway/page"
+	"github.com/anteroom/anteroom/internal/config"
+	"github.com/anteroom/anteroom/internal/history"
+	"github.com/anteroom/anteroom/internal/loop"
+	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/seal"
+	"github.com/anteroom/anteroom/internal/store"
+	"github.com/anteroom/anteroom/membership"
+	"github.com/anteroom/anteroom/proto/auth"
+	"github.com/anteroom/anteroom/proto/link"
+	"github.com/anteroom/anteroom/proto/rpc"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Options are what is not in a configuration file.
+type Options struct {
+	Version   string
+	Logger    *slog.Logger
+	Admission func(history.Entry) // hears of every step of every visitor; must not block
+}
+
+// Addresses are where a server listens, with the ports it got.
+type Addresses struct{ Gateway, Admin, Peer, Gossip string }
+
+// Server is one node. It runs once.
+type Server struct {
+	c     config.Config
+	o     Options
+	log   *slog.Logger
+	ready chan struct{}
+	at    Addresses
+
+	self    eviction.Peer
+	store   *store.Store // nil: memory only
+	keys    *keys
+	loop    *loop.Loop
+	auth    auth.Policy
+	links   *link.Links
+	members *membership.Membership
+	gateway *gateway.Gateway
+	metrics *prometheus.Registry
+	leaving atomic.Bool
+
+	bookMu sync.Mutex
+	book   *history.Book // of whom this node has called
+}
+
+// bookMax bounds the people whose fairness a node measures as it goes.
+const bookMax = 100_000
+
+// New returns a server that has not started. The error lists everything that is
+// wrong with the parts of c; what config.Load checks is taken for right.
+func New(c config.Config, o Options) *Server {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{
+		c: c, o: o, log: o.Logger.With("node", c.Node.ID), ready: make(chan struct{}), metrics: prometheus.NewRegistry(),
+		book: history.NewBook(bookMax),
+	}
+}
+
+// Ready is closed when the server listens.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Addresses returns where it listens, once it is Ready.
+func (s *Server) Addresses() Addresses { return s.at }
+
+// Snapshot returns the node's state, once the server is Ready.
+func (s *Server) Snapshot() *loop.Snapshot { return s.loop.Snapshot() }
+
+// handOver is how long a node that leaves goes on answering: its free slots go
+// to the others meanwhile.
+const handOver = 1500 * time.Millisecond
+
+// listeners are a server's, all of them open or none.
+type listeners struct{ gateway, admin, peer net.Listener }
+
+func (l *listeners) close() {
+	for _, o := range []net.Listener{l.gateway, l.admin, l.peer} {
+		if o != nil {
+			_ = o.Close() // nothing was accepted yet, or its server has closed it
+		}
+	}
+}
+
+// Run runs the node until ctx ends or something that it cannot do without
+// breaks. At its end it hands its free slots to the others and takes its leave.
+func (s *Server) Run(ctx context.Context) error {
+	var ls listeners
+	defer ls.close()
+	for _, l := range []struct {
+		at  *net.Listener
+		key string
+		on  string
+	}{
+		{&ls.gateway, "node.gateway", s.c.Node.Gateway},
+		{&ls.admin, "node.admin", s.c.Node.Admin},
+		{&ls.peer, "node.peer", s.c.Node.Peer},
+	} {
+		var err error
+		if *l.at, err = (&net.ListenConfig{}).Listen(ctx, "tcp", l.on); err != nil {
+			return fmt.Errorf("%s: %w; is another node, or another program, on that port?", l.key, err)
+		}
+	}
+	s.at = Addresses{Gateway: ls.gateway.Addr().String(), Admin: ls.admin.Addr().String(), Peer: ls.peer.Addr().String()}
+	if err := s.build(); err != nil {
+		return err
+	}
+	return s.run(ctx, ls)
+}
+
+// build makes all parts of the node; nothing of it runs yet.
+func (s *Server) build() error {
+	now := time.Now().UnixMicro()
+	s.self = eviction.Peer{Member: eviction.Member{Name: qpid.NodeID(s.c.Node.ID), Boot: uint64(now)}, Start: now}
+	record, err := s.openStore()
+	if err != nil {
+		return err
+	}
+	if err := s.buildKeys(); err != nil {
+		return err
+	}
+	nc := node.Config{
+		Self: s.self, Expect: s.c.Node.Expect, Joins: len(s.c.Node.Join) > 0, KeptKeys: !s.keys.ring.Empty(),
+		Cluster: s.c.Eviction(), Rooms: s.c.EvictionRooms(), Disk: s.store != nil, Persisted: record,
+	}
+	lc := loop.Config{Node: nc, Clock: loop.SystemClock(), Links: links{s}, Logger: s.log, Log: s.admission}
+	if s.store != nil {
+		lc.Save = s.store.Save
+	}
+	if s.loop, err = loop.New(lc); err != nil {
+		return err
+	}
+	if s.auth, err = s.policy(); err != nil {
+		return err
+	}
+	s.links = link.New(link.Config{Self: s.self.Member, Peer: peer{s}, Policy: s.auth, Logger: s.log})
+	s.members, err = membership.New(membership.Config{
+		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Join: s.c.Node.Join,
+		Key: s.c.Security.GossipKeyBytes(), Logger: s.log, OnView: s.onView,
+	})
+	if err != nil {
+		return err
+	}
+	return s.buildGateway()
+}
+
+func (s *Server) openStore() (*eviction.Record, error) {
+	if s.c.Node.Data == "" {
+		return nil, nil
+	}
+	var err error
+	if s.store, err = store.Open(string(s.c.Node.Data)); err != nil {
+		return nil, err
+	}
+	return s.store.Load()
+}
+
+func (s *Server) buildKeys() error {
+	s.keys = &keys{
+		ring: seal.New(seal.Config{Now: func() int64 { return time.Now().UnixMicro() }, Keep: s.c.KeysKept()}), log: s.log,
+		file: string(s.c.Security.SigningKeys), fixed: s.c.Security.SigningKeys != "", offer: func() { s.links.OfferKeys() },
+	}
+	if !s.keys.fixed && s.store != nil {
+		s.keys.file = s.store.Path(keysOnDisk)
+	}
+	return s.keys.load()
+}
+
+func (s *Server) buildGateway() error {
+	var rooms []gateway.Room
+	for _, r := range s.c.Rooms {
+		g := gateway.Room{
+			Name: r.Name, Origin: r.OriginURL(), StatusCode: r.QueueingStatusCode, CookieSuffix: r.CookieSuffix, Suspended: r.Suspended,
+			Language: r.Language, Message: r.Message,
+		}
+		for _, a := range r.Routes {
+			g.Routes = append(g.Routes, gateway.Route{Host: a.Host, Path: a.Path})
+		}
+		rooms = append(rooms, g)
+	}
+	pages, err := page.New()
+	if err != nil {
+		return err
+	}
+	s.metrics.MustRegister(admin.NewCollector(source{s}), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.gateway, err = gateway.New(gateway.Config{
+		Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Pages: pages, Rooms: rooms, Prefix: s.c.Prefix,
+		TrustedProxies: s.c.Proxies(), Metrics: s.metrics, Logger: s.log,
+	})
+	return err
+}
+
+// onView hands a view to the links and to the node.
+func (s *Server) onView(v membership.View) {
+	s.links.SetMembers(v.Addr)
+	s.loop.SetView(v.Members)
+	s.log.Info("members", "alive", len(v.Members))
+}
+
+// run starts everything and stops it in order.
+func (s *Server) run(ctx context.Context, ls listeners) error {
+	port := admin.New(admin.Config{Source: source{s}, Token: s.c.Security.AdminToken.Reveal(), Metrics: s.metrics, Logger: s.log})
+	public, private := s.httpServer(s.gateway), s.httpServer(port)
+	peer, health := rpc.NewServer(rpc.Config{Policy: s.auth, Links: s.links})
+	// What must outlive ctx, so that the node can hand over, runs in inner.
+	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	all, inner := errgroup.WithContext(inner)
+	all.Go(func() error { return s.loop.Run(inner) })
+	all.Go(func() error { return s.links.Run(inner) })
+	all.Go(func() error { return s.members.Run(inner) })
+	all.Go(func() error { s.keys.keep(inner, s.loop); return nil })
+	all.Go(func() error { s.watch(inner, health); return nil })
+	all.Go(func() error { return serve(peer, ls.peer) })
+	all.Go(func() error { return served(private.Serve(ls.admin)) })
+	all.Go(func() error { return served(s.serveGateway(public, ls.gateway)) })
+	all.Go(func() error {
+		select {
+		case <-s.members.Ready():
+			s.at.Gossip = s.members.Addr()
+			s.log.Info("listening", "gateway", s.at.Gateway, "admin", s.at.Admin, "peer", s.at.Peer, "gossip", s.at.Gossip)
+			close(s.ready)
+		case <-inner.Done():
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			s.leave(inner, public)
+		case <-inner.Done():
+		}
+		stop()
+		s.shutdown(public, private, peer)
+		return nil
+	})
+	if err := all.Wait(); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// leave tells the others, so that nobody waits for this node, and lets visitors
+// go on for as long as its slots take to reach them.
+func (s *Server) leave(ctx context.Context, public *http.Server) {
+	s.leaving.Store(true)
+	s.log.Info("leaving: free slots go to the other nodes")
+	public.SetKeepAlivesEnabled(false) // the next request of a visitor comes by a new connection, elsewhere
+	if err := s.loop.Goodbye(); err != nil {
+		return
+	}
+	select {
+	case <-time.After(handOver):
+	case <-ctx.Done():
+	}
+}
+
+// shutdown ends what still runs, within a bound.
+func (s *Server) shutdown(public, private *http.Server, peer *grpc.Server) {
+	s.gateway.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for _, h := range []*http.Server{public, private} {
+		if h.Shutdown(ctx) != nil {
+			_ = h.Close()
+		}
+	}
+	peer.Stop()
+	s.log.Info("left")
+}
+
+func (s *Server) httpServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+func (s *Server) serveGateway(h *http.Server, l net.Listener) error {
+	pair := s.c.Security.TLS.Gateway
+	if pair.Cert == "" {
+		return h.Serve(l)
+	}
+	h.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	return h.ServeTLS(l, string(pair.Cert), string(pair.Key))
+}
+
+// served drops the error that says that all is well.
+func served(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+func serve(g *grpc.Server, l net.Listener) error {
+	if err := g.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("node.peer: %w", err)
+	}
+	return nil
+}

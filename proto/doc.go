@@ -1,0 +1,15 @@
+// Package proto is where nodes and programs meet over gRPC. Its directories:
+//
+//	anteroom/v1       the public service, and the code generated from it
+//	anteroom/peer/v1  what nodes say to each other, and the code generated from it
+//	wire              the types of the core to and from the generated ones
+//	auth              who counts as a peer
+//	link              the streams between nodes, and forwarded requests
+//	waitingroom       the public service, over whatever queue is behind it
+//	rpc               the gRPC server that offers all of them on one port
+//
+// Nothing here decides anything about a queue.
+package proto
+
+//go:generate go tool -modfile=../tools/go.mod buf lint
+//go:generate go tool -modfile=../tools/go.mod buf generate

@@ -1,0 +1,247 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/status"
+
+	"github.com/anteroom/anteroom/eviction"
+	peerv1 "github.com/anteroom/anteroom/proto/anteroom/peer/v1"
+	"github.com/anteroom/anteroom/proto/wire"
+)
+
+var (
+	errSilent  = errors.New("it does not answer")
+	errWelcome = errors.New("it did not begin with a welcome")
+)
+
+// outgoing is the link to one member.
+type outgoing struct {
+	links   *Links
+	to      eviction.Member
+	address string
+	counts  *counts
+	cancel  context.CancelFunc
+	offer   chan struct{} // a token: send our keys
+	queued  chan struct{} // a token: the queue is not empty
+	// forwards are the requests under way.
+	forwards atomic.Int64
+
+	mu    sync.Mutex
+	conn  *grpc.ClientConn // nil: the link is down
+	queue []eviction.Message
+}
+
+func newOutgoing(l *Links, to eviction.Member, address string, c *counts) *outgoing {
+	return &outgoing{links: l, to: to, address: address, counts: c, offer: make(chan struct{}, 1), queued: make(chan struct{}, 1)}
+}
+
+// send queues m while the link is up and there is room.
+func (o *outgoing) send(m eviction.Message) {
+	o.mu.Lock()
+	fits := o.conn != nil && len(o.queue) < o.links.c.QueueMax
+	if fits {
+		o.queue = append(o.queue, m)
+	}
+	o.mu.Unlock()
+	if !fits {
+		o.counts.dropped.Add(1)
+		return
+	}
+	wake(o.queued)
+}
+
+// take empties the queue into the room that spare has.
+func (o *outgoing) take(spare []eviction.Message) []eviction.Message {
+	clear(spare)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	taken := o.queue
+	o.queue = spare[:0]
+	return taken
+}
+
+func (o *outgoing) waiting() (queued int, up bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.queue), o.conn != nil
+}
+
+// connection returns nil while the link is down.
+func (o *outgoing) connection() *grpc.ClientConn {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.conn
+}
+
+// set says whether the link is up. What waited for one that broke is dropped.
+func (o *outgoing) set(conn *grpc.ClientConn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.conn = conn
+	o.counts.dropped.Add(uint64(len(o.queue)))
+	o.queue = nil
+}
+
+// run keeps the link up until ctx is done.
+func (o *outgoing) run(ctx context.Context) {
+	delay, reported := retryMin, ""
+	for {
+		was, err := o.session(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		o.counts.breaks.Add(1)
+		if was {
+			delay, reported = retryMin, ""
+		}
+		level := slog.LevelWarn
+		if err.Error() == reported {
+			level = slog.LevelDebug // it is still the same story
+		}
+		reported = err.Error()
+		o.links.log.LogAttrs(ctx, level, "no link", attr(o.to), slog.String("address", o.address), slog.Bool("was_up", was), slog.Any("err", err))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(delay/2 + rand.N(delay/2)):
+		}
+		delay = min(2*delay, retryMax)
+	}
+}
+
+// dial makes a connection object for one session. It connects when first used.
+func (o *outgoing) dial() (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+o.address,
+		grpc.WithTransportCredentials(o.links.c.Policy.Client()),
+		grpc.WithContextDialer(o.links.c.Dial),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: silentAfter}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(RequestMax)),
+		grpc.WithDisableServiceConfig(), grpc.WithNoProxy(), grpc.WithIdleTimeout(0),
+	)
+}
+
+// session is the life of one stream. It reports whether the link was up.
+func (o *outgoing) session(ctx context.Context) (was bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer func() {
+		if cause := context.Cause(ctx); cause != nil && err != nil {
+			err = cause
+		}
+	}()
+	conn, err := o.dial()
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close() //nolint:errcheck // only ever says that it is closed
+	silence := time.AfterFunc(silentAfter, func() { cancel(errSilent) })
+	defer silence.Stop()
+	stream, err := peerv1.NewPeerClient(conn).Link(ctx)
+	if err != nil {
+		return false, plain(err)
+	}
+	if err := o.greet(stream); err != nil {
+		return false, plain(err)
+	}
+	silence.Reset(silentAfter)
+	o.set(conn)
+	defer o.set(nil)
+	o.links.log.LogAttrs(ctx, slog.LevelInfo, "link", attr(o.to), slog.String("address", o.address), slog.Any("by", o.links.c.Policy))
+
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		cancel(o.hear(stream, silence))
+	}()
+	if err = o.write(ctx, stream); !errors.Is(err, io.EOF) {
+		cancel(err)
+	} // else the stream has ended, and hear gets to know why
+	<-heard
+	return true, err
+}
+
+// plain is what a peer, or the way to it, said in err.
+func plain(err error) error {
+	if s, ok := status.FromError(err); ok {
+		return fmt.Errorf("%s (%v)", s.Message(), s.Code())
+	}
+	return err
+}
+
+// greet says whose stream this is, and trades keys.
+func (o *outgoing) greet(stream peerv1.Peer_LinkClient) error {
+	hello := &peerv1.Hello{From: wire.FromMember(o.links.c.Self), To: wire.FromMember(o.to), Keys: o.links.keys(o.to, nil)}
+	if err := stream.Send(&peerv1.LinkRequest{Kind: &peerv1.LinkRequest_Hello{Hello: hello}}); err != nil {
+		_, err = stream.Recv() // which knows why
+		return err
+	}
+	r, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if r.GetWelcome() == nil {
+		return errWelcome
+	}
+	o.links.keys(o.to, r.GetWelcome())
+	return nil
+}
+
+// hear takes in what the receiver says, until the stream ends.
+func (o *outgoing) hear(stream peerv1.Peer_LinkClient, silence *time.Timer) error {
+	for {
+		r, err := stream.Recv()
+		if err != nil {
+			return plain(err)
+		}
+		silence.Reset(silentAfter)
+		switch k := r.GetKind().(type) {
+		case *peerv1.LinkResponse_Pong:
+			rtt := time.Since(o.links.started) - time.Duration(k.Pong.GetSent())
+			here := time.Now().Add(-rtt / 2)
+			o.counts.rtt.Store(int64(rtt))
+			o.counts.offset.Store(int64(time.UnixMicro(k.Pong.GetWall()).Sub(here.Round(0))))
+		case *peerv1.LinkResponse_Keys:
+			o.links.keys(o.to, k.Keys)
+		default: // of a newer version
+		}
+	}
+}
+
+// write sends what there is to send, until the stream ends.
+func (o *outgoing) write(ctx context.Context, stream peerv1.Peer_LinkClient) error {
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	w := writer{o: o, stream: stream, next: 1}
+	if err := w.ping(); err != nil {
+		return err
+	}
+	var taken []eviction.Message
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ping.C:
+			err = w.ping()
+		case <-o.offer:
+			err = w.send(&peerv1.LinkRequest{Kind: &peerv1.LinkRequest_Keys{Keys: o.links.keys(o.to, nil)}})
+		case <-o.queued:
+			taken = o.take(taken)
+			err = w.messages(taken)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/anteroom/anteroom/eviction"
+	peerv1 "github.com/anteroom/anteroom/proto/anteroom/peer/v1"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// FromBody encodes a message body. The error is ErrKind: a kind was added to
+// package eviction and not here.
+func FromBody(b eviction.Body) (*peerv1.Body, error) {
+	switch b := b.(type) {
+	case *eviction.Gather:
+		return &peerv1.Body{Kind: &peerv1.Body_Gather{Gather: fromGather(b)}}, nil
+	case *eviction.Reply:
+		return &peerv1.Body{Kind: &peerv1.Body_Reply{Reply: fromReply(b)}}, nil
+	case *eviction.Commit:
+		return &peerv1.Body{Kind: &peerv1.Body_Commit{Commit: fromCommit(b)}}, nil
+	case *eviction.Nack:
+		return &peerv1.Body{Kind: &peerv1.Body_Nack{Nack: &peerv1.Nack{Epoch: fromEpoch(b.Epoch), Lead: fromPeer(b.Lead)}}}, nil
+	case *eviction.Probe:
+		return &peerv1.Body{Kind: &peerv1.Body_Probe{Probe: &peerv1.Probe{
+			Lead: fromPeer(b.Lead), Epoch: fromEpoch(b.Epoch), Sent: b.Sent,
+		}}}, nil
+	case *eviction.ProbeAck:
+		return &peerv1.Body{Kind: &peerv1.Body_ProbeAck{ProbeAck: &peerv1.ProbeAck{
+			Sent: b.Sent, Clock: b.Clock, Follow: fromPeer(b.Follow), Epoch: fromEpoch(b.Epoch), Leaving: b.Leaving,
+		}}}, nil
+	case *eviction.Urgent:
+		return &peerv1.Body{Kind: &peerv1.Body_Urgent{Urgent: &peerv1.Urgent{Room: b.Room}}}, nil
+	case *eviction.Slots:
+		return &peerv1.Body{Kind: &peerv1.Body_Slots{Slots: &peerv1.Slots{
+			Room: b.Room, From: fromAccount(b.From), To: fromAccount(b.To), Total: int64(b.Total),
+		}}}, nil
+	case *eviction.SlotsAck:
+		return &peerv1.Body{Kind: &peerv1.Body_SlotsAck{SlotsAck: &peerv1.SlotsAck{
+			Room: b.Room, From: fromAccount(b.From), To: fromAccount(b.To), Total: int64(b.Total),
+		}}}, nil
+	case *eviction.RoomQPID:
+		return &peerv1.Body{Kind: &peerv1.Body_Qpid{Qpid: fromQPID(b)}}, nil
+	case *eviction.SyncRequest:
+		return &peerv1.Body{Kind: &peerv1.Body_SyncRequest{SyncRequest: &peerv1.SyncRequest{}}}, nil
+	case *eviction.SyncReply:
+		return &peerv1.Body{Kind: &peerv1.Body_SyncReply{SyncReply: &peerv1.SyncReply{Taken: encoded(b.Taken, fromTaken), More: b.More}}}, nil
+	case *eviction.SyncAck:
+		return &peerv1.Body{Kind: &peerv1.Body_SyncAck{SyncAck: &peerv1.SyncAck{Taken: encoded(b.Taken, fromTaken)}}}, nil
+	case *eviction.Goodbye:
+		return &peerv1.Body{Kind: &peerv1.Body_Goodbye{Goodbye: &peerv1.Goodbye{}}}, nil
+	default:
+		return nil, fmt.Errorf("%w: %T", ErrKind, b)
+	}
+}
+
+// ToBody decodes a message body. The error is ErrKind or ErrMalformed.
+func ToBody(p *peerv1.Body) (eviction.Body, error) {
+	var r reader
+	b := r.body(p)
+	if b == nil && r.err == nil {
+		return nil, ErrKind
+	}
+	return b, r.err
+}
+
+func (r *reader) body(p *peerv1.Body) eviction.Body {
+	switch k := p.GetKind().(type) {
+	case *peerv1.Body_Gather:
+		return r.gather(k.Gather)
+	case *peerv1.Body_Reply:
+		return r.reply(k.Reply)
+	case *peerv1.Body_Commit:
+		return r.commit(k.Commit)
+	case *peerv1.Body_Nack:
+		return &eviction.Nack{Epoch: r.epoch(k.Nack.GetEpoch()), Lead: r.peer(k.Nack.GetLead())}
+	case *peerv1.Body_Probe:
+		return &eviction.Probe{Lead: r.peer(k.Probe.GetLead()), Epoch: r.epoch(k.Probe.GetEpoch()), Sent: k.Probe.GetSent()}
+	case *peerv1.Body_ProbeAck:
+		a := k.ProbeAck
+		return &eviction.ProbeAck{
+			Sent: a.GetSent(), Clock: a.GetClock(), Follow: r.peer(a.GetFollow()), Epoch: r.epoch(a.GetEpoch()), Leaving: a.GetLeaving(),
+		}
+	case *peerv1.Body_Urgent:
+		return &eviction.Urgent{Room: r.name(k.Urgent.GetRoom())}
+	case *peerv1.Body_Slots:
+		s := k.Slots
+		return &eviction.Slots{
+			Room: r.name(s.GetRoom()), From: r.account(s.GetFrom()), To: r.account(s.GetTo()), Total: r.number(s.GetTotal()),
+		}
+	case *peerv1.Body_SlotsAck:
+		s := k.SlotsAck
+		return &eviction.SlotsAck{
+			Room: r.name(s.GetRoom()), From: r.account(s.GetFrom()), To: r.account(s.GetTo()), Total: r.number(s.GetTotal()),
+		}
+	case *peerv1.Body_Qpid:
+		return r.qpid(k.Qpid)
+	case *peerv1.Body_SyncRequest:
+		return &eviction.SyncRequest{}
+	case *peerv1.Body_SyncReply:
+		return &eviction.SyncReply{Taken: list(r, "tickets", k.SyncReply.GetTaken(), recordsMax, r.taken), More: k.SyncReply.GetMore()}
+	case *peerv1.Body_SyncAck:
+		return &eviction.SyncAck{Taken: list(r, "tickets", k.SyncAck.GetTaken(), recordsMax, r.taken)}
+	case *peerv1.Body_Goodbye:
+		return &eviction.Goodbye{}
+	default:
+		return nil
+	}
+}
+
+func fromTaken(t eviction.TakenTicket) *peerv1.TakenTicket {
+	return &peerv1.TakenTicket{Room: t.Room, Id: bytesOf(t.ID[:]), Gen: t.Gen}
+}
+
+func (r *reader) taken(p *peerv1.TakenTicket) eviction.TakenTicket {
+	return eviction.TakenTicket{Room: r.name(p.GetRoom()), ID: r.id(p.GetId()), Gen: p.GetGen()}
+}
+
+// The kinds and outcomes of package qpid count from 1, as the wire does.
+
+func fromQPID(b *eviction.RoomQPID) *peerv1.RoomQPID {
+	m := b.Msg
+	return &peerv1.RoomQPID{
+		Room: b.Room, Kind: peerv1.QPIDKind(m.Kind), From: string(m.From), To: string(m.To), Epoch: fromEpoch(m.Epoch), Seq: m.Seq,
+		Weight: fromWeight(m.Weight), OpCaller: string(m.Op.Caller), OpSeq: m.Op.Seq, Hops: m.Hops, Outcome: peerv1.QPIDOutcome(m.Outcome),
+	}
+}
+
+func (r *reader) qpid(p *peerv1.RoomQPID) *eviction.RoomQPID {
+	kind, outcome := p.GetKind(), p.GetOutcome()
+	taken := kind == peerv1.QPIDKind_QPID_KIND_TAKEN
+	switch {
+	case kind < peerv1.QPIDKind_QPID_KIND_UPDATE || kind > peerv1.QPIDKind_QPID_KIND_TAKEN:
+		r.fail("qpid message of kind %d", kind)
+	case outcome < 0 || outcome > peerv1.QPIDOutcome_QPID_OUTCOME_REFUSED || taken != (outcome != 0):
+		r.fail("qpid message of kind %d with outcome %d", kind, outcome)
+	}
+	return &eviction.RoomQPID{Room: r.name(p.GetRoom()), Msg: qpid.Message{
+		Kind: qpid.Kind(kind), From: r.node(p.GetFrom()), To: r.node(p.GetTo()), Epoch: r.epoch(p.GetEpoch()), Seq: p.GetSeq(),
+		Weight: r.weight(p.GetWeight()), Op: qpid.OpID{Caller: r.node(p.GetOpCaller()), Seq: p.GetOpSeq()},
+		Hops: p.GetHops(), Outcome: qpid.Outcome(outcome),
+	}}
+}

@@ -1,0 +1,200 @@
+package wire
+
+import (
+	"github.com/anteroom/anteroom/eviction"
+	peerv1 "github.com/anteroom/anteroom/proto/anteroom/peer/v1"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+func fromReply(b *eviction.Reply) *peerv1.Reply {
+	return &peerv1.Reply{
+		Epoch: fromEpoch(b.Epoch), Nodes: encoded(b.Nodes, fromNodeReply), Met: encoded(b.Met, fromSighting),
+		Rooms: encoded(b.Rooms, fromRoomReply),
+	}
+}
+
+func (r *reader) reply(p *peerv1.Reply) *eviction.Reply {
+	return &eviction.Reply{
+		Epoch: r.epoch(p.GetEpoch()), Nodes: list(r, "nodes", p.GetNodes(), nodesMax, r.nodeReply),
+		Met:   list(r, "sightings", p.GetMet(), recordsMax, r.sighting),
+		Rooms: list(r, "rooms", p.GetRooms(), roomsMax, r.roomReply),
+	}
+}
+
+func fromNodeReply(n eviction.NodeReply) *peerv1.NodeReply {
+	return &peerv1.NodeReply{
+		Index: uint32(n.Index), Clock: n.Clock, Hlc: n.HLC, Line: fromLine(n.Line), Knows: n.Knows, Voters: fromVoters(n.Voters),
+		Expect: int64(n.Expect), Joins: n.Joins, KeptKeys: n.KeptKeys, Leaving: n.Leaving, Lapsed: n.Lapsed, Busy: encoded(n.Busy, same),
+	}
+}
+
+func (r *reader) nodeReply(p *peerv1.NodeReply) eviction.NodeReply {
+	return eviction.NodeReply{
+		Index: r.index(p.GetIndex()), Clock: p.GetClock(), HLC: p.GetHlc(), Line: r.line(p.GetLine()), Knows: p.GetKnows(),
+		Voters: r.voters(p.GetVoters()), Expect: r.number(p.GetExpect()), Joins: p.GetJoins(), KeptKeys: p.GetKeptKeys(),
+		Leaving: p.GetLeaving(), Lapsed: p.GetLapsed(), Busy: list(r, "rooms", p.GetBusy(), roomsMax, r.name),
+	}
+}
+
+func fromRoomReply(b eviction.RoomReply) *peerv1.RoomReply {
+	return &peerv1.RoomReply{
+		Room: b.Room, Nodes: encoded(b.Nodes, fromRoomNode), Front: fromFront(b.Front),
+		Net: encoded(b.Net, func(n eviction.Net) *peerv1.Net {
+			return &peerv1.Net{Account: fromAccount(n.Account), Slots: int64(n.Slots)}
+		}),
+		Voids: encoded(b.Voids, func(v eviction.VoidCount) *peerv1.VoidCount {
+			return &peerv1.VoidCount{Member: fromMember(v.Member), Min: v.Min, Max: v.Max, Nodes: int64(v.Nodes)}
+		}),
+		Newest: fromRoom(b.Newest),
+		Supply: &peerv1.Supply{Slots: int64(b.Supply.Slots), At: fromEpoch(b.Supply.At), Burned: int64(b.Supply.Burned)},
+	}
+}
+
+func (r *reader) roomReply(p *peerv1.RoomReply) eviction.RoomReply {
+	return eviction.RoomReply{
+		Room: r.name(p.GetRoom()), Nodes: list(r, "nodes", p.GetNodes(), nodesMax, r.roomNode), Front: r.front(p.GetFront()),
+		Net: list(r, "accounts", p.GetNet(), recordsMax, func(p *peerv1.Net) eviction.Net {
+			return eviction.Net{Account: r.account(p.GetAccount()), Slots: r.number(p.GetSlots())}
+		}),
+		Voids: list(r, "voids", p.GetVoids(), recordsMax, func(p *peerv1.VoidCount) eviction.VoidCount {
+			return eviction.VoidCount{Member: r.member(p.GetMember()), Min: p.GetMin(), Max: p.GetMax(), Nodes: r.number(p.GetNodes())}
+		}),
+		Newest: r.room(p.GetNewest()),
+		Supply: eviction.Supply{
+			Slots: r.number(p.GetSupply().GetSlots()), At: r.epoch(p.GetSupply().GetAt()), Burned: r.number(p.GetSupply().GetBurned()),
+		},
+	}
+}
+
+func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
+	return &peerv1.RoomNode{
+		Index: uint32(n.Index), Born: n.Born, Line: fromLine(n.Line), Lapsed: n.Lapsed, OldAge: n.OldAge, Minted: int64(n.Minted),
+		Free: int64(n.Free), Used: int64(n.Used), Queued: int64(n.Queued), Due: int64(n.Due), Version: fromVersion(n.Version), Ttl: n.TTL,
+		Arrivals: n.Arrivals, Calls: n.Calls, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), Digest: fromWeights(n.Digest),
+		Length: int64(n.Length), Keying: n.Keying, Called: int64(n.Called),
+	}
+}
+
+func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
+	return eviction.RoomNode{
+		Index: r.index(p.GetIndex()), Born: p.GetBorn(), Line: r.line(p.GetLine()), Lapsed: p.GetLapsed(), OldAge: p.GetOldAge(),
+		Minted: r.number(p.GetMinted()), Free: r.number(p.GetFree()), Used: r.number(p.GetUsed()), Queued: r.number(p.GetQueued()),
+		Due: r.number(p.GetDue()), Version: r.version(p.GetVersion()), TTL: p.GetTtl(), Arrivals: r.rate(p.GetArrivals()),
+		Calls: r.rate(p.GetCalls()), Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), Digest: r.weights(p.GetDigest()),
+		Length: r.number(p.GetLength()), Keying: p.GetKeying(), Called: r.number(p.GetCalled()),
+	}
+}
+
+func fromFront(f eviction.Front) *peerv1.Front {
+	p := &peerv1.Front{
+		Sampled: f.Sampled, Complete: f.Complete,
+		Samples: encoded(f.Samples, func(s eviction.Sample) *peerv1.Sample {
+			return &peerv1.Sample{Weight: fromWeight(s.Weight), Rank: int64(s.Rank), Index: uint32(s.Index), Last: s.Last, Whole: s.Whole}
+		}),
+	}
+	if n := len(f.Items); n > 0 {
+		p.Weights, p.Indexes = make([]byte, 0, weightSize*n), make([]uint32, n)
+		for i, t := range f.Items {
+			p.Weights, p.Indexes[i] = appendWeight(p.Weights, t.Weight), uint32(t.Index)
+		}
+	}
+	return p
+}
+
+func (r *reader) front(p *peerv1.Front) eviction.Front {
+	f := eviction.Front{
+		Sampled: p.GetSampled(), Complete: p.GetComplete(),
+		Samples: list(r, "samples", p.GetSamples(), recordsMax, func(p *peerv1.Sample) eviction.Sample {
+			return eviction.Sample{
+				Weight: r.weight(p.GetWeight()), Rank: r.number(p.GetRank()), Index: r.index(p.GetIndex()), Last: p.GetLast(), Whole: p.GetWhole(),
+			}
+		}),
+	}
+	weights := p.GetWeights()
+	if len(weights) != weightSize*len(p.GetIndexes()) {
+		r.fail("front of %d items with weights of %d bytes", len(p.GetIndexes()), len(weights))
+		return f
+	}
+	f.Items = list(r, "front items", p.GetIndexes(), recordsMax, func(index uint32) eviction.Tagged {
+		t := eviction.Tagged{Weight: r.weight(weights[:weightSize]), Index: r.index(index)}
+		weights = weights[weightSize:]
+		return t
+	})
+	return f
+}
+
+func fromTagged(t eviction.Tagged) *peerv1.Tagged {
+	return &peerv1.Tagged{Weight: fromWeight(t.Weight), Index: uint32(t.Index)}
+}
+
+func (r *reader) tagged(p *peerv1.Tagged) eviction.Tagged {
+	return eviction.Tagged{Weight: r.weight(p.GetWeight()), Index: r.index(p.GetIndex())}
+}
+
+func fromCommit(c *eviction.Commit) *peerv1.Commit {
+	return &peerv1.Commit{
+		Epoch: fromEpoch(c.Epoch), Grade: peerv1.Grade(c.Grade) + 1, Line: fromLine(c.Line), Voters: fromVoters(c.Voters),
+		Met: encoded(c.Met, fromSighting), SideFor: c.SideFor, Hlc: c.HLC, Rooms: encoded(c.Rooms, fromRoomCommit),
+		RestMin: fromWeights(c.RestMin), Founding: c.Founding, Kept: c.Kept,
+	}
+}
+
+func (r *reader) commit(p *peerv1.Commit) *eviction.Commit {
+	return &eviction.Commit{
+		Epoch: r.epoch(p.GetEpoch()), Grade: eviction.Grade(r.enum("grade", int32(p.GetGrade()), uint8(eviction.Unanimous))),
+		Line: r.line(p.GetLine()), Voters: r.voters(p.GetVoters()), Met: list(r, "sightings", p.GetMet(), recordsMax, r.sighting),
+		SideFor: p.GetSideFor(), HLC: p.GetHlc(), Rooms: list(r, "rooms", p.GetRooms(), roomsMax, r.roomCommit),
+		RestMin: r.weights(p.GetRestMin()), Founding: p.GetFounding(), Kept: p.GetKept(),
+	}
+}
+
+func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
+	number := func(n int) int64 { return int64(n) }
+	return &peerv1.RoomCommit{
+		Room: c.Room, Config: fromRoom(c.Config), Agreed: c.Agreed, Ttl: c.TTL, Line: fromLine(c.Line), From: fromLine(c.From),
+		Born: c.Born, Void: encoded(c.Void, fromVoid), Safe: encoded(c.Safe, fromVoid), Settled: encoded(c.Settled, fromVoid),
+		Mint: int64(c.Mint), Burn: encoded(c.Burn, fromDeal), Moves: encoded(c.Moves, func(m eviction.Move) *peerv1.Move {
+			return &peerv1.Move{From: uint32(m.From), To: uint32(m.To), Slots: int64(m.Slots)}
+		}), Tokens: encoded(c.Tokens, fromDeal), Paced: c.Paced, Cut: fromCut(c.Cut), Key: fromEpoch(c.Key), Drawn: fromWeight(c.Drawn),
+		Delete: int64(c.Delete), Twins: encoded(c.Twins, fromTagged), Open: c.Open, Closed: c.Closed, Supply: int64(c.Supply),
+		Queued: int64(c.Queued), Waiting: encoded(c.Waiting, number), Digests: encoded(c.Digests, fromWeights), Lengths: encoded(c.Lengths, number),
+		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called),
+	}
+}
+
+func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
+	voids := func(in []*peerv1.Void) []eviction.Void { return list(r, "voids", in, recordsMax, r.void) }
+	deals := func(in []*peerv1.Deal) []eviction.Deal { return list(r, "deals", in, nodesMax, r.deal) }
+	numbers := func(in []int64) []int { return list(r, "numbers", in, nodesMax, r.number) }
+	return eviction.RoomCommit{
+		Room: r.name(p.GetRoom()), Config: r.room(p.GetConfig()), Agreed: p.GetAgreed(), TTL: p.GetTtl(), Line: r.line(p.GetLine()),
+		From: r.line(p.GetFrom()), Born: list(r, "accounts", p.GetBorn(), nodesMax, same[uint64]),
+		Void: voids(p.GetVoid()), Safe: voids(p.GetSafe()), Settled: voids(p.GetSettled()),
+		Mint: r.number(p.GetMint()), Burn: deals(p.GetBurn()), Moves: list(r, "moves", p.GetMoves(), recordsMax, r.move),
+		Tokens: deals(p.GetTokens()), Paced: p.GetPaced(), Cut: r.cut(p.GetCut()), Key: r.epoch(p.GetKey()), Drawn: r.weight(p.GetDrawn()),
+		Delete: r.number(p.GetDelete()), Twins: list(r, "twins", p.GetTwins(), recordsMax, r.tagged), Open: p.GetOpen(), Closed: p.GetClosed(),
+		Supply: r.number(p.GetSupply()), Queued: r.number(p.GetQueued()), Waiting: numbers(p.GetWaiting()),
+		Digests: list[[]byte, []qpid.Weight](r, "digests", p.GetDigests(), nodesMax, r.weights), Lengths: numbers(p.GetLengths()),
+		Rate: r.rate(p.GetRate()), Active: r.number(p.GetActive()), Called: r.number(p.GetCalled()),
+	}
+}
+
+func fromVoid(v eviction.Void) *peerv1.Void {
+	return &peerv1.Void{Member: fromMember(v.Member), Epoch: v.Epoch}
+}
+
+func (r *reader) void(p *peerv1.Void) eviction.Void {
+	return eviction.Void{Member: r.member(p.GetMember()), Epoch: p.GetEpoch()}
+}
+
+func fromDeal(d eviction.Deal) *peerv1.Deal {
+	return &peerv1.Deal{Index: uint32(d.Index), N: int64(d.N)}
+}
+
+func (r *reader) deal(p *peerv1.Deal) eviction.Deal {
+	return eviction.Deal{Index: r.index(p.GetIndex()), N: r.number(p.GetN())}
+}
+
+func (r *reader) move(p *peerv1.Move) eviction.Move {
+	return eviction.Move{From: r.index(p.GetFrom()), To: r.index(p.GetTo()), Slots: r.number(p.GetSlots())}
+}
