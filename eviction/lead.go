@@ -261,6 +261,13 @@ func (n *Node) stepDown(now Time) {
 	n.lead.active, n.lead.banned = false, now.Boot+2*micros(n.c.ExcludeAfter)
 }
 
+// digestEvery is how often a wave carries position digests: so seldom that those
+// of many nodes, which go to all of them, stay small beside the rest, and at
+// least once a second.
+func (n *Node) digestEvery() int64 {
+	return min(max(int64(len(n.list))*60_000, micros(n.c.Period)), 1_000_000)
+}
+
 // dueRooms lists the rooms that this wave asks about: those where something
 // happens, and every other once a second.
 func (n *Node) dueRooms(now Time) []RoomGather {
@@ -271,7 +278,7 @@ func (n *Node) dueRooms(now Time) []RoomGather {
 			continue
 		}
 		rg := RoomGather{Room: g.cfg.Name, Version: g.cfg.Version, Want: g.hint, Cut: g.cut, Key: next, Keying: g.keying, Seed: g.seed}
-		if g.total > 0 && now.Boot-g.digested >= 1_000_000 {
+		if (g.total > 0 || n.lead.urgent) && now.Boot-g.digested >= n.digestEvery() {
 			rg.Digest, g.digested = true, now.Boot
 		}
 		g.asked = now.Boot

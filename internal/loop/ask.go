@@ -38,6 +38,9 @@ func (l *Loop) Local(ctx context.Context, q ticket.Request) (ticket.Answer, erro
 // ticket.ErrUnavailable and is worth another try.
 func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
 	a, err := l.Local(ctx, q)
+	if err == nil && q.Op == ticket.Join {
+		return l.placed(ctx, a), nil
+	}
 	if err != nil || a.Forward == (eviction.Member{}) {
 		return a, err
 	}

@@ -61,6 +61,7 @@ type Loop struct {
 	done     chan struct{} // closed when Run has returned
 	streams  streams
 	snapshot atomic.Pointer[Snapshot]
+	waves    waves
 	dropped  atomic.Uint64
 	refused  atomic.Uint64
 	unsaved  *eviction.Record   // Save has failed; these messages wait for it
@@ -203,9 +204,11 @@ func (l *Loop) settle() time.Duration {
 			l.c.Log(r.Log[i])
 		}
 	}
-	if now.Boot-l.shownAt >= snapshotEvery {
+	installed := l.node.Status().Installed
+	if installed != l.Snapshot().Status.Installed || now.Boot-l.shownAt >= snapshotEvery {
 		l.publish(now)
 	}
+	l.waves.passed(installed)
 	wait := time.Duration(r.Deadline-now.Boot) * time.Microsecond
 	if l.unsaved != nil {
 		wait = min(wait, 100*time.Millisecond)
