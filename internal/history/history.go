@@ -28,8 +28,9 @@ type Entry struct {
 	Room   string `json:"room"`
 	Ticket string `json:"ticket"`           // id, 32 hexadecimal digits
 	Joined uint64 `json:"joined"`           // Unix microseconds: the stamp
-	Epoch  uint64 `json:"epoch,omitempty"`  // of the wave that entitled the ticket
-	Stamp  uint64 `json:"stamp,omitempty"`  // of the weight by which that wave ordered tickets,
+	Line   uint64 `json:"line,omitempty"`   // of an entitlement: when its cluster was founded, Unix microseconds,
+	Epoch  uint64 `json:"epoch,omitempty"`  // the wave of that cluster,
+	Stamp  uint64 `json:"stamp,omitempty"`  // and the weight by which that ordered tickets,
 	ID     string `json:"key_id,omitempty"` // and its id
 }
 
@@ -53,9 +54,10 @@ func name(e node.Event) string {
 func Of(at int64, nodeName qpid.NodeID, a node.Admission) Entry {
 	e := Entry{
 		At: at, Node: string(nodeName), Event: name(a.Event), Room: a.Room,
-		Ticket: hex.EncodeToString(a.Weight.ID[:]), Joined: a.Weight.Stamp, Epoch: a.Epoch,
+		Ticket: hex.EncodeToString(a.Weight.ID[:]), Joined: a.Weight.Stamp,
 	}
 	if a.Event == node.Entitled {
+		e.Line, e.Epoch = a.Line, a.Epoch
 		e.Stamp, e.ID = a.Key.Stamp, hex.EncodeToString(a.Key.ID[:])
 	}
 	return e
@@ -85,6 +87,7 @@ func Read(r io.Reader, visit func(Entry)) error {
 type person struct {
 	fairness.Admission
 	room             string
+	line             uint64
 	entitled, called bool
 }
 
@@ -110,8 +113,8 @@ func (b *Book) Add(e Entry) {
 		return
 	}
 	switch order := (fairness.Order{Epoch: e.Epoch, Key: weight(e.Stamp, e.ID)}); {
-	case e.Event == Entitled && (!p.entitled || order.Compare(p.Entitled) < 0):
-		p.entitled, p.Entitled, p.EntitledAt = true, order, e.At
+	case e.Event == Entitled && (!p.entitled || e.Line < p.line || e.Line == p.line && order.Compare(p.Entitled) < 0):
+		p.entitled, p.line, p.Entitled, p.EntitledAt = true, e.Line, order, e.At
 	case e.Event == Called && (!p.called || e.At < p.CalledAt):
 		p.called, p.CalledAt = true, e.At
 	case e.Event == Open:
@@ -158,11 +161,32 @@ func (b *Book) Rooms() []string {
 // all rooms. overLimit is the most people beyond the limit that anyone saw.
 func (b *Book) Report(room string, overLimit int) fairness.Report {
 	var all []fairness.Admission
+	waves := b.waves()
 	for _, key := range b.order {
 		if p := b.people[key]; p.called && (p.Open || p.entitled) && (room == "" || p.room == room) {
-			all = append(all, p.Admission)
+			a := p.Admission
+			a.Entitled.Epoch = uint64(waves[wave{p.line, a.Entitled.Epoch}])
+			all = append(all, a)
 		}
 	}
 	slices.SortFunc(all, func(x, y fairness.Admission) int { return cmp.Compare(x.JoinedAt, y.JoinedAt) })
 	return fairness.Measure(all, overLimit)
+}
+
+// wave is one of a cluster that was founded at line. A cluster that is founded
+// anew counts its waves from 1.
+type wave struct{ line, epoch uint64 }
+
+// waves numbers the waves in which anyone was entitled, over all foundings.
+func (b *Book) waves() map[wave]int {
+	var all []wave
+	for _, p := range b.people {
+		all = append(all, wave{p.line, p.Entitled.Epoch})
+	}
+	slices.SortFunc(all, func(x, y wave) int { return cmp.Or(cmp.Compare(x.line, y.line), cmp.Compare(x.epoch, y.epoch)) })
+	number := make(map[wave]int)
+	for i, w := range slices.Compact(all) {
+		number[w] = i
+	}
+	return number
 }

@@ -78,3 +78,21 @@ func TestWhatIsNoLogIsRefused(t *testing.T) {
 		t.Errorf("%v; want line 2 named", err)
 	}
 }
+
+// A cluster that is founded anew counts its waves from 1; whoever it entitles
+// comes after all that the old one did.
+func TestFoundingAnewDoesNotTurnTheOrder(t *testing.T) {
+	b := history.NewBook(10)
+	for _, e := range []history.Entry{
+		at(10, node.Entitled, 1, 900), at(11, node.CalledIn, 1, 0),
+		at(90, node.Entitled, 2, 3), at(91, node.CalledIn, 2, 0),
+	} {
+		if e.Epoch == 3 {
+			e.Line = 50
+		}
+		b.Add(e)
+	}
+	if r := b.Report("shop", 0); r.N != 2 || r.DiscordantPairs != 0 {
+		t.Errorf("%d people, %d pairs turned; want 2 and none", r.N, r.DiscordantPairs)
+	}
+}

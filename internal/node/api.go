@@ -63,7 +63,9 @@ type Admission struct {
 	Event  Event
 	Room   string
 	Weight qpid.Weight
-	// Epoch and Key order entitlements: by epoch, then key.
+	// Line, Epoch and Key order entitlements: the founding of the cluster, the
+	// wave, and what that ordered tickets by.
+	Line  uint64 // Unix microseconds
 	Epoch uint64
 	Key   qpid.Weight
 }

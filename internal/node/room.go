@@ -169,7 +169,7 @@ func (r *room) mark(v *visitor, epoch uint64, key qpid.Weight) {
 }
 
 func (r *room) record(e Event, w qpid.Weight, epoch uint64, key qpid.Weight) {
-	r.node.log = append(r.node.log, Admission{e, r.name, w, epoch, key})
+	r.node.log = append(r.node.log, Admission{e, r.name, w, r.gate.Line().Stamp, epoch, key})
 }
 
 // reset answers for a ledger that is gone: the called wait again at their old

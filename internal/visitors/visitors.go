@@ -134,6 +134,7 @@ type visitor struct {
 	rng     *rand.Rand
 	gateway int
 	ticket  string
+	joined  string // the time that the first answer gave
 	pass    string
 }
 
@@ -145,6 +146,7 @@ type place struct {
 	Code    string  `json:"code"` // of a problem
 	Title   string  `json:"title"`
 	Refresh float64 `json:"refresh_interval_seconds"`
+	Joined  string  `json:"joined_at"`
 	status  int
 	retry   time.Duration
 }
@@ -157,8 +159,12 @@ func (v *visitor) visit(ctx context.Context) error {
 	c := v.crowd
 	c.joined.Add(1)
 	c.waiting.Add(1)
+	v.joined = p.Joined
 	for p.State != "admitted" {
-		if p, err = v.next(ctx, p); err != nil {
+		if p, err = v.next(ctx, p); err == nil && p.Joined != "" && p.Joined != v.joined {
+			err = fmt.Errorf("joined at %s, and was told %s later", v.joined, p.Joined)
+		}
+		if err != nil {
 			c.waiting.Add(-1)
 			return err
 		}
