@@ -59,8 +59,7 @@ type Sealer interface {
 	JWKS() []byte
 }
 
-// Config is what a gateway needs. The zero value of a number means its default,
-// a negative one no bound.
+// Config is what a gateway needs.
 type Config struct {
 	Queue          Queue
 	Sealer         Sealer
@@ -75,7 +74,8 @@ type Config struct {
 }
 
 // Bounds keep strangers from filling the memory, and one client from filling
-// the queue.
+// the queue. Zero means the default; InFlight, Streams and JoinRate have no
+// bound when negative.
 type Bounds struct {
 	InFlight   int           // requests to the queue at once [4096]
 	Streams    int           // event streams at once [20000]

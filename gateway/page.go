@@ -18,7 +18,7 @@ func (c *call) view(kind PageKind) View {
 	nonce := make([]byte, 16)
 	rand.Read(nonce) // crypto/rand: it never fails
 	return View{
-		Kind: kind, Nonce: base64.RawStdEncoding.EncodeToString(nonce),
+		Kind: kind, Nonce: base64.RawURLEncoding.EncodeToString(nonce),
 		AcceptLanguage: c.r.Header.Get("Accept-Language"), Language: c.room.Language,
 		Room: c.room.Name, Message: c.room.Message, LastUpdated: time.UnixMicro(c.g.c.Queue.Clock()).UTC(), HereURL: c.here,
 	}
