@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 	if browser.cancel != nil {
 		browser.cancel()
 	}
+	if program.dir != "" {
+		_ = os.RemoveAll(program.dir) // a leftover in the temporary directory
+	}
 	os.Exit(status)
 }
 
@@ -45,6 +48,9 @@ func needBrowser(t *testing.T) context.Context {
 	t.Helper()
 	if os.Getenv("ANTEROOM_E2E") == "" {
 		t.Skip("NOT RUN: a browser test; set ANTEROOM_E2E=1 (needs chromium, and npm ci --prefix internal/e2e)")
+	}
+	if testing.Short() {
+		t.Skip("NOT RUN: a browser test, and this is a short run")
 	}
 	browser.once.Do(func() {
 		path, err := findChromium()

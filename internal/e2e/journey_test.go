@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -28,7 +27,7 @@ func sites(t *testing.T, journey func(t *testing.T, url string)) {
 
 var program struct {
 	once sync.Once
-	path string
+	dir  string
 	err  error
 }
 
@@ -37,13 +36,10 @@ func demo(t *testing.T) (url string) {
 	t.Helper()
 	needBrowser(t)
 	program.once.Do(func() {
-		dir, err := os.MkdirTemp("", "anteroom-e2e")
-		if err != nil {
-			program.err = err
+		if program.dir, program.err = os.MkdirTemp("", "anteroom-e2e"); program.err != nil {
 			return
 		}
-		program.path = filepath.Join(dir, "anteroom")
-		if out, err := exec.Command("go", "build", "-o", program.path, "../../cmd/anteroom").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-o", program.dir, "../../cmd/anteroom").CombinedOutput(); err != nil {
 			program.err = fmt.Errorf("%w\n%s", err, out)
 		}
 	})
@@ -53,7 +49,7 @@ func demo(t *testing.T) (url string) {
 	const nodes = 3
 	port := freePorts(t, 2*nodes)
 	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), program.path, "demo", "--nodes", strconv.Itoa(nodes), "--limit", "5", "--visitors", "0",
+	cmd := exec.CommandContext(t.Context(), filepath.Join(program.dir, "anteroom"), "demo", "--nodes", strconv.Itoa(nodes), "--limit", "5", "--visitors", "0",
 		"--session", "2m", "--port", strconv.Itoa(port), "--admin-port", strconv.Itoa(port+nodes))
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -120,33 +116,64 @@ type guest struct {
 	t      *testing.T
 	client *http.Client
 	url    string
+	in     chan struct{} // closed once in, for a guest who waits
 }
 
-// guests come one after the other.
-func guests(t *testing.T, url string, n int) []*guest {
+// guests come one after the other: so many who get in, then so many who wait.
+func guests(t *testing.T, url string, in, waiting int) []*guest {
 	t.Helper()
 	var all []*guest
-	for range n {
+	for i := range in + waiting {
 		jar, err := cookiejar.New(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := &guest{t, &http.Client{Jar: jar, Timeout: patience}, url}
-		g.looksIn()
+		g := &guest{t, &http.Client{Jar: jar, Timeout: patience}, url, make(chan struct{})}
+		if i < in {
+			eventually(t, "a guest gets in", g.looksIn)
+		} else {
+			g.waits()
+		}
 		all = append(all, g)
 	}
 	return all
 }
 
-// looksIn asks for the shop and reports whether it got in.
-func (g *guest) looksIn() bool {
+// waits takes a place, and keeps asking as a page does until in.
+func (g *guest) waits() {
 	g.t.Helper()
-	return strings.Contains(g.send(http.MethodGet, "/", nil), "new harvest")
+	if g.looksIn() {
+		g.t.Fatal("a guest got into a shop that is full")
+	}
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		again := time.NewTicker(300 * time.Millisecond)
+		defer again.Stop()
+		for !g.looksIn() {
+			select {
+			case <-g.t.Context().Done():
+				return
+			case <-again.C:
+			}
+		}
+		close(g.in)
+	})
+	g.t.Cleanup(asking.Wait) // before the site closes
 }
 
+// comesIn is when a guest who waits gets in.
 func (g *guest) comesIn() {
 	g.t.Helper()
-	eventually(g.t, "a guest comes in", g.looksIn)
+	select {
+	case <-g.in:
+	case <-time.After(patience):
+		g.t.Fatal("a guest waits at the door in vain")
+	}
+}
+
+// looksIn asks for the shop and reports whether it got in.
+func (g *guest) looksIn() bool {
+	return strings.Contains(g.send(http.MethodGet, "/", nil), "new harvest")
 }
 
 func (g *guest) goesOut() {
@@ -156,11 +183,11 @@ func (g *guest) goesOut() {
 	}
 }
 
+// send returns the page that it gets, or why it gets none.
 func (g *guest) send(method, path string, form url.Values) string {
-	g.t.Helper()
-	r, err := http.NewRequestWithContext(context.Background(), method, g.url+path, strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(g.t.Context(), method, g.url+path, strings.NewReader(form.Encode()))
 	if err != nil {
-		g.t.Fatal(err)
+		return err.Error()
 	}
 	r.Header.Set("Accept", "text/html,*/*;q=0.8")
 	r.Header.Set("Sec-Fetch-Mode", "navigate")
@@ -171,12 +198,12 @@ func (g *guest) send(method, path string, form url.Values) string {
 	}
 	resp, err := g.client.Do(r)
 	if err != nil {
-		g.t.Fatal(err)
+		return err.Error()
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		g.t.Fatal(err)
+		return err.Error()
 	}
 	return string(body)
 }
@@ -187,7 +214,7 @@ const notes = `window.shown = [place.textContent],
 
 func TestSomebodyWaitsAndGoesIn(t *testing.T) {
 	sites(t, func(t *testing.T, url string) {
-		others := guests(t, url, 8)
+		others := guests(t, url, 5, 3)
 		p := newPerson(t)
 		p.open(url + "/")
 		p.sees("You are in line")
@@ -240,7 +267,7 @@ func TestSomebodyWaitsAndGoesIn(t *testing.T) {
 		third.open(url + "/basket")
 		third.sees("Lapsang Souchong")
 
-		last := guests(t, url, 1)[0]
+		last := guests(t, url, 0, 1)[0]
 		third.click("form button")
 		third.sees("Thank you")
 		last.comesIn()
@@ -251,7 +278,7 @@ func TestSomebodyWaitsAndGoesIn(t *testing.T) {
 
 func TestSomebodyWaitsWithoutScripts(t *testing.T) {
 	sites(t, func(t *testing.T, url string) {
-		others := guests(t, url, 6)
+		others := guests(t, url, 5, 1)
 		p := newPerson(t, withoutScripts())
 		p.open(url + "/tea/gyokuro")
 		p.reads("#place", "2")
@@ -268,7 +295,7 @@ func TestSomebodyWaitsWithoutScripts(t *testing.T) {
 
 func TestSomebodyStopsWaiting(t *testing.T) {
 	sites(t, func(t *testing.T, url string) {
-		guests(t, url, 5)
+		guests(t, url, 5, 0)
 		p := newPerson(t)
 		p.open(url + "/")
 		p.reads("#place", "1")

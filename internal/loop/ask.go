@@ -10,7 +10,7 @@ import (
 )
 
 // askAgain is how soon a visitor is asked back whose home does not answer.
-const askAgain = 2 * time.Second
+const askAgain = time.Second
 
 // Local has this node carry out q. The answer's Forward may name another that
 // must. With too many requests waiting it fails with ticket.ErrBusy.

@@ -178,15 +178,24 @@ func (v *visitor) visit(ctx context.Context) error {
 	return err
 }
 
+// click is how often a visitor looks at another page of the site.
+const click = 2 * time.Second
+
 // stay looks around the site for a while and leaves it.
 func (v *visitor) stay(ctx context.Context) error {
 	c := v.crowd
-	if c.c.Site.Look != "" {
+	stay := c.c.Stay/2 + time.Duration(v.rng.Int64N(int64(c.c.Stay)+1))
+	for c.c.Site.Look != "" {
 		if err := v.browse(ctx, http.MethodGet, c.c.Site.Look); err != nil {
 			return err
 		}
+		if stay <= click {
+			break
+		}
+		sleep(ctx, click)
+		stay -= click
 	}
-	sleep(ctx, c.c.Stay/2+time.Duration(v.rng.Int64N(int64(c.c.Stay)+1)))
+	sleep(ctx, stay)
 	if c.c.Site.Exit != "" {
 		return v.browse(ctx, http.MethodPost, c.c.Site.Exit)
 	}
@@ -224,10 +233,16 @@ func (v *visitor) page(ctx context.Context, method, path string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	q.AddCookie(&http.Cookie{Name: "anteroom_" + c.Room, Value: v.pass})
+	cookie := "anteroom_" + c.Room
+	q.AddCookie(&http.Cookie{Name: cookie, Value: v.pass})
 	a, err := v.crowd.client.Do(q)
 	if err != nil {
 		return 0, err
+	}
+	for _, renewed := range a.Cookies() {
+		if renewed.Name == cookie && renewed.Value != "" {
+			v.pass = renewed.Value
+		}
 	}
 	_, err = io.Copy(io.Discard, io.LimitReader(a.Body, 1<<20))
 	return a.StatusCode, errors.Join(err, a.Body.Close())

@@ -1,0 +1,86 @@
+package live
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// One fault after the other, each once all nodes are in the waves again, under
+// a crowd ten times the limit. Everyone gets in, the shop never counts more live
+// passes than the limit, nobody's join time changes, and D after the last fault
+// all slots are there.
+func TestFaultsUnderACrowd(t *testing.T) {
+	c := newCluster(t, 40)
+	c.run(5)
+	crowd, done := c.crowd(400, 20*time.Second, 6*time.Second, 1)
+	c.until("people in line", 20*time.Second, func() bool { n := crowd.Counts(); return n.Waiting > 60 })
+
+	_, victim := c.coordinator()
+	t.Logf("kill -9 %s", victim.id)
+	victim.kill()
+	c.serving(4)
+
+	victim, paused := c.coordinator()
+	t.Logf("kill -9 %s, which ran the waves", victim.id)
+	victim.kill()
+	c.serving(3)
+
+	t.Logf("stop %s for 5 s", paused.id)
+	paused.signal(syscall.SIGSTOP)
+	<-time.After(5 * time.Second)
+	paused.signal(syscall.SIGCONT)
+	c.serving(3)
+
+	added := c.add()
+	t.Logf("add %s", added.id)
+	added.start(0)
+	c.serving(4)
+
+	t.Logf("start %s again under its name", victim.id)
+	victim.start(0)
+	c.serving(5)
+	healed := time.Now()
+
+	err := <-done
+	c.fair(crowd, err, 1e-3)
+	c.until("full limit", time.Until(healed.Add(delay))+5*time.Second, func() bool { return c.slots() == c.limit })
+}
+
+// The whole cluster is killed and started again: places are kept, and nobody
+// who came later overtakes.
+func restartOfEverything(t *testing.T, c *cluster) {
+	c.run(3)
+	crowd, done := c.crowd(120, 4*time.Second, 3*time.Second, 2)
+	c.until("people in line", 20*time.Second, func() bool { return crowd.Counts().Joined == 120 })
+	for _, p := range c.nodes {
+		p.kill()
+	}
+	t.Log("all nodes are dead")
+	for _, p := range c.nodes {
+		p.start(3)
+	}
+	c.serving(3)
+	late, lateDone := c.crowd(40, 4*time.Second, 3*time.Second, 3)
+	err := <-done
+	if lateErr := <-lateDone; err == nil {
+		err = lateErr
+	}
+	if n := late.Counts(); n.Done != 40 {
+		t.Errorf("%d of the 40 who came after the restart were in", n.Done)
+	}
+	c.fair(crowd, err, 1e-3)
+	c.until("full limit", delay+5*time.Second, func() bool { return c.slots() == c.limit })
+}
+
+func TestPlacesSurviveARestartOfEverythingWithKeys(t *testing.T) {
+	c := newCluster(t, 20)
+	c.keys = true
+	restartOfEverything(t, c)
+}
+
+func TestPlacesSurviveARestartOfEverythingWithData(t *testing.T) {
+	c := newCluster(t, 20)
+	c.data = true
+	restartOfEverything(t, c)
+}
