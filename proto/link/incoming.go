@@ -92,13 +92,19 @@ func (l *Links) forget(in *incoming) {
 	}
 }
 
+// seldom reports whether the n-th time is worth a line in the log: fewer and
+// fewer are.
+func seldom(n uint64) bool { return n&(n-1) == 0 }
+
 // check refuses who is no peer.
 func (l *Links) check(ctx context.Context) error {
 	err := l.c.Policy.Check(ctx)
 	if err == nil {
 		return nil
 	}
-	l.log.Warn("refused", slog.Any("err", err))
+	if n := l.refused.Add(1); seldom(n) {
+		l.log.Warn("refused", slog.Uint64("so_far", n), slog.Any("err", err))
+	}
 	return status.Error(codes.Unauthenticated, err.Error())
 }
 
@@ -242,7 +248,7 @@ func (in *incoming) part(p *peerv1.Part) error {
 func (in *incoming) deliver(body eviction.Body, malformed error) error {
 	in.next++
 	if malformed != nil {
-		if n := in.counts.malformed.Add(1); n&(n-1) == 0 { // ever rarer
+		if n := in.counts.malformed.Add(1); seldom(n) {
 			in.links.log.Warn("message left out", attr(in.from), slog.Uint64("so_far", n), slog.Any("err", malformed))
 		}
 		return nil

@@ -94,6 +94,7 @@ type Links struct {
 	log     *slog.Logger
 	started time.Time // pings count from it
 	changed chan struct{}
+	refused atomic.Uint64 // callers who were no peers
 	// out is replaced whenever members come or go, so that Send needs no lock.
 	out atomic.Pointer[map[eviction.Member]*outgoing]
 

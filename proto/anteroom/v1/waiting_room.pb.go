@@ -143,7 +143,6 @@ const (
 	StatusResponse_STATUS_NOT_QUEUEING      StatusResponse_Status = 1
 	StatusResponse_STATUS_QUEUEING          StatusResponse_Status = 2
 	StatusResponse_STATUS_EVENT_PREQUEUEING StatusResponse_Status = 3
-	StatusResponse_STATUS_SUSPENDED         StatusResponse_Status = 4
 )
 
 // Enum value maps for StatusResponse_Status.
@@ -153,14 +152,12 @@ var (
 		1: "STATUS_NOT_QUEUEING",
 		2: "STATUS_QUEUEING",
 		3: "STATUS_EVENT_PREQUEUEING",
-		4: "STATUS_SUSPENDED",
 	}
 	StatusResponse_Status_value = map[string]int32{
 		"STATUS_UNSPECIFIED":       0,
 		"STATUS_NOT_QUEUEING":      1,
 		"STATUS_QUEUEING":          2,
 		"STATUS_EVENT_PREQUEUEING": 3,
-		"STATUS_SUSPENDED":         4,
 	}
 )
 
@@ -212,12 +209,18 @@ type Place struct {
 	// Unset: not known.
 	EstimatedWaitSeconds *WaitSeconds `protobuf:"bytes,9,opt,name=estimated_wait_seconds,json=estimatedWaitSeconds,proto3" json:"estimated_wait_seconds,omitempty"`
 	// Check in again after this long. A called visitor may leave at once.
-	RefreshIntervalSeconds float64                `protobuf:"fixed64,10,opt,name=refresh_interval_seconds,json=refreshIntervalSeconds,proto3" json:"refresh_interval_seconds,omitempty"`
+	RefreshIntervalSeconds uint32                 `protobuf:"varint,10,opt,name=refresh_interval_seconds,json=refreshIntervalSeconds,proto3" json:"refresh_interval_seconds,omitempty"`
 	JoinedAt               *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=joined_at,json=joinedAt,proto3" json:"joined_at,omitempty"`
 	LastUpdated            *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=last_updated,json=lastUpdated,proto3" json:"last_updated,omitempty"`
 	QueueingMethod         QueueingMethod         `protobuf:"varint,13,opt,name=queueing_method,json=queueingMethod,proto3,enum=anteroom.v1.QueueingMethod" json:"queueing_method,omitempty"`
 	// Why nobody is called just now. Empty: they are.
-	Paused        string `protobuf:"bytes,14,opt,name=paused,proto3" json:"paused,omitempty"`
+	Paused string `protobuf:"bytes,14,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Only when admitted.
+	PassExpiresAt *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=pass_expires_at,json=passExpiresAt,proto3" json:"pass_expires_at,omitempty"`
+	// Nobody is called before. Unset: they are.
+	HeldUntil *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=held_until,json=heldUntil,proto3" json:"held_until,omitempty"`
+	// Of the event that visitors gather for. Unset: none is ahead.
+	StartsAt      *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=starts_at,json=startsAt,proto3" json:"starts_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -315,7 +318,7 @@ func (x *Place) GetEstimatedWaitSeconds() *WaitSeconds {
 	return nil
 }
 
-func (x *Place) GetRefreshIntervalSeconds() float64 {
+func (x *Place) GetRefreshIntervalSeconds() uint32 {
 	if x != nil {
 		return x.RefreshIntervalSeconds
 	}
@@ -350,12 +353,33 @@ func (x *Place) GetPaused() string {
 	return ""
 }
 
+func (x *Place) GetPassExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PassExpiresAt
+	}
+	return nil
+}
+
+func (x *Place) GetHeldUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.HeldUntil
+	}
+	return nil
+}
+
+func (x *Place) GetStartsAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartsAt
+	}
+	return nil
+}
+
 // WaitSeconds are percentiles of the time until the call.
 type WaitSeconds struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	P25           float64                `protobuf:"fixed64,1,opt,name=p25,proto3" json:"p25,omitempty"`
-	P50           float64                `protobuf:"fixed64,2,opt,name=p50,proto3" json:"p50,omitempty"`
-	P75           float64                `protobuf:"fixed64,3,opt,name=p75,proto3" json:"p75,omitempty"`
+	P25           uint64                 `protobuf:"varint,1,opt,name=p25,proto3" json:"p25,omitempty"`
+	P50           uint64                 `protobuf:"varint,2,opt,name=p50,proto3" json:"p50,omitempty"`
+	P75           uint64                 `protobuf:"varint,3,opt,name=p75,proto3" json:"p75,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -390,21 +414,21 @@ func (*WaitSeconds) Descriptor() ([]byte, []int) {
 	return file_anteroom_v1_waiting_room_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *WaitSeconds) GetP25() float64 {
+func (x *WaitSeconds) GetP25() uint64 {
 	if x != nil {
 		return x.P25
 	}
 	return 0
 }
 
-func (x *WaitSeconds) GetP50() float64 {
+func (x *WaitSeconds) GetP50() uint64 {
 	if x != nil {
 		return x.P50
 	}
 	return 0
 }
 
-func (x *WaitSeconds) GetP75() float64 {
+func (x *WaitSeconds) GetP75() uint64 {
 	if x != nil {
 		return x.P75
 	}
@@ -836,7 +860,7 @@ type RefreshPassResponse struct {
 	// Replaces the one sent.
 	Pass          string                 `protobuf:"bytes,1,opt,name=pass,proto3" json:"pass,omitempty"`
 	PassJwt       string                 `protobuf:"bytes,2,opt,name=pass_jwt,json=passJwt,proto3" json:"pass_jwt,omitempty"`
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	PassExpiresAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=pass_expires_at,json=passExpiresAt,proto3" json:"pass_expires_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -885,9 +909,9 @@ func (x *RefreshPassResponse) GetPassJwt() string {
 	return ""
 }
 
-func (x *RefreshPassResponse) GetExpiresAt() *timestamppb.Timestamp {
+func (x *RefreshPassResponse) GetPassExpiresAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.ExpiresAt
+		return x.PassExpiresAt
 	}
 	return nil
 }
@@ -1028,16 +1052,22 @@ type StatusResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Status StatusResponse_Status  `protobuf:"varint,1,opt,name=status,proto3,enum=anteroom.v1.StatusResponse_Status" json:"status,omitempty"`
 	Queued uint64                 `protobuf:"varint,2,opt,name=queued,proto3" json:"queued,omitempty"`
-	// Called and on the site.
-	Active            uint64  `protobuf:"varint,3,opt,name=active,proto3" json:"active,omitempty"`
+	// On the site.
+	Active uint64 `protobuf:"varint,3,opt,name=active,proto3" json:"active,omitempty"`
+	// Called and not there yet.
 	Called            uint64  `protobuf:"varint,4,opt,name=called,proto3" json:"called,omitempty"`
 	TotalActiveUsers  uint64  `protobuf:"varint,5,opt,name=total_active_users,json=totalActiveUsers,proto3" json:"total_active_users,omitempty"`
 	AdmittedPerMinute float64 `protobuf:"fixed64,6,opt,name=admitted_per_minute,json=admittedPerMinute,proto3" json:"admitted_per_minute,omitempty"`
 	// For someone who joins now. Unset: not known.
-	EstimatedWaitSeconds *float64       `protobuf:"fixed64,7,opt,name=estimated_wait_seconds,json=estimatedWaitSeconds,proto3,oneof" json:"estimated_wait_seconds,omitempty"`
+	EstimatedWaitSeconds *WaitSeconds   `protobuf:"bytes,7,opt,name=estimated_wait_seconds,json=estimatedWaitSeconds,proto3" json:"estimated_wait_seconds,omitempty"`
 	QueueingMethod       QueueingMethod `protobuf:"varint,8,opt,name=queueing_method,json=queueingMethod,proto3,enum=anteroom.v1.QueueingMethod" json:"queueing_method,omitempty"`
 	// Why nobody is called just now. Empty: they are.
-	Paused        string `protobuf:"bytes,9,opt,name=paused,proto3" json:"paused,omitempty"`
+	Paused string `protobuf:"bytes,9,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Nobody is called before. Unset: they are.
+	HeldUntil *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=held_until,json=heldUntil,proto3" json:"held_until,omitempty"`
+	// Of the event that visitors gather for. Unset: none is ahead.
+	StartsAt      *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=starts_at,json=startsAt,proto3" json:"starts_at,omitempty"`
+	LastUpdated   *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=last_updated,json=lastUpdated,proto3" json:"last_updated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1114,11 +1144,11 @@ func (x *StatusResponse) GetAdmittedPerMinute() float64 {
 	return 0
 }
 
-func (x *StatusResponse) GetEstimatedWaitSeconds() float64 {
-	if x != nil && x.EstimatedWaitSeconds != nil {
-		return *x.EstimatedWaitSeconds
+func (x *StatusResponse) GetEstimatedWaitSeconds() *WaitSeconds {
+	if x != nil {
+		return x.EstimatedWaitSeconds
 	}
-	return 0
+	return nil
 }
 
 func (x *StatusResponse) GetQueueingMethod() QueueingMethod {
@@ -1133,6 +1163,27 @@ func (x *StatusResponse) GetPaused() string {
 		return x.Paused
 	}
 	return ""
+}
+
+func (x *StatusResponse) GetHeldUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.HeldUntil
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetStartsAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartsAt
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetLastUpdated() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastUpdated
+	}
+	return nil
 }
 
 type StreamRequest struct {
@@ -1235,7 +1286,7 @@ var File_anteroom_v1_waiting_room_proto protoreflect.FileDescriptor
 
 const file_anteroom_v1_waiting_room_proto_rawDesc = "" +
 	"\n" +
-	"\x1eanteroom/v1/waiting_room.proto\x12\vanteroom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xeb\x04\n" +
+	"\x1eanteroom/v1/waiting_room.proto\x12\vanteroom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa3\x06\n" +
 	"\x05Place\x12(\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x12.anteroom.v1.StateR\x05state\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x16\n" +
@@ -1247,17 +1298,21 @@ const file_anteroom_v1_waiting_room_proto_rawDesc = "" +
 	"\x06queued\x18\b \x01(\x04R\x06queued\x12N\n" +
 	"\x16estimated_wait_seconds\x18\t \x01(\v2\x18.anteroom.v1.WaitSecondsR\x14estimatedWaitSeconds\x128\n" +
 	"\x18refresh_interval_seconds\x18\n" +
-	" \x01(\x01R\x16refreshIntervalSeconds\x127\n" +
+	" \x01(\rR\x16refreshIntervalSeconds\x127\n" +
 	"\tjoined_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\bjoinedAt\x12=\n" +
 	"\flast_updated\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\vlastUpdated\x12D\n" +
 	"\x0fqueueing_method\x18\r \x01(\x0e2\x1b.anteroom.v1.QueueingMethodR\x0equeueingMethod\x12\x16\n" +
-	"\x06paused\x18\x0e \x01(\tR\x06pausedB\v\n" +
+	"\x06paused\x18\x0e \x01(\tR\x06paused\x12B\n" +
+	"\x0fpass_expires_at\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\rpassExpiresAt\x129\n" +
+	"\n" +
+	"held_until\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\theldUntil\x127\n" +
+	"\tstarts_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\bstartsAtB\v\n" +
 	"\t_positionB\x0f\n" +
 	"\r_people_ahead\"C\n" +
 	"\vWaitSeconds\x12\x10\n" +
-	"\x03p25\x18\x01 \x01(\x01R\x03p25\x12\x10\n" +
-	"\x03p50\x18\x02 \x01(\x01R\x03p50\x12\x10\n" +
-	"\x03p75\x18\x03 \x01(\x01R\x03p75\"!\n" +
+	"\x03p25\x18\x01 \x01(\x04R\x03p25\x12\x10\n" +
+	"\x03p50\x18\x02 \x01(\x04R\x03p50\x12\x10\n" +
+	"\x03p75\x18\x03 \x01(\x04R\x03p75\"!\n" +
 	"\vJoinRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\"8\n" +
 	"\fJoinResponse\x12(\n" +
@@ -1278,35 +1333,37 @@ const file_anteroom_v1_waiting_room_proto_rawDesc = "" +
 	"\x0fAbandonResponse\"<\n" +
 	"\x12RefreshPassRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
-	"\x04pass\x18\x02 \x01(\tR\x04pass\"\x7f\n" +
+	"\x04pass\x18\x02 \x01(\tR\x04pass\"\x88\x01\n" +
 	"\x13RefreshPassResponse\x12\x12\n" +
 	"\x04pass\x18\x01 \x01(\tR\x04pass\x12\x19\n" +
-	"\bpass_jwt\x18\x02 \x01(\tR\apassJwt\x129\n" +
-	"\n" +
-	"expires_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\";\n" +
+	"\bpass_jwt\x18\x02 \x01(\tR\apassJwt\x12B\n" +
+	"\x0fpass_expires_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\rpassExpiresAt\";\n" +
 	"\x11EndSessionRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x12\n" +
 	"\x04pass\x18\x02 \x01(\tR\x04pass\"\x14\n" +
 	"\x12EndSessionResponse\"#\n" +
 	"\rStatusRequest\x12\x12\n" +
-	"\x04room\x18\x01 \x01(\tR\x04room\"\xab\x04\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\"\xc1\x05\n" +
 	"\x0eStatusResponse\x12:\n" +
 	"\x06status\x18\x01 \x01(\x0e2\".anteroom.v1.StatusResponse.StatusR\x06status\x12\x16\n" +
 	"\x06queued\x18\x02 \x01(\x04R\x06queued\x12\x16\n" +
 	"\x06active\x18\x03 \x01(\x04R\x06active\x12\x16\n" +
 	"\x06called\x18\x04 \x01(\x04R\x06called\x12,\n" +
 	"\x12total_active_users\x18\x05 \x01(\x04R\x10totalActiveUsers\x12.\n" +
-	"\x13admitted_per_minute\x18\x06 \x01(\x01R\x11admittedPerMinute\x129\n" +
-	"\x16estimated_wait_seconds\x18\a \x01(\x01H\x00R\x14estimatedWaitSeconds\x88\x01\x01\x12D\n" +
+	"\x13admitted_per_minute\x18\x06 \x01(\x01R\x11admittedPerMinute\x12N\n" +
+	"\x16estimated_wait_seconds\x18\a \x01(\v2\x18.anteroom.v1.WaitSecondsR\x14estimatedWaitSeconds\x12D\n" +
 	"\x0fqueueing_method\x18\b \x01(\x0e2\x1b.anteroom.v1.QueueingMethodR\x0equeueingMethod\x12\x16\n" +
-	"\x06paused\x18\t \x01(\tR\x06paused\"\x82\x01\n" +
+	"\x06paused\x18\t \x01(\tR\x06paused\x129\n" +
+	"\n" +
+	"held_until\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\theldUntil\x127\n" +
+	"\tstarts_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\bstartsAt\x12=\n" +
+	"\flast_updated\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\vlastUpdated\"l\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13STATUS_NOT_QUEUEING\x10\x01\x12\x13\n" +
 	"\x0fSTATUS_QUEUEING\x10\x02\x12\x1c\n" +
-	"\x18STATUS_EVENT_PREQUEUEING\x10\x03\x12\x14\n" +
-	"\x10STATUS_SUSPENDED\x10\x04B\x19\n" +
-	"\x17_estimated_wait_seconds\";\n" +
+	"\x18STATUS_EVENT_PREQUEUEING\x10\x03\";\n" +
 	"\rStreamRequest\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06ticket\x18\x02 \x01(\tR\x06ticket\":\n" +
@@ -1378,34 +1435,41 @@ var file_anteroom_v1_waiting_room_proto_depIdxs = []int32{
 	21, // 2: anteroom.v1.Place.joined_at:type_name -> google.protobuf.Timestamp
 	21, // 3: anteroom.v1.Place.last_updated:type_name -> google.protobuf.Timestamp
 	1,  // 4: anteroom.v1.Place.queueing_method:type_name -> anteroom.v1.QueueingMethod
-	3,  // 5: anteroom.v1.JoinResponse.place:type_name -> anteroom.v1.Place
-	3,  // 6: anteroom.v1.CheckInResponse.place:type_name -> anteroom.v1.Place
-	3,  // 7: anteroom.v1.LeaveResponse.place:type_name -> anteroom.v1.Place
-	21, // 8: anteroom.v1.RefreshPassResponse.expires_at:type_name -> google.protobuf.Timestamp
-	2,  // 9: anteroom.v1.StatusResponse.status:type_name -> anteroom.v1.StatusResponse.Status
-	1,  // 10: anteroom.v1.StatusResponse.queueing_method:type_name -> anteroom.v1.QueueingMethod
-	3,  // 11: anteroom.v1.StreamResponse.place:type_name -> anteroom.v1.Place
-	5,  // 12: anteroom.v1.WaitingRoom.Join:input_type -> anteroom.v1.JoinRequest
-	7,  // 13: anteroom.v1.WaitingRoom.CheckIn:input_type -> anteroom.v1.CheckInRequest
-	9,  // 14: anteroom.v1.WaitingRoom.Leave:input_type -> anteroom.v1.LeaveRequest
-	11, // 15: anteroom.v1.WaitingRoom.Abandon:input_type -> anteroom.v1.AbandonRequest
-	13, // 16: anteroom.v1.WaitingRoom.RefreshPass:input_type -> anteroom.v1.RefreshPassRequest
-	15, // 17: anteroom.v1.WaitingRoom.EndSession:input_type -> anteroom.v1.EndSessionRequest
-	17, // 18: anteroom.v1.WaitingRoom.Status:input_type -> anteroom.v1.StatusRequest
-	19, // 19: anteroom.v1.WaitingRoom.Stream:input_type -> anteroom.v1.StreamRequest
-	6,  // 20: anteroom.v1.WaitingRoom.Join:output_type -> anteroom.v1.JoinResponse
-	8,  // 21: anteroom.v1.WaitingRoom.CheckIn:output_type -> anteroom.v1.CheckInResponse
-	10, // 22: anteroom.v1.WaitingRoom.Leave:output_type -> anteroom.v1.LeaveResponse
-	12, // 23: anteroom.v1.WaitingRoom.Abandon:output_type -> anteroom.v1.AbandonResponse
-	14, // 24: anteroom.v1.WaitingRoom.RefreshPass:output_type -> anteroom.v1.RefreshPassResponse
-	16, // 25: anteroom.v1.WaitingRoom.EndSession:output_type -> anteroom.v1.EndSessionResponse
-	18, // 26: anteroom.v1.WaitingRoom.Status:output_type -> anteroom.v1.StatusResponse
-	20, // 27: anteroom.v1.WaitingRoom.Stream:output_type -> anteroom.v1.StreamResponse
-	20, // [20:28] is the sub-list for method output_type
-	12, // [12:20] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	21, // 5: anteroom.v1.Place.pass_expires_at:type_name -> google.protobuf.Timestamp
+	21, // 6: anteroom.v1.Place.held_until:type_name -> google.protobuf.Timestamp
+	21, // 7: anteroom.v1.Place.starts_at:type_name -> google.protobuf.Timestamp
+	3,  // 8: anteroom.v1.JoinResponse.place:type_name -> anteroom.v1.Place
+	3,  // 9: anteroom.v1.CheckInResponse.place:type_name -> anteroom.v1.Place
+	3,  // 10: anteroom.v1.LeaveResponse.place:type_name -> anteroom.v1.Place
+	21, // 11: anteroom.v1.RefreshPassResponse.pass_expires_at:type_name -> google.protobuf.Timestamp
+	2,  // 12: anteroom.v1.StatusResponse.status:type_name -> anteroom.v1.StatusResponse.Status
+	4,  // 13: anteroom.v1.StatusResponse.estimated_wait_seconds:type_name -> anteroom.v1.WaitSeconds
+	1,  // 14: anteroom.v1.StatusResponse.queueing_method:type_name -> anteroom.v1.QueueingMethod
+	21, // 15: anteroom.v1.StatusResponse.held_until:type_name -> google.protobuf.Timestamp
+	21, // 16: anteroom.v1.StatusResponse.starts_at:type_name -> google.protobuf.Timestamp
+	21, // 17: anteroom.v1.StatusResponse.last_updated:type_name -> google.protobuf.Timestamp
+	3,  // 18: anteroom.v1.StreamResponse.place:type_name -> anteroom.v1.Place
+	5,  // 19: anteroom.v1.WaitingRoom.Join:input_type -> anteroom.v1.JoinRequest
+	7,  // 20: anteroom.v1.WaitingRoom.CheckIn:input_type -> anteroom.v1.CheckInRequest
+	9,  // 21: anteroom.v1.WaitingRoom.Leave:input_type -> anteroom.v1.LeaveRequest
+	11, // 22: anteroom.v1.WaitingRoom.Abandon:input_type -> anteroom.v1.AbandonRequest
+	13, // 23: anteroom.v1.WaitingRoom.RefreshPass:input_type -> anteroom.v1.RefreshPassRequest
+	15, // 24: anteroom.v1.WaitingRoom.EndSession:input_type -> anteroom.v1.EndSessionRequest
+	17, // 25: anteroom.v1.WaitingRoom.Status:input_type -> anteroom.v1.StatusRequest
+	19, // 26: anteroom.v1.WaitingRoom.Stream:input_type -> anteroom.v1.StreamRequest
+	6,  // 27: anteroom.v1.WaitingRoom.Join:output_type -> anteroom.v1.JoinResponse
+	8,  // 28: anteroom.v1.WaitingRoom.CheckIn:output_type -> anteroom.v1.CheckInResponse
+	10, // 29: anteroom.v1.WaitingRoom.Leave:output_type -> anteroom.v1.LeaveResponse
+	12, // 30: anteroom.v1.WaitingRoom.Abandon:output_type -> anteroom.v1.AbandonResponse
+	14, // 31: anteroom.v1.WaitingRoom.RefreshPass:output_type -> anteroom.v1.RefreshPassResponse
+	16, // 32: anteroom.v1.WaitingRoom.EndSession:output_type -> anteroom.v1.EndSessionResponse
+	18, // 33: anteroom.v1.WaitingRoom.Status:output_type -> anteroom.v1.StatusResponse
+	20, // 34: anteroom.v1.WaitingRoom.Stream:output_type -> anteroom.v1.StreamResponse
+	27, // [27:35] is the sub-list for method output_type
+	19, // [19:27] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_v1_waiting_room_proto_init() }
@@ -1414,7 +1478,6 @@ func file_anteroom_v1_waiting_room_proto_init() {
 		return
 	}
 	file_anteroom_v1_waiting_room_proto_msgTypes[0].OneofWrappers = []any{}
-	file_anteroom_v1_waiting_room_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
