@@ -76,6 +76,7 @@ func (n *Node) steer(now Time) {
 		case complete:
 			l.open = false
 			n.commit(now, w)
+			return // the owner carries out the install before the next wave asks: it unfreezes
 		}
 	} else {
 		l.open = false

@@ -8,13 +8,11 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// samplePeriod is how often the oracles look at everything, in µs. In runs of
-// very many visitors every tenth sample looks at the slots.
+// samplePeriod is how often the oracles look at everything, in µs.
 const samplePeriod = 100_000
 
 // court is what the oracles know.
 type court struct {
-	sparse     Sparse
 	rooms      []roomCase
 	sessions   []session
 	commits    []decided // the last few epochs
@@ -39,7 +37,6 @@ type roomCase struct {
 	over      int
 	activeMax int
 	active    int
-	called    int  // at hosts that are up
 	live      int  // sessions
 	rose      bool // somebody was called or let in by the input at hand
 	expiries  []expiry
@@ -102,7 +99,6 @@ type seen struct {
 }
 
 func (c *court) init(o Options) {
-	c.sparse = o.Sparse
 	for _, r := range o.Rooms {
 		c.rooms = append(c.rooms, roomCase{name: r.Name, hard: r.Target, index: map[eviction.Account]int32{}})
 	}
@@ -117,19 +113,11 @@ func (c *court) born(h *host) {
 
 func (c *court) died(w *world, h *host) {
 	c.crashes++
-	if c.sparse == EveryEvent {
-		w.look(h) // what it was in the middle of counts
-	}
-	for r := range c.rooms {
-		c.rooms[r].called -= h.seen.rooms[r].Called
-	}
+	w.look(h) // what it was in the middle of counts
 }
 
 // observe looks at a node after an input.
-func (w *world) observe(h *host, acted bool) {
-	if w.court.sparse == Sampled && !acted {
-		return
-	}
+func (w *world) observe(h *host) {
 	w.look(h)
 	for r := range w.court.rooms {
 		w.checkCapacity(r)
@@ -153,7 +141,6 @@ func (w *world) look(h *host) {
 		c := &w.court.rooms[r]
 		old := h.seen.rooms[r]
 		h.seen.rooms[r] = rs
-		c.called += rs.Called - old.Called
 		c.hard = max(c.hard, rs.Room.Target)
 		w.checkLedger(h, r, &old, &rs)
 		w.checkCut(h, &old, &rs)
@@ -315,9 +302,7 @@ func (w *world) sample() {
 	}
 	for r := range w.court.rooms {
 		w.checkCapacity(r)
-		if w.court.sparse == EveryEvent || w.now%(10*samplePeriod) == 0 {
-			w.checkSupply(r)
-		}
+		w.checkSupply(r)
 		w.checkRoots(r)
 	}
 	w.checkProgress()

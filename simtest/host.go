@@ -242,7 +242,7 @@ func (w *world) drain(h *host) {
 		h.disk = r.Save
 		w.reached.n[reachSave]++
 	}
-	w.observe(h, len(r.Log) > 0)
+	w.observe(h)
 	for i := range r.Messages {
 		kind := kindOf(r.Messages[i].Body)
 		if w.trap(h, kind, beforeSend) {

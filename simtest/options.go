@@ -24,7 +24,6 @@ type Options struct {
 	Net     Net
 	Clocks  Clocks
 	Faults  Faults
-	Sparse  Sparse
 	After   After
 	// Wire takes a message through the codec and back, as the links do. Nil: it
 	// crosses as it is.
@@ -33,15 +32,6 @@ type Options struct {
 	// only the hash of the trace is kept.
 	Trace func(line string)
 }
-
-// Sparse says how often the expensive oracles look.
-type Sparse uint8
-
-// Runs of very many visitors look less often.
-const (
-	EveryEvent Sparse = iota // after every input of a node
-	Sampled                  // after inputs that changed a visitor's place, and ten times a second
-)
 
 // After says what happens after the span.
 type After uint8

@@ -16,13 +16,10 @@ import (
 func (w *world) checkCapacity(r int) {
 	c := &w.court.rooms[r]
 	w.expire(c)
-	called := c.called
-	if w.court.sparse == EveryEvent {
-		called = 0
-		for i := range w.hosts {
-			if h := &w.hosts[i]; w.mayAct(h, r) {
-				called += h.seen.rooms[r].Called
-			}
+	called := 0
+	for i := range w.hosts {
+		if h := &w.hosts[i]; w.mayAct(h, r) {
+			called += h.seen.rooms[r].Called
 		}
 	}
 	c.active = c.live + called
@@ -59,8 +56,7 @@ func (w *world) limitInForce(r int) int {
 
 // expire ends sessions whose pass nobody honours any more.
 func (w *world) expire(c *roomCase) {
-	const clocksApart = 2_000_000
-	if len(c.expiries) == 0 || w.court.sparse == Sampled && c.expiries[0].at > wallAt(w.now)+clocksApart {
+	if len(c.expiries) == 0 {
 		return
 	}
 	clock, ok := w.slowest()

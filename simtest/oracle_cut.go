@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
@@ -55,7 +56,7 @@ func (w *world) entitled(t *place, h *host) {
 	c := &w.court
 	t.eraNow, t.turnAt = w.era(), h.index
 	t.clean = !t.touched && t.home == h.index && t.allow == 0 && h.mishaps == t.base
-	if !t.clean || c.sparse != EveryEvent {
+	if !t.clean {
 		return
 	}
 	s := waveOf{epoch: qpid.Epoch{Num: t.epoch}, era: t.eraNow} // a wave of one sends no gather
@@ -110,20 +111,67 @@ func (s *waveOf) add(t *place) {
 // node before the lighter one's turn: its cut may have died with the few who
 // knew it. Nothing bounds the order of random rooms or of deleteMins.
 func (w *world) checkOrder() {
+	alike := w.court.alike()
 	for i := range w.crowd.tickets {
 		t := &w.crowd.tickets[i]
 		o := &w.o.Rooms[t.room]
 		if !t.clean || o.Method != eviction.FIFO || o.Algorithm != eviction.ByCut || w.court.rooms[t.room].sides > 0 {
 			continue
 		}
-		at := slices.IndexFunc(w.court.waves, func(s waveOf) bool {
-			return s.room == t.room && s.epoch.Num < t.epoch && s.era == t.eraNow && s.lists(t.turnAt) && t.key.Less(s.most)
-		})
-		if at >= 0 {
-			s := &w.court.waves[at]
+		for _, waves := range alike {
+			s := heaviestBefore(waves, t.epoch)
+			if s == nil || s.room != t.room || s.era != t.eraNow || !s.lists(t.turnAt) || !t.key.Less(s.most) {
+				continue
+			}
 			w.fail("S7", "room %s: ticket %d (%s) of %s is entitled at %d, a heavier one (%s) was at %v, a wave of %b", o.Name, ticketOf(t.id),
 				weight(t.key), w.hosts[t.turnAt].name, t.epoch, weight(s.most), s.epoch, s.hosts[0])
 			return
 		}
 	}
+}
+
+// alike lists the waves of one room, era and list together, by epoch. With each
+// comes the heaviest key of it and all before.
+func (c *court) alike() (all [][]upTo) {
+	type kind struct {
+		room  uint8
+		era   int32
+		hosts [hostsMax / 64]uint64
+	}
+	place := map[kind]int{}
+	for i := range c.waves {
+		s := &c.waves[i]
+		k := kind{s.room, s.era, s.hosts}
+		at, ok := place[k]
+		if !ok {
+			at = len(all)
+			place[k], all = at, append(all, nil)
+		}
+		all[at] = append(all[at], upTo{s.epoch.Num, s})
+	}
+	for _, waves := range all {
+		slices.SortFunc(waves, func(a, b upTo) int { return cmp.Compare(a.epoch, b.epoch) })
+		for i := 1; i < len(waves); i++ {
+			if before := waves[i-1].heaviest; waves[i].heaviest.most.Less(before.most) {
+				waves[i].heaviest = before
+			}
+		}
+	}
+	return all
+}
+
+// upTo is the wave with the heaviest key of those up to an epoch.
+type upTo struct {
+	epoch    uint64
+	heaviest *waveOf
+}
+
+// heaviestBefore returns the wave with the heaviest key before epoch, nil if
+// there is none.
+func heaviestBefore(waves []upTo, epoch uint64) *waveOf {
+	i, _ := slices.BinarySearchFunc(waves, epoch, func(u upTo, epoch uint64) int { return cmp.Compare(u.epoch, epoch) })
+	if i == 0 {
+		return nil
+	}
+	return waves[i-1].heaviest
 }

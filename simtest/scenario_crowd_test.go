@@ -25,7 +25,7 @@ func TestScenarioEventOpensToACrowd(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%d nodes, limit %d", nodes, limit), func(t *testing.T) {
 				s := assemble(t, Options{
-					Seed: 1, Nodes: nodes, Sparse: Sampled,
+					Seed: 1, Nodes: nodes,
 					Net: Net{Latency: Range{10 * time.Millisecond, 20 * time.Millisecond}},
 					Rooms: []eviction.Room{{
 						Name: "shop", Target: limit, Session: 5 * time.Minute, QueueAll: true,
@@ -62,7 +62,7 @@ func TestScenarioPositionsAreExactAheadAndCloseBehind(t *testing.T) {
 	for _, nodes := range []int{3, 8} {
 		t.Run(fmt.Sprintf("%d nodes", nodes), func(t *testing.T) {
 			s := assemble(t, Options{
-				Seed: 1, Nodes: nodes, Sparse: Sampled,
+				Seed: 1, Nodes: nodes,
 				Rooms: []eviction.Room{{Name: "shop", Target: 40, Session: 5 * time.Minute, QueueAll: true}},
 			})
 			s.begin()

@@ -92,8 +92,5 @@ func (s *simulation) finishOptions(f *flagSet) {
 	o.Seed = s.seed
 	o.Cluster.Urgent = min(o.Cluster.Urgent, o.Cluster.Period)
 	o.Limit = trials.Patience(o)
-	if o.Users >= 20_000 { // every event of so many takes too long
-		o.Sparse = simtest.Sampled
-	}
 	trials.Kill(o, o.Faults.Kills)
 }

@@ -66,7 +66,7 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 	}
 	if v == nil {
 		if v, err = r.takeOver(now, t); err != nil || v == nil {
-			return Answer{State: Waiting, Ticket: t, Position: int(t.Position), Refresh: r.gate.Room().Refresh, Paused: n.paused()}, err
+			return Answer{State: Waiting, Ticket: t, Position: int(t.Position), Refresh: min(refreshMin, r.gate.Room().Refresh), Paused: n.paused()}, err
 		}
 	}
 	v.seen = now.Boot

@@ -11,10 +11,10 @@ package mutants
 type Mutant struct {
 	Name  string
 	Edits []Edit
-	// Run is the test that has to notice, by default the swarm.
+	// Run names the tests of package simtest that have to notice, joined by |.
+	// Empty: the swarm, by a broken promise. A directed test takes less time and
+	// says what it is about; the swarm's part is to notice what nobody thought of.
 	Run string
-	// Oracles names which of the promises may be the one to break; empty: any.
-	Oracles []string
 }
 
 // Edit replaces the only place in File where Old stands. ON in New stands for

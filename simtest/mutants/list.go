@@ -7,13 +7,13 @@ func Unsafe() []Mutant {
 		{Name: "no wait for D", Edits: []Edit{
 			{"eviction/decide.go", "m.Age >= g.delayWith(rs) {", "(ON || m.Age >= g.delayWith(rs)) {"},
 		}},
-		{Name: "a quorum of one", Edits: []Edit{
+		{Name: "a quorum of one", Run: "TestThesisARemovedNodeStops", Edits: []Edit{
 			{
 				"eviction/records.go", "return v.Version > 0 && half(v.Names, know)",
 				"return ON && len(know) > 0 || v.Version > 0 && half(v.Names, know)",
 			},
 		}},
-		{Name: "a lease that never ends", Edits: []Edit{
+		{Name: "a lease that never ends", Run: "TestScenarioPauseThenLeaseCheck", Edits: []Edit{
 			{
 				"eviction/node.go", "if n.clock.quarantined || now.Boot >= n.LeaseOf(g) ||",
 				"if n.clock.quarantined || !(ON) && now.Boot >= n.LeaseOf(g) ||",
@@ -35,10 +35,10 @@ func Unsafe() []Mutant {
 				"if ON || g.cfg.OnPartition == Share || g.leasedAt == never",
 			},
 		}},
-		{Name: "an amnesiac voter counts", Run: "TestScenario", Edits: []Edit{
+		{Name: "an amnesiac voter counts", Run: "TestScenarioAmnesiacVoterDoesNotFlipTheMajority", Edits: []Edit{
 			{"eviction/wave.go", "Line: n.line, Knows: n.knows,", "Line: n.line, Knows: n.knows || ON && n.line.Founded(),"},
 		}},
-		{Name: "safe is not waited for", Run: "TestScenario", Edits: []Edit{
+		{Name: "safe is not waited for", Run: "TestScenarioSafeIsWaitedFor", Edits: []Edit{
 			{
 				"eviction/decide.go", "safe[m.Member]; ok && e >= m.Epoch &&",
 				"safe[m.Member]; (ON || ok && e >= m.Epoch) &&",
@@ -59,22 +59,48 @@ func Bugs() []Mutant {
 				"if more := m.Total - p.Received; more > 0 || ON {\n\t\tmore = max(more, 1)",
 			},
 		}},
-		{Name: "lost transfers are not repeated", Edits: []Edit{
+		{Name: "the cut takes the clock of the decision, not the T of the gather", Run: "TestScenarioCutStopsAtTheGathersT", Edits: []Edit{
+			{
+				"eviction/decide.go", "k, rs.queued, len(need), qpid.UpTo(d.t), queued)",
+				"k, rs.queued, len(need), func() qpid.Weight {\n\t\t\tif ON {\n\t\t\t\treturn qpid.UpTo(uint64(d.now.Wall))\n\t\t\t}\n\t\t\treturn qpid.UpTo(d.t)\n\t\t}(), queued)",
+			},
+		}},
+		// One edit takes all three conditions away: the sender is listed, under this
+		// account, and it is not void.
+		{Name: "slots of a void account are taken", Run: "TestScenarioSlotsInFlightAtVoid", Edits: []Edit{
+			{"eviction/node.go", "m.From == m.To || !g.current(m.From)", "m.From == m.To || !(ON) && !g.current(m.From)"},
+		}},
+		{Name: "a wave does not freeze the queue", Run: "TestScenarioAWaveFreezesTheQueue", Edits: []Edit{
+			{"internal/node/room.go", "	r.q.Freeze()\n", "	if !(ON) {\n\t\tr.q.Freeze()\n\t}\n"},
+		}},
+		{Name: "the slot of a deleteMin that took nothing is forgotten", Run: "TestScenarioADeleteMinsSlotComesBack", Edits: []Edit{
+			{
+				"internal/node/delete.go", "	r.gate.Ledger().Release(eviction.Account{})\n",
+				"	if !(ON) || a.Outcome == qpid.Taken {\n\t\tr.gate.Ledger().Release(eviction.Account{})\n\t}\n",
+			},
+		}},
+		{Name: "a call that nobody follows keeps its slot", Run: "TestScenarioTheSilentLoseTheirSlotAndKeepTheirPlace", Edits: []Edit{
+			{"internal/node/room.go", "		r.called--\n		r.release(v, now)\n		r.park(v, now)\n", "		if ON {\n\t\t\tv.due = now.Boot + c.ClaimWindow.Microseconds()\n\t\t\tr.wheel.add(v)\n\t\t\treturn\n\t\t}\n		r.called--\n		r.release(v, now)\n		r.park(v, now)\n"},
+		}},
+		{Name: "the silent in line are called in their turn", Run: "TestScenarioASlotIsNotKeptForTheSilentInLine", Edits: []Edit{
+			{"internal/node/room.go", "		if now.Boot-v.seen < 3*v.refresh {", "		if ON || now.Boot-v.seen < 3*v.refresh {"},
+		}},
+		{Name: "lost transfers are not repeated", Run: "TestThesisALostMessageStopsNothing", Edits: []Edit{
 			{"eviction/install.go", "if p.Acked < p.Sent && slices", "if !(ON) && p.Acked < p.Sent && slices"},
 		}},
-		{Name: "a gather of an old epoch is answered", Edits: []Edit{
+		{Name: "a gather of an old epoch is answered", Run: "TestThesisAnOlderWaveIsIgnored", Edits: []Edit{
 			{"eviction/wave.go", "if g.Epoch.Compare(n.epoch) <= 0 {", "if !(ON) && g.Epoch.Compare(n.epoch) <= 0 {"},
 		}},
 		{Name: "the cut may fall", Edits: []Edit{
 			{"eviction/install.go", "if c.Keying == g.keying && c.newer(g.cut) {", "if c.Keying == g.keying && (ON || c.newer(g.cut)) {"},
 			{"eviction/decide.go", "if next.newer(c.Cut) {", "if ON || next.newer(c.Cut) {"},
 		}},
-		{Name: "pacing tokens keep for ever", Edits: []Edit{
+		{Name: "pacing tokens keep for ever", Run: "TestScenarioNewUsersPerMinute", Edits: []Edit{
 			{"eviction/install.go", "(g.tokens <= 0 || now >= g.tokenTo)", "(g.tokens <= 0 || !(ON) && now >= g.tokenTo)"},
 			{"eviction/install.go", "		g.tokens, g.tokenTo = 0, now+tokenLife\n", "		if !(ON) {\n\t\t\tg.tokens = 0\n\t\t}\n\t\tg.tokenTo = now + tokenLife\n"},
 			{"eviction/install.go", "				g.tokens = t.N\n", "				g.tokens += t.N\n"},
 		}},
-		{Name: "calls go on above a lowered limit", Edits: []Edit{
+		{Name: "calls go on above a lowered limit", Run: "TestScenarioLimitRaisedAndLowered", Edits: []Edit{
 			{"eviction/decide.go", "if c.Closed = excess > 0; c.Closed {", "if c.Closed = !(ON) && excess > 0; c.Closed {"},
 		}},
 		{Name: "an ended session frees its slot twice", Edits: []Edit{
@@ -86,10 +112,10 @@ func Bugs() []Mutant {
 		{Name: "shown positions may rise", Edits: []Edit{
 			{"internal/node/visit.go", "if v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {", "if ON || v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {"},
 		}},
-		{Name: "the parked come back at the end", Edits: []Edit{
+		{Name: "the parked come back at the end", Run: "TestScenarioTheSilentLoseTheirSlotAndKeepTheirPlace", Edits: []Edit{
 			{"internal/node/visit.go", "		r.parked--\n		r.enqueue(v)\n		r.watch(v, now)\n", "		r.parked--\n		if ON {\n\t\t\tv.stamp, v.entitled = n.ev.Stamp(), false\n\t\t}\n		r.enqueue(v)\n		r.watch(v, now)\n"},
 		}},
-		{Name: "a used ticket is good again", Edits: []Edit{
+		{Name: "a used ticket is good again", Run: "TestThesisACopiedTicketQueuesOnce", Edits: []Edit{
 			{"internal/node/room.go", "	v.stage, v.adopted = s, eviction.Account{}\n", "	v.stage, v.adopted = s, eviction.Account{}\n	if ON {\n\t\tdelete(r.visitors, v.id)\n\t\treturn\n\t}\n"},
 			{"internal/node/visit.go", "case t.Home == self:", "case !(ON) && t.Home == self:"},
 			{"internal/node/visit.go", "case n.ev.Listed(t.Home):", "case !(ON) && n.ev.Listed(t.Home):"},

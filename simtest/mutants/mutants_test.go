@@ -15,39 +15,74 @@ import (
 	"github.com/anteroom/anteroom/simtest/mutants"
 )
 
-// TestUnsafeConfigurationsAreCaught and TestPlantedBugsAreCaught run the
-// simulated world with one mutant at a time.
-func TestUnsafeConfigurationsAreCaught(t *testing.T) { hunt(t, mutants.Unsafe()) }
+var (
+	broken = regexp.MustCompile(`\b[SL][0-9]+ broken|panic: `)
+	failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+)
 
-func TestPlantedBugsAreCaught(t *testing.T) { hunt(t, mutants.Bugs()) }
-
-var broken = regexp.MustCompile(`\b([SL][0-9]+) broken at|panic: `)
-
-func hunt(t *testing.T, list []mutants.Mutant) {
+// TestPlantedBugsAreCaught runs the simulated world with one mutant awake at a
+// time, and tells which tests noticed. The tests that are directed at a mutant
+// have to pass when none is.
+func TestPlantedBugsAreCaught(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the simulator anew; left out of -short")
 	}
-	bin := compile(t, list)
-	for _, m := range list {
-		t.Run(strings.ReplaceAll(m.Name, " ", "_"), func(t *testing.T) {
-			args := []string{"-test.run=^TestSwarm$", "-seeds=400", "-fails=1"}
-			if m.Run != "" {
-				args = []string{"-test.run=" + m.Run}
+	bin := compile(t, slices.Concat(mutants.Unsafe(), mutants.Bugs()))
+	t.Run("asleep", func(t *testing.T) {
+		t.Parallel()
+		if out, err := run(bin, "", "-test.run=^("+strings.Join(directed(), "|")+")$"); err != nil {
+			t.Errorf("with no bug awake:\n%s", tail(out))
+		}
+	})
+	hunts := func(list []mutants.Mutant) func(*testing.T) {
+		return func(t *testing.T) {
+			for _, m := range list {
+				t.Run(m.Name, func(t *testing.T) { t.Parallel(); hunt(t, bin, m) })
 			}
-			out, err := run(bin, m.Name, args...)
-			if err == nil {
-				t.Fatalf("nothing noticed it")
-			}
-			found := broken.FindStringSubmatch(out)
-			if found == nil {
-				t.Fatalf("it failed, but not by a broken promise:\n%s", tail(out))
-			}
-			if len(m.Oracles) > 0 && !slices.Contains(m.Oracles, found[1]) {
-				t.Errorf("noticed by %q, want one of %v:\n%s", found[1], m.Oracles, tail(out))
-			}
-			t.Logf("noticed: %s", found[0])
-		})
+		}
 	}
+	t.Run("unsafe", hunts(mutants.Unsafe()))
+	t.Run("bugs", hunts(mutants.Bugs()))
+}
+
+// directed lists the tests that mutants name.
+func directed() (tests []string) {
+	for _, m := range slices.Concat(mutants.Unsafe(), mutants.Bugs()) {
+		if m.Run != "" {
+			tests = append(tests, strings.Split(m.Run, "|")...)
+		}
+	}
+	slices.Sort(tests)
+	return slices.Compact(tests)
+}
+
+// hunt demands that every test that m names fails, or that the swarm finds a
+// broken promise.
+func hunt(t *testing.T, bin string, m mutants.Mutant) {
+	tests := []string{"TestSwarm"}
+	args := []string{"-test.run=^TestSwarm$", "-seeds=400", "-fails=1"}
+	if m.Run != "" {
+		tests = strings.Split(m.Run, "|")
+		args = []string{"-test.run=^(" + m.Run + ")$"}
+	}
+	out, err := run(bin, m.Name, args...)
+	var noticed []string
+	for _, f := range failed.FindAllStringSubmatch(out, -1) {
+		noticed = append(noticed, f[1])
+	}
+	for _, test := range tests {
+		if err == nil || !slices.Contains(noticed, test) {
+			t.Errorf("%s did not notice: %v\n%s", test, err, tail(out))
+		}
+	}
+	how := broken.FindString(out)
+	switch {
+	case how == "" && m.Run == "":
+		t.Errorf("the swarm failed, but not by a broken promise:\n%s", tail(out))
+	case how == "":
+		how = "what the test itself demands"
+	}
+	t.Logf("noticed by %s: %s", strings.Join(noticed, " and "), how)
 }
 
 // run runs the test binary with a mutant awake.
