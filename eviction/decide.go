@@ -38,6 +38,7 @@ func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 	} else if admits {
 		rs.hold(&c)
 	}
+	g.awaitLost(d.list, d.now.Boot, admits)
 	g.callNext(d, rs, r, &c, admits)
 	return c
 }
@@ -351,6 +352,9 @@ func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k
 		}
 	default:
 		cut, n, ok := r.Front.choose(k, rs.queued, len(need), qpid.UpTo(d.t), queued)
+		if ok && d.now.Boot < g.back.until && g.back.from.Less(cut) {
+			cut, n = g.back.from, r.Front.count(g.back.from, n)
+		}
 		next := Cut{Keying: rs.keying, Epoch: d.epoch.Num, Value: cut}
 		if ok {
 			need = n

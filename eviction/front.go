@@ -97,6 +97,21 @@ func (f *Front) choose(k, total, nodes int, everything qpid.Weight, queued func(
 	return cut, need, ok
 }
 
+// count returns how many of each node's tickets are no heavier than w, or
+// atMost where the front does not say.
+func (f *Front) count(w qpid.Weight, atMost []int) []int {
+	if f.Sampled {
+		return atMost
+	}
+	need := make([]int, len(atMost))
+	for _, t := range f.Items {
+		if !w.Less(t.Weight) {
+			need[t.Index]++
+		}
+	}
+	return need
+}
+
 // chooseSampled sweeps the samples from the lightest up, with an upper bound
 // of every node's rank at each: exact at its own sample, one less than its
 // next sample's elsewhere.

@@ -71,6 +71,7 @@ type Gate struct {
 	bucket     bucket
 	shyUntil   int64 // boot time until which the room is not open: people of a lost node may be on their way
 	holdUntil  int64 // boot time until which nobody is called after a cold start
+	back       comeback
 	graceUntil int64 // boot time until which a ticket up to a day old counts as unexpired
 	asked      int64 // boot time of the last wave that asked about the room
 	digested   int64
@@ -229,6 +230,52 @@ func (g *Gate) lost(list []Member) bool {
 		}
 	}
 	return false
+}
+
+// comeback is the wait for the people of lost nodes. Those who were next in line
+// are back within seconds; without it the slots that came free while the loss
+// was being noticed would all go to others, in the first wave after it.
+type comeback struct {
+	from  qpid.Weight // nobody heavier is entitled until then; the zero Weight: nobody is missing
+	until int64       // boot time
+	due   bool        // until is not known yet: nobody can take them over on a side without a quorum
+}
+
+// soon is the longest interval after which somebody near the front of the line
+// checks in again.
+const soon = 2 * time.Second
+
+// awaitLost begins the wait when list lacks a member at which people waited, as
+// soon as others may take them over.
+func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) {
+	b := &g.back
+	if !b.due && now >= b.until {
+		*b = comeback{}
+	}
+	for i, m := range g.members {
+		if i >= len(g.waiting) || g.waiting[i] == 0 || slices.Contains(list, m) {
+			continue
+		}
+		if w := g.lightestOf(m); b.from == (qpid.Weight{}) || w.Less(b.from) {
+			b.from = w
+		}
+		b.due = true
+	}
+	if b.due && mayTakeOver {
+		b.due, b.until = false, now+micros(min(soon, g.cfg.Refresh)*11/10+g.c.Deadline)
+	}
+}
+
+// lightestOf is where m's people beyond the cut begin, as of the last digest.
+func (g *Gate) lightestOf(m Member) qpid.Weight {
+	if i := slices.Index(g.digestOf, m); i >= 0 && i < len(g.digests) {
+		for _, w := range g.digests[i] {
+			if g.cut.Value.Less(w) {
+				return w
+			}
+		}
+	}
+	return g.cut.Value
 }
 
 func (g *Gate) front(w *wave, rg RoomGather, queued int) Front {

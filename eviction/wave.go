@@ -304,6 +304,7 @@ func (n *Node) installRooms(now Time, w *wave, c *Commit) {
 		if g.lost(w.list) {
 			g.shyUntil = now.Boot + micros(g.cfg.Refresh)*11/10
 		}
+		g.awaitLost(w.list, now.Boot, c.Grade >= Primary)
 		if c.Kept {
 			g.coldStart(now.Boot)
 		}

@@ -25,11 +25,11 @@ import (
 
 var verbose = flag.Bool("logs", false, "print the nodes' logs also when a test passes")
 
-// Settings of all clusters here. D is deadline 0.5 s + lease 4 s + session 6 s +
+// Settings of all clusters here. D is deadline 0.5 s + lease 4 s + session 12 s +
 // 2 × skew 0.5 s + margin 0.2 s.
 const (
 	lease   = 4 * time.Second
-	session = 6 * time.Second
+	session = 12 * time.Second
 	delay   = 500*time.Millisecond + lease + session + time.Second + 200*time.Millisecond
 )
 
