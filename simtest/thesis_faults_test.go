@@ -19,7 +19,7 @@ import (
 //	B4   two roots after a change of the tree          qpid: TestOneRootAfterTheTreeChanges
 //	B5   passes of a dead node are forgotten           TestThesisPassesOfALostNodeCount
 //	B6   an older aggregation is not ignored           TestThesisAnOlderWaveIsIgnored
-//	B7   failure detection at random intervals         with the gossip adapter
+//	B7   failure detection at random intervals         membership: TestThesisACrashIsNoticedInBoundedTime
 //	B8   a copied ticket queues many times             TestThesisACopiedTicketQueuesOnce
 //	B9   a lost answer costs the place                 TestThesisALostAnswerCostsNothing
 //	B10  a roaming pass counts many times              TestThesisARoamingPassCountsOnce
@@ -28,8 +28,9 @@ import (
 //	                                                   TestFindRootBeforeTheInstallIsKept
 //	B13  a node removed by mistake goes on             TestThesisARemovedNodeStops
 //	                                                   qpid: TestStrangersCannotChangeTheTable
-//	                                                   its gossip half with the gossip adapter
+//	                                                   membership: TestThesisARemovedNodeIsTakenBack
 //	B14  counters start again after a restart          qpid: TestCountersStartAnewWithTheEpoch
+//	                                                   membership: TestThesisAQuickRestartIsAnotherMember
 //	B15  an old tree brings removed members back       qpid: TestOldInstallsAndMessagesChangeNothing
 //	B16  a local rank is shown as the position         TestThesisPositionsAreOfTheWholeRoom
 //	                                                   simtest: TestScenarioPositionsAreExactAheadAndCloseBehind
@@ -37,6 +38,7 @@ import (
 //	                                                   simtest: TestScenarioPassExpiryAtClocksApart
 //	B18  one lost message, one partition               TestThesisALostMessageStopsNothing
 //	                                                   simtest: TestScenarioSplitOf50s
+//	                                                   membership: TestThesisASplitOf50sHeals
 //	B19  who was called at a lost node is forgotten    TestThesisTheCalledOfALostNodeAreCalledAgain
 
 // B1: the aggregation of a node alone waited for answers that nobody could

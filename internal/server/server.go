@@ -34,6 +34,7 @@ import (
 	"github.com/anteroom/anteroom/proto/auth"
 	"github.com/anteroom/anteroom/proto/link"
 	"github.com/anteroom/anteroom/proto/rpc"
+	"github.com/anteroom/anteroom/proto/waitingroom"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -63,6 +64,7 @@ type Server struct {
 	links   *link.Links
 	members *membership.Membership
 	gateway *gateway.Gateway
+	public  *waitingroom.Server
 	metrics *prometheus.Registry
 	leaving atomic.Bool
 
@@ -228,7 +230,8 @@ func (s *Server) onView(v membership.View) {
 func (s *Server) run(ctx context.Context, ls listeners) error {
 	port := admin.New(admin.Config{Source: source{s}, Token: s.c.Security.AdminToken.Reveal(), Metrics: s.metrics, Logger: s.log})
 	public, private := s.httpServer(s.gateway), s.httpServer(port)
-	peer, health := rpc.NewServer(rpc.Config{Policy: s.auth, Links: s.links})
+	s.public = waitingroom.New(waitingroom.Config{Queue: publicQueue{queue{s.loop, s.keys.ring}}, Sealer: s.keys.ring, Logger: s.log})
+	peer, health := rpc.NewServer(rpc.Config{Policy: s.auth, Links: s.links, WaitingRoom: s.public})
 	// What must outlive ctx, so that the node can hand over, runs in inner.
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -283,6 +286,7 @@ func (s *Server) leave(ctx context.Context, public *http.Server) {
 // shutdown ends what still runs, within a bound.
 func (s *Server) shutdown(public, private *http.Server, peer *grpc.Server) {
 	s.gateway.Close()
+	s.public.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	for _, h := range []*http.Server{public, private} {
