@@ -1,19 +1,29 @@
 package live
 
 import (
+	"flag"
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
 )
+
+var runs = flag.Int("runs", 1, "how many times TestFaultsUnderACrowd runs")
 
 // One fault after the other, each once all nodes are in the waves again, under
 // a crowd ten times the limit. Everyone gets in, the shop never counts more live
 // passes than the limit, nobody's join time changes, and D after the last fault
 // all slots are there.
 func TestFaultsUnderACrowd(t *testing.T) {
+	for run := range *runs {
+		t.Run(fmt.Sprint("run ", run+1), func(t *testing.T) { faultsUnderACrowd(t, uint64(run)) })
+	}
+}
+
+func faultsUnderACrowd(t *testing.T, seed uint64) {
 	c := newCluster(t, 40)
 	c.run(5)
-	crowd, done := c.crowd(400, 20*time.Second, 6*time.Second, 1)
+	crowd, done := c.crowd(400, 20*time.Second, 6*time.Second, seed)
 	c.until("people in line", 20*time.Second, func() bool { n := crowd.Counts(); return n.Waiting > 60 })
 
 	_, victim := c.coordinator()
