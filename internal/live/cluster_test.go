@@ -115,7 +115,7 @@ func freePorts(t *testing.T) int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := l.Addr().(*net.TCPAddr).Port //nolint:errcheck,forcetypeassert // a TCP listener's
+		first := l.Addr().(*net.TCPAddr).Port
 		free := first+3 < 65536
 		for i := 1; i < 4 && free; i++ {
 			next, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+i))
