@@ -19,6 +19,8 @@ type court struct {
 	gathers    []waveOf  // the last few epochs, a ring
 	waves      []waveOf  // those that entitled clean tickets
 	gatherNext int
+	gatherer   eviction.Member // whose gather was the last
+	leads      int32           // how often that has changed
 	takes      []take
 	ops        [ops]int64
 	crashes    int

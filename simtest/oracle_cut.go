@@ -21,10 +21,10 @@ type waveOf struct {
 
 func (s *waveOf) lists(h int32) bool { return s.hosts[h/64]>>(h%64)&1 != 0 }
 
-// era counts what has happened to any node: while it stands still, views are
-// stable and nobody has forgotten anything.
+// era counts what has happened to any node, and changes of the coordinator:
+// while it stands still, views are stable and nobody has forgotten anything.
 func (w *world) era() int32 {
-	n := int32(0)
+	n := w.court.leads
 	for i := range w.hosts {
 		n += w.hosts[i].mishaps
 	}
@@ -37,6 +37,10 @@ func (w *world) gathered(g *eviction.Gather) {
 	n := len(c.gathers)
 	if n > 0 && c.gathers[(c.gatherNext+n-1)%n].epoch == g.Epoch {
 		return
+	}
+	if g.Lead.Member != c.gatherer {
+		c.gatherer = g.Lead.Member
+		c.leads++
 	}
 	s := waveOf{epoch: g.Epoch, era: w.era()}
 	for _, m := range g.List {
@@ -108,8 +112,8 @@ func (s *waveOf) add(t *place) {
 // ticket, every lighter one that waited without a break, at a listed node that
 // nothing has happened to since it joined, is entitled by that wave at the
 // latest. An exception is a wave after whose gather anything happened to any
-// node before the lighter one's turn: its cut may have died with the few who
-// knew it. Nothing bounds the order of random rooms or of deleteMins.
+// node, or another node began to lead, before the lighter one's turn: its cut
+// may have died with the few who knew it, or the next wave overtaken its commit. Nothing bounds the order of random rooms or of deleteMins.
 func (w *world) checkOrder() {
 	alike := w.court.alike()
 	for i := range w.crowd.tickets {
