@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	"github.com/anteroom/anteroom/qpid"
@@ -160,7 +161,19 @@ type Room struct {
 	QueueMax     int           // people waiting at one node; more are refused [1,000,000]
 	Event        Event
 	Reclaimed    []Member // nodes that an operator says will not return (OnPartition: Share, Stop)
-	Version      Version
+	// Settings are what the node's owner has to know of the room. They go
+	// wherever the rest goes; what is in them is the owner's business.
+	Settings string
+	Version  Version
+}
+
+// Sum is the same for equal contents, whatever the version. Nodes that were
+// configured by hand may have different contents of one version.
+func (r Room) Sum() uint64 {
+	r.Version = Version{}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%+v", r.WithDefaults())
+	return h.Sum64()
 }
 
 // Event opens a room at a set time to people who gathered before it.

@@ -77,6 +77,7 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	if r.Newest != nil && r.Newest.Version.Compare(rs.cfg.Version) > 0 && !stays {
 		rs.cfg = *r.Newest
 	}
+	sum := rs.cfg.Sum()
 	for i := range rs.nodes {
 		rs.nodes[i] = RoomNode{Index: i, Lapsed: -1, OldAge: -1, Lightest: qpid.Empty(i)} // of one that has no such room yet
 	}
@@ -91,7 +92,7 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.called += rn.Called
 		rs.calls += rn.Calls
 		rs.ttl = max(rs.ttl, rn.TTL)
-		rs.agreed = rs.agreed && rn.Version == rs.cfg.Version
+		rs.agreed = rs.agreed && rn.Version == rs.cfg.Version && rn.Sum == sum
 		rs.keying = max(rs.keying, rn.Keying)
 		if rn.Digest != nil {
 			if rs.digests == nil {

@@ -69,8 +69,9 @@ type Gate struct {
 	drawn      []drawnTicket // of the open wave
 	drawKey    qpid.Epoch
 	bucket     bucket
-	shyUntil   int64 // boot time until which the room is not open: people of a lost node may be on their way
-	holdUntil  int64 // boot time until which nobody is called after a cold start
+	shyUntil   int64  // boot time until which the room is not open: people of a lost node may be on their way
+	holdUntil  int64  // boot time until which nobody is called after a cold start
+	sum        uint64 // of cfg
 	back       comeback
 	graceUntil int64 // boot time until which a ticket up to a day old counts as unexpired
 	asked      int64 // boot time of the last wave that asked about the room
@@ -82,7 +83,7 @@ type drawnTicket struct{ place, queued qpid.Weight }
 func newGate(c Config, r Room) *Gate {
 	r = r.WithDefaults()
 	return &Gate{
-		cfg: r, c: c, Queue: qpid.NewQueue(), heldAt: never, leasedAt: never, oldHeld: never, session: r.Session, ttl: r.Session,
+		cfg: r, sum: r.Sum(), c: c, Queue: qpid.NewQueue(), heldAt: never, leasedAt: never, oldHeld: never, session: r.Session, ttl: r.Session,
 		busy: true, asked: never, digested: never, bucket: bucket{from: never},
 	}
 }
@@ -177,7 +178,7 @@ func (r *Room) started(t uint64) bool { return r.Event.Start == 0 || t >= uint64
 func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	n := RoomNode{
 		Index: w.index, Born: g.ledger.account.Born, Line: g.line, Lapsed: -1, OldAge: -1, Minted: g.ledger.minted,
-		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Version: g.cfg.Version, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.Session)),
+		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Version: g.cfg.Version, Sum: g.sum, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.Session)),
 		Arrivals: g.arrivals.rate(now.Boot), Calls: g.calls.rate(now.Boot), Lightest: qpid.Empty(w.index),
 	}
 	if g.leasedAt != never {
@@ -204,6 +205,11 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	r.Nodes = []RoomNode{n}
 	g.busy = false
 	return r
+}
+
+func (g *Gate) setRoom(r Room) {
+	g.cfg = r.WithDefaults()
+	g.sum = g.cfg.Sum()
 }
 
 // newest returns the configuration to tell the coordinator about, nil if it

@@ -96,10 +96,12 @@ func (g *Gate) configure(c *RoomCommit, now int64) {
 	if now >= g.ttlUntil {
 		g.ttl = g.cfg.Session
 	}
-	if c.Config != nil && c.Config.Version.Compare(g.cfg.Version) > 0 {
+	// Of two contents of one version, both configured by hand, the coordinator's
+	// counts: what the cluster runs with, whatever a newcomer's file says.
+	if c.Config != nil && (c.Config.Version.Compare(g.cfg.Version) > 0 || c.Config.Version == g.cfg.Version && c.Config.Sum() != g.sum) {
 		g.ttl = max(g.ttl, g.cfg.Session, c.Config.Session)
 		g.ttlUntil = now + g.delay()
-		g.cfg = c.Config.WithDefaults()
+		g.setRoom(*c.Config)
 	}
 	if c.Agreed {
 		g.session = g.cfg.Session

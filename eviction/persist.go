@@ -68,7 +68,7 @@ func (n *Node) restore(r *Record, now Time) {
 	for _, rr := range r.Rooms {
 		g := n.addGate(rr.Room)
 		if rr.Room.Version.Compare(g.cfg.Version) > 0 {
-			g.cfg = rr.Room
+			g.setRoom(rr.Room)
 		}
 		g.line, g.voters, g.voids, g.supply = rr.Line, r.Voters, slices.Clone(rr.Voids), rr.Supply
 		g.keying, g.seed, g.cut = rr.Cut.Keying, rr.Room.Event.Seed, rr.Cut

@@ -150,6 +150,7 @@ type RoomNode struct {
 	Queued   int // stamped at or before the gather's T
 	Due      int // entitled and not called
 	Version  Version
+	Sum      uint64        // of the room's contents
 	TTL      int64         // µs: the longest session that a pass alive may have
 	Arrivals float64       // joins per second, lately
 	Calls    float64       // calls per second, lately

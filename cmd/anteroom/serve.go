@@ -7,7 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -35,11 +37,18 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 	set := settingFlags(cmd)
 	logs.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if file == "" {
-			return wrongUsage(errors.New("--config is missing; name the configuration file, such as docs/anteroom.yaml"))
+		if file == "" && !cmd.Flags().Changed("join") {
+			return wrongUsage(errors.New("--config is missing; name the configuration file, such as docs/anteroom.yaml, or --join a cluster that has one"))
 		}
-		host, _ := os.Hostname() // config says what to do if no name is left
-		f := config.Load(file, config.Options{Host: host, Environ: os.Environ(), Set: set()})
+		load := func() *config.File {
+			host, _ := os.Hostname() // config says what to do if no name is left
+			o := config.Options{Host: host, Environ: os.Environ(), Set: set()}
+			if file == "" {
+				return config.Parse("flags", nil, o) // rooms and keys come from the other nodes
+			}
+			return config.Load(file, o)
+		}
+		f := load()
 		if err := f.Err(); err != nil {
 			return err
 		}
@@ -56,9 +65,49 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 			defer w.close()
 			o.Admission = w.write
 		}
-		return server.New(f.Config, o).Run(cmd.Context())
+		s := server.New(f.Config, o)
+		stop := onHangup(func() { reload(s, load(), log) })
+		defer stop()
+		return s.Run(cmd.Context())
 	}
 	return cmd
+}
+
+// onHangup calls f at each SIGHUP until it is stopped.
+func onHangup(f func()) (stop func()) {
+	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, syscall.SIGHUP)
+	go func() {
+		for {
+			select {
+			case <-signals:
+				f()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(signals); close(done) }
+}
+
+// reload makes the rooms of the file those of the cluster. With any mistake in
+// the file nothing changes.
+func reload(s *server.Server, f *config.File, log *slog.Logger) {
+	if err := f.Err(); err != nil {
+		log.Error("nothing was reloaded", "err", err)
+		return
+	}
+	select {
+	case <-s.Ready():
+	default:
+		log.Warn("nothing was reloaded: the node is still starting; send SIGHUP again")
+		return
+	}
+	if err := s.SetRooms(f.Config.Rooms); err != nil {
+		log.Error("not all rooms were reloaded", "err", err)
+		return
+	}
+	log.Info("reloaded the rooms; all else takes a restart")
 }
 
 // settingFlags adds a flag for each of the keys that differ from node to node,

@@ -26,6 +26,7 @@ func (l *Loop) Local(ctx context.Context, q ticket.Request) (ticket.Answer, erro
 	case <-r.done:
 		return r.answer, r.err
 	case <-ctx.Done():
+		r.gone.Store(true)
 		return ticket.Answer{}, ctx.Err()
 	case <-l.done:
 		return ticket.Answer{}, errStopped

@@ -15,9 +15,9 @@ package loop
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -66,7 +66,10 @@ type Loop struct {
 	refused  atomic.Uint64
 	unsaved  *eviction.Record   // Save has failed; these messages wait for it
 	held     []eviction.Message // bounded by heldMax
+	saveAt   int64              // boot time before which Save is not tried again
+	tellAt   int64              // boot time before which the log is not told again that it fails
 	shownAt  int64              // boot time of the last snapshot
+	tickAt   int64              // boot time at which Tick is due: the earliest Deadline since the last one
 }
 
 // request is one visitor's, on its way through the loop.
@@ -75,6 +78,7 @@ type request struct {
 	answer ticket.Answer
 	err    error
 	done   chan struct{}
+	gone   atomic.Bool // nobody waits for the answer any more
 }
 
 // Snapshot is the state of the node a moment ago.
@@ -85,9 +89,11 @@ type Snapshot struct {
 }
 
 const (
-	snapshotEvery = 50_000 // µs
-	batchMax      = 256    // inputs handled before what they lead to is done
-	heldMax       = 1 << 16
+	snapshotEvery = 50_000     // µs
+	saveEvery     = 100_000    // µs between tries while they fail
+	tellEvery     = 60_000_000 // µs between lines about it
+	batchMax      = 256        // inputs handled before what they lead to is done
+	heldMax       = 4096
 )
 
 // SystemClock reads this machine's clocks.
@@ -113,6 +119,7 @@ func New(c Config) (*Loop, error) {
 	l := &Loop{
 		c: c, node: n, messages: make(chan eviction.Message, c.Messages), requests: make(chan *request, c.Requests),
 		orders: make(chan func(*node.Node, eviction.Time)), done: make(chan struct{}),
+		saveAt: math.MinInt64, tellAt: math.MinInt64, tickAt: math.MaxInt64,
 	}
 	l.publish(c.Clock())
 	return l, nil
@@ -128,6 +135,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
+			l.tickAt = math.MaxInt64
 			l.node.Tick(l.c.Clock())
 		case m := <-l.messages:
 			l.step(m)
@@ -162,7 +170,13 @@ func (l *Loop) step(m eviction.Message) {
 	}
 }
 
+// handle leaves out a join that nobody waits for any more: after a stall
+// thousands of them would take places, and slots, that no browser knows of. All
+// else is worth doing late.
 func (l *Loop) handle(q *request) {
+	if q.Op == ticket.Join && q.gone.Load() {
+		return
+	}
 	q.answer, q.err = Ask(l.node, l.c.Clock(), q.Request)
 	close(q.done)
 }
@@ -197,7 +211,7 @@ func (l *Loop) settle() time.Duration {
 	if r.Save != nil {
 		l.unsaved = r.Save
 	}
-	l.send(r.Messages)
+	l.send(now, r.Messages)
 	for i := range r.Log {
 		l.streams.wake(&r.Log[i])
 		if l.c.Log != nil {
@@ -209,22 +223,22 @@ func (l *Loop) settle() time.Duration {
 		l.publish(now)
 	}
 	l.waves.passed(installed)
-	wait := time.Duration(r.Deadline-now.Boot) * time.Microsecond
+	// A Deadline may count from now. Inputs must not push the Tick ahead of them
+	// for as long as they keep coming.
+	l.tickAt = min(l.tickAt, r.Deadline)
+	next := l.tickAt
 	if l.unsaved != nil {
-		wait = min(wait, 100*time.Millisecond)
+		next = min(next, l.saveAt)
 	}
-	return max(0, wait)
+	return max(0, time.Duration(next-now.Boot)*time.Microsecond)
 }
 
 // send lets nothing out before the record that it follows from is durable.
-func (l *Loop) send(messages []eviction.Message) {
-	if l.unsaved != nil && l.c.Save != nil {
-		if err := l.c.Save(l.unsaved); err != nil {
-			l.c.Logger.Error("what this node must not forget cannot be written, so it says nothing to the others; free space in node.data or make it writable", "err", err)
-			l.held = append(l.held, messages...)
-			l.held = l.held[max(0, len(l.held)-heldMax):]
-			return
-		}
+func (l *Loop) send(now eviction.Time, messages []eviction.Message) {
+	if l.unsaved != nil && l.c.Save != nil && !l.save(now) {
+		l.held = append(l.held, messages...)
+		l.held = l.held[max(0, len(l.held)-heldMax):]
+		return
 	}
 	l.unsaved = nil
 	for _, m := range l.held {
@@ -234,6 +248,27 @@ func (l *Loop) send(messages []eviction.Message) {
 	for _, m := range messages {
 		l.c.Links.Send(m)
 	}
+}
+
+// save reports whether the record is durable. While it cannot be, neither the
+// disk nor the log hears of it with every input.
+func (l *Loop) save(now eviction.Time) bool {
+	if now.Boot < l.saveAt {
+		return false
+	}
+	err := l.c.Save(l.unsaved)
+	switch {
+	case err == nil && l.tellAt != math.MinInt64:
+		l.saveAt, l.tellAt = math.MinInt64, math.MinInt64
+		l.c.Logger.Info("what this node must not forget can be written again")
+	case err != nil:
+		l.saveAt = now.Boot + saveEvery
+		if now.Boot >= l.tellAt {
+			l.tellAt = now.Boot + tellEvery
+			l.c.Logger.Error("what this node must not forget cannot be written, so it says nothing to the others; free space in node.data or make it writable", "err", err)
+		}
+	}
+	return err == nil
 }
 
 func (l *Loop) publish(now eviction.Time) {
@@ -285,8 +320,11 @@ func (l *Loop) SetView(v eviction.View) {
 
 // SetRoom proposes a room's configuration, new or changed.
 func (l *Loop) SetRoom(r eviction.Room) error {
-	var err error
-	return errors.Join(l.order(func(n *node.Node, now eviction.Time) { err = n.SetRoom(now, r) }), err)
+	var refused error
+	if err := l.order(func(n *node.Node, now eviction.Time) { refused = n.SetRoom(now, r) }); err != nil {
+		return err
+	}
+	return refused
 }
 
 // Goodbye begins a graceful leave: free slots go to the others. Let the loop

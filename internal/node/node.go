@@ -33,6 +33,12 @@ func New(c Config, now eviction.Time) (*Node, error) {
 	if err := validate(c); err != nil {
 		return nil, err
 	}
+	c.Rooms = slices.Clone(c.Rooms)
+	for i := range c.Rooms {
+		if v := &c.Rooms[i].Version; *v == (eviction.Version{}) {
+			v.Stamp = 1 // older than any change, and newer than no room at all
+		}
+	}
 	n := &Node{c: c, seq: uint64(now.Wall), saved: c.Persisted}
 	n.ev = eviction.NewNode(c.Cluster, eviction.Start{
 		Self: c.Self, Expect: c.Expect, Joins: c.Joins, Kept: c.KeptKeys, Record: c.Persisted,

@@ -61,18 +61,15 @@ func (a source) Cluster() admin.Cluster {
 
 func (a source) Rooms() []admin.Room {
 	snap := a.s.loop.Snapshot()
-	suspended := make(map[string]bool)
-	for _, r := range a.s.c.Rooms {
-		suspended[r.Name] = r.Suspended
-	}
 	rooms := make([]admin.Room, 0, len(snap.Rooms))
 	for i := range snap.Rooms {
 		rs := &snap.Rooms[i]
 		g, _ := queue{a.s.loop, a.s.keys.ring}.Room(rs.Room.Name)
+		served, _ := gatewayRoom(rs.Room) // what is wrong with it is in the log
 		r := admin.Room{
 			Name: rs.Room.Name, TotalActiveUsers: rs.Room.Target, NewUsersPerMinute: rs.Room.NewPerMinute,
 			QueueingMethod: rs.Room.Method.String(), Algorithm: rs.Room.Algorithm.String(), QueueAll: rs.Room.QueueAll,
-			Suspended: suspended[rs.Room.Name], SessionSeconds: rs.Room.Session.Seconds(),
+			Suspended: served.Suspended, SessionSeconds: rs.Room.Session.Seconds(),
 			Queued: g.Queued, Called: g.Called, Active: g.Active, AdmittedPerMinute: g.AdmittedPerMinute,
 			EstimatedWaitSeconds: g.Wait.P50.Seconds(), Open: g.Open, Paused: g.Paused, Here: here(rs),
 		}

@@ -65,6 +65,7 @@ type Server struct {
 	members *membership.Membership
 	gateway *gateway.Gateway
 	public  *waitingroom.Server
+	rooms   []eviction.Room // that the gateway has; of the goroutine that watches
 	metrics *prometheus.Registry
 	leaving atomic.Bool
 
@@ -148,9 +149,13 @@ func (s *Server) build() error {
 	if err := s.buildKeys(); err != nil {
 		return err
 	}
+	rooms := make([]eviction.Room, len(s.c.Rooms))
+	for i, r := range s.c.Rooms {
+		rooms[i] = roomOf(r)
+	}
 	nc := node.Config{
 		Self: s.self, Expect: s.c.Node.Expect, Joins: len(s.c.Node.Join) > 0, KeptKeys: !s.keys.ring.Empty(),
-		Cluster: s.c.Eviction(), Rooms: s.c.EvictionRooms(), Disk: s.store != nil, Persisted: record,
+		Cluster: s.c.Eviction(), Rooms: rooms, Disk: s.store != nil, Persisted: record,
 	}
 	lc := loop.Config{Node: nc, Clock: loop.SystemClock(), Links: links{s}, Logger: s.log, Log: s.admission}
 	if s.store != nil {
@@ -196,26 +201,18 @@ func (s *Server) buildKeys() error {
 }
 
 func (s *Server) buildGateway() error {
-	var rooms []gateway.Room
-	for _, r := range s.c.Rooms {
-		g := gateway.Room{
-			Name: r.Name, Origin: r.OriginURL(), StatusCode: r.QueueingStatusCode, CookieSuffix: r.CookieSuffix, Suspended: r.Suspended,
-			Language: r.Language, Message: r.Message,
-		}
-		for _, a := range r.Routes {
-			g.Routes = append(g.Routes, gateway.Route{Host: a.Host, Path: a.Path})
-		}
-		rooms = append(rooms, g)
-	}
 	pages, err := page.New()
 	if err != nil {
 		return err
 	}
 	s.metrics.MustRegister(admin.NewCollector(source{s}), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.gateway, err = gateway.New(gateway.Config{
-		Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Pages: pages, Rooms: rooms, Prefix: s.c.Prefix,
+		Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
 		TrustedProxies: s.c.Proxies(), Metrics: s.metrics, Logger: s.log,
 	})
+	if err == nil {
+		s.followRooms()
+	}
 	return err
 }
 
@@ -223,7 +220,6 @@ func (s *Server) buildGateway() error {
 func (s *Server) onView(v membership.View) {
 	s.links.SetMembers(v.Addr)
 	s.loop.SetView(v.Members)
-	s.log.Info("members", "alive", len(v.Members))
 }
 
 // run starts everything and stops it in order.

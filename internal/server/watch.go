@@ -35,6 +35,7 @@ func (s *Server) watch(ctx context.Context, h *health.Server) {
 			return
 		case <-every.C:
 		}
+		s.followRooms()
 		st := &s.loop.Snapshot().Status
 		if now := (source{s}).Ready(); now != ready {
 			switch ready = now; {

@@ -29,12 +29,13 @@ var ErrMalformed = errors.New("wire: malformed")
 // Bounds of what may come in. They are far above what a cluster sends and keep
 // a broken peer from taking much more memory than it had to send.
 const (
-	nameMax    = 512     // bytes of a name of a node or a room
-	textMax    = 2048    // bytes of a sentence for people
-	nodesMax   = 4096    // nodes that a message speaks of
-	roomsMax   = 4096    // rooms that a message speaks of
-	recordsMax = 1 << 16 // of one kind: accounts, voids, moves, front items, tickets taken over
-	weightsMax = 1 << 20 // in one list
+	nameMax     = 512     // bytes of a name of a node or a room
+	settingsMax = 1 << 20 // bytes of a room's settings
+	textMax     = 2048    // bytes of a sentence for people
+	nodesMax    = 4096    // nodes that a message speaks of
+	roomsMax    = 4096    // rooms that a message speaks of
+	recordsMax  = 1 << 16 // of one kind: accounts, voids, moves, front items, tickets taken over
+	weightsMax  = 1 << 20 // in one list
 )
 
 // Marshal encodes one message body.

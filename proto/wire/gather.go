@@ -105,7 +105,7 @@ func fromRoom(c *eviction.Room) *peerv1.Room {
 		Method: peerv1.Method(c.Method) + 1, QueueAll: c.QueueAll, Refresh: fromDuration(c.Refresh), TicketTtl: fromDuration(c.TicketTTL),
 		ClaimWindow: fromDuration(c.ClaimWindow), Algorithm: peerv1.Algorithm(c.Algorithm) + 1, OnPartition: peerv1.Policy(c.OnPartition) + 1,
 		Survivor: fromDuration(c.Survivor), QueueMax: int64(c.QueueMax), EventStart: c.Event.Start, EventShuffle: c.Event.Shuffle,
-		EventSeed: bytesOf(c.Event.Seed[:]), Reclaimed: encoded(c.Reclaimed, memberIn), Version: fromVersion(c.Version),
+		EventSeed: bytesOf(c.Event.Seed[:]), Reclaimed: encoded(c.Reclaimed, memberIn), Version: fromVersion(c.Version), Settings: c.Settings,
 	}
 }
 
@@ -124,5 +124,6 @@ func (r *reader) room(p *peerv1.Room) *eviction.Room {
 		Survivor:    toDuration(p.GetSurvivor()), QueueMax: r.number(p.GetQueueMax()),
 		Event:     eviction.Event{Start: p.GetEventStart(), Shuffle: p.GetEventShuffle(), Seed: r.seed(p.GetEventSeed())},
 		Reclaimed: list(r, "members", p.GetReclaimed(), nodesMax, r.member), Version: r.version(p.GetVersion()),
+		Settings: r.text("settings", p.GetSettings(), settingsMax),
 	}
 }

@@ -1750,6 +1750,7 @@ type RoomNode struct {
 	Length        int64  `protobuf:"varint,18,opt,name=length,proto3" json:"length,omitempty"`
 	Keying        uint64 `protobuf:"varint,19,opt,name=keying,proto3" json:"keying,omitempty"`
 	Called        int64  `protobuf:"varint,20,opt,name=called,proto3" json:"called,omitempty"`
+	Sum           uint64 `protobuf:"fixed64,21,opt,name=sum,proto3" json:"sum,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1920,6 +1921,13 @@ func (x *RoomNode) GetKeying() uint64 {
 func (x *RoomNode) GetCalled() int64 {
 	if x != nil {
 		return x.Called
+	}
+	return 0
+}
+
+func (x *RoomNode) GetSum() uint64 {
+	if x != nil {
+		return x.Sum
 	}
 	return 0
 }
@@ -2786,6 +2794,7 @@ type Room struct {
 	EventSeed     []byte    `protobuf:"bytes,17,opt,name=event_seed,json=eventSeed,proto3" json:"event_seed,omitempty"`
 	Reclaimed     []*Member `protobuf:"bytes,18,rep,name=reclaimed,proto3" json:"reclaimed,omitempty"`
 	Version       *Version  `protobuf:"bytes,19,opt,name=version,proto3" json:"version,omitempty"`
+	Settings      string    `protobuf:"bytes,20,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2951,6 +2960,13 @@ func (x *Room) GetVersion() *Version {
 		return x.Version
 	}
 	return nil
+}
+
+func (x *Room) GetSettings() string {
+	if x != nil {
+		return x.Settings
+	}
+	return ""
 }
 
 type Nack struct {
@@ -3780,7 +3796,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03net\x18\x04 \x03(\v2\x15.anteroom.peer.v1.NetR\x03net\x121\n" +
 	"\x05voids\x18\x05 \x03(\v2\x1b.anteroom.peer.v1.VoidCountR\x05voids\x12.\n" +
 	"\x06newest\x18\x06 \x01(\v2\x16.anteroom.peer.v1.RoomR\x06newest\x120\n" +
-	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\"\xa2\x04\n" +
+	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\"\xb4\x04\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -3802,7 +3818,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06digest\x18\x11 \x01(\fR\x06digest\x12\x16\n" +
 	"\x06length\x18\x12 \x01(\x03R\x06length\x12\x16\n" +
 	"\x06keying\x18\x13 \x01(\x04R\x06keying\x12\x16\n" +
-	"\x06called\x18\x14 \x01(\x03R\x06called\"\xa5\x01\n" +
+	"\x06called\x18\x14 \x01(\x03R\x06called\x12\x10\n" +
+	"\x03sum\x18\x15 \x01(\x06R\x03sum\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -3878,7 +3895,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\rR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\rR\x02to\x12\x14\n" +
-	"\x05slots\x18\x03 \x01(\x03R\x05slots\"\xbf\x05\n" +
+	"\x05slots\x18\x03 \x01(\x03R\x05slots\"\xdb\x05\n" +
 	"\x04Room\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\x03R\x06target\x12$\n" +
@@ -3903,7 +3920,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"event_seed\x18\x11 \x01(\fR\teventSeed\x126\n" +
 	"\treclaimed\x18\x12 \x03(\v2\x18.anteroom.peer.v1.MemberR\treclaimed\x123\n" +
-	"\aversion\x18\x13 \x01(\v2\x19.anteroom.peer.v1.VersionR\aversion\"e\n" +
+	"\aversion\x18\x13 \x01(\v2\x19.anteroom.peer.v1.VersionR\aversion\x12\x1a\n" +
+	"\bsettings\x18\x14 \x01(\tR\bsettings\"e\n" +
 	"\x04Nack\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12.\n" +
 	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\"z\n" +

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/config"
+)
+
+// settings are what a gateway must know of a room. They travel with the room's
+// configuration, so that a node needs no file to serve the rooms of its cluster.
+type settings struct {
+	Routes       []gateway.Route `json:"routes,omitempty"`
+	Origin       string          `json:"origin,omitempty"`
+	StatusCode   int             `json:"queueing_status_code,omitempty"`
+	CookieSuffix string          `json:"cookie_suffix,omitempty"`
+	Language     string          `json:"default_template_language,omitempty"`
+	Message      string          `json:"message,omitempty"`
+	Suspended    bool            `json:"suspended,omitempty"`
+}
+
+// roomOf is a room of a file, as the cluster carries it.
+func roomOf(r config.Room) eviction.Room {
+	s := settings{
+		Origin: r.Origin, StatusCode: r.QueueingStatusCode, CookieSuffix: r.CookieSuffix, Language: r.Language, Message: r.Message,
+		Suspended: r.Suspended,
+	}
+	for _, a := range r.Routes {
+		s.Routes = append(s.Routes, gateway.Route{Host: a.Host, Path: a.Path})
+	}
+	text, _ := json.Marshal(s) // strings and numbers
+	room := r.Eviction()
+	room.Settings = string(text)
+	return room
+}
+
+// gatewayRoom is a room of the cluster, as the gateway knows it.
+func gatewayRoom(r eviction.Room) (gateway.Room, error) {
+	var s settings
+	if r.Settings != "" {
+		if err := json.Unmarshal([]byte(r.Settings), &s); err != nil {
+			return gateway.Room{}, fmt.Errorf("room %q: its settings cannot be read: %w; is a node of another version in the cluster?", r.Name, err)
+		}
+	}
+	g := gateway.Room{
+		Name: r.Name, Routes: s.Routes, StatusCode: s.StatusCode, CookieSuffix: s.CookieSuffix, Language: s.Language, Message: s.Message,
+		Suspended: s.Suspended,
+	}
+	if s.Origin != "" {
+		u, err := url.Parse(s.Origin)
+		if err != nil {
+			return g, fmt.Errorf("room %q: origin: %w", r.Name, err)
+		}
+		g.Origin = u
+	}
+	return g, nil
+}
+
+// followRooms gives the gateway the rooms that the cluster runs with, when they
+// have changed.
+func (s *Server) followRooms() {
+	snapshot := s.loop.Snapshot()
+	now := make([]eviction.Room, len(snapshot.Rooms))
+	for i := range snapshot.Rooms {
+		now[i] = snapshot.Rooms[i].Room
+	}
+	same := func(a, b eviction.Room) bool {
+		return a.Name == b.Name && a.Version == b.Version && a.Settings == b.Settings
+	}
+	if slices.EqualFunc(now, s.rooms, same) {
+		return
+	}
+	rooms := make([]gateway.Room, 0, len(now))
+	for _, r := range now {
+		g, err := gatewayRoom(r)
+		if err != nil {
+			s.log.Error("a room cannot be served", "err", err)
+			continue
+		}
+		rooms = append(rooms, g)
+	}
+	if err := s.gateway.SetRooms(rooms); err != nil {
+		s.log.Error("the rooms of the cluster cannot be served", "err", err)
+	}
+	s.rooms = now
+}
+
+// SetRooms makes the rooms of a file those of the cluster, from the next wave
+// on. Nobody loses a place. A room that is not in the file stays as it is.
+func (s *Server) SetRooms(rooms []config.Room) error {
+	for _, r := range rooms {
+		next := roomOf(r).WithDefaults()
+		old, ok := s.loop.Snapshot().Room(r.Name)
+		if ok {
+			next.Reclaimed = old.Room.Reclaimed // no file has it
+		}
+		if ok && old.Room.Sum() == next.Sum() {
+			continue
+		}
+		if err := s.loop.SetRoom(next); err != nil {
+			return err
+		}
+		s.log.Info("room changed", "room", r.Name)
+	}
+	return nil
+}
