@@ -42,7 +42,8 @@ import (
 type Options struct {
 	Version   string
 	Logger    *slog.Logger
-	Admission func(history.Entry) // hears of every step of every visitor; must not block
+	Admission func(history.Entry)  // hears of every step of every visitor; must not block
+	Clock     func() eviction.Time // [this machine's clocks]
 }
 
 // Addresses are where a server listens, with the ports it got.
@@ -81,6 +82,9 @@ const bookMax = 100_000
 func New(c config.Config, o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = loop.SystemClock()
 	}
 	return &Server{
 		c: c, o: o, log: o.Logger.With("node", c.Node.ID), ready: make(chan struct{}), metrics: prometheus.NewRegistry(),
@@ -157,7 +161,7 @@ func (s *Server) build() error {
 		Self: s.self, Expect: s.c.Node.Expect, Joins: len(s.c.Node.Join) > 0, KeptKeys: !s.keys.ring.Empty(),
 		Cluster: s.c.Eviction(), Rooms: rooms, Disk: s.store != nil, Persisted: record,
 	}
-	lc := loop.Config{Node: nc, Clock: loop.SystemClock(), Links: links{s}, Logger: s.log, Log: s.admission}
+	lc := loop.Config{Node: nc, Clock: s.o.Clock, Links: links{s}, Logger: s.log, Log: s.admission}
 	if s.store != nil {
 		lc.Save = s.store.Save
 	}
