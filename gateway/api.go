@@ -70,7 +70,7 @@ func (g *Gateway) allowed(w http.ResponseWriter, r *http.Request, method string)
 			allow = "GET, HEAD"
 		}
 		w.Header().Set("Allow", allow)
-		return &HTTPError{Status: 405, Code: "method_not_allowed", Title: "The method is not allowed here", Detail: "Use " + method + "."}
+		return wrongMethod("Use " + method + ".")
 	case method == http.MethodPost && g.guard.Check(r) != nil:
 		return &HTTPError{Status: 403, Code: "cross_origin", Title: "Another site's page may not do that"}
 	}

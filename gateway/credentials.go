@@ -41,8 +41,9 @@ func readBody(w http.ResponseWriter, r *http.Request) (sealed, error) {
 		return s, invalid("The body is over 4 KiB.")
 	}
 	if err != nil {
-		return s, invalid("The body broke off.")
+		return s, invalid("The body broke off, or took too long.")
 	}
+	relax(w)
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 {
 		return s, nil

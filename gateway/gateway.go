@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -172,11 +174,39 @@ func (g *Gateway) Close() {
 
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if own, ok := strings.CutPrefix(r.URL.Path, g.c.Prefix); ok && (own == "" || own[0] == '/') {
-		g.mux.ServeHTTP(w, r)
-		return
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // a writer without deadlines is a test's
+	own, ok := strings.CutPrefix(r.URL.Path, g.c.Prefix)
+	switch {
+	case ok && (own == "" || own[0] == '/'):
+		hurry(w, r)
+		g.mux.ServeHTTP(w, asWritten(r))
+	case r.URL.Path != "" && r.URL.Path[0] != '/': // *, and the preface of HTTP/2 where that was not agreed on
+		hurry(w, r)
+		g.fail(w, r, invalid("The request names no path."))
+	default:
+		g.visit(w, r)
 	}
-	g.visit(w, r)
+}
+
+// asWritten is r with a path that the mux takes. It would send others to the
+// tidied path, and so the visitors of an Envoy, which calls us with their own
+// path behind ours, to an address that is not for them.
+func asWritten(r *http.Request) *http.Request {
+	written := r.URL.EscapedPath()
+	tidy := path.Clean(written)
+	if strings.HasSuffix(written, "/") && tidy != "/" {
+		tidy += "/"
+	}
+	if tidy == written {
+		return r
+	}
+	plain, err := url.PathUnescape(tidy)
+	if err != nil {
+		return r
+	}
+	u, q := *r.URL, *r
+	u.Path, u.RawPath, q.URL = plain, tidy, &u
+	return &q
 }
 
 // do has the queue carry out q, within the bounds.

@@ -61,6 +61,10 @@ func tooMany(retryAfter int) *HTTPError {
 	}
 }
 
+func wrongMethod(detail string) *HTTPError {
+	return &HTTPError{Status: 405, Code: "method_not_allowed", Title: "The method is not allowed here", Detail: detail}
+}
+
 func notFound() *HTTPError {
 	return &HTTPError{Status: 404, Code: "not_found", Title: "Nothing here", Detail: "No waiting room guards this address."}
 }

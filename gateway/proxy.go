@@ -42,17 +42,27 @@ func (c *call) forward(st standing) {
 			return
 		}
 	}
+	w, r, body := pace(c.w, writeWithin), *c.r, &upload{ReadCloser: c.r.Body}
+	r.Body = body // of a copy: the server looks at its own request's
+	defer func() {
+		if w.hold(); r.ProtoMajor == 1 && !body.over.Load() {
+			hurry(c.w, c.r) // nobody reads the rest
+		}
+	}()
 	proxy := httputil.ReverseProxy{
 		Transport: c.g.transport,
 		ErrorLog:  slog.NewLogLogger(c.g.c.Logger.Handler(), slog.LevelDebug),
 		Rewrite:   func(p *httputil.ProxyRequest) { c.rewrite(p, jwt) },
 		ModifyResponse: func(r *http.Response) error {
 			c.cleanAnswer(r.Header, st)
+			if !body.over.Load() { // else HTTP/1 takes what is left of the body away from the origin
+				_ = w.c.EnableFullDuplex() // HTTP/2 needs none
+			}
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { c.originFailed(st, err) },
 	}
-	proxy.ServeHTTP(c.w, c.r)
+	proxy.ServeHTTP(w, &r)
 }
 
 // rewrite makes the origin's request of the visitor's. ReverseProxy has taken
@@ -159,6 +169,7 @@ func (c *call) originFailed(st standing, err error) {
 	if c.ctx().Err() != nil {
 		return // the visitor has gone
 	}
+	hurry(c.w, c.r)
 	c.g.metrics.originErrors.WithLabelValues(c.room.Name).Inc()
 	c.g.c.Logger.LogAttrs(c.ctx(), slog.LevelWarn, "origin failed", slog.String("room", c.room.Name), slog.String("error", err.Error()))
 	c.setCookie(st.cookie)

@@ -9,8 +9,8 @@ import (
 	"github.com/anteroom/anteroom/internal/ticket"
 )
 
-// writeMax is how long a client may take to receive one event.
-const writeMax = 10 * time.Second
+// eventWithin is how long a client may take to take in one event.
+const eventWithin = 10 * time.Second
 
 // apiStream sends the waiting object whenever there is news, and as often as
 // the place would have been asked about. It ends when the visitor is admitted.
@@ -52,8 +52,8 @@ func (c *call) apiStream() error {
 
 // follow writes events until the visitor is admitted, lost or gone.
 func (c *call) follow(a ticket.Answer, news <-chan struct{}) {
-	out := events{c.w, http.NewResponseController(c.w)}
-	defer func() { _ = out.c.SetWriteDeadline(time.Time{}) }() // the connection may serve more requests
+	out := events{pace(c.w, eventWithin)}
+	defer out.hold()
 	ask := time.NewTimer(0)
 	defer ask.Stop()
 	beat := time.NewTicker(c.g.c.Bounds.Heartbeat)
@@ -109,10 +109,7 @@ func (c *call) next(a ticket.Answer, news <-chan struct{}, ask *time.Timer, beat
 }
 
 // events writes server-sent events.
-type events struct {
-	w http.ResponseWriter
-	c *http.ResponseController
-}
+type events struct{ *paced }
 
 func (e events) send(kind string, v any) error {
 	b, err := json.Marshal(v)
@@ -123,10 +120,8 @@ func (e events) send(kind string, v any) error {
 }
 
 func (e events) write(b []byte) error {
-	// Not every writer has deadlines; one that has not is a test's.
-	_ = e.c.SetWriteDeadline(time.Now().Add(writeMax))
-	if _, err := e.w.Write(b); err != nil {
+	if _, err := e.Write(b); err != nil {
 		return err
 	}
-	return e.c.Flush()
+	return e.FlushError()
 }

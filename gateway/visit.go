@@ -12,7 +12,14 @@ import (
 func (g *Gateway) visit(w http.ResponseWriter, r *http.Request) {
 	from := g.client(r)
 	room := g.rooms.Load().at(from.host, r.URL.Path)
-	if room == nil || room.Origin == nil || r.Method == http.MethodConnect {
+	switch {
+	case r.Method == http.MethodConnect || r.Method == http.MethodTrace: // the latter would show scripts what cookies say
+		hurry(w, r)
+		w.Header().Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+		g.fail(w, r, wrongMethod("This is neither a tunnel nor a mirror."))
+		return
+	case room == nil || room.Origin == nil:
+		hurry(w, r)
 		g.fail(w, r, notFound())
 		return
 	}
@@ -52,6 +59,7 @@ func (s *RoomState) hasRoom() bool { return s.Open && s.Called+s.Active < s.Room
 // wait answers somebody who waits, or who has no place for want of a request
 // that would take one.
 func (c *call) wait(st standing) {
+	hurry(c.w, c.r)
 	c.setCookie(st.cookie)
 	switch {
 	case forAsset(c.r.Header) || !st.placed:
@@ -119,6 +127,7 @@ func (c *call) bounce() {
 // refuse answers a visitor whom the queue cannot serve: with a page if that is
 // what is wanted.
 func (c *call) refuse(err error) {
+	hurry(c.w, c.r)
 	e := errorOf(err)
 	kind := map[string]PageKind{
 		"queue_full": PageFull, "room_closed": PageClosed, "too_many_requests": PageBusy, "unavailable": PageUnavailable,

@@ -23,7 +23,7 @@ func TestFaultsUnderACrowd(t *testing.T) {
 func faultsUnderACrowd(t *testing.T, seed uint64) {
 	c := newCluster(t, 40)
 	c.run(5)
-	crowd, done := c.crowd(400, 20*time.Second, 6*time.Second, seed)
+	crowd, done := c.crowd(400, 12*time.Second, 4*time.Second, seed)
 	c.until("people in line", 20*time.Second, func() bool { n := crowd.Counts(); return n.Waiting > 60 })
 
 	_, victim := c.coordinator()

@@ -97,9 +97,7 @@ func (a source) Fairness(room string) (fairness.Report, bool) {
 	if _, ok := a.s.loop.Snapshot().Room(room); !ok {
 		return fairness.Report{}, false
 	}
-	a.s.bookMu.Lock()
-	defer a.s.bookMu.Unlock()
-	return a.s.book.Report(room, 0), true
+	return a.s.book.report(room), true
 }
 
 func (a source) Ready() string {

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -70,12 +69,8 @@ type Server struct {
 	metrics *prometheus.Registry
 	leaving atomic.Bool
 
-	bookMu sync.Mutex
-	book   *history.Book // of whom this node has called
+	book *book
 }
-
-// bookMax bounds the people whose fairness a node measures as it goes.
-const bookMax = 100_000
 
 // New returns a server that has not started. The error lists everything that is
 // wrong with the parts of c; what config.Load checks is taken for right.
@@ -88,7 +83,7 @@ func New(c config.Config, o Options) *Server {
 	}
 	return &Server{
 		c: c, o: o, log: o.Logger.With("node", c.Node.ID), ready: make(chan struct{}), metrics: prometheus.NewRegistry(),
-		book: history.NewBook(bookMax),
+		book: newBook(),
 	}
 }
 
@@ -229,9 +224,9 @@ func (s *Server) onView(v membership.View) {
 // run starts everything and stops it in order.
 func (s *Server) run(ctx context.Context, ls listeners) error {
 	port := admin.New(admin.Config{Source: source{s}, Token: s.c.Security.AdminToken.Reveal(), Metrics: s.metrics, Logger: s.log})
-	public, private := s.httpServer(s.gateway), s.httpServer(port)
+	public, private := s.httpServer(s.keyed(s.gateway)), s.httpServer(port)
 	s.public = waitingroom.New(waitingroom.Config{Queue: publicQueue{queue{s.loop, s.keys.ring}}, Sealer: s.keys.ring, Logger: s.log})
-	peer, health := rpc.NewServer(rpc.Config{Policy: s.auth, Links: s.links, WaitingRoom: s.public})
+	peer, health := rpc.NewServer(rpc.Config{Policy: s.auth, Links: s.links, WaitingRoom: s.public, Options: s.keyedCalls()})
 	// What must outlive ctx, so that the node can hand over, runs in inner.
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -245,19 +240,7 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	all.Go(func() error { return served(private.Serve(ls.admin)) })
 	all.Go(func() error { return served(s.serveGateway(public, ls.gateway)) })
 	all.Go(func() error {
-		select {
-		case <-s.members.Ready():
-			s.at.Gossip = s.members.Addr()
-			s.log.Info("listening", "gateway", s.at.Gateway, "admin", s.at.Admin, "peer", s.at.Peer, "gossip", s.at.Gossip)
-			close(s.ready)
-		case <-inner.Done():
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			s.leave(inner, public)
-		case <-inner.Done():
-		}
+		s.live(ctx, inner, public)
 		stop()
 		s.shutdown(public, private, peer)
 		return nil
@@ -266,6 +249,24 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 		return err
 	}
 	return nil
+}
+
+// live says when the node is up, and returns when it is over: told to leave by
+// ctx, or because something broke, which ends inner, perhaps before it was up.
+func (s *Server) live(ctx, inner context.Context, public *http.Server) {
+	select {
+	case <-s.members.Ready():
+		s.at.Gossip = s.members.Addr()
+		s.log.Info("listening", "gateway", s.at.Gateway, "admin", s.at.Admin, "peer", s.at.Peer, "gossip", s.at.Gossip)
+		close(s.ready)
+	case <-ctx.Done():
+	case <-inner.Done():
+	}
+	select {
+	case <-ctx.Done():
+		s.leave(inner, public)
+	case <-inner.Done():
+	}
 }
 
 // leave tells the others, so that nobody waits for this node, and lets visitors

@@ -15,9 +15,7 @@ import (
 // admission writes down what has happened to a visitor.
 func (s *Server) admission(a node.Admission) {
 	e := history.Of(time.Now().UnixMicro(), s.self.Name, a)
-	s.bookMu.Lock()
-	s.book.Add(e)
-	s.bookMu.Unlock()
+	s.book.add(e)
 	if s.o.Admission != nil {
 		s.o.Admission(e)
 	}
