@@ -45,7 +45,7 @@ func (c *call) apiAuth() error {
 		return c.allow(standing{})
 	}
 	// Where a refusal carries no cookie a new place would be lost at once.
-	join := c.state.hasRoom() || how == wholeAnswer && c.mayJoin()
+	join := c.state.HasRoom() || how == wholeAnswer && c.mayJoin()
 	st, err := c.stand(join)
 	if err == nil && st.in {
 		return c.allow(st)

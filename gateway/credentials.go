@@ -43,7 +43,6 @@ func readBody(w http.ResponseWriter, r *http.Request) (sealed, error) {
 	if err != nil {
 		return s, invalid("The body broke off, or took too long.")
 	}
-	relax(w)
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 {
 		return s, nil

@@ -17,7 +17,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -38,17 +37,7 @@ type Queue interface {
 }
 
 // RoomState is how a room is doing, as of the last wave.
-type RoomState struct {
-	Room              eviction.Room
-	Queued            int // people waiting
-	Called            int // people called and not there yet
-	Active            int // people on the site
-	AdmittedPerMinute float64
-	Wait              ticket.Wait // of somebody who joins now; zero: not known
-	Open              bool        // newcomers walk straight in
-	Paused            string      // why nobody is called just now, for people; empty: they are
-	HeldUntil         int64       // pass time; nobody is called before; 0: not held
-}
+type RoomState = ticket.RoomState
 
 // Sealer makes and opens what visitors carry. An error of opening means that
 // the string is not one of ours, for that room.

@@ -99,11 +99,8 @@ func errorOf(err error) *HTTPError {
 
 // fail writes err as problem+json, and logs what the client cannot help.
 func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
-		return // nobody is there to be told
-	}
 	e := errorOf(err)
-	if e.Status == 500 {
+	if e.Status == 500 && r.Context().Err() == nil { // else it comes of that, and there may be nobody to be told
 		g.c.Logger.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("path", r.URL.Path), slog.String("error", err.Error()))
 	}
 	h := w.Header()

@@ -42,11 +42,12 @@ func (c *call) forward(st standing) {
 			return
 		}
 	}
-	w, r, body := pace(c.w, writeWithin), *c.r, &upload{ReadCloser: c.r.Body}
-	r.Body = body // of a copy: the server looks at its own request's
+	w, in, body := pace(c.w, writeWithin), *c.r, &upload{ReadCloser: c.r.Body}
+	body.over.Store(c.r.ContentLength == 0)
+	c.w, in.Body = w, body // of a copy: the server looks at its own request's
 	defer func() {
-		if w.hold(); r.ProtoMajor == 1 && !body.over.Load() {
-			hurry(c.w, c.r) // nobody reads the rest
+		if w.hold(); !body.over.Load() {
+			hurry(w, c.r) // nobody reads the rest
 		}
 	}()
 	proxy := httputil.ReverseProxy{
@@ -55,14 +56,15 @@ func (c *call) forward(st standing) {
 		Rewrite:   func(p *httputil.ProxyRequest) { c.rewrite(p, jwt) },
 		ModifyResponse: func(r *http.Response) error {
 			c.cleanAnswer(r.Header, st)
-			if !body.over.Load() { // else HTTP/1 takes what is left of the body away from the origin
-				_ = w.c.EnableFullDuplex() // HTTP/2 needs none
+			if c.r.ProtoMajor == 1 && !body.over.Load() { // else the rest of the body would be taken away from the origin
+				r.Header.Set("Connection", "close")
+				return w.c.EnableFullDuplex()
 			}
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { c.originFailed(st, err) },
 	}
-	proxy.ServeHTTP(w, &r)
+	proxy.ServeHTTP(w, &in)
 }
 
 // rewrite makes the origin's request of the visitor's. ReverseProxy has taken

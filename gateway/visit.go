@@ -51,10 +51,7 @@ func preflight(r *http.Request) bool {
 
 // mayJoin reports whether the request is somebody's coming: a picture or a
 // prefetch joins only where that means going straight in.
-func (c *call) mayJoin() bool { return !forAsset(c.r.Header) || c.state.hasRoom() }
-
-// hasRoom reports whether who joins now walks straight in, to the best of our knowledge.
-func (s *RoomState) hasRoom() bool { return s.Open && s.Called+s.Active < s.Room.Target }
+func (c *call) mayJoin() bool { return !forAsset(c.r.Header) || c.state.HasRoom() }
 
 // wait answers somebody who waits, or who has no place for want of a request
 // that would take one.

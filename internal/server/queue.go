@@ -8,7 +8,6 @@ import (
 	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/internal/seal"
 	"github.com/anteroom/anteroom/internal/ticket"
-	"github.com/anteroom/anteroom/proto/waitingroom"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -47,16 +46,6 @@ func (q queue) Room(name string) (gateway.RoomState, bool) {
 		state.HeldUntil = s.Status.Clock + r.HeldUntil - s.At.Boot
 	}
 	return state, true
-}
-
-// publicQueue is the loop as the public gRPC service knows it.
-type publicQueue struct{ queue }
-
-var _ waitingroom.Queue = publicQueue{}
-
-func (q publicQueue) Room(name string) (waitingroom.RoomState, bool) {
-	s, ok := q.queue.Room(name)
-	return waitingroom.RoomState(s), ok
 }
 
 // paused says why nobody is called in a room, for the people who wait in it.

@@ -185,12 +185,26 @@ func (s *Server) openStore() (*eviction.Record, error) {
 	if s.store, err = store.Open(string(s.c.Node.Data)); err != nil {
 		return nil, err
 	}
-	return s.store.Load()
+	r, err := s.store.Load()
+	if err == nil && r != nil && r.Member.Name != s.self.Name {
+		return nil, fmt.Errorf("node.data: %s is of node %q, and this is %q; give each node a directory of its own, or move the file away if the node has a new name",
+			s.store.Path("state.json"), r.Member.Name, s.self.Name)
+	}
+	return r, err
+}
+
+// passTime is what keys are timed by once the node runs, so that a wall clock
+// which jumps neither drops them nor holds new ones back.
+func (s *Server) passTime() int64 {
+	if s.loop == nil {
+		return time.Now().UnixMicro()
+	}
+	return s.loop.PassTime()
 }
 
 func (s *Server) buildKeys() error {
 	s.keys = &keys{
-		ring: seal.New(seal.Config{Now: func() int64 { return time.Now().UnixMicro() }, Keep: s.c.KeysKept()}), log: s.log,
+		ring: seal.New(seal.Config{Now: s.passTime, Keep: s.c.KeysKept()}), log: s.log,
 		file: string(s.c.Security.SigningKeys), fixed: s.c.Security.SigningKeys != "", offer: func() { s.links.OfferKeys() },
 	}
 	if !s.keys.fixed && s.store != nil {
@@ -225,7 +239,7 @@ func (s *Server) onView(v membership.View) {
 func (s *Server) run(ctx context.Context, ls listeners) error {
 	port := admin.New(admin.Config{Source: source{s}, Token: s.c.Security.AdminToken.Reveal(), Metrics: s.metrics, Logger: s.log})
 	public, private := s.httpServer(s.keyed(s.gateway)), s.httpServer(port)
-	s.public = waitingroom.New(waitingroom.Config{Queue: publicQueue{queue{s.loop, s.keys.ring}}, Sealer: s.keys.ring, Logger: s.log})
+	s.public = waitingroom.New(waitingroom.Config{Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Logger: s.log})
 	peer, health := rpc.NewServer(rpc.Config{Policy: s.auth, Links: s.links, WaitingRoom: s.public, Options: s.keyedCalls()})
 	// What must outlive ctx, so that the node can hand over, runs in inner.
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))

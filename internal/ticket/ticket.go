@@ -94,6 +94,22 @@ type Answer struct {
 // Wait is the estimated time until the call; zero: not known.
 type Wait struct{ P25, P50, P75 time.Duration }
 
+// RoomState is how a room is doing, as of the last wave.
+type RoomState struct {
+	Room              eviction.Room
+	Queued            int // people waiting
+	Called            int // people called and not there yet
+	Active            int // people on the site
+	AdmittedPerMinute float64
+	Wait              Wait   // of somebody who joins now; zero: not known
+	Open              bool   // newcomers walk straight in
+	Paused            string // why nobody is called just now, for people; empty: they are
+	HeldUntil         int64  // pass time; nobody is called before; 0: not held
+}
+
+// HasRoom reports whether who joins now walks straight in, to the best of our knowledge.
+func (s *RoomState) HasRoom() bool { return s.Open && s.Called+s.Active < s.Room.Target }
+
 // Errors of visitor operations. The gateway turns each into its code.
 var (
 	ErrRoomUnknown = errors.New("no such room")

@@ -18,7 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/ticket"
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
 	"github.com/anteroom/anteroom/qpid"
@@ -38,19 +37,8 @@ type Queue interface {
 	Clock() int64
 }
 
-// RoomState is how a room is doing, as of the last wave. Its fields are those of
-// the gateway's type of the same name.
-type RoomState struct {
-	Room              eviction.Room
-	Queued            int // people waiting
-	Called            int // people called and not there yet
-	Active            int // people on the site
-	AdmittedPerMinute float64
-	Wait              ticket.Wait // of somebody who joins now; zero: not known
-	Open              bool        // newcomers walk straight in
-	Paused            string      // why nobody is called just now, for people; empty: they are
-	HeldUntil         int64       // pass time; nobody is called before; 0: not held
-}
+// RoomState is how a room is doing, as of the last wave.
+type RoomState = ticket.RoomState
 
 // Sealer makes and opens what visitors carry. An error of opening means that
 // the string is not one of ours, for that room.
