@@ -156,6 +156,18 @@
 //     others do not reckon with.
 //   - Side leases exist for rooms that share, and are marked by grade. A room that
 //     stops sharing waits until every side is back.
+//   - After a loss the cut stops for some seconds at the lightest ticket that is
+//     missing, so that its owner can check in elsewhere. Else the first wave after
+//     it gives all the slots that came free while the loss was being noticed to
+//     those who wait at other nodes. It delays calls and permits none.
+//   - A node stamps joins only once a quorum has taken its clock for right in this
+//     life, and a clock that others agreed with does not follow its wall clock
+//     until somebody finds it wrong. A node alone cannot tell which of its two
+//     clocks is off, and a place stamped in the future drags along whoever takes
+//     it over.
+//   - Of two contents of one version of a room's configuration, as files may have,
+//     the coordinator's counts: what the cluster runs with.
+//   - Digests go with every wave while a cluster is small; see digestEvery.
 //   - Rooms do not yet take turns within a budget per message; with many busy
 //     rooms messages grow accordingly.
 //

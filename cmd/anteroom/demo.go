@@ -159,7 +159,8 @@ func (d *demo) startNodes(ctx context.Context, all *errgroup.Group) error {
 		case <-s.Ready():
 			d.servers = append(d.servers, s)
 		case <-ended:
-			return nil // with the error that all.Wait returns
+			<-ctx.Done() // with the error that all.Wait returns
+			return nil
 		}
 		if first == "" {
 			first = s.Addresses().Gossip

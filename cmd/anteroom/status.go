@@ -20,6 +20,9 @@ import (
 // adminDefault is where a node's admin port is unless it is told otherwise.
 const adminDefault = "http://127.0.0.1:9090"
 
+// everyMin keeps a slip from keeping a node busy.
+const everyMin = 100 * time.Millisecond
+
 func (p *program) statusCommand() *cobra.Command {
 	var watch, asJSON bool
 	client := adminClient{url: adminDefault}
@@ -31,6 +34,9 @@ func (p *program) statusCommand() *cobra.Command {
   anteroom status --watch --admin http://10.0.0.2:9090`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if every < everyMin {
+				return wrongUsage(fmt.Errorf("--every %v; give a time of at least %v", every, everyMin))
+			}
 			for {
 				s, err := client.status(cmd.Context())
 				if err != nil && (!watch || cmd.Context().Err() != nil) {
@@ -152,10 +158,10 @@ func (p *program) showStatus(s status, err error, watch, asJSON bool) {
 func writeStatus(b *bytes.Buffer, s status, now time.Time) {
 	c := &s.Cluster
 	switch {
+	case c.Grade == "side" && !c.Quarantined && len(c.Voters) > 0:
+		fmt.Fprintf(b, "%s is on a side without a quorum of %s; places and passes are kept\n", c.Node, strings.Join(c.Voters, ", "))
 	case c.Waiting != "":
 		fmt.Fprintf(b, "%s is not serving: %s\n", c.Node, c.Waiting)
-	case c.Grade == "side":
-		fmt.Fprintf(b, "%s is on a side without a quorum of %s\n", c.Node, strings.Join(c.Voters, ", "))
 	default:
 		fmt.Fprintf(b, "%s sees %s in wave %d, run by %s\n", c.Node, nodesText(inWave(c.Members)), c.Epoch, c.Coordinator)
 	}

@@ -55,7 +55,7 @@ func (s *Server) watch(ctx context.Context, h *health.Server) {
 			if leading = st.Leading; leading {
 				s.log.Info("this node runs the waves now")
 			} else {
-				s.log.Info("another node runs the waves now")
+				s.log.Info("this node no longer runs the waves")
 			}
 		}
 	}
