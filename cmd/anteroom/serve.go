@@ -1,20 +1,16 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom/internal/config"
-	"github.com/anteroom/anteroom/internal/history"
 	"github.com/anteroom/anteroom/internal/server"
 )
 
@@ -155,38 +151,4 @@ func (l *logFlags) logger(w io.Writer) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(w, o))
 	}
 	return slog.New(slog.NewTextHandler(w, o))
-}
-
-// admissionLog appends entries to a file, each by a single write, so that what
-// was written survives the process.
-type admissionLog struct {
-	mu     sync.Mutex
-	file   *os.File
-	log    *slog.Logger
-	failed bool
-}
-
-func openAdmissions(name string, log *slog.Logger) (*admissionLog, error) {
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("--admissions: %w", err)
-	}
-	return &admissionLog{file: f, log: log}, nil
-}
-
-func (a *admissionLog) write(e history.Entry) {
-	line, _ := json.Marshal(e) // strings and numbers
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	_, err := a.file.Write(append(line, '\n'))
-	if err != nil && !a.failed {
-		a.log.Error("the admission log has gaps from here on", "err", err)
-	}
-	a.failed = err != nil
-}
-
-func (a *admissionLog) close() {
-	if err := a.file.Close(); err != nil {
-		a.log.Error("the admission log may lack its end", "err", err)
-	}
 }

@@ -25,35 +25,21 @@ import (
 
 var verbose = flag.Bool("logs", false, "print the nodes' logs also when a test passes")
 
-// Settings of all clusters here. D is deadline 0.5 s + lease 4 s + session 12 s +
-// 2 × skew 0.5 s + margin 0.2 s.
-const (
-	lease   = 4 * time.Second
-	session = 12 * time.Second
-	delay   = 500*time.Millisecond + lease + session + time.Second + 200*time.Millisecond
-)
-
 // cluster is nodes of real processes in front of a shop that counts.
 type cluster struct {
-	t      *testing.T
-	binary string
-	dir    string
-	limit  int
-	keys   bool // all nodes share a key file
-	data   bool // each keeps its own directory
-	shop   *shop.Shop
-	origin *httptest.Server
-	nodes  []*process
-}
-
-// process is one node, through all its lives.
-type process struct {
-	c    *cluster
-	id   string
-	port int // of gateway; admin, peer and gossip have the next ones
-	cmd  *exec.Cmd
-	log  *bytes.Buffer
-	done chan struct{} // closed when the life is over
+	t       *testing.T
+	began   time.Time
+	binary  string
+	dir     string
+	limit   int
+	lease   time.Duration // 0: the default
+	session time.Duration
+	keys    bool // all nodes share a key file
+	data    bool // each keeps its own directory
+	shop    *shop.Shop
+	high    atomic.Int64 // most live passes since it was set
+	origin  *httptest.Server
+	nodes   []*process
 }
 
 func newCluster(t *testing.T, limit int) *cluster {
@@ -61,12 +47,22 @@ func newCluster(t *testing.T, limit int) *cluster {
 	if os.Getenv("ANTEROOM_E2E") == "" {
 		t.Skip("NOT RUN: a test with real processes; set ANTEROOM_E2E=1")
 	}
-	c := &cluster{t: t, dir: tempDir(t), limit: limit, shop: shop.New(shop.Config{Now: time.Now})}
+	c := &cluster{
+		t: t, began: time.Now(), dir: tempDir(t), limit: limit, lease: 4 * time.Second, session: 12 * time.Second,
+		shop: shop.New(shop.Config{Now: time.Now}),
+	}
 	c.binary = filepath.Join(c.dir, "anteroom")
 	if out, err := exec.Command("go", "build", "-o", c.binary, "../../cmd/anteroom").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	c.origin = httptest.NewServer(c.shop)
+	c.origin = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.shop.ServeHTTP(w, r)
+		for now := int64(c.shop.Stats().Now); ; {
+			if had := c.high.Load(); had >= now || c.high.CompareAndSwap(had, now) {
+				return
+			}
+		}
+	}))
 	t.Cleanup(func() {
 		for _, p := range c.nodes {
 			p.kill()
@@ -95,138 +91,28 @@ func (c *cluster) run(n int) {
 	for _, p := range c.nodes {
 		p.start(n)
 	}
+	c.phase("start %d nodes", n)
 	c.serving(n)
+}
+
+// phase prints a line of the test's story.
+func (c *cluster) phase(format string, args ...any) {
+	c.t.Helper()
+	c.t.Logf("%5.1f s  %s", time.Since(c.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// delay is D: deadline, lease, session, twice the skew, and the margin.
+func (c *cluster) delay() time.Duration {
+	return 500*time.Millisecond + c.lease + c.session + time.Second + 200*time.Millisecond
 }
 
 func (c *cluster) file(name string) string { return filepath.Join(c.dir, name) }
 
 // add makes a node that has not started.
 func (c *cluster) add() *process {
-	p := &process{c: c, id: fmt.Sprintf("node-%d", len(c.nodes)+1), port: freePorts(c.t), log: &bytes.Buffer{}}
+	p := &process{c: c, id: fmt.Sprintf("node-%d", len(c.nodes)+1), port: freePorts(c.t), log: &journal{}}
 	c.nodes = append(c.nodes, p)
 	return p
-}
-
-// freePorts finds four free ports in a row.
-func freePorts(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		first := l.Addr().(*net.TCPAddr).Port
-		free := first+3 < 65536
-		for i := 1; i < 4 && free; i++ {
-			next, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+i))
-			if free = err == nil; free {
-				_ = next.Close()
-			}
-		}
-		_ = l.Close()
-		if free {
-			return first
-		}
-	}
-	t.Fatal("no four free ports in a row")
-	return 0
-}
-
-// start begins a life. With expect 0 the node joins a cluster and never founds one.
-func (p *process) start(expect int) {
-	p.c.t.Helper()
-	var join []string
-	for _, o := range p.c.nodes {
-		if o != p {
-			join = append(join, fmt.Sprintf("127.0.0.1:%d", o.port+3))
-		}
-	}
-	c := fmt.Sprintf(`node:
-  id: %s
-  gateway: 127.0.0.1:%d
-  admin: 127.0.0.1:%d
-  peer: 127.0.0.1:%d
-  gossip: 127.0.0.1:%d
-  join: [%s]
-  expect: %d
-`, p.id, p.port, p.port+1, p.port+2, p.port+3, strings.Join(join, ", "), expect)
-	if p.c.data {
-		c += "  data: " + p.c.file(p.id) + "\n"
-	}
-	if p.c.keys {
-		c += "security:\n  signing_keys: " + p.c.file("keys.json") + "\n"
-	}
-	c += fmt.Sprintf(`cluster: {lease: %v}
-rooms:
-  - name: shop
-    routes: [{host: "*", path: /}]
-    origin: %s
-    total_active_users: %d
-    session_duration: %v
-    refresh_interval: 3s
-    claim_window: 8s
-    ticket_ttl: 1m
-`, lease, p.c.origin.URL, p.c.limit, session)
-	name := p.c.file(p.id + ".yaml")
-	if err := os.WriteFile(name, []byte(c), 0o600); err != nil {
-		p.c.t.Fatal(err)
-	}
-	cmd := exec.Command(p.c.binary, "serve", "--config", name, "--admissions", p.c.file(p.id+".jsonl"))
-	cmd.Stderr, p.cmd, p.done = p.log, cmd, make(chan struct{})
-	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
-		p.c.t.Fatal(err)
-	}
-	go func(done chan struct{}) { _ = cmd.Wait(); close(done) }(p.done)
-}
-
-func (p *process) signal(s syscall.Signal) {
-	p.c.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		p.c.t.Fatalf("%s: %v: %v", p.id, s, err)
-	}
-}
-
-// kill ends the process at once, if it runs.
-func (p *process) kill() {
-	if p.cmd != nil {
-		_ = p.cmd.Process.Kill()
-		<-p.done
-	}
-}
-
-func (p *process) running() bool {
-	if p.cmd == nil {
-		return false
-	}
-	select {
-	case <-p.done:
-		return false
-	default:
-		return true
-	}
-}
-
-func (p *process) gateway() string { return fmt.Sprintf("http://127.0.0.1:%d", p.port) }
-
-// ask reads a JSON answer of the node's admin port.
-func (p *process) ask(path string, into any) error {
-	client := http.Client{Timeout: 2 * time.Second}
-	a, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d%s", p.port+1, path))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = a.Body.Close() }()
-	b, err := io.ReadAll(a.Body)
-	if err != nil || a.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s: %w", path, a.Status, err)
-	}
-	return json.Unmarshal(b, into)
-}
-
-func (p *process) cluster() (c admin.Cluster) {
-	_ = p.ask("/v1/cluster", &c) // of one that does not answer nothing is known
-	return c
 }
 
 // up returns the nodes that run.
@@ -263,11 +149,26 @@ func (c *cluster) until(what string, within time.Duration, holds func() bool) {
 	c.t.Helper()
 	every := time.NewTicker(100 * time.Millisecond)
 	defer every.Stop()
-	for end := time.Now().Add(within); !holds(); <-every.C {
-		if time.Now().After(end) {
+	began := time.Now()
+	for ; !holds(); <-every.C {
+		if time.Since(began) > within {
 			c.t.Fatalf("no %s within %v", what, within)
 		}
 	}
+	c.phase("%s, after %.1f s", what, time.Since(began).Seconds())
+}
+
+// stays fails the test unless something holds all the time.
+func (c *cluster) stays(what string, during time.Duration, holds func() bool) {
+	c.t.Helper()
+	every := time.NewTicker(100 * time.Millisecond)
+	defer every.Stop()
+	for began := time.Now(); time.Since(began) < during; <-every.C {
+		if !holds() {
+			c.t.Fatalf("after %v no longer: %s", time.Since(began), what)
+		}
+	}
+	c.phase("%s, for %v", what, during)
 }
 
 // coordinator returns the node that runs the waves, and one that does not.
@@ -295,21 +196,21 @@ func (c *cluster) coordinator() (leads, follows *process) {
 // slots returns how many slots the nodes that run own.
 func (c *cluster) slots() (owned int) {
 	for _, p := range c.up() {
-		var r admin.Room
-		if p.ask("/v1/rooms/shop", &r) == nil {
-			owned += r.Here.SlotsOwned
-		}
+		owned += p.room().Here.SlotsOwned
 	}
 	return owned
 }
 
-// crowd sends people to all nodes, those that are added later too.
-func (c *cluster) crowd(users int, over, stay time.Duration, seed uint64) (*visitors.Crowd, <-chan error) {
+// crowd sends people to nodes, or to all that there are.
+func (c *cluster) crowd(users int, over, stay time.Duration, seed uint64, nodes ...*process) (*visitors.Crowd, <-chan error) {
+	if len(nodes) == 0 {
+		nodes = c.nodes
+	}
 	v := visitors.Config{
 		Room: "shop", Users: users, Over: over, Stay: stay, Seed: seed, Patience: 45 * time.Second,
 		Site: visitors.Site{Look: "/", Exit: "/checkout"},
 	}
-	for _, p := range c.nodes {
+	for _, p := range nodes {
 		v.Gateways = append(v.Gateways, p.gateway())
 	}
 	crowd, done := visitors.New(v), make(chan error, 1)
@@ -337,7 +238,7 @@ func (c *cluster) fairness() fairness.Report {
 func (c *cluster) fair(crowd *visitors.Crowd, err error, tau float64) {
 	c.t.Helper()
 	n, s, r := crowd.Counts(), c.shop.Stats(), c.fairness()
-	c.t.Logf("%d were in, %d at most at once of %d; kendall_tau %.3g, %d overtaken at most; wait p50 %.1f s, max %.1f s; %d requests repeated",
+	c.phase("%d were in, %d at most at once of %d; kendall_tau %.3g, %d overtaken at most; wait p50 %.1f s, max %.1f s; %d requests repeated",
 		n.Done, s.Peak, c.limit, r.KendallTau, r.MaxOvertakenBy, r.Wait.P50, r.MaxWait, n.Retries)
 	if err != nil {
 		c.t.Errorf("%d people were not let in; the first: %v", n.Lost, err)

@@ -27,34 +27,34 @@ func faultsUnderACrowd(t *testing.T, seed uint64) {
 	c.until("people in line", 20*time.Second, func() bool { n := crowd.Counts(); return n.Waiting > 60 })
 
 	_, victim := c.coordinator()
-	t.Logf("kill -9 %s", victim.id)
+	c.phase("kill -9 %s", victim.id)
 	victim.kill()
 	c.serving(4)
 
 	victim, paused := c.coordinator()
-	t.Logf("kill -9 %s, which ran the waves", victim.id)
+	c.phase("kill -9 %s, which ran the waves", victim.id)
 	victim.kill()
 	c.serving(3)
 
-	t.Logf("stop %s for 5 s", paused.id)
+	c.phase("stop %s for 5 s", paused.id)
 	paused.signal(syscall.SIGSTOP)
 	<-time.After(5 * time.Second)
 	paused.signal(syscall.SIGCONT)
 	c.serving(3)
 
 	added := c.add()
-	t.Logf("add %s", added.id)
+	c.phase("add %s", added.id)
 	added.start(0)
 	c.serving(4)
 
-	t.Logf("start %s again under its name", victim.id)
+	c.phase("start %s again under its name", victim.id)
 	victim.start(0)
 	c.serving(5)
 	healed := time.Now()
 
 	err := <-done
 	c.fair(crowd, err, 1e-3)
-	c.until("full limit", time.Until(healed.Add(delay))+5*time.Second, func() bool { return c.slots() == c.limit })
+	c.until("full limit", time.Until(healed.Add(c.delay()))+5*time.Second, func() bool { return c.slots() == c.limit })
 }
 
 // The whole cluster is killed and started again: places are kept, and nobody
@@ -66,7 +66,7 @@ func restartOfEverything(t *testing.T, c *cluster) {
 	for _, p := range c.nodes {
 		p.kill()
 	}
-	t.Log("all nodes are dead")
+	c.phase("all nodes are dead; start them again")
 	for _, p := range c.nodes {
 		p.start(3)
 	}
@@ -80,7 +80,7 @@ func restartOfEverything(t *testing.T, c *cluster) {
 		t.Errorf("%d of the 40 who came after the restart were in", n.Done)
 	}
 	c.fair(crowd, err, 1e-3)
-	c.until("full limit", delay+5*time.Second, func() bool { return c.slots() == c.limit })
+	c.until("full limit", c.delay()+5*time.Second, func() bool { return c.slots() == c.limit })
 }
 
 func TestPlacesSurviveARestartOfEverythingWithKeys(t *testing.T) {
