@@ -55,6 +55,7 @@ type roomSums struct {
 	due     int
 	used    int
 	called  int
+	wait    int64 // µs until nothing that is lost can act any more
 	ttl     int64
 	calls   float64
 	keying  uint64 // the newest that anyone holds
@@ -207,6 +208,8 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
 		inside += c.Mint
 		rs.free[0] += c.Mint
 		c.Supply = inside
+	} else if c.Missing = max(0, rs.cfg.Target-inside); c.Missing > 0 {
+		c.WholeIn = rs.wait
 	}
 	rs.inside = inside
 	rs.hold(c)
@@ -249,6 +252,7 @@ func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, voids *[]V
 			c.Settled = append(c.Settled, Void{m, n.Born - 1})
 		} else {
 			settled = false
+			rs.wait = max(rs.wait, g.delayWith(rs)-max(0, n.OldAge))
 		}
 	}
 	return settled
@@ -272,6 +276,7 @@ func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, voids *[]Voi
 			c.Settled = append(c.Settled, Void{m.Member, e})
 		} else {
 			settled = false
+			rs.wait = max(rs.wait, g.delayWith(rs)-m.Age)
 		}
 	}
 	return settled

@@ -70,6 +70,8 @@ type Gate struct {
 	drawKey    qpid.Epoch
 	bucket     bucket
 	shyUntil   int64  // boot time until which the room is not open: people of a lost node may be on their way
+	missing    int    // slots that cannot be made yet, as of the last commit
+	wholeAt    int64  // boot time at which they can
 	holdUntil  int64  // boot time until which nobody is called after a cold start
 	sum        uint64 // of cfg
 	back       comeback
@@ -388,6 +390,10 @@ func (g *Gate) Waiting() int { return g.total }
 // Active returns how many people of the whole room were called or on the site
 // at the last wave, and how many of them had not come yet.
 func (g *Gate) Active() (active, called int) { return g.active, g.calledAll }
+
+// Missing returns how many slots cannot be made yet, because whoever had them
+// may still act, and the boot time at which they can.
+func (g *Gate) Missing() (slots int, until int64) { return g.missing, g.wholeAt }
 
 // HeldUntil is the boot time before which nobody is called after a cold start, 0
 // if it was none.

@@ -212,6 +212,8 @@ type RoomCommit struct {
 	Rate    float64         // calls per second
 	Active  int             // people called or on the site
 	Called  int             // of them, not yet on the site
+	Missing int             // slots that cannot be made yet
+	WholeIn int64           // µs until they can, if nothing else is lost
 }
 
 // Record is what a node keeps on disk, if it has one.

@@ -42,14 +42,10 @@ func (c *call) forward(st standing) {
 			return
 		}
 	}
+	early := false
 	w, in, body := pace(c.w, writeWithin), *c.r, &upload{ReadCloser: c.r.Body}
 	body.over.Store(c.r.ContentLength == 0)
 	c.w, in.Body = w, body // of a copy: the server looks at its own request's
-	defer func() {
-		if w.hold(); !body.over.Load() {
-			hurry(w, c.r) // nobody reads the rest
-		}
-	}()
 	proxy := httputil.ReverseProxy{
 		Transport: c.g.transport,
 		ErrorLog:  slog.NewLogLogger(c.g.c.Logger.Handler(), slog.LevelDebug),
@@ -57,6 +53,7 @@ func (c *call) forward(st standing) {
 		ModifyResponse: func(r *http.Response) error {
 			c.cleanAnswer(r.Header, st)
 			if c.r.ProtoMajor == 1 && !body.over.Load() { // else the rest of the body would be taken away from the origin
+				early = true
 				r.Header.Set("Connection", "close")
 				_ = w.c.EnableFullDuplex() // a writer that cannot is a test's
 			}
@@ -65,6 +62,11 @@ func (c *call) forward(st standing) {
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { c.originFailed(st, err) },
 	}
 	proxy.ServeHTTP(w, &in)
+	if early && w.FlushError() == nil {
+		hurry(w, c.r)
+		_ = c.r.Body.Close() // reads a part of what is left, so that the answer is not lost with the connection
+	}
+	w.hold()
 }
 
 // rewrite makes the origin's request of the visitor's. ReverseProxy has taken

@@ -90,6 +90,9 @@ func (d *demo) check() error {
 			return fmt.Errorf("--%s %d; give a number from %d to %d", n.name, n.value, n.min, n.max)
 		}
 	}
+	if apart := d.port - d.adminPort; apart < d.nodes && -apart < d.nodes {
+		return fmt.Errorf("--port %d and --admin-port %d overlap; %s take %d ports from each", d.port, d.adminPort, nodesText(d.nodes), d.nodes)
+	}
 	if d.stay < 0 || d.over < 0 || d.session < time.Second {
 		return errors.New("--stay and --over cannot be negative, and --session is at least 1s")
 	}
@@ -196,7 +199,7 @@ func (d *demo) welcome() {
 	if d.asJSON {
 		out = d.p.stderr
 	}
-	fmt.Fprintf(out, "A tea shop for %d people at once, behind a waiting room of %s.\n\n", d.limit, nodesText(d.nodes))
+	fmt.Fprintf(out, "A tea shop, %d at once, behind a waiting room of %s.\n\n", d.limit, nodesText(d.nodes))
 	for i, s := range d.servers {
 		a := s.Addresses()
 		fmt.Fprintf(out, "  node-%-2d  shop http://%s/   admin http://%s/\n", i+1, a.Gateway, a.Admin)

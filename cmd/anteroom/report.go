@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -23,8 +24,16 @@ func (p *program) reportCommand() *cobra.Command {
 were called in the order in which they joined, and how long they waited. A node
 writes a log with serve --admissions.`,
 		Example: "  anteroom report node-*.jsonl",
-		Args:    someFiles,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return wrongUsage(errors.New("no log given; try: anteroom report node-*.jsonl"))
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			if overLimit < 0 {
+				return wrongUsage(fmt.Errorf("--over-limit %d; give the most people beyond the limit, or 0", overLimit))
+			}
 			book := history.NewBook(reportPeople)
 			for _, name := range args {
 				if err := readAdmissions(name, book); err != nil {
@@ -45,7 +54,10 @@ writes a log with serve --admissions.`,
 				}
 				return nil
 			}
-			for _, r := range reports {
+			for i, r := range reports {
+				if i > 0 {
+					fmt.Fprintln(p.stdout)
+				}
 				if err := p.printReport(r.Room, r.Report); err != nil {
 					return err
 				}

@@ -197,16 +197,22 @@ func inWave(members []admin.Member) (n int) {
 }
 
 func roomRow(r *admin.Room) []string {
-	state := "queueing"
+	state := "full"
+	if r.Queued > 0 {
+		state = "queueing"
+	}
 	switch {
 	case r.Suspended:
 		state = "suspended: everyone goes through"
 	case r.Paused != "":
 		state = "paused: " + r.Paused
 	case r.HeldUntil != nil:
-		state = "held until " + r.HeldUntil.Local().Format(time.TimeOnly)
+		state = "held until " + r.HeldUntil.Local().Format(time.TimeOnly) + ": passes of before the restart may still be good"
 	case r.Open:
 		state = "open"
+	}
+	if r.SlotsMissing > 0 && r.WholeAt != nil && r.HeldUntil == nil {
+		state += fmt.Sprintf("; %d places of a lost node are back at %s", r.SlotsMissing, r.WholeAt.Local().Format(time.TimeOnly))
 	}
 	wait := "-"
 	if r.Queued > 0 && r.EstimatedWaitSeconds > 0 {

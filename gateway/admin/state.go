@@ -49,7 +49,9 @@ type Room struct {
 	Open                 bool       `json:"open"`                   // newcomers walk straight in
 	Paused               string     `json:"paused"`                 // why nobody is called; empty: they are
 	HeldUntil            *time.Time `json:"held_until,omitempty"`
-	Root                 string     `json:"root,omitempty"` // of its QPID tree, where this node knows
+	SlotsMissing         int        `json:"slots_missing"`      // they were lost, and whoever had them may still act
+	WholeAt              *time.Time `json:"whole_at,omitempty"` // when they are made again
+	Root                 string     `json:"root,omitempty"`     // of its QPID tree, where this node knows
 	Here                 RoomHere   `json:"here"`
 }
 

@@ -159,7 +159,33 @@ func (b *Book) Rooms() []string {
 
 // Report measures the fairness of a room towards everyone who was called, "" of
 // all rooms. overLimit is the most people beyond the limit that anyone saw.
+// People of different rooms are in different lines: over all rooms, only the
+// order within each counts.
 func (b *Book) Report(room string, overLimit int) fairness.Report {
+	whole := b.measure(room, overLimit)
+	rooms := b.Rooms()
+	if room != "" || len(rooms) < 2 {
+		return whole
+	}
+	whole.DiscordantPairs, whole.MaxOvertakenBy, whole.OpenInversions = 0, 0, 0
+	var pairs, everybody, mistakes float64
+	for _, name := range rooms {
+		r := b.measure(name, 0)
+		pairs += pairsOf(r.N)
+		n := pairsOf(r.N + r.OpenAdmissions) // the thesis's count is over them too
+		everybody, mistakes = everybody+n, mistakes+n*r.KendallTauThesis
+		whole.DiscordantPairs += r.DiscordantPairs
+		whole.MaxOvertakenBy = max(whole.MaxOvertakenBy, r.MaxOvertakenBy)
+		whole.OpenInversions += r.OpenInversions
+	}
+	whole.KendallTau = float64(whole.DiscordantPairs) / max(1, pairs)
+	whole.KendallTauThesis = mistakes / max(1, everybody)
+	return whole
+}
+
+func pairsOf(n int) float64 { return float64(n) * float64(n-1) / 2 }
+
+func (b *Book) measure(room string, overLimit int) fairness.Report {
 	var all []fairness.Admission
 	waves := b.waves()
 	for _, key := range b.order {

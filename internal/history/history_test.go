@@ -96,3 +96,25 @@ func TestFoundingAnewDoesNotTurnTheOrder(t *testing.T) {
 		t.Errorf("%d people, %d pairs turned; want 2 and none", r.N, r.DiscordantPairs)
 	}
 }
+
+// A room that is crowded and one that is not are two lines: nobody in the one
+// is overtaken by people of the other.
+func TestOverAllRoomsOnlyTheOrderWithinEachCounts(t *testing.T) {
+	b := history.NewBook(10)
+	for _, e := range []history.Entry{
+		at(20, node.Entitled, 2, 5), at(21, node.CalledIn, 2, 0), at(90, node.Entitled, 1, 9), at(91, node.CalledIn, 1, 0),
+		at(30, node.Entitled, 3, 6), at(31, node.CalledIn, 3, 0),
+	} {
+		if e.Epoch == 9 || e.At == 91 {
+			e.Room = "crowded"
+		}
+		b.Add(e)
+	}
+	if r := b.Report("", 0); r.N != 3 || r.DiscordantPairs != 0 || r.KendallTau != 0 || r.MaxOvertakenBy != 0 {
+		t.Errorf("%+v; want three people and no pair turned", r)
+	}
+	b.Add(at(10, node.Entitled, 3, 1)) // earlier than all, and than the second of its room
+	if r := b.Report("", 0); r.DiscordantPairs != 1 || r.KendallTau != 1 || r.MaxOvertakenBy != 1 {
+		t.Errorf("%+v; want the one pair of the room turned", r)
+	}
+}

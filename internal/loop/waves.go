@@ -75,5 +75,10 @@ func (l *Loop) placed(ctx context.Context, a ticket.Answer) ticket.Answer {
 		}
 		a = later
 	}
+	if a.State == ticket.Called { // there was room after all
+		if in, err := l.Local(ctx, ticket.Request{Op: ticket.Leave, Room: a.Ticket.Room, Ticket: a.Ticket}); err == nil && in.Forward == (eviction.Member{}) {
+			return in
+		}
+	}
 	return a
 }

@@ -45,6 +45,15 @@ func (r *room) wait(position int) Wait {
 	return Wait{P25: seconds(max(0, p-half) / rate), P50: seconds(p / rate), P75: seconds((p + half) / rate)}
 }
 
+// waitOfNext estimates the wait of somebody who joins now; none where newcomers
+// walk straight in.
+func (r *room) waitOfNext() Wait {
+	if r.gate.IsOpen() {
+		return Wait{}
+	}
+	return r.wait(r.gate.Waiting() + 1)
+}
+
 // prior is the rate to expect before anyone was called, per second.
 func prior(c eviction.Room) float64 {
 	rate := math.Inf(1)

@@ -54,6 +54,8 @@ type RoomStatus struct {
 	Coming     int        // of them, not yet on the site
 	Rate       float64    // calls per second in the whole room, lately
 	Wait       Wait       // of somebody who joins now; zero: not known
+	Missing    int        // slots that cannot be made yet: whoever had them may still act
+	WholeAt    int64      // boot time, µs: when they can
 	HeldUntil  int64      // boot time, µs: after a cold start nobody is called before
 	Tokens     int        // pacing tokens in hand; -1: no limit
 }

@@ -290,6 +290,7 @@ func (r *room) lookAt(v *visitor, now eviction.Time) {
 			return
 		}
 		r.parked--
+		r.record(Dropped, v.weight(), 0, qpid.Weight{})
 		r.retire(v, dropped, now)
 	case onSite:
 		if left := v.expires + 2*r.skew() - r.node.ev.Now(now); left > 0 {

@@ -6,7 +6,9 @@ import (
 	"crypto/cipher"
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -20,6 +22,7 @@ type key struct {
 	created int64 // Unix microseconds, by the clock of the node that made it
 	learned int64 // when this ring got it
 	secret  []byte
+	nonces  []byte      // derived from secret
 	aead    cipher.AEAD // of secret
 	signing *ecdsa.PrivateKey
 }
@@ -41,7 +44,21 @@ func (k *key) ready() error {
 		return err
 	}
 	k.aead, err = cipher.NewGCM(block)
+	derived := sha256.Sum256(append([]byte("anteroom nonces 1"), k.secret...))
+	k.nonces = derived[:]
 	return err
+}
+
+// nonce fills b with what is drawn from the contents alone, so that the same
+// pass is the same string whenever it is sealed with the same key. Different
+// contents have the same nonce as seldom as if they were drawn at random.
+func (k *key) nonce(b []byte, kind byte, room string, plain []byte) {
+	h := hmac.New(sha256.New, k.nonces)
+	h.Write([]byte{kind, byte(len(room)), byte(len(room) >> 8)})
+	h.Write([]byte(room))
+	h.Write(plain)
+	var sum [sha256.Size]byte
+	copy(b, h.Sum(sum[:0]))
 }
 
 func (k *key) name() string { return hex.EncodeToString(k.id[:]) }

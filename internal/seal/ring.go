@@ -3,7 +3,6 @@ package seal
 import (
 	"bytes"
 	"cmp"
-	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -186,8 +185,8 @@ func (r *Ring) seal(kind byte, room string, plain []byte) (string, error) {
 	b := make([]byte, headLen+nonceLen, headLen+nonceLen+len(plain)+tagLen+headLen+len(room))
 	b[0] = kind
 	copy(b[1:], k.id[:])
-	rand.Read(b[headLen:]) // crypto/rand: it never fails
 	head, nonce := b[:headLen], b[headLen:]
+	k.nonce(nonce, kind, room, plain)
 	extra := append(append(b[len(b)+len(plain)+tagLen:len(b)+len(plain)+tagLen], head...), room...)
 	return base64.RawURLEncoding.EncodeToString(k.aead.Seal(b, nonce, plain, extra)), nil
 }

@@ -77,6 +77,10 @@ func (a source) Rooms() []admin.Room {
 			at := time.UnixMicro(g.HeldUntil).UTC()
 			r.HeldUntil = &at
 		}
+		if r.SlotsMissing = rs.Missing; rs.Missing > 0 {
+			at := time.UnixMicro(snap.Status.Clock + rs.WholeAt - snap.At.Boot).UTC()
+			r.WholeAt = &at
+		}
 		if rs.QPIDRoot {
 			r.Root = string(snap.Status.Self.Name)
 		}

@@ -42,8 +42,12 @@ func (q queue) Room(name string) (gateway.RoomState, bool) {
 		Room: r.Room, Queued: r.Total, Called: r.Coming, Active: r.Active - r.Coming, AdmittedPerMinute: 60 * r.Rate,
 		Wait: r.Wait, Open: r.Open, Paused: paused(s, r),
 	}
-	if r.HeldUntil > s.At.Boot {
-		state.HeldUntil = s.Status.Clock + r.HeldUntil - s.At.Boot
+	held := r.HeldUntil
+	if r.Missing > 0 && r.Missing >= r.Room.Target { // there is no slot at all yet
+		held = max(held, r.WholeAt)
+	}
+	if held > s.At.Boot {
+		state.HeldUntil = s.Status.Clock + held - s.At.Boot
 	}
 	return state, true
 }

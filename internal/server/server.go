@@ -41,8 +41,9 @@ import (
 type Options struct {
 	Version   string
 	Logger    *slog.Logger
-	Admission func(history.Entry)  // hears of every step of every visitor; must not block
-	Clock     func() eviction.Time // [this machine's clocks]
+	Admission func(history.Entry)                                         // hears of every step of every visitor; must not block
+	Clock     func() eviction.Time                                        // [this machine's clocks]
+	Dial      func(ctx context.Context, address string) (net.Conn, error) // to the other nodes' peer ports [TCP]
 }
 
 // Addresses are where a server listens, with the ports it got.
@@ -166,7 +167,7 @@ func (s *Server) build() error {
 	if s.auth, err = s.policy(); err != nil {
 		return err
 	}
-	s.links = link.New(link.Config{Self: s.self.Member, Peer: peer{s}, Policy: s.auth, Logger: s.log})
+	s.links = link.New(link.Config{Self: s.self.Member, Peer: peer{s}, Policy: s.auth, Logger: s.log, Dial: s.o.Dial})
 	s.members, err = membership.New(membership.Config{
 		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Join: s.c.Node.Join,
 		Key: s.c.Security.GossipKeyBytes(), Logger: s.log, OnView: s.onView,

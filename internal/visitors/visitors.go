@@ -54,7 +54,7 @@ type Counts struct {
 	Waiting int64 `json:"waiting"` // in the queue
 	OnSite  int64 `json:"on_site"`
 	Done    int64 `json:"done"`    // were on the site and have left
-	Lost    int64 `json:"lost"`    // went home without having been let in
+	Lost    int64 `json:"lost"`    // were not let in, or sent away before they were done
 	Retries int64 `json:"retries"` // requests that got no useful answer
 }
 
@@ -174,7 +174,9 @@ func (v *visitor) visit(ctx context.Context) error {
 	v.pass = p.Pass
 	err = v.stay(ctx)
 	c.onSite.Add(-1)
-	c.done.Add(1)
+	if err == nil {
+		c.done.Add(1)
+	}
 	return err
 }
 
@@ -277,9 +279,9 @@ func (v *visitor) ask(ctx context.Context, path string, body map[string]string) 
 			return p, nil
 		case err == nil && p.Code == "not_called_yet": // the call was withdrawn
 			return place{State: "waiting", Refresh: 1}, nil
-		case err == nil && path == "end": // it has ended already
+		case err == nil && !again(p.status) && path == "end": // it has ended already
 			return p, nil
-		case err == nil && p.status != http.StatusServiceUnavailable && p.status != http.StatusTooManyRequests && p.status != http.StatusBadGateway:
+		case err == nil && !again(p.status):
 			return p, fmt.Errorf("%w: %s: %d %s", errGone, path, p.status, p.Code)
 		case err == nil:
 			err = fmt.Errorf("%d %s", p.status, p.Code)
@@ -293,6 +295,11 @@ func (v *visitor) ask(ctx context.Context, path string, body map[string]string) 
 			return p, ctx.Err()
 		}
 	}
+}
+
+// again reports whether a request with such an answer is worth repeating.
+func again(status int) bool {
+	return status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests || status == http.StatusBadGateway
 }
 
 func (v *visitor) post(ctx context.Context, path string, body map[string]string) (p place, err error) {

@@ -23,6 +23,8 @@ type room struct {
 	inside map[string]bool
 	most   int
 	sick   int // so many requests are answered 503
+	// sickEnds are those of them that end sessions.
+	sickEnds int
 }
 
 func (r *room) ServeHTTP(w http.ResponseWriter, q *http.Request) {
@@ -30,8 +32,11 @@ func (r *room) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	defer r.mu.Unlock()
 	var body struct{ Ticket, Pass string }
 	_ = json.NewDecoder(q.Body).Decode(&body)
-	if r.sick > 0 {
-		r.sick--
+	ending := strings.HasSuffix(q.URL.Path, "/end")
+	if r.sick > 0 || ending && r.sickEnds > 0 {
+		if r.sick--; ending {
+			r.sickEnds--
+		}
 		w.Header().Set("Retry-After", "0")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprint(w, `{"code":"unavailable"}`)
@@ -64,7 +69,7 @@ func (r *room) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 }
 
 func TestEveryoneComesInInTheirTurn(t *testing.T) {
-	r := &room{inside: map[string]bool{}, sick: 3}
+	r := &room{inside: map[string]bool{}, sick: 3, sickEnds: 2}
 	live := httptest.NewServer(r)
 	defer live.Close()
 	dead := httptest.NewServer(r)

@@ -158,7 +158,7 @@ func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 		}), Tokens: encoded(c.Tokens, fromDeal), Paced: c.Paced, Cut: fromCut(c.Cut), Key: fromEpoch(c.Key), Drawn: fromWeight(c.Drawn),
 		Delete: int64(c.Delete), Twins: encoded(c.Twins, fromTagged), Open: c.Open, Closed: c.Closed, Supply: int64(c.Supply),
 		Queued: int64(c.Queued), Waiting: encoded(c.Waiting, number), Digests: encoded(c.Digests, fromWeights), Lengths: encoded(c.Lengths, number),
-		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called),
+		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
 	}
 }
 
@@ -176,6 +176,7 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		Supply: r.number(p.GetSupply()), Queued: r.number(p.GetQueued()), Waiting: numbers(p.GetWaiting()),
 		Digests: list[[]byte, []qpid.Weight](r, "digests", p.GetDigests(), nodesMax, r.weights), Lengths: numbers(p.GetLengths()),
 		Rate: r.rate(p.GetRate()), Active: r.number(p.GetActive()), Called: r.number(p.GetCalled()),
+		Missing: r.number(p.GetMissing()), WholeIn: p.GetWholeIn(),
 	}
 }
 

@@ -2415,6 +2415,8 @@ type RoomCommit struct {
 	Rate          float64  `protobuf:"fixed64,28,opt,name=rate,proto3" json:"rate,omitempty"`
 	Active        int64    `protobuf:"varint,29,opt,name=active,proto3" json:"active,omitempty"`
 	Called        int64    `protobuf:"varint,30,opt,name=called,proto3" json:"called,omitempty"`
+	Missing       int64    `protobuf:"varint,31,opt,name=missing,proto3" json:"missing,omitempty"`
+	WholeIn       int64    `protobuf:"varint,32,opt,name=whole_in,json=wholeIn,proto3" json:"whole_in,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2655,6 +2657,20 @@ func (x *RoomCommit) GetActive() int64 {
 func (x *RoomCommit) GetCalled() int64 {
 	if x != nil {
 		return x.Called
+	}
+	return 0
+}
+
+func (x *RoomCommit) GetMissing() int64 {
+	if x != nil {
+		return x.Missing
+	}
+	return 0
+}
+
+func (x *RoomCommit) GetWholeIn() int64 {
+	if x != nil {
+		return x.WholeIn
 	}
 	return 0
 }
@@ -3855,7 +3871,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brest_min\x18\t \x01(\fR\arestMin\x12\x1a\n" +
 	"\bfounding\x18\n" +
 	" \x01(\bR\bfounding\x12\x12\n" +
-	"\x04kept\x18\v \x01(\bR\x04kept\"\xc4\a\n" +
+	"\x04kept\x18\v \x01(\bR\x04kept\"\xf9\a\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -3888,7 +3904,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\alengths\x18\x1b \x03(\x03R\alengths\x12\x12\n" +
 	"\x04rate\x18\x1c \x01(\x01R\x04rate\x12\x16\n" +
 	"\x06active\x18\x1d \x01(\x03R\x06active\x12\x16\n" +
-	"\x06called\x18\x1e \x01(\x03R\x06called\"*\n" +
+	"\x06called\x18\x1e \x01(\x03R\x06called\x12\x18\n" +
+	"\amissing\x18\x1f \x01(\x03R\amissing\x12\x19\n" +
+	"\bwhole_in\x18  \x01(\x03R\awholeIn\"*\n" +
 	"\x04Deal\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\"@\n" +

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/gateway/admin"
+	"github.com/anteroom/anteroom/internal/fairness"
+)
+
+// shown is a node as its admin port shows it.
+type shown struct {
+	cluster admin.Cluster
+	rooms   []admin.Room
+	asked   func() // at each look at the cluster; nil: nothing
+}
+
+func (s *shown) Cluster() admin.Cluster {
+	if s.asked != nil {
+		s.asked()
+	}
+	return s.cluster
+}
+func (s *shown) Rooms() []admin.Room                          { return s.rooms }
+func (s *shown) Fairness(string) (r fairness.Report, ok bool) { return r, false }
+func (s *shown) Ready() string                                { return s.cluster.Waiting }
+
+// adminPort serves s and returns its address, which no golden file may have in it.
+func adminPort(t *testing.T, s *shown, token string) string {
+	t.Helper()
+	port := httptest.NewServer(admin.New(admin.Config{Source: s, Token: token}))
+	t.Cleanup(port.Close)
+	return port.URL
+}
+
+func healthy() *shown {
+	up := func(ago time.Duration) time.Time { return time.Unix(0, 0).Add(-ago) }
+	return &shown{
+		cluster: admin.Cluster{
+			Node: "node-2", Epoch: 1234, Coordinator: "node-1", Grade: "primary", Voters: []string{"node-1", "node-2", "node-3"},
+			Members: []admin.Member{
+				{Name: "node-1", Address: "10.0.0.1:7001", Started: up(50 * time.Hour), InWave: true, RoundTrip: 0.00123},
+				{Name: "node-2", Address: "10.0.0.2:7001", Started: up(90 * time.Minute), InWave: true, Parent: "node-1"},
+				{Name: "node-3", Address: "10.0.0.3:7001", Started: up(8 * time.Second), RoundTrip: 0.0271},
+			},
+		},
+		rooms: []admin.Room{
+			{Name: "shop", TotalActiveUsers: 200, Active: 188, Called: 12, Queued: 3456, AdmittedPerMinute: 41.7, EstimatedWaitSeconds: 4973},
+			{Name: "news", TotalActiveUsers: 1000, Active: 3, Open: true},
+			{Name: "blog", Suspended: true},
+		},
+	}
+}
+
+func TestStatus(t *testing.T) {
+	side, lost, off := healthy(), healthy(), healthy()
+	side.cluster.Grade, side.cluster.Waiting = "side", "on a side without a quorum"
+	side.rooms[0].Paused = side.cluster.Waiting
+	lost.cluster = admin.Cluster{Node: "node-4", Grade: "none", Waiting: "waiting for a cluster to join", Members: []admin.Member{{Name: "node-4", Started: time.Unix(-3, 0)}}}
+	lost.rooms = nil
+	off.cluster.Grade, off.cluster.Quarantined, off.cluster.Waiting = "side", true, "its clock is off; it waits to be measured again"
+	off.rooms = off.rooms[:1]
+	var b strings.Builder
+	for _, c := range []struct {
+		name string
+		node *shown
+		args string
+	}{
+		{"healthy", healthy(), ""},
+		{"a side without a quorum", side, ""},
+		{"not part of a cluster", lost, ""},
+		{"a clock that is off", off, ""},
+		{"as JSON", lost, " --json"},
+	} {
+		stdout, stderr, code := execute(t, t.Context(), strings.Fields("status --admin "+adminPort(t, c.node, "")+c.args)...)
+		if code != 0 || stderr != "" {
+			t.Errorf("%s: exit code %d, errors %q", c.name, code, stderr)
+		}
+		b.WriteString("# " + c.name + "\n$ anteroom status" + c.args + "\n" + stdout + "\n")
+	}
+	golden(t, "status", b.String())
+}
+
+// Ctrl-C ends a watch quietly, whenever it comes.
+func TestStatusWatchGoesOnUntilItIsStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	node, looks := healthy(), 0
+	node.asked = func() {
+		if looks++; looks == 3 {
+			cancel()
+		}
+	}
+	stdout, stderr, code := execute(t, ctx, "status", "--watch", "--every", "100ms", "--json", "--admin", adminPort(t, node, ""))
+	if n := strings.Count(stdout, "\n"); code != 0 || stderr != "" || n < 2 || n > 3 {
+		t.Errorf("exit code %d, errors %q, %d looks; want two or three, and no error", code, stderr, n)
+	}
+}
+
+func TestStatusSaysWhatToDo(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }))
+	defer other.Close()
+	guarded := adminPort(t, healthy(), "opensesame-opensesame")
+	for _, c := range []struct {
+		args, want string
+		code       int
+	}{
+		{"--admin " + closed.URL, "no node answers at " + closed.URL + "; is it running, and is that its node.admin?", 1},
+		{"--admin " + other.URL, "does not answer as a node's admin port does", 1},
+		{"--admin " + guarded, "asks for a token; give the node's security.admin_token as --token", 1},
+		{"--admin " + guarded + " --token wrong-wrong-wrong", "asks for a token", 1},
+		{"--admin " + guarded + " --token opensesame-opensesame", "", 0},
+		{"--admin " + strings.TrimPrefix(guarded, "http://") + " --token opensesame-opensesame", "", 0},
+		{"--watch --every 0s", "--every 0s; give a time of at least 100ms", 2},
+		{"--watch --every -1s", "--every -1s; give a time of at least 100ms", 2},
+		{"node-1", `unknown command "node-1"`, 2},
+	} {
+		_, stderr, code := execute(t, t.Context(), strings.Fields("status "+c.args)...)
+		if code != c.code || !strings.Contains(stderr, c.want) || c.want == "" && stderr != "" || strings.Contains(stderr, "opensesame") {
+			t.Errorf("status %s: exit code %d, errors %q; want %d, %q", c.args, code, stderr, c.code, c.want)
+		}
+	}
+}

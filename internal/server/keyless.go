@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/anteroom/anteroom/gateway"
+	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
+)
+
+// A node that has just started has no keys until it has met another. It cannot
+// tell a good ticket from a bad one, and whoever is told that theirs is bad
+// throws it away, and their place with it. So it asks them to come again.
+
+const noKeysYet = "This node has no signing keys yet. Places and passes are kept. Try again."
+
+// keyed hands requests with tickets and passes to h once there are keys. On the
+// pages of a site the gateway does the same by itself: it needs a place to give.
+func (s *Server) keyed(h http.Handler) http.Handler {
+	carry := []string{"checkin", "leave", "refresh", "end", "abandon", "stream"}
+	b, _ := json.Marshal(gateway.Problem{ // strings and a number
+		Type: "urn:anteroom:problem:unavailable", Title: "Not available just now", Status: http.StatusServiceUnavailable,
+		Detail: noKeysYet, Code: "unavailable",
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		own := strings.HasPrefix(r.URL.Path, s.c.Prefix+"/v1/rooms/")
+		if !own || !s.keys.ring.Empty() || !slices.Contains(carry, path.Base(r.URL.Path)) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		head := w.Header()
+		head.Set("Content-Type", "application/problem+json")
+		head.Set("Cache-Control", "no-store")
+		head.Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write(append(slices.Clip(b), '\n'))
+	})
+}
+
+// keyedCalls are the same for the public gRPC service.
+func (s *Server) keyedCalls() []grpc.ServerOption {
+	refused := func(method string) error {
+		if s.keys.ring.Empty() && strings.HasPrefix(method, "/"+anteroomv1.WaitingRoom_ServiceDesc.ServiceName+"/") {
+			return status.Error(codes.Unavailable, noKeysYet)
+		}
+		return nil
+	}
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, q any, i *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+			if err := refused(i.FullMethod); err != nil {
+				return nil, err
+			}
+			return h(ctx, q)
+		}),
+		grpc.ChainStreamInterceptor(func(v any, stream grpc.ServerStream, i *grpc.StreamServerInfo, h grpc.StreamHandler) error {
+			if err := refused(i.FullMethod); err != nil {
+				return err
+			}
+			return h(v, stream)
+		}),
+	}
+}

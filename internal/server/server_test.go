@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/config"
+	"github.com/anteroom/anteroom/internal/seal"
+	"github.com/anteroom/anteroom/internal/store"
+)
+
+func oneNode() config.Config {
+	c := config.Default("")
+	c.Node.ID = "a"
+	c.Node.Gateway, c.Node.Admin, c.Node.Peer, c.Node.Gossip = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	r := config.DefaultRoom()
+	r.Name, r.TotalActiveUsers = "shop", 1
+	c.Rooms = []config.Room{r}
+	return c
+}
+
+// Until a node has keys, a ticket is neither good nor bad.
+func TestNodeWithoutKeysCallsNoTicketBad(t *testing.T) {
+	s := New(oneNode(), Options{})
+	s.keys = &keys{ring: seal.New(seal.Config{Now: s.passTime})}
+	h := s.keyed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	ask := func(path string) int {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil))
+		if w.Code == http.StatusServiceUnavailable && (w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"code":"unavailable"`)) {
+			t.Errorf("%s: %v %s; want when to try again, and the code", path, w.Header(), w.Body)
+		}
+		return w.Code
+	}
+	for path, want := range map[string]int{
+		"/_anteroom/v1/rooms/shop/checkin": 503, "/_anteroom/v1/rooms/shop/leave": 503, "/_anteroom/v1/rooms/shop/refresh": 503,
+		"/_anteroom/v1/rooms/shop/stream": 503, "/_anteroom/v1/rooms/shop/status": 418, "/checkin": 418,
+	} {
+		if got := ask(path); got != want {
+			t.Errorf("%s without keys: %d, want %d", path, got, want)
+		}
+	}
+	if err := s.keys.ring.Rotate(); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask("/_anteroom/v1/rooms/shop/checkin"); got != 418 {
+		t.Errorf("check-in with keys: %d, want it handed on", got)
+	}
+}
+
+func TestDataOfAnotherNodeIsRefused(t *testing.T) {
+	c := oneNode()
+	c.Node.Data = config.Path(t.TempDir())
+	d, err := store.Open(string(c.Node.Data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Save(&eviction.Record{Member: eviction.Member{Name: "b", Boot: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	s := New(c, Options{})
+	s.self.Name = "a"
+	if _, err := s.openStore(); err == nil || !strings.Contains(err.Error(), `node "b"`) {
+		t.Errorf("%v; want an error that names the other node", err)
+	}
+	s.self.Name = "b"
+	if r, err := s.openStore(); err != nil || r == nil {
+		t.Errorf("its own: %v, %v", r, err)
+	}
+}
+
+// sockets skips a test that needs real ones, unless they were asked for.
+func sockets(t *testing.T) {
+	t.Helper()
+	if os.Getenv("ANTEROOM_E2E") == "" {
+		t.Skip("NOT RUN: a test with real sockets; set ANTEROOM_E2E=1")
+	}
+}
+
+func TestNodeThatCannotGossipEndsAndSaysWhy(t *testing.T) {
+	sockets(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	c := oneNode()
+	c.Node.Gossip = taken.Addr().String()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := New(c, Options{}).Run(ctx); err == nil || !strings.Contains(err.Error(), "node.gossip") || ctx.Err() != nil {
+		t.Errorf("%v; want an error at once that names node.gossip", err)
+	}
+}
+
+func TestNodeLeavesWhileItWaitsForItsFounders(t *testing.T) {
+	sockets(t)
+	c := oneNode()
+	c.Node.Join, c.Node.Expect = []string{"127.0.0.1:1"}, 3
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s := New(c, Options{})
+	told, leave := context.WithCancel(ctx)
+	go func() { <-s.Ready(); leave() }()
+	if err := s.Run(told); err != nil || ctx.Err() != nil {
+		t.Errorf("%v, %v; want a quiet end at once", err, ctx.Err())
+	}
+	if s.Snapshot().Status.Line.Founded() {
+		t.Error("it founded a cluster")
+	}
+}
