@@ -55,6 +55,7 @@ type roomSums struct {
 	due     int
 	used    int
 	called  int
+	wanted  int
 	wait    int64 // µs until nothing that is lost can act any more
 	ttl     int64
 	calls   float64
@@ -89,6 +90,7 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.waiting[rn.Index] = rn.Queued + rn.Due
 		rs.queued += rn.Queued
 		rs.due += rn.Due
+		rs.wanted += rn.Wanted
 		rs.used += rn.Used
 		rs.called += rn.Called
 		rs.calls += rn.Calls
@@ -300,7 +302,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	if c.Closed || !admits || !cfg.started(d.t) || cfg.Method == Reject || !rs.keyed || d.now.Boot < g.holdUntil {
 		free = 0
 	}
-	k, tokens := free, 0
+	k, tokens := max(0, free-rs.wanted), 0 // who is on the site already comes first
 	if cfg.NewPerMinute > 0 {
 		c.Paced = true
 		tokens = g.bucket.fill(d.now.Boot, cfg.NewPerMinute, rs.share(), max(1, cfg.Target))
@@ -308,7 +310,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	}
 	g.hint = min(k+k/4+64, 1<<20)
 	need := g.entitle(d, rs, r, c, k)
-	waiting := c.Queued > 0
+	waiting := c.Queued > 0 || rs.wanted > 0
 	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Algorithm == ByCut && d.now.Boot >= g.shyUntil
 	switch {
 	case free == 0:
@@ -370,7 +372,7 @@ func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k
 		}
 	}
 	for i, n := range rs.nodes {
-		need[i] += n.Due
+		need[i] += n.Due + n.Wanted
 	}
 	return need
 }

@@ -92,10 +92,9 @@
 //
 // An account is (member, boot id, Born): Born is the number of the epoch that
 // opened it, and a Void covers all accounts of a member up to an epoch. A pass
-// of a voided account is taken over, with its slot, by one node, the Heir, once
-// its old node can no longer extend it. When such a session ends before the
-// account is settled, the slot stays locked: a copy of the pass may turn up
-// elsewhere.
+// of a voided account is good until it expires. Its session goes on at one node,
+// the Heir, once its old node can no longer extend it and as soon as the heir has
+// a free slot for it, before anybody from the queue.
 //
 // # Voters and lines
 //
@@ -149,8 +148,10 @@
 //   - There is no rule by which a node that forgot counts again after some time
 //     up. With voters that change it is unsafe: two such nodes could make quorums
 //     of two different versions. Survivors found a new line instead.
-//   - A session that was taken over ends in a locked slot, where the design frees
-//     it: a pass shown to two nodes must not make two slots of one.
+//   - A session that is taken over needs a free slot, where the design takes its
+//     old slot along. Its home may have ended it, given the slot to somebody else
+//     and died: nobody left can tell, and whoever showed such a pass made a slot of
+//     nothing. The lost slots are waited out instead.
 //   - A longer session is used for new passes only when all replies agree on the
 //     configuration; until then a lost node could leave passes behind that the
 //     others do not reckon with.

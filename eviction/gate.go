@@ -24,6 +24,7 @@ type Gate struct {
 	Prepare func(t uint64) // called before the gate replies to a wave that asks up to t: the owner re-keys and freezes; nil: nothing to do
 	Due     int            // entitled by a draw or a deleteMin and not yet called; kept by the owner
 	Called  int            // have a slot and have not come yet; kept by the owner
+	Wanted  int            // sessions of lost nodes that wait for a slot here; kept by the owner
 	line    Line
 	voters  Voters // of line, as of the last primary wave on it
 	ledger  Ledger
@@ -180,7 +181,7 @@ func (r *Room) started(t uint64) bool { return r.Event.Start == 0 || t >= uint64
 func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	n := RoomNode{
 		Index: w.index, Born: g.ledger.account.Born, Line: g.line, Lapsed: -1, OldAge: -1, Minted: g.ledger.minted,
-		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Version: g.cfg.Version, Sum: g.sum, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.Session)),
+		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Wanted: g.Wanted, Version: g.cfg.Version, Sum: g.sum, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.Session)),
 		Arrivals: g.arrivals.rate(now.Boot), Calls: g.calls.rate(now.Boot), Lightest: qpid.Empty(w.index),
 	}
 	if g.leasedAt != never {

@@ -17,7 +17,6 @@ type Ledger struct {
 	minted  int
 	owned   int
 	used    int // called and on the site
-	locked  int // Σ peers.Locked
 	peers   []PeerAccount
 }
 
@@ -28,7 +27,7 @@ func (l *Ledger) Account() Account { return l.account }
 func (l *Ledger) Used() int { return l.used }
 
 // Free returns how many slots may be spent or sent.
-func (l *Ledger) Free() int { return l.owned - l.used - l.locked }
+func (l *Ledger) Free() int { return l.owned - l.used }
 
 // Spend takes a free slot for a visitor.
 func (l *Ledger) Spend() bool {
@@ -39,27 +38,11 @@ func (l *Ledger) Spend() bool {
 	return true
 }
 
-// Release ends a use. A slot that came with a session taken over from an
-// account that may still have copies of it stays locked until that is settled.
-func (l *Ledger) Release(adopted Account) {
+// Release ends a use.
+func (l *Ledger) Release() {
 	if l.used--; l.used < 0 {
 		panic(fmt.Sprintf("eviction: ledger %v released more than it used", l.account))
 	}
-	if adopted == (Account{}) {
-		return
-	}
-	if i, ok := l.find(adopted); ok {
-		l.peers[i].Locked++
-		l.locked++
-	}
-}
-
-// adopt gains the slot of a session that came from a voided account, in use.
-func (l *Ledger) adopt(from Account) {
-	p := l.peer(from)
-	p.Received++
-	l.owned++
-	l.used++
 }
 
 // send takes n free slots off and returns the message that carries them.
@@ -110,7 +93,6 @@ func (l *Ledger) fold(v Void) {
 			return false
 		}
 		l.minted += p.Received - p.Sent
-		l.locked -= p.Locked
 		return true
 	})
 }

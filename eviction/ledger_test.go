@@ -11,13 +11,12 @@ func accountOf(i int) Account { return Account{Member{qpid.NodeID(rune('a' + i))
 
 // balance checks a ledger's own books.
 func (l *Ledger) balance(t interface{ Fatalf(string, ...any) }) {
-	owned, locked := l.minted, 0
+	owned := l.minted
 	for _, p := range l.peers {
 		owned += p.Received - p.Sent
-		locked += p.Locked
 	}
-	if owned != l.owned || locked != l.locked || l.used < 0 || l.used+l.locked > l.owned {
-		t.Fatalf("%v: owned %d, used %d, locked %d, minted %d, peers %+v", l.account, l.owned, l.used, l.locked, l.minted, l.peers)
+	if owned != l.owned || l.used < 0 || l.used > l.owned {
+		t.Fatalf("%v: owned %d, used %d, minted %d, peers %+v", l.account, l.owned, l.used, l.minted, l.peers)
 	}
 }
 
@@ -59,7 +58,7 @@ func TestSlotsAreConserved(t *testing.T) {
 				}
 			case 7:
 				if l.used > 0 {
-					l.Release(Account{})
+					l.Release()
 				} else {
 					minted -= l.burn(rapid.IntRange(0, 2).Draw(t, "burn"))
 				}
@@ -98,7 +97,7 @@ func TestSlotsAreConserved(t *testing.T) {
 }
 
 // When an account is void its partner's books are closed: what they exchanged
-// becomes the partner's own making or unmaking, and locked slots are free.
+// becomes the partner's own making or unmaking.
 func TestFoldKeepsTheSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &Ledger{account: accountOf(0)}
@@ -109,12 +108,6 @@ func TestFoldKeepsTheSum(t *testing.T) {
 				a.Born = born
 				l.receive(&Slots{From: a, To: l.account, Total: rapid.IntRange(0, 5).Draw(t, "received")})
 				l.send("shop", a, rapid.IntRange(0, 5).Draw(t, "sent"))
-				if rapid.Bool().Draw(t, "adopt") {
-					l.adopt(a)
-					if rapid.Bool().Draw(t, "end") {
-						l.Release(a)
-					}
-				}
 			}
 		}
 		owned, used := l.owned, l.used
@@ -131,36 +124,11 @@ func TestFoldKeepsTheSum(t *testing.T) {
 	})
 }
 
-// A session that was taken over brings its slot. When it ends, copies of its
-// pass may still turn up elsewhere, so the slot is free only when its account
-// is settled.
-func TestAdoptedSlotIsLockedUntilSettled(t *testing.T) {
-	l := &Ledger{account: accountOf(0)}
-	gone := accountOf(1)
-	l.adopt(gone)
-	l.adopt(gone)
-	if l.Owned() != 2 || l.Used() != 2 || l.Free() != 0 {
-		t.Fatalf("owned %d, used %d, free %d after two take-overs", l.Owned(), l.Used(), l.Free())
-	}
-	l.Release(gone)
-	if l.Free() != 0 || l.Locked() != 1 || l.Spend() {
-		t.Errorf("free %d, locked %d: the slot may be spent", l.Free(), l.Locked())
-	}
-	l.fold(Void{gone.Member, 5})
-	if l.Free() != 1 || l.Locked() != 0 || l.Minted() != 2 {
-		t.Errorf("free %d, locked %d, minted %d after the account is settled", l.Free(), l.Locked(), l.Minted())
-	}
-	l.Release(gone) // the other one ends later
-	if l.Free() != 2 || l.Used() != 0 {
-		t.Errorf("free %d, used %d in the end", l.Free(), l.Used())
-	}
-}
-
 func TestReleaseOfNothingPanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("a ledger released what it did not use")
 		}
 	}()
-	(&Ledger{}).Release(Account{})
+	(&Ledger{}).Release()
 }

@@ -202,9 +202,10 @@ func (n *Node) Gone(m Member, now Time) bool {
 	return n.view.index(m) < 0
 }
 
-// Adopt takes over a session whose account is gone, with its slot. It is
-// refused until nothing of that account can extend the same pass.
-func (n *Node) Adopt(g *Gate, from Account, now Time) bool {
+// MayAdopt reports whether a session whose account is gone may go on here, on a
+// slot of this node's. It may not until nothing of that account can extend the
+// same pass.
+func (n *Node) MayAdopt(g *Gate, from Account, now Time) bool {
 	if !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {
 		return false
 	}
@@ -218,8 +219,6 @@ func (n *Node) Adopt(g *Gate, from Account, now Time) bool {
 	} else if n.Listed(from.Member) {
 		return false // it is here under another account, and adopts its own
 	}
-	g.ledger.adopt(from)
-	g.busy = true
 	return true
 }
 
@@ -444,10 +443,6 @@ func (l *Ledger) Owned() int { return l.owned }
 
 // Minted returns slots made minus slots burned here, folded accounts included.
 func (l *Ledger) Minted() int { return l.minted }
-
-// Locked returns slots that came with sessions taken over and may not be used
-// again yet.
-func (l *Ledger) Locked() int { return l.locked }
 
 // Peers returns a copy of the records of other accounts.
 func (l *Ledger) Peers() []PeerAccount { return slices.Clone(l.peers) }

@@ -101,7 +101,6 @@ type PeerAccount struct {
 	Account
 	Sent, Received int // ever, in slots
 	Acked          int // of Sent
-	Locked         int // slots of ended sessions taken over from it, not yet usable
 }
 
 // Supply is an upper bound of the slots in existence, as a wave left it.
@@ -149,6 +148,7 @@ type RoomNode struct {
 	Called   int // of them, not yet on the site
 	Queued   int // stamped at or before the gather's T
 	Due      int // entitled and not called
+	Wanted   int // sessions of lost nodes that wait for a slot here
 	Version  Version
 	Sum      uint64        // of the room's contents
 	TTL      int64         // µs: the longest session that a pass alive may have

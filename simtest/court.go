@@ -231,11 +231,11 @@ func (w *world) followRoom(r int, old, rs *node.RoomStatus) {
 	if rs.Closed && !old.Closed {
 		n[reachClosed]++
 	}
-	if rs.Locked > 0 && old.Locked == 0 {
-		n[reachLocked]++
-	}
 	if rs.Minted > old.Minted && rs.Account == old.Account && old.Minted > 0 {
 		n[reachTopUp]++
+	}
+	if rs.Wanting > 0 && old.Wanting == 0 {
+		n[reachWanting]++
 	}
 	if rs.QPIDRoot != old.QPIDRoot {
 		n[reachRootMoved]++

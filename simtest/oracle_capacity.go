@@ -168,11 +168,10 @@ func (w *world) checkLedger(h *host, r int, old, rs *node.RoomStatus) {
 	case owned != rs.Owned:
 		w.fail("S2", "%s room %s account %s: owns %d, minted + received - sent is %d: %+v",
 			h.name, rs.Room.Name, w.account(rs.Account), rs.Owned, owned, rs.Peers)
-	case rs.Used < 0 || rs.Locked < 0 || rs.Used+rs.Locked > rs.Owned:
-		w.fail("S2", "%s room %s account %s: uses %d and locks %d of %d",
-			h.name, rs.Room.Name, w.account(rs.Account), rs.Used, rs.Locked, rs.Owned)
-	case rs.Free != rs.Owned-rs.Used-rs.Locked:
-		w.fail("S2", "%s room %s: free %d of %d with %d used and %d locked", h.name, rs.Room.Name, rs.Free, rs.Owned, rs.Used, rs.Locked)
+	case rs.Used < 0 || rs.Used > rs.Owned:
+		w.fail("S2", "%s room %s account %s: uses %d of %d", h.name, rs.Room.Name, w.account(rs.Account), rs.Used, rs.Owned)
+	case rs.Free != rs.Owned-rs.Used:
+		w.fail("S2", "%s room %s: free %d of %d with %d used", h.name, rs.Room.Name, rs.Free, rs.Owned, rs.Used)
 	case rs.Called > rs.Used || rs.Called < 0 || rs.OnSite < 0:
 		w.fail("S2", "%s room %s: %d called and %d on site, %d used", h.name, rs.Room.Name, rs.Called, rs.OnSite, rs.Used)
 	}

@@ -186,9 +186,9 @@ func (w *world) checkDrained() {
 			}
 			rs := &h.seen.rooms[r]
 			owned, target = owned+rs.Owned, rs.Room.Target
-			if rs.Used != 0 || rs.Queued != 0 || rs.Called != 0 || rs.OnSite != 0 || rs.Locked != 0 || rs.Parked != 0 {
-				w.fail("L3", "room %s at %s when all are gone: %d used, %d locked, %d queued, %d called, %d on site, %d parked",
-					rs.Room.Name, h.name, rs.Used, rs.Locked, rs.Queued, rs.Called, rs.OnSite, rs.Parked)
+			if rs.Used != 0 || rs.Queued != 0 || rs.Called != 0 || rs.OnSite != 0 || rs.Parked != 0 {
+				w.fail("L3", "room %s at %s when all are gone: %d used, %d queued, %d called, %d on site, %d parked",
+					rs.Room.Name, h.name, rs.Used, rs.Queued, rs.Called, rs.OnSite, rs.Parked)
 			}
 		}
 		if owned != target {

@@ -206,8 +206,8 @@ func (w *world) ledgers(r int) string {
 	for i := range w.hosts {
 		if h := &w.hosts[i]; h.up() {
 			rs, st := &h.seen.rooms[r], &h.seen.status
-			fmt.Fprintf(&s, "\n  at %s: account %s %v lease %v owned %d used %d locked %d called %d queued %d voided%s", h.name,
-				w.account(rs.Account), st.Grade, micros(st.LeaseUntil-h.clock.boot(w.now)), rs.Owned, rs.Used, rs.Locked, rs.Called,
+			fmt.Fprintf(&s, "\n  at %s: account %s %v lease %v owned %d used %d called %d queued %d voided%s", h.name,
+				w.account(rs.Account), st.Grade, micros(st.LeaseUntil-h.clock.boot(w.now)), rs.Owned, rs.Used, rs.Called,
 				rs.Queued, w.voids(rs.Voided))
 		}
 	}

@@ -100,16 +100,17 @@ func TestThesisNoOverAdmissionHoweverLargeTheLimit(t *testing.T) {
 }
 
 // B5: the passes of a dead node stopped counting at once. They count until they
-// have run out or are taken over, and are good at every other node meanwhile.
+// have run out, and are good at every other node meanwhile. Their sessions go on
+// at other nodes as soon as somebody leaves there, before anybody who waits.
 func TestThesisPassesOfALostNodeCount(t *testing.T) {
 	o := short(3)
 	o.Rooms[0].Session = 6 * time.Second
 	o.Load.Browse = Range{time.Minute, time.Minute}
 	s := founded(t, o)
 	const x = 2
-	var lost []*browser
+	var lost, others []*browser
 	for range 4 {
-		lost = append(lost, s.visit(x))
+		lost, others = append(lost, s.visit(x)), append(others, s.visit(0))
 	}
 	s.people(0, 20)
 	s.run(time.Second)
@@ -123,6 +124,13 @@ func TestThesisPassesOfALostNodeCount(t *testing.T) {
 		if owned, _ := s.ownedNow(); owned > 8 {
 			t.Fatalf("%d slots while 4 passes of the lost node are good: %s", owned, s.ledgers(0))
 		}
+	}
+	s.run(time.Second)
+	for i, b := range lost {
+		b.must(i%2, opRefresh) // the room is full: they wait for a slot
+	}
+	for _, b := range others {
+		b.must(0, opEnd)
 	}
 	s.run(time.Second)
 	for i, b := range lost {

@@ -46,7 +46,6 @@ func NewCollector(s Source) *Collector {
 			room("open", "1 if newcomers walk straight in.", func(r Room) float64 { return truth(r.Open) }),
 			room("slots_owned", "Slots that this node owns.", func(r Room) float64 { return float64(r.Here.SlotsOwned) }),
 			room("slots_used", "Slots of this node with somebody called or on the site.", func(r Room) float64 { return float64(r.Here.SlotsUsed) }),
-			room("slots_locked", "Slots of this node that may not be used again yet.", func(r Room) float64 { return float64(r.Here.SlotsLocked) }),
 			room("queued_here", "People waiting at this node.", func(r Room) float64 { return float64(r.Here.Queued) }),
 			room("parked_here", "People of this node who have fallen silent.", func(r Room) float64 { return float64(r.Here.Parked) }),
 			room("may_admit", "1 if this node's lease allows calls.", func(r Room) float64 { return truth(r.Here.MayAdmit) }),

@@ -59,7 +59,6 @@ type Room struct {
 type RoomHere struct {
 	SlotsOwned  int  `json:"slots_owned"`
 	SlotsUsed   int  `json:"slots_used"`   // called + on site
-	SlotsLocked int  `json:"slots_locked"` // of passes taken over, not to be used again yet
 	SlotsFree   int  `json:"slots_free"`
 	Queued      int  `json:"queued"`
 	Called      int  `json:"called"`

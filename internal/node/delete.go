@@ -117,7 +117,7 @@ func (r *room) answered(now eviction.Time, a qpid.Answer) {
 	}
 	o := r.deletes.active[i]
 	r.deletes.active = slices.Delete(r.deletes.active, i, i+1)
-	r.gate.Ledger().Release(eviction.Account{})
+	r.gate.Ledger().Release()
 	if a.Outcome == qpid.Taken {
 		if m := r.gate.SendTo(r.node.c.Self.Member, a.Home, 1); m != nil {
 			r.node.out = append(r.node.out, *m)

@@ -32,8 +32,7 @@ type RoomStatus struct {
 	Minted     int
 	Owned      int // = Minted + ΣReceived − ΣSent
 	Used       int // called + on site
-	Locked     int // slots of taken-over passes that may not be used again yet
-	Free       int // Owned − Used − Locked
+	Free       int // Owned − Used
 	Peers      []eviction.PeerAccount
 	Voided     []eviction.Void
 	Queued     int
@@ -54,6 +53,7 @@ type RoomStatus struct {
 	Coming     int        // of them, not yet on the site
 	Rate       float64    // calls per second in the whole room, lately
 	Wait       Wait       // of somebody who joins now; zero: not known
+	Wanting    int        // sessions of lost nodes that wait for a slot here
 	Missing    int        // slots that cannot be made yet: whoever had them may still act
 	WholeAt    int64      // boot time, µs: when they can
 	HeldUntil  int64      // boot time, µs: after a cold start nobody is called before

@@ -274,9 +274,9 @@ func (n *Node) Room(name string, now eviction.Time) (RoomStatus, bool) {
 	missing, wholeAt := g.Missing()
 	return RoomStatus{
 		Room: g.Room(), Account: l.Account(), Line: g.Line(), Minted: l.Minted(), Owned: l.Owned(), Used: l.Used(),
-		Locked: l.Locked(), Free: l.Free(), Peers: l.Peers(), Voided: g.Voids(), Queued: g.Queue.Len() + len(r.due.ids),
+		Free: l.Free(), Peers: l.Peers(), Voided: g.Voids(), Queued: g.Queue.Len() + len(r.due.ids),
 		Called: r.called, OnSite: r.onSite, Parked: r.parked, Spent: r.spent, Cut: g.Cut(), Open: g.IsOpen(),
 		Closed: g.Closed(), MayAdmit: n.ev.Calls(g, now), LeaseUntil: n.ev.LeaseOf(g), QPIDRoot: r.q.IsRoot(), QPIDFrozen: r.q.Frozen(), QPIDEpoch: r.q.Epoch(), Total: g.Waiting(), Tokens: g.Tokens(now.Boot),
-		Active: active, Coming: coming, Rate: g.Rate(), HeldUntil: g.HeldUntil(), Missing: missing, WholeAt: wholeAt, Wait: r.waitOfNext(),
+		Active: active, Coming: coming, Rate: g.Rate(), HeldUntil: g.HeldUntil(), Wanting: len(r.wanting), Missing: missing, WholeAt: wholeAt, Wait: r.waitOfNext(),
 	}, true
 }

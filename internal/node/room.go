@@ -55,6 +55,7 @@ type room struct {
 	called, onSite, parked, spent int
 	forgettable                   []qpid.ItemID // spent and dropped, oldest first
 	taken                         []takenTicket // taken over from other nodes, by epoch
+	wanting                       []Pass        // of lost nodes, that wait for a slot here: first come, first served
 	deletes                       deletes
 }
 
@@ -209,6 +210,7 @@ func (r *room) sortedVisitors() []*visitor {
 func (r *room) advance(now eviction.Time) {
 	r.entitleByCut()
 	r.drainQPID(now)
+	r.adoptWanting(now)
 	r.call(now)
 }
 
@@ -324,7 +326,7 @@ func (r *room) park(v *visitor, now eviction.Time) {
 }
 
 func (r *room) release(v *visitor, now eviction.Time) {
-	r.gate.Ledger().Release(v.adopted)
+	r.gate.Ledger().Release()
 	r.gate.Touch()
 }
 

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"slices"
+
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
@@ -93,14 +95,52 @@ func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to evict
 	return r, nil, to, nil
 }
 
-// adopt takes over the session of a lost account, with its slot.
+// wantingMax bounds the sessions that wait for a slot at one node.
+const wantingMax = 100_000
+
+// adopt goes on with the session of a lost account, on a slot of this node's.
+// The lost account's own slots are waited out: nobody left can tell a pass that
+// it had ended from one that was in use. While no slot is free here the session
+// waits for one, before anybody from the queue; the pass is good meanwhile, until
+// it expires.
 func (r *room) adopt(now eviction.Time, p Pass) *visitor {
-	if !r.node.ev.Adopt(r.gate, p.Home, now) {
+	if !r.node.ev.MayAdopt(r.gate, p.Home, now) {
+		return nil
+	}
+	if !r.gate.Ledger().Spend() {
+		r.want(p)
 		return nil
 	}
 	v := &visitor{id: p.ID, stamp: p.Stamp, seen: now.Boot, adopted: p.Home, entitled: true}
 	r.visitors[p.ID] = v
 	r.admit(now, v)
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
+	r.gate.Touch()
 	return v
+}
+
+func (r *room) want(p Pass) {
+	same := func(o Pass) bool { return o.ID == p.ID && o.Home == p.Home }
+	if len(r.wanting) < wantingMax && !slices.ContainsFunc(r.wanting, same) {
+		r.wanting = append(r.wanting, p)
+		r.gate.Wanted = len(r.wanting)
+		r.gate.Touch()
+	}
+}
+
+// adoptWanting gives free slots to the sessions that wait for one, and drops
+// those that have run out or ended.
+func (r *room) adoptWanting(now eviction.Time) {
+	clock := r.node.ev.Now(now)
+	for len(r.wanting) > 0 {
+		p := r.wanting[0]
+		if over := clock >= p.Expires || r.visitors[p.ID] != nil; !over {
+			if !r.node.ev.MayAdopt(r.gate, p.Home, now) || r.gate.Ledger().Free() <= 0 {
+				break
+			}
+			r.adopt(now, p)
+		}
+		r.wanting = r.wanting[1:]
+	}
+	r.gate.Wanted = len(r.wanting)
 }

@@ -31,7 +31,7 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	if c.Method == eviction.Passthrough {
 		return Answer{State: Admitted, Pass: r.passthrough(v)}, nil
 	}
-	if n.ev.Open(r.gate, now) && r.gate.Queue.Len() == 0 && r.gate.Due == 0 && r.gate.Spend(now.Boot) {
+	if n.ev.Open(r.gate, now) && r.gate.Queue.Len() == 0 && r.gate.Due == 0 && r.gate.Wanted == 0 && r.gate.Spend(now.Boot) {
 		r.visitors[id] = v
 		r.admit(now, v)
 		r.record(AdmittedO, v.weight(), n.ev.Status().Installed.Num, v.weight())

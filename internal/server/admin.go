@@ -91,7 +91,7 @@ func (a source) Rooms() []admin.Room {
 
 func here(r *node.RoomStatus) admin.RoomHere {
 	return admin.RoomHere{
-		SlotsOwned: r.Owned, SlotsUsed: r.Used, SlotsLocked: r.Locked, SlotsFree: r.Free, Queued: r.Queued, Called: r.Called,
+		SlotsOwned: r.Owned, SlotsUsed: r.Used, SlotsFree: r.Free, Queued: r.Queued, Called: r.Called,
 		OnSite: r.OnSite, Parked: r.Parked, MayAdmit: r.MayAdmit, IsRoot: r.QPIDRoot,
 	}
 }
@@ -112,6 +112,8 @@ func (a source) Ready() string {
 		return s.Waiting
 	case a.s.keys.ring.Empty():
 		return "waiting for signing keys"
+	case !a.s.hasRooms.Load():
+		return "waiting for the rooms of the cluster"
 	}
 	return ""
 }

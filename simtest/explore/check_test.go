@@ -92,13 +92,13 @@ func checkLedger(a *life) error {
 	owned := r.Minted
 	for _, p := range r.Peers {
 		owned += p.Received - p.Sent
-		if p.Acked > p.Sent || p.Received < 0 || p.Sent < 0 || p.Locked < 0 {
+		if p.Acked > p.Sent || p.Received < 0 || p.Sent < 0 {
 			return broken("S2", "%v: its books on %v are %+v", a.self, p.Account, p)
 		}
 	}
-	if owned != r.Owned || r.Used < 0 || r.Locked < 0 || r.Used+r.Locked > r.Owned || r.Called+r.OnSite > r.Used {
-		return broken("S2", "%v owns %d, its books say %d; %d used by %d called and %d on site, %d locked: %+v",
-			a.self, r.Owned, owned, r.Used, r.Called, r.OnSite, r.Locked, r.Peers)
+	if owned != r.Owned || r.Used < 0 || r.Used > r.Owned || r.Called+r.OnSite > r.Used {
+		return broken("S2", "%v owns %d, its books say %d; %d used by %d called and %d on site: %+v",
+			a.self, r.Owned, owned, r.Used, r.Called, r.OnSite, r.Peers)
 	}
 	return nil
 }

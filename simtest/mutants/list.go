@@ -19,10 +19,10 @@ func Unsafe() []Mutant {
 				"if n.clock.quarantined || !(ON) && now.Boot >= n.LeaseOf(g) ||",
 			},
 		}},
-		{Name: "take-over of a pass at once", Edits: []Edit{
+		{Name: "take-over of a pass at once", Run: "TestScenarioAPassIsNotTakenOverWhileItsHomeMayExtendIt", Edits: []Edit{
 			{
 				"eviction/node.go", "if !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {",
-				"if ON {\n\t\tg.ledger.adopt(from)\n\t\treturn true\n\t}\n\tif !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {",
+				"if ON {\n\t\treturn true\n\t}\n\tif !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {",
 			},
 		}},
 		{Name: "a returning node keeps its ledger", Edits: []Edit{
@@ -75,8 +75,8 @@ func Bugs() []Mutant {
 		}},
 		{Name: "the slot of a deleteMin that took nothing is forgotten", Run: "TestScenarioADeleteMinsSlotComesBack", Edits: []Edit{
 			{
-				"internal/node/delete.go", "	r.gate.Ledger().Release(eviction.Account{})\n",
-				"	if !(ON) || a.Outcome == qpid.Taken {\n\t\tr.gate.Ledger().Release(eviction.Account{})\n\t}\n",
+				"internal/node/delete.go", "	r.gate.Ledger().Release()\n",
+				"	if !(ON) || a.Outcome == qpid.Taken {\n\t\tr.gate.Ledger().Release()\n\t}\n",
 			},
 		}},
 		{Name: "a call that nobody follows keeps its slot", Run: "TestScenarioTheSilentLoseTheirSlotAndKeepTheirPlace", Edits: []Edit{

@@ -1,0 +1,54 @@
+package simtest
+
+import (
+	"testing"
+	"time"
+)
+
+// A node stands still and is left out of the waves. For as long as it may wake
+// up and extend the passes of its people, nobody else does: one of them would
+// have two sessions.
+func TestScenarioAPassIsNotTakenOverWhileItsHomeMayExtendIt(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Session = 30 * time.Second
+	s := founded(t, o)
+	const x = 2
+	b := s.visit(x)
+	home := b.pass.Home
+	c := s.o.Cluster.WithDefaults()
+	s.stall(x, c.ExcludeAfter+2*time.Second)
+	s.run(c.ExcludeAfter + time.Second)
+	if b.must(0, opRefresh); b.pass.Home != home {
+		t.Errorf("the pass of %v was taken over by %v while its home might extend it", home, b.pass.Home)
+	}
+	s.run(2 * time.Second)
+	s.finish()
+}
+
+// A pass that its home has ended is shown again after that home's death. Nobody
+// left knows that it had ended, so it may take a free slot, but brings none.
+// Found by seed 6900.
+func TestScenarioAnEndedPassBringsNoSlot(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Session, o.Rooms[0].Target, o.Rooms[0].QueueAll = 20*time.Second, 1, true
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	const x = 2
+	b := s.visit(x)
+	ended := b.pass
+	b.must(x, opEnd)
+	s.visit(0) // the slot has gone there
+	s.run(time.Second)
+	s.down(x)
+	c := s.o.Cluster.WithDefaults()
+	s.run(c.ExcludeAfter + c.Lease + c.Deadline + 2*time.Second)
+	b.pass = ended
+	if b.must(0, opRefresh); b.pass.Home != ended.Home {
+		t.Errorf("an ended pass made %v have a slot", b.pass.Home)
+	}
+	if _, used := s.ownedNow(); used != 1 {
+		t.Errorf("%d on the site, the limit is 1: %s", used, s.ledgers(0))
+	}
+	s.run(30 * time.Second)
+	s.finish()
+}
