@@ -63,13 +63,30 @@ func (p *paced) release() { _ = p.c.SetWriteDeadline(time.Time{}) }
 // upload is a request's body on its way to the origin.
 type upload struct {
 	io.ReadCloser
-	over atomic.Bool // it was read to its end, or broke off
+	over    atomic.Bool   // it was read to its end, or broke off
+	reading chan struct{} // has a value while somebody reads
+}
+
+func newUpload(r *http.Request) *upload {
+	u := &upload{ReadCloser: r.Body, reading: make(chan struct{}, 1)}
+	u.over.Store(r.ContentLength == 0)
+	return u
 }
 
 func (u *upload) Read(b []byte) (int, error) {
+	u.reading <- struct{}{}
+	defer func() { <-u.reading }()
 	n, err := u.ReadCloser.Read(b)
 	if err != nil {
 		u.over.Store(true)
 	}
 	return n, err
+}
+
+// rest reads on when the origin does not, or not for long: who is answered
+// while they send may not see the answer if the connection ends under them.
+func (u *upload) rest(w http.ResponseWriter, r *http.Request) {
+	hurry(w, r) // the transport, which may still be reading, as well
+	u.reading <- struct{}{}
+	_ = u.Close() // reads 256 KiB at most
 }

@@ -43,8 +43,7 @@ func (c *call) forward(st standing) {
 		}
 	}
 	early := false
-	w, in, body := pace(c.w, writeWithin), *c.r, &upload{ReadCloser: c.r.Body}
-	body.over.Store(c.r.ContentLength == 0)
+	w, in, body := pace(c.w, writeWithin), *c.r, newUpload(c.r)
 	c.w, in.Body = w, body // of a copy: the server looks at its own request's
 	proxy := httputil.ReverseProxy{
 		Transport: c.g.transport,
@@ -62,9 +61,9 @@ func (c *call) forward(st standing) {
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { c.originFailed(st, err) },
 	}
 	proxy.ServeHTTP(w, &in)
-	if early && w.FlushError() == nil {
-		hurry(w, c.r)
-		_ = c.r.Body.Close() // reads a part of what is left, so that the answer is not lost with the connection
+	if early {
+		_ = w.FlushError() // the connection is closed in any case
+		body.rest(w, c.r)
 	}
 	w.hold()
 }

@@ -1,29 +1,27 @@
 package live
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/anteroom/anteroom/gateway/admin"
 	"github.com/anteroom/anteroom/internal/fairness"
 	"github.com/anteroom/anteroom/internal/shop"
 	"github.com/anteroom/anteroom/internal/visitors"
 )
 
-var verbose = flag.Bool("logs", false, "print the nodes' logs also when a test passes")
+var (
+	verbose = flag.Bool("logs", false, "print the nodes' logs also when a test passes")
+	program = flag.String("anteroom", "", "`program` to run; empty: it is built")
+)
 
 // cluster is nodes of real processes in front of a shop that counts.
 type cluster struct {
@@ -51,9 +49,11 @@ func newCluster(t *testing.T, limit int) *cluster {
 		t: t, began: time.Now(), dir: tempDir(t), limit: limit, lease: 4 * time.Second, session: 12 * time.Second,
 		shop: shop.New(shop.Config{Now: time.Now}),
 	}
-	c.binary = filepath.Join(c.dir, "anteroom")
-	if out, err := exec.Command("go", "build", "-o", c.binary, "../../cmd/anteroom").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if c.binary = *program; c.binary == "" {
+		c.binary = filepath.Join(c.dir, "anteroom")
+		if out, err := exec.Command("go", "build", "-o", c.binary, "../../cmd/anteroom").CombinedOutput(); err != nil {
+			t.Fatalf("build: %v\n%s", err, out)
+		}
 	}
 	c.origin = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.shop.ServeHTTP(w, r)
@@ -145,7 +145,13 @@ func (c *cluster) serving(n int) {
 	})
 }
 
+// until waits for something and says so.
 func (c *cluster) until(what string, within time.Duration, holds func() bool) {
+	c.t.Helper()
+	c.phase("%s, after %.1f s", what, c.await(what, within, holds).Seconds())
+}
+
+func (c *cluster) await(what string, within time.Duration, holds func() bool) time.Duration {
 	c.t.Helper()
 	every := time.NewTicker(100 * time.Millisecond)
 	defer every.Stop()
@@ -155,7 +161,7 @@ func (c *cluster) until(what string, within time.Duration, holds func() bool) {
 			c.t.Fatalf("no %s within %v", what, within)
 		}
 	}
-	c.phase("%s, after %.1f s", what, time.Since(began).Seconds())
+	return time.Since(began)
 }
 
 // stays fails the test unless something holds all the time.
@@ -175,7 +181,7 @@ func (c *cluster) stays(what string, during time.Duration, holds func() bool) {
 func (c *cluster) coordinator() (leads, follows *process) {
 	c.t.Helper()
 	name := ""
-	c.until("coordinator", 10*time.Second, func() bool {
+	c.await("coordinator", 10*time.Second, func() bool {
 		for _, p := range c.up() {
 			if name = p.cluster().Coordinator; name != "" {
 				return true

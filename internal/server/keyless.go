@@ -18,38 +18,66 @@ import (
 
 // A node that has just started has no keys until it has met another. It cannot
 // tell a good ticket from a bad one, and whoever is told that theirs is bad
-// throws it away, and their place with it. So it asks them to come again.
+// throws it away, and their place with it. So it asks them to come again. The
+// same goes for the rooms, which a node that has none in its file learns from
+// the others within a second or so.
 
-const noKeysYet = "This node has no signing keys yet. Places and passes are kept. Try again."
+const (
+	noKeysYet  = "This node has no signing keys yet. Places and passes are kept. Try again."
+	noRoomsYet = "This node does not know the rooms of its cluster yet. Places and passes are kept. Try again."
+)
+
+// roomed hands requests about rooms, and for the sites behind them, to h once
+// there is a room.
+func (s *Server) roomed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		own := strings.HasPrefix(r.URL.Path, s.c.Prefix+"/") && !strings.HasPrefix(r.URL.Path, s.c.Prefix+"/v1/rooms/")
+		if own || s.hasRooms.Load() {
+			h.ServeHTTP(w, r)
+			return
+		}
+		unavailable(w, noRoomsYet)
+	})
+}
 
 // keyed hands requests with tickets and passes to h once there are keys. On the
 // pages of a site the gateway does the same by itself: it needs a place to give.
 func (s *Server) keyed(h http.Handler) http.Handler {
 	carry := []string{"checkin", "leave", "refresh", "end", "abandon", "stream"}
-	b, _ := json.Marshal(gateway.Problem{ // strings and a number
-		Type: "urn:anteroom:problem:unavailable", Title: "Not available just now", Status: http.StatusServiceUnavailable,
-		Detail: noKeysYet, Code: "unavailable",
-	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		own := strings.HasPrefix(r.URL.Path, s.c.Prefix+"/v1/rooms/")
 		if !own || !s.keys.ring.Empty() || !slices.Contains(carry, path.Base(r.URL.Path)) {
 			h.ServeHTTP(w, r)
 			return
 		}
-		head := w.Header()
-		head.Set("Content-Type", "application/problem+json")
-		head.Set("Cache-Control", "no-store")
-		head.Set("Retry-After", "1")
-		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = w.Write(append(slices.Clip(b), '\n'))
+		unavailable(w, noKeysYet)
 	})
+}
+
+// unavailable asks a visitor to come again.
+func unavailable(w http.ResponseWriter, detail string) {
+	b, _ := json.Marshal(gateway.Problem{ // strings and a number
+		Type: "urn:anteroom:problem:unavailable", Title: "Not available just now", Status: http.StatusServiceUnavailable,
+		Detail: detail, Code: "unavailable",
+	})
+	head := w.Header()
+	head.Set("Content-Type", "application/problem+json")
+	head.Set("Cache-Control", "no-store")
+	head.Set("Retry-After", "1")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = w.Write(append(b, '\n'))
 }
 
 // keyedCalls are the same for the public gRPC service.
 func (s *Server) keyedCalls() []grpc.ServerOption {
 	refused := func(method string) error {
-		if s.keys.ring.Empty() && strings.HasPrefix(method, "/"+anteroomv1.WaitingRoom_ServiceDesc.ServiceName+"/") {
+		switch {
+		case !strings.HasPrefix(method, "/"+anteroomv1.WaitingRoom_ServiceDesc.ServiceName+"/"):
+			return nil
+		case s.keys.ring.Empty():
 			return status.Error(codes.Unavailable, noKeysYet)
+		case !s.hasRooms.Load():
+			return status.Error(codes.Unavailable, noRoomsYet)
 		}
 		return nil
 	}

@@ -87,6 +87,7 @@ func (s *Server) followRooms() {
 		s.log.Error("the rooms of the cluster cannot be served", "err", err)
 	}
 	s.rooms = now
+	s.hasRooms.Store(len(now) > 0)
 }
 
 // SetRooms makes the rooms of a file those of the cluster, from the next wave

@@ -69,6 +69,8 @@ type Server struct {
 	rooms   []eviction.Room // that the gateway has; of the goroutine that watches
 	metrics *prometheus.Registry
 	leaving atomic.Bool
+	// hasRooms: the gateway has any.
+	hasRooms atomic.Bool
 
 	book *book
 }
@@ -239,7 +241,7 @@ func (s *Server) onView(v membership.View) {
 // run starts everything and stops it in order.
 func (s *Server) run(ctx context.Context, ls listeners) error {
 	port := admin.New(admin.Config{Source: source{s}, Token: s.c.Security.AdminToken.Reveal(), Metrics: s.metrics, Logger: s.log})
-	public, private := s.httpServer(s.keyed(s.gateway)), s.httpServer(port)
+	public, private := s.httpServer(s.roomed(s.keyed(s.gateway))), s.httpServer(port)
 	s.public = waitingroom.New(waitingroom.Config{Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Logger: s.log})
 	peer, health := rpc.NewServer(rpc.Config{Policy: s.auth, Links: s.links, WaitingRoom: s.public, Options: s.keyedCalls()})
 	// What must outlive ctx, so that the node can hand over, runs in inner.

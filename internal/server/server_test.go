@@ -55,6 +55,28 @@ func TestNodeWithoutKeysCallsNoTicketBad(t *testing.T) {
 	}
 }
 
+// Until a node has heard of the rooms, none is unknown.
+func TestNodeWithoutRoomsCallsNoRoomUnknown(t *testing.T) {
+	s := New(oneNode(), Options{})
+	h := s.roomed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	ask := func(path string) int {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		return w.Code
+	}
+	for path, want := range map[string]int{
+		"/_anteroom/v1/rooms/shop/checkin": 503, "/_anteroom/v1/rooms/shop/status": 503, "/tea/rooibos": 503, "/_anteroom/.well-known/jwks.json": 418,
+	} {
+		if got := ask(path); got != want {
+			t.Errorf("%s without rooms: %d, want %d", path, got, want)
+		}
+	}
+	s.hasRooms.Store(true)
+	if got := ask("/tea/rooibos"); got != 418 {
+		t.Errorf("a page with rooms: %d, want it handed on", got)
+	}
+}
+
 func TestDataOfAnotherNodeIsRefused(t *testing.T) {
 	c := oneNode()
 	c.Node.Data = config.Path(t.TempDir())
