@@ -57,15 +57,15 @@ type Room struct {
 
 // RoomHere is one node's part of a room.
 type RoomHere struct {
-	SlotsOwned  int  `json:"slots_owned"`
-	SlotsUsed   int  `json:"slots_used"`   // called + on site
-	SlotsFree   int  `json:"slots_free"`
-	Queued      int  `json:"queued"`
-	Called      int  `json:"called"`
-	OnSite      int  `json:"on_site"`
-	Parked      int  `json:"parked"`    // silent: out of the queue until they check in
-	MayAdmit    bool `json:"may_admit"` // lease and policy allow calls now
-	IsRoot      bool `json:"is_root"`
+	SlotsOwned int  `json:"slots_owned"`
+	SlotsUsed  int  `json:"slots_used"` // called + on site
+	SlotsFree  int  `json:"slots_free"`
+	Queued     int  `json:"queued"`
+	Called     int  `json:"called"`
+	OnSite     int  `json:"on_site"`
+	Parked     int  `json:"parked"`    // silent: out of the queue until they check in
+	MayAdmit   bool `json:"may_admit"` // lease and policy allow calls now
+	IsRoot     bool `json:"is_root"`
 }
 
 // RoomList is the answer to GET /v1/rooms.
