@@ -70,6 +70,7 @@ func (full) Do(_ context.Context, q ticket.Request) (ticket.Answer, error) {
 	q.Ticket.Room = q.Room
 	return ticket.Answer{State: ticket.Waiting, Ticket: q.Ticket, Position: 1, Refresh: time.Hour}, nil
 }
+
 func (full) Room(name string) (RoomState, bool) {
 	return RoomState{Room: eviction.Room{Name: name, Target: 1, Session: 24 * time.Hour}}, name == "shop"
 }
