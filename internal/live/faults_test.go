@@ -16,7 +16,10 @@ var runs = flag.Int("runs", 1, "how many times TestFaultsUnderACrowd runs")
 // all slots are there.
 func TestFaultsUnderACrowd(t *testing.T) {
 	for run := range *runs {
-		t.Run(fmt.Sprint("run ", run+1), func(t *testing.T) { faultsUnderACrowd(t, uint64(run)) })
+		t.Run(fmt.Sprint("run ", run+1), func(t *testing.T) {
+			t.Parallel()
+			faultsUnderACrowd(t, uint64(run))
+		})
 	}
 }
 

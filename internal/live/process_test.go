@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -46,24 +47,33 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// freePorts finds four free ports in a row.
+// taken are the ports given out, so that tests may run side by side.
+var taken struct {
+	sync.Mutex
+	first map[int]bool
+}
+
+// freePorts finds four free ports in a row, below those from which systems take
+// the ports of outgoing connections: a node that is down could not get its own
+// back.
 func freePorts(t *testing.T) int {
 	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		first := l.Addr().(*net.TCPAddr).Port
-		free := first+3 < 65536
-		for i := 1; i < 4 && free; i++ {
-			next, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+i))
+	taken.Lock()
+	defer taken.Unlock()
+	if taken.first == nil {
+		taken.first = make(map[int]bool)
+	}
+	for range 1000 {
+		first := 20_000 + 4*rand.IntN(3000)
+		free := !taken.first[first]
+		for i := 0; i < 4 && free; i++ {
+			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+i))
 			if free = err == nil; free {
-				_ = next.Close()
+				_ = l.Close()
 			}
 		}
-		_ = l.Close()
 		if free {
+			taken.first[first] = true
 			return first
 		}
 	}
