@@ -9,6 +9,7 @@ import (
 
 // How long a client may take. Without these bounds a stranger who sends or
 // takes in a byte now and then holds a connection, and what is behind it, for ever.
+// An upload to the origin has no bound: how long it may take, the origin knows.
 const (
 	bodyWithin  = 10 * time.Second // the rest of a body that is for us, or for nobody any more
 	writeWithin = time.Minute      // to take in what was written at once

@@ -45,27 +45,33 @@ func (c *call) forward(st standing) {
 	early := false
 	w, in, body := pace(c.w, writeWithin), *c.r, newUpload(c.r)
 	c.w, in.Body = w, body // of a copy: the server looks at its own request's
+	answered := func(h http.Header) {
+		if early = c.r.ProtoMajor == 1 && !body.over.Load(); early {
+			h.Set("Connection", "close") // else net/http takes the rest of the body away from the origin, and waits for it
+		}
+	}
 	proxy := httputil.ReverseProxy{
 		Transport: c.g.transport,
 		ErrorLog:  slog.NewLogLogger(c.g.c.Logger.Handler(), slog.LevelDebug),
 		Rewrite:   func(p *httputil.ProxyRequest) { c.rewrite(p, jwt) },
 		ModifyResponse: func(r *http.Response) error {
 			c.cleanAnswer(r.Header, st)
-			if c.r.ProtoMajor == 1 && !body.over.Load() { // else the rest of the body would be taken away from the origin
-				early = true
-				r.Header.Set("Connection", "close")
-				_ = w.c.EnableFullDuplex() // a writer that cannot is a test's
-			}
+			answered(r.Header)
 			return nil
 		},
-		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { c.originFailed(st, err) },
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
+			answered(w.Header())
+			c.originFailed(st, err)
+		},
 	}
+	defer func() { // deferred: an answer that breaks off is a panic
+		if early {
+			_ = w.FlushError() // the connection is closed in any case
+			body.rest(w, c.r)
+		}
+		w.hold()
+	}()
 	proxy.ServeHTTP(w, &in)
-	if early {
-		_ = w.FlushError() // the connection is closed in any case
-		body.rest(w, c.r)
-	}
-	w.hold()
 }
 
 // rewrite makes the origin's request of the visitor's. ReverseProxy has taken
@@ -172,7 +178,6 @@ func (c *call) originFailed(st standing, err error) {
 	if c.ctx().Err() != nil {
 		return // the visitor has gone
 	}
-	hurry(c.w, c.r)
 	c.g.metrics.originErrors.WithLabelValues(c.room.Name).Inc()
 	c.g.c.Logger.LogAttrs(c.ctx(), slog.LevelWarn, "origin failed", slog.String("room", c.room.Name), slog.String("error", err.Error()))
 	c.setCookie(st.cookie)

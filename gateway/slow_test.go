@@ -2,158 +2,15 @@ package gateway
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/anteroom/anteroom/eviction"
-	"github.com/anteroom/anteroom/internal/seal"
-	"github.com/anteroom/anteroom/internal/ticket"
-	"github.com/anteroom/anteroom/qpid"
 )
-
-// pipes is a listener in memory. Nothing is buffered: who does not read holds
-// up who writes.
-type pipes chan net.Conn
-
-func (p pipes) Accept() (net.Conn, error) {
-	if c, ok := <-p; ok {
-		return c, nil
-	}
-	return nil, net.ErrClosed
-}
-func (p pipes) Close() error   { close(p); return nil }
-func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
-
-func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	p <- theirs
-	return ours, nil
-}
-
-// serve has a server without bounds of its own answer until the test ends.
-func serve(t *testing.T, h http.Handler) pipes {
-	t.Helper()
-	p := make(pipes)
-	s := http.Server{Handler: h, Protocols: new(http.Protocols)}
-	s.Protocols.SetHTTP1(true)
-	s.Protocols.SetUnencryptedHTTP2(true)
-	done := make(chan error)
-	go func() { done <- s.Serve(p) }()
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
-		}
-	})
-	return p
-}
-
-// full is a room in which everybody waits, unless they are admitted already.
-type full struct{ sealer *seal.Ring }
-
-func (full) Do(_ context.Context, q ticket.Request) (ticket.Answer, error) {
-	if q.Op == ticket.Visit || q.Op == ticket.Refresh {
-		return ticket.Answer{State: ticket.Admitted, Pass: q.Pass}, nil
-	}
-	q.Ticket.Room = q.Room
-	return ticket.Answer{State: ticket.Waiting, Ticket: q.Ticket, Position: 1, Refresh: time.Hour}, nil
-}
-
-func (full) Room(name string) (RoomState, bool) {
-	return RoomState{Room: eviction.Room{Name: name, Target: 1, Session: 24 * time.Hour}}, name == "shop"
-}
-func (full) Called(string, qpid.ItemID) (<-chan struct{}, func()) { return nil, func() {} }
-func (full) Clock() int64                                         { return time.Now().UnixMicro() }
-
-func (f full) ticket() string {
-	s, _ := f.sealer.Ticket(ticket.Ticket{Room: "shop", Stamp: 1})
-	return s
-}
-
-func (f full) pass() string {
-	s, _ := f.sealer.Pass(ticket.Pass{Room: "shop", Expires: f.Clock() + 24*time.Hour.Microseconds()})
-	return s
-}
-
-// street runs f in virtual time, with a gateway in front of an origin.
-func street(t *testing.T, origin http.HandlerFunc, f func(t *testing.T, g *Gateway, at pipes, q full)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		q := full{seal.New(seal.Config{Now: full{}.Clock})}
-		if err := q.sealer.Rotate(); err != nil {
-			t.Fatal(err)
-		}
-		g, err := New(Config{Queue: q, Sealer: q.sealer, Rooms: []Room{{
-			Name: "shop", Routes: []Route{{"shop.example.com", "/"}}, Origin: &url.URL{Scheme: "http", Host: "origin"},
-		}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(g.Close)
-		g.transport.DialContext = serve(t, origin).dial
-		f(t, g, serve(t, g), q)
-	})
-}
-
-// caller is a client that can stop in the middle.
-type caller struct {
-	t     *testing.T
-	in    *bufio.Reader
-	words chan string // what is left to send
-}
-
-func (c *caller) say(text string) { c.words <- text }
-
-func (p pipes) call(t *testing.T, text string) *caller {
-	t.Helper()
-	c, _ := p.dial(t.Context(), "", "")
-	d := &caller{t, bufio.NewReader(c), make(chan string, 100)}
-	d.say(text)
-	go func() {
-		for s := range d.words {
-			_, _ = io.WriteString(c, s) // perhaps nobody reads any more
-		}
-	}()
-	t.Cleanup(func() { close(d.words); _ = c.Close() })
-	return d
-}
-
-// answer reads the head of an answer.
-func (c *caller) answer() *http.Response {
-	c.t.Helper()
-	r, err := http.ReadResponse(c.in, nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return r
-}
-
-// hangsUp waits until the other end has closed the connection.
-func (c *caller) hangsUp() {
-	c.t.Helper()
-	if rest, err := io.ReadAll(c.in); err != nil || len(rest) > 0 {
-		c.t.Errorf("%q, %v; want the end of the connection", rest, err)
-	}
-}
-
-func took(t *testing.T, since time.Time, what string, most time.Duration) {
-	t.Helper()
-	if d := time.Since(since); d > most {
-		t.Errorf("%s took %v, want at most %v", what, d, most)
-	}
-}
 
 const closing = time.Second // net/http lets what was written arrive before it closes
 
@@ -212,6 +69,7 @@ func TestAStreamThatNobodyReadsEnds(t *testing.T) {
 		if line, err := bufio.NewReader(stops.answer().Body).ReadString('\n'); err != nil || !strings.HasPrefix(line, "data: ") {
 			t.Fatalf("%q, %v", line, err)
 		}
+		synctest.Wait()
 		if n := g.streams.Load(); n != 2 {
 			t.Fatalf("%d streams, want 2", n)
 		}
@@ -226,9 +84,17 @@ func TestAStreamThatNobodyReadsEnds(t *testing.T) {
 	})
 }
 
+// duplex has an origin answer before it has read the request's body.
+func duplex(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).EnableFullDuplex()
+	w.Header().Set("Connection", "close") // or net/http stumbles over the rest of the body
+}
+
 // forever writes until it cannot.
 func forever(gone chan<- time.Time) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
+		duplex(w)
+		w.Header().Set("Content-Length", "1000000000000")
 		for {
 			if _, err := w.Write(make([]byte, 10_000)); err != nil {
 				gone <- time.Now()
@@ -254,6 +120,15 @@ func TestAnAnswerThatNobodyReadsIsGivenUp(t *testing.T) {
 		stopped := time.Now()
 		took(t, stopped, "giving up at the origin", (<-gone).Sub(stopped)+writeWithin)
 		took(t, began, "all of it", 6*writeWithin+closing)
+	})
+}
+
+func TestAClientThatNeitherSendsNorReadsIsGivenUp(t *testing.T) {
+	street(t, forever(make(chan time.Time, 1)), func(t *testing.T, _ *Gateway, at pipes, q full) {
+		visitor := at.call(t, "POST / HTTP/1.1\r\nHost: shop.example.com\r\nCookie: anteroom_shop="+q.pass()+"\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n")
+		visitor.answer()
+		time.Sleep(writeWithin + bodyWithin + closing)
+		visitor.hangsUpAfterMore()
 	})
 }
 
@@ -304,9 +179,8 @@ func TestAnOriginMayAnswerBeforeItHasHeardAll(t *testing.T) {
 
 func TestAnUploadThatNobodyWantsAnyMoreIsGivenUp(t *testing.T) {
 	street(t, func(w http.ResponseWriter, _ *http.Request) {
-		_ = http.NewResponseController(w).EnableFullDuplex()
+		duplex(w)
 		w.Header().Set("Content-Length", "1048576")
-		w.Header().Set("Connection", "close") // or net/http stumbles over the body that it was not to read
 		_, _ = w.Write(make([]byte, 1<<20))
 	}, func(t *testing.T, _ *Gateway, at pipes, q full) {
 		began := time.Now()
@@ -317,6 +191,29 @@ func TestAnUploadThatNobodyWantsAnyMoreIsGivenUp(t *testing.T) {
 		took(t, began, "the answer", time.Second)
 		visitor.hangsUp()
 		took(t, began, "all of it", bodyWithin+closing)
+	})
+}
+
+func TestAnUploadToAnOriginThatBreaksOffIsGivenUp(t *testing.T) {
+	street(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = r.Body.Read(make([]byte, 1))
+		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			_ = c.Close()
+		}
+	}, func(t *testing.T, _ *Gateway, at pipes, q full) {
+		for _, headers := range []string{"Content-Length: 100\r\n\r\nx", "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"} {
+			visitor := at.call(t, "POST / HTTP/1.1\r\nHost: shop.example.com\r\nCookie: anteroom_shop="+q.pass()+"\r\n"+headers)
+			time.Sleep(time.Minute)
+			visitor.say("1\r\nx\r\n") // only now the transport notices
+			began := time.Now()
+			r := visitor.answer()
+			if b, err := io.ReadAll(r.Body); r.StatusCode != 502 || err != nil || !strings.Contains(string(b), `"code":"origin_down"`) {
+				t.Errorf("%d %s, %v", r.StatusCode, b, err)
+			}
+			took(t, began, "the answer", time.Second)
+			visitor.hangsUp()
+			took(t, began, "all of it", bodyWithin+closing)
+		}
 	})
 }
 
