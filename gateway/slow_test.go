@@ -125,7 +125,7 @@ func TestAnAnswerThatNobodyReadsIsGivenUp(t *testing.T) {
 
 func TestAClientThatNeitherSendsNorReadsIsGivenUp(t *testing.T) {
 	street(t, forever(make(chan time.Time, 1)), func(t *testing.T, _ *Gateway, at pipes, q full) {
-		visitor := at.call(t, "POST / HTTP/1.1\r\nHost: shop.example.com\r\nCookie: anteroom_shop="+q.pass()+"\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n")
+		visitor := at.call(t, "POST / HTTP/1.1\r\nHost: shop.example.com\r\nCookie: anteroom_shop="+q.pass()+"\r\nContent-Length: 100\r\n\r\nx")
 		visitor.answer()
 		time.Sleep(writeWithin + bodyWithin + closing)
 		visitor.hangsUpAfterMore()
