@@ -263,7 +263,7 @@ func (c *call) apiStatus() error {
 	out := Status{
 		Room: c.room.Name, Status: "not_queueing", Queued: s.Queued, Active: s.Active, Called: s.Called,
 		TotalActiveUsers: s.Room.Target, AdmittedPerMinute: s.AdmittedPerMinute, EstimatedWaitSeconds: secondsOf(s.Wait),
-		QueueingMethod: methodName(s.Room.Method), Paused: s.Paused, LastUpdated: time.UnixMicro(now).UTC(),
+		QueueingMethod: s.Room.Method.String(), Paused: s.Paused, LastUpdated: time.UnixMicro(now).UTC(),
 		EstimatedQueuedUsers: s.Queued, EstimatedActiveUsers: s.Active, MaxEstimatedMinutes: ceil(s.Wait.P75, time.Minute),
 	}
 	if s.HeldUntil > now {

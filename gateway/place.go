@@ -80,7 +80,7 @@ func (c *call) place(a ticket.Answer) Place {
 	room := c.state.Room
 	p := Place{
 		Room: c.room.Name, State: a.State.String(), Queued: a.Queued, EstimatedWaitSeconds: secondsOf(a.Wait),
-		JoinedAt: time.UnixMicro(int64(stamp)).UTC(), LastUpdated: now, QueueingMethod: methodName(room.Method), Paused: c.paused(a),
+		JoinedAt: time.UnixMicro(int64(stamp)).UTC(), LastUpdated: now, QueueingMethod: room.Method.String(), Paused: c.paused(a),
 	}
 	if a.State != ticket.Admitted {
 		p.RefreshIntervalSeconds = max(1, ceil(a.Refresh, time.Second))
@@ -141,21 +141,6 @@ func minutes(n int) string {
 		return "1 minute"
 	}
 	return fmt.Sprintf("%d minutes", n)
-}
-
-func methodName(m eviction.Method) string {
-	switch m {
-	case eviction.FIFO:
-		return "fifo"
-	case eviction.Random:
-		return "random"
-	case eviction.Passthrough:
-		return "passthrough"
-	case eviction.Reject:
-		return "reject"
-	default:
-		return ""
-	}
 }
 
 func secondsOf(w ticket.Wait) *Seconds {

@@ -10,7 +10,7 @@
 //	if err := f.Err(); err != nil {
 //		return err // one line per mistake
 //	}
-//	node.Config{Cluster: f.Config.Eviction(), Rooms: f.Config.EvictionRooms()}
+//	node.Config{Cluster: f.Config.Eviction(), …}
 //
 // Keys are those of the json tags below, and docs/anteroom.yaml has them all.
 // Every key outside rooms has a variable as well: ANTEROOM_ and its path in

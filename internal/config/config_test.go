@@ -149,8 +149,12 @@ rooms:
 	open.Name, open.Target, open.Method = "open", 0, eviction.Passthrough
 	both := shop
 	both.Name, both.Target = "both", 7
-	if diff := cmp.Diff([]eviction.Room{shop, desk, open, plain, both}, f.Config.EvictionRooms()); diff != "" {
-		t.Errorf("EvictionRooms (-want +got):\n%s", diff)
+	var rooms []eviction.Room
+	for _, r := range f.Config.Rooms {
+		rooms = append(rooms, r.Eviction())
+	}
+	if diff := cmp.Diff([]eviction.Room{shop, desk, open, plain, both}, rooms); diff != "" {
+		t.Errorf("rooms (-want +got):\n%s", diff)
 	}
 	if got, want := f.Config.KeysKept(), 24*time.Hour+90*time.Minute; got != want {
 		t.Errorf("KeysKept = %v, want %v", got, want)

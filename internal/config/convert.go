@@ -2,7 +2,6 @@ package config
 
 import (
 	"net/netip"
-	"net/url"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -22,15 +21,6 @@ func (c Config) Eviction() eviction.Config {
 	}
 }
 
-// EvictionRooms is what the core has to know of the rooms.
-func (c Config) EvictionRooms() []eviction.Room {
-	rooms := make([]eviction.Room, len(c.Rooms))
-	for i, r := range c.Rooms {
-		rooms[i] = r.Eviction()
-	}
-	return rooms
-}
-
 // Proxies is TrustedProxies as ranges.
 func (c Config) Proxies() []netip.Prefix {
 	var ranges []netip.Prefix
@@ -46,15 +36,6 @@ func (c Config) Proxies() []netip.Prefix {
 func (s Security) GossipKeyBytes() []byte {
 	key, _ := decodeKey(s.GossipKey) // Load has checked it
 	return key
-}
-
-// OriginURL is the site behind the room, nil if anteroom is not its proxy.
-func (r Room) OriginURL() *url.URL {
-	u, err := url.Parse(r.Origin)
-	if err != nil || r.Origin == "" {
-		return nil
-	}
-	return u
 }
 
 func (d Duration) value() time.Duration { return time.Duration(d) }

@@ -107,20 +107,9 @@ func (n *Node) onSyncReply(now eviction.Time, from eviction.Member, b *eviction.
 // already on the site.
 func (r *room) letGo(now eviction.Time, t eviction.TakenTicket) {
 	v := r.visitors[t.ID]
-	if v == nil || v.gen >= t.Gen || v.stage >= onSite {
-		return
+	if v != nil && v.gen < t.Gen && r.withdraw(v, now) {
+		r.remove(v)
 	}
-	switch v.stage {
-	case queued, drawn:
-		r.dequeue(v)
-	case parked:
-		r.parked--
-	case called:
-		r.called--
-		r.release(v, now)
-	default:
-	}
-	r.remove(v)
 }
 
 // onSyncAck forgets what its former home has let go of.

@@ -128,6 +128,17 @@ func (n *Node) Abandon(now eviction.Time, t Ticket) (Answer, error) {
 	if err != nil || to != (eviction.Member{}) || v == nil {
 		return Answer{Forward: to}, err
 	}
+	if r.withdraw(v, now) {
+		r.record(Dropped, v.weight(), 0, qpid.Weight{})
+		r.retire(v, dropped, now)
+		n.advance(now)
+	}
+	return Answer{}, nil
+}
+
+// withdraw takes v out of wherever it waits, or frees the slot of its call. It
+// reports false for one that is on the site, or was.
+func (r *room) withdraw(v *visitor, now eviction.Time) bool {
 	switch v.stage {
 	case queued, drawn:
 		r.dequeue(v)
@@ -137,12 +148,9 @@ func (n *Node) Abandon(now eviction.Time, t Ticket) (Answer, error) {
 		r.called--
 		r.release(v, now)
 	default:
-		return Answer{}, nil
+		return false
 	}
-	r.record(Dropped, v.weight(), 0, qpid.Weight{})
-	r.retire(v, dropped, now)
-	n.advance(now)
-	return Answer{}, nil
+	return true
 }
 
 // resolve finds whose business ticket t is: a visitor of this node, another

@@ -221,6 +221,10 @@ func (s *Server) buildGateway() error {
 	if err != nil {
 		return err
 	}
+	s.metrics.MustRegister(
+		shed("messages", "Messages of other nodes that were dropped because the node had too much to do.", func() uint64 { m, _ := s.loop.Shed(); return m }),
+		shed("requests", "Requests of visitors that were turned away because the node had too much to do.", func() uint64 { _, r := s.loop.Shed(); return r }),
+	)
 	s.metrics.MustRegister(admin.NewCollector(source{s}), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.gateway, err = gateway.New(gateway.Config{
 		Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
@@ -230,6 +234,12 @@ func (s *Server) buildGateway() error {
 		s.followRooms()
 	}
 	return err
+}
+
+// shed counts what the loop has turned away.
+func shed(what, help string, n func() uint64) prometheus.CounterFunc {
+	o := prometheus.CounterOpts{Name: "anteroom_loop_shed_" + what + "_total", Help: help}
+	return prometheus.NewCounterFunc(o, func() float64 { return float64(n()) })
 }
 
 // onView hands a view to the links and to the node.
