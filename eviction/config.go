@@ -23,6 +23,7 @@ type Config struct {
 	Fanout       int           // children of a tree node [8]
 	Exact        int           // up to this many free slots the cut is exact in one wave [512]
 	Samples      int           // certified samples per node above that [64]
+	WaveBytes    int           // about how large a wave's messages may be; past it rooms take turns [1 MiB]
 }
 
 // WithDefaults fills the zero fields.
@@ -37,6 +38,7 @@ func (c Config) WithDefaults() Config {
 	c.Fanout = cmp.Or(c.Fanout, 8)
 	c.Exact = cmp.Or(c.Exact, 512)
 	c.Samples = cmp.Or(c.Samples, 64)
+	c.WaveBytes = cmp.Or(c.WaveBytes, 1<<20)
 	return c
 }
 
@@ -78,6 +80,9 @@ func (c Config) Validate() error {
 	}
 	if c.Exact < 1 || c.Samples < 2 {
 		bad("cluster: exact %d and samples %d; make them at least 1 and 2", c.Exact, c.Samples)
+	}
+	if c.WaveBytes < 0 {
+		bad("cluster: wave_bytes %d is negative", c.WaveBytes)
 	}
 	return errors.Join(errs...)
 }

@@ -169,8 +169,6 @@
 //   - Of two contents of one version of a room's configuration, as files may have,
 //     the coordinator's counts: what the cluster runs with.
 //   - Digests go with every wave while a cluster is small; see digestEvery.
-//   - Rooms do not yet take turns within a budget per message; with many busy
-//     rooms messages grow accordingly.
 //
 // # References
 //

@@ -225,11 +225,9 @@ func (n *Node) startWave(now Time) {
 	}
 	n.clock.promise(uint64(n.clock.now))
 	n.catchUp(list)
-	g := &Gather{
-		Epoch: n.nextEpoch(), Lead: n.self, List: list,
-		T: n.clock.hlc, Wait: micros(n.c.Deadline), Rooms: n.dueRooms(now),
-	}
-	l.started, l.clock, l.urgent, l.open, l.asks = now.Boot, n.clock.now, false, true, nil
+	rooms, more := n.dueRooms(now)
+	g := &Gather{Epoch: n.nextEpoch(), Lead: n.self, List: list, T: n.clock.hlc, Wait: micros(n.c.Deadline), Rooms: rooms}
+	l.started, l.clock, l.urgent, l.open, l.asks = now.Boot, n.clock.now, more, true, nil
 	n.join(now, n.self.Member, g, 0)
 	n.steerOwn(now)
 }
@@ -260,37 +258,6 @@ func (n *Node) stepDown(now Time) {
 	n.clock.quarantined, n.clock.probed, n.clock.agreed = true, false, false
 	n.leaseUntil = never
 	n.lead.active, n.lead.banned = false, now.Boot+2*micros(n.c.ExcludeAfter)
-}
-
-// digestEvery is how often a wave carries position digests: so seldom that those
-// of many nodes, which go to all of them, stay small beside the rest, and at
-// least once a second.
-func (n *Node) digestEvery() int64 {
-	return min(max(int64(len(n.list))*60_000, micros(n.c.Period)), 1_000_000)
-}
-
-// dueRooms lists the rooms that this wave asks about: those where something
-// happens, and every other once a second.
-func (n *Node) dueRooms(now Time) []RoomGather {
-	var rooms []RoomGather
-	next := n.nextEpoch()
-	for _, g := range n.gates {
-		if !g.busy && g.total == 0 && now.Boot-g.asked < micros(roomsEvery) {
-			continue
-		}
-		rg := RoomGather{Room: g.cfg.Name, Version: g.cfg.Version, Want: g.hint, Cut: g.cut, Key: next, Keying: g.keying, Seed: g.seed}
-		if (g.total > 0 || n.lead.urgent) && now.Boot-g.digested >= n.digestEvery() {
-			rg.Digest, g.digested = true, now.Boot
-		}
-		g.asked = now.Boot
-		rooms = append(rooms, rg)
-	}
-	for _, name := range n.lead.asks {
-		if n.Gate(name) == nil {
-			rooms = append(rooms, RoomGather{Room: name, Key: next})
-		}
-	}
-	return rooms
 }
 
 // blame notes whom a failed wave lacked: the topmost of the silent in each

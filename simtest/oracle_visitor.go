@@ -91,6 +91,20 @@ func (w *world) checkStamp(h *host, t *place) {
 	}
 }
 
+// turns counts waves that leave out a room where people wait.
+func (w *world) turns(h *host, g *eviction.Gather) {
+	for r := range w.court.rooms {
+		name := w.court.rooms[r].name
+		if slices.ContainsFunc(g.Rooms, func(rg eviction.RoomGather) bool { return rg.Room == name }) {
+			continue
+		}
+		if rs, ok := h.n.Room(name, h.clock.read(w.now)); ok && rs.Total > 0 {
+			w.reached.n[reachTurns]++
+			return
+		}
+	}
+}
+
 // sent looks at a message that a node sends.
 func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 	switch b := m.Body.(type) {
@@ -98,6 +112,7 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 		if b.Lead.Member == m.From { // the coordinator answers itself
 			h.seen.gather, h.seen.gatherT = b.Epoch, b.T
 			w.gathered(b)
+			w.turns(h, b)
 		}
 		for i := range b.Rooms {
 			if b.Rooms[i].Want > w.o.Cluster.Exact {

@@ -73,6 +73,7 @@ const (
 	reachReclaim
 	reachKeysLost
 	reachStuck
+	reachTurns
 	goals
 )
 
@@ -86,6 +87,6 @@ func (g goal) String() string {
 		"pass taken over", "parked", "place given up", "back from parked", "open admission", "call", "replay of a used ticket rejected",
 		"ended pass honoured", "forward", "forward refused", "answer lost", "ticket expired", "pass expired", "second tab",
 		"left silently", "cancelled", "pass left to expire", "patience lost", "deleteMin", "deleteMin while frozen",
-		"deleteMin answered", "root moved", "sync of taken tickets", "pass waits for a slot", "reclaim", "signing keys lost", "quorum lost for good",
+		"deleteMin answered", "root moved", "sync of taken tickets", "pass waits for a slot", "reclaim", "signing keys lost", "quorum lost for good", "rooms took turns",
 	}[g]
 }

@@ -27,6 +27,9 @@ func Swarm(seed uint64) Options {
 	// no better than a message's way allows.
 	o.Clocks = Clocks{Offset: d.upTo((o.Cluster.MaxSkew - o.Net.Latency.Max - 10*time.Millisecond) * 2 / 5), Drift: d.pick(0, 50, 200)}
 	o.Faults = d.faults(o)
+	if len(o.Rooms) > 1 && d.one(2) {
+		o.Cluster.WaveBytes = d.pick(1, 4_000, 16_000) // rooms take turns
+	}
 	return o
 }
 

@@ -1,0 +1,108 @@
+package eviction
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Sizes of what a wave says of a room, in bytes: about what they take in the
+// protocol buffers of package wire, where a test compares them.
+const (
+	roomBytes   = 200 // its name, numbers, the cut
+	nodeBytes   = 150 // a RoomNode, and the node's part of the commit
+	netBytes    = 48
+	voidBytes   = 40
+	weightBytes = 30
+	tagBytes    = 34
+	sampleBytes = 38
+)
+
+// plainSize estimates the bytes that the largest message of a wave over so many
+// nodes takes for the room, without position digests.
+func (g *Gate) plainSize(nodes int) int {
+	size := roomBytes + len(g.cfg.Settings) + nodes*nodeBytes + max(nodes, len(g.ledger.peers))*netBytes + len(g.voids)*voidBytes
+	waiting := g.total + g.Queue.Len() // some have come since the last wave
+	if g.hint > g.c.Exact {
+		return size + min(waiting, nodes*g.c.Samples)*sampleBytes
+	}
+	return size + min(waiting, g.hint)*tagBytes
+}
+
+// digestSize estimates what the room's position digests add.
+func (g *Gate) digestSize() (size int) {
+	for _, queued := range g.waiting {
+		size += marks(queued) * weightBytes
+	}
+	return size
+}
+
+// marks bounds the weights in the digest of a queue.
+func marks(queued int) int {
+	if queued <= exactMarks {
+		return queued
+	}
+	return exactMarks + 2 + int(math.Log(float64(queued)/exactMarks)/math.Log(1.1))
+}
+
+// dueRooms lists the rooms that this wave asks about: those where something
+// happens, and every other once a second. If that is too much for one message,
+// rooms take turns, and more reports that some are left: who was asked about
+// longest ago goes first, and slots before digests. One room and one room's
+// digests go however large they are.
+func (n *Node) dueRooms(now Time) (rooms []RoomGather, more bool) {
+	var due []*Gate
+	for _, g := range n.gates {
+		if g.busy || g.total > 0 || now.Boot-g.asked >= micros(roomsEvery) {
+			due = append(due, g)
+		}
+	}
+	slices.SortStableFunc(due, func(a, b *Gate) int { return cmp.Compare(a.asked, b.asked) })
+	left, nodes := n.c.WaveBytes, max(1, len(n.list))
+	for i, g := range due {
+		left -= g.plainSize(nodes)
+		if more = i > 0 && left < 0; more {
+			due = due[:i]
+			break
+		}
+		g.asked = now.Boot
+	}
+	n.dueDigests(now, due, left)
+	next := n.nextEpoch()
+	slices.SortFunc(due, func(a, b *Gate) int { return cmp.Compare(a.cfg.Name, b.cfg.Name) })
+	for _, g := range due {
+		rooms = append(rooms, RoomGather{
+			Room: g.cfg.Name, Version: g.cfg.Version, Want: g.hint, Cut: g.cut, Key: next, Keying: g.keying, Seed: g.seed,
+			Digest: g.digested == now.Boot,
+		})
+	}
+	for _, name := range n.lead.asks {
+		if n.Gate(name) == nil {
+			rooms = append(rooms, RoomGather{Room: name, Key: next})
+		}
+	}
+	return rooms, more
+}
+
+// dueDigests marks the rooms whose digests go with this wave, as far as the
+// bytes that are left allow.
+func (n *Node) dueDigests(now Time, asked []*Gate, left int) {
+	slices.SortStableFunc(asked, func(a, b *Gate) int { return cmp.Compare(a.digested, b.digested) })
+	first := true
+	for _, g := range asked {
+		if g.total == 0 && !n.lead.urgent || now.Boot-g.digested < n.digestEvery() {
+			continue
+		}
+		if left -= g.digestSize(); left < 0 && !first {
+			return
+		}
+		g.digested, first = now.Boot, false
+	}
+}
+
+// digestEvery is how often a wave carries position digests: so seldom that those
+// of many nodes, which go to all of them, stay small beside the rest, and at
+// least once a second.
+func (n *Node) digestEvery() int64 {
+	return min(max(int64(len(n.list))*60_000, micros(n.c.Period)), 1_000_000)
+}
