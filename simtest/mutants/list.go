@@ -91,6 +91,9 @@ func Bugs() []Mutant {
 		{Name: "a gather of an old epoch is answered", Run: "TestThesisAnOlderWaveIsIgnored", Edits: []Edit{
 			{"eviction/wave.go", "if g.Epoch.Compare(n.epoch) <= 0 {", "if !(ON) && g.Epoch.Compare(n.epoch) <= 0 {"},
 		}},
+		{Name: "rooms do not take turns", Edits: []Edit{
+			{"eviction/budget.go", "return cmp.Compare(a.asked, b.asked)", "if ON {\n\t\treturn 0\n\t}\n\treturn cmp.Compare(a.asked, b.asked)"},
+		}},
 		{Name: "the cut may fall", Edits: []Edit{
 			{"eviction/install.go", "if c.Keying == g.keying && c.newer(g.cut) {", "if c.Keying == g.keying && (ON || c.newer(g.cut)) {"},
 			{"eviction/decide.go", "if next.newer(c.Cut) {", "if ON || next.newer(c.Cut) {"},
