@@ -44,12 +44,13 @@ func TestAVisit(t *testing.T) {
 		t.Fatalf("end: %d %s", r.StatusCode, r.body)
 	}
 	w.pass(time.Second)
-	if called := w.place(200, "checkin", with("ticket", checked.Ticket)); called.State != "called" || called.Pass != "" {
+	called := w.place(200, "checkin", with("ticket", checked.Ticket))
+	if called.State != "called" || called.Pass != "" || called.CalledInWave == 0 || checked.CalledInWave != 0 {
 		t.Fatalf("after a slot came free: %+v", called)
 	}
 	in := w.place(200, "leave", with("ticket", checked.Ticket))
 	again := w.place(200, "leave", with("ticket", second.Ticket))
-	if in.State != "admitted" || !sameSession(t, w, in.Pass, again.Pass) {
+	if in.State != "admitted" || in.CalledInWave != called.CalledInWave || !sameSession(t, w, in.Pass, again.Pass) {
 		t.Fatalf("leave answered %+v, and then %+v", in, again)
 	}
 	if p := w.place(200, "checkin", with("ticket", third.Ticket)); *p.Position != 1 || p.State != "waiting" {

@@ -26,6 +26,7 @@ type Place struct {
 	RefreshIntervalSeconds int        `json:"refresh_interval_seconds"`
 	JoinedAt               time.Time  `json:"joined_at"`
 	LastUpdated            time.Time  `json:"last_updated"`
+	CalledInWave           uint64     `json:"called_in_wave,omitempty"` // turns go by it, then by joined_at
 	QueueingMethod         string     `json:"queueing_method"`
 	Paused                 string     `json:"paused,omitempty"`
 	HeldUntil              *time.Time `json:"held_until,omitempty"`
@@ -81,6 +82,7 @@ func (c *call) place(a ticket.Answer) Place {
 	p := Place{
 		Room: c.room.Name, State: a.State.String(), Queued: a.Queued, EstimatedWaitSeconds: secondsOf(a.Wait),
 		JoinedAt: time.UnixMicro(int64(stamp)).UTC(), LastUpdated: now, QueueingMethod: room.Method.String(), Paused: c.paused(a),
+		CalledInWave: a.Wave,
 	}
 	if a.State != ticket.Admitted {
 		p.RefreshIntervalSeconds = max(1, ceil(a.Refresh, time.Second))

@@ -52,12 +52,12 @@ func TestVisit(t *testing.T) {
 		t.Errorf("leave before the call: %v, want not called yet", err)
 	}
 	a = c.called(b, a.Ticket, time.Second)
-	if a.Position != 1 || a.Pass != (node.Pass{}) {
+	if a.Position != 1 || a.Pass != (node.Pass{}) || a.Wave == 0 {
 		t.Errorf("called: %+v", a)
 	}
 	c.wantUsed("shop", 1)
 	in, err := c.leave(b, a.Ticket)
-	if err != nil || in.State != node.Admitted || in.Pass.Expires == 0 || in.Ticket != (node.Ticket{}) {
+	if err != nil || in.State != node.Admitted || in.Wave != a.Wave || in.Pass.Expires == 0 || in.Ticket != (node.Ticket{}) {
 		t.Fatalf("leave: %+v, %v", in, err)
 	}
 	again, err := c.leave(b, a.Ticket)

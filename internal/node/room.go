@@ -16,6 +16,7 @@ type visitor struct {
 	shown    uint32 // last position shown; 0: none
 	stage    stage
 	entitled bool             // its turn is certain
+	wave     uint64           // number of the wave that made it so
 	seen     int64            // boot time of the last check-in
 	refresh  int64            // µs until the next one, as told
 	due      int64            // boot time at which something is due
@@ -164,7 +165,7 @@ func (r *room) entitle(v *visitor, epoch uint64, key qpid.Weight) {
 // mark logs that v's turn is certain, once.
 func (r *room) mark(v *visitor, epoch uint64, key qpid.Weight) {
 	if !v.entitled {
-		v.entitled = true
+		v.entitled, v.wave = true, epoch
 		r.record(Entitled, v.weight(), epoch, key)
 	}
 }

@@ -226,14 +226,14 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 		if n.ev.Now(now) >= v.expires {
 			return Answer{}, ticket.ErrUsed
 		}
-		a.State, a.Pass = Admitted, r.pass(v)
+		a.State, a.Pass, a.Wave = Admitted, r.pass(v), v.wave
 		return a, nil
 	case spent:
 		return Answer{}, ticket.ErrUsed
 	case dropped:
 		return Answer{}, ticket.ErrExpired
 	case called:
-		a.State, a.Position = Called, max(1, int(v.shown))
+		a.State, a.Position, a.Wave = Called, max(1, int(v.shown)), v.wave
 		v.refresh = r.refreshAfter(v, 0)
 	default:
 		at := 1

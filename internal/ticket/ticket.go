@@ -86,6 +86,7 @@ type Answer struct {
 	Queued   int    // people waiting in the whole room, as of the last wave
 	Wait     Wait
 	Refresh  time.Duration // ask again after this long
+	Wave     uint64        // number of the wave that gave the visitor their turn; 0: not yet, or they walked straight in
 	Paused   string        // why nobody is called just now; empty: they are
 	// Forward is set when another node must answer: ask that one.
 	Forward eviction.Member

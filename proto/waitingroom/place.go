@@ -21,7 +21,7 @@ func (s *Server) placeOf(room string, a ticket.Answer) (*anteroomv1.Place, error
 	p := &anteroomv1.Place{
 		State: anteroomv1.State(a.State) + 1, Room: room, Queued: uint64(a.Queued), EstimatedWaitSeconds: secondsOf(a.Wait),
 		JoinedAt: moment(int64(a.Ticket.Stamp)), LastUpdated: moment(now), QueueingMethod: method(is.Room), Paused: a.Paused,
-		HeldUntil: ahead(is.HeldUntil, now), StartsAt: ahead(is.Room.Event.Start, now),
+		HeldUntil: ahead(is.HeldUntil, now), StartsAt: ahead(is.Room.Event.Start, now), CalledInWave: a.Wave,
 	}
 	if p.GetPaused() == "" && a.State == ticket.Waiting {
 		p.Paused = is.Paused // what the ticket's home says comes first

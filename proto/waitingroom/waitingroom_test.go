@@ -93,10 +93,12 @@ func TestRandomRoomsShowNoPosition(t *testing.T) {
 	q := shop()
 	q.state.Room.Method, q.state.Paused, q.state.HeldUntil = eviction.Random, "a vote is on", 8_000_000
 	c := serve(t, q, nil)
-	q.will(waiting(4), nil)
+	a := waiting(4)
+	a.Wave = 7
+	q.will(a, nil)
 	r, err := c.CheckIn(t.Context(), &anteroomv1.CheckInRequest{Room: "shop", Ticket: "t:shop:3"})
 	p := r.GetPlace()
-	if err != nil || p.Position != nil || p.PeopleAhead != nil || p.GetPaused() != "a vote is on" || p.GetHeldUntil().GetSeconds() != 8 {
+	if err != nil || p.GetCalledInWave() != 7 || p.Position != nil || p.PeopleAhead != nil || p.GetPaused() != "a vote is on" || p.GetHeldUntil().GetSeconds() != 8 {
 		t.Errorf("CheckIn = %v, %v", p, err)
 	}
 }

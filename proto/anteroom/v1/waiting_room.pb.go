@@ -220,7 +220,11 @@ type Place struct {
 	// Nobody is called before. Unset: they are.
 	HeldUntil *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=held_until,json=heldUntil,proto3" json:"held_until,omitempty"`
 	// Of the event that visitors gather for. Unset: none is ahead.
-	StartsAt      *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=starts_at,json=startsAt,proto3" json:"starts_at,omitempty"`
+	StartsAt *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=starts_at,json=startsAt,proto3" json:"starts_at,omitempty"`
+	// Number of the wave that gave the visitor their turn: people get it in the
+	// order of waves, and within one in the order of joining. 0: not yet, or they
+	// walked straight in.
+	CalledInWave  uint64 `protobuf:"varint,18,opt,name=called_in_wave,json=calledInWave,proto3" json:"called_in_wave,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -372,6 +376,13 @@ func (x *Place) GetStartsAt() *timestamppb.Timestamp {
 		return x.StartsAt
 	}
 	return nil
+}
+
+func (x *Place) GetCalledInWave() uint64 {
+	if x != nil {
+		return x.CalledInWave
+	}
+	return 0
 }
 
 // WaitSeconds are percentiles of the time until the call.
@@ -1286,7 +1297,7 @@ var File_anteroom_v1_waiting_room_proto protoreflect.FileDescriptor
 
 const file_anteroom_v1_waiting_room_proto_rawDesc = "" +
 	"\n" +
-	"\x1eanteroom/v1/waiting_room.proto\x12\vanteroom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa3\x06\n" +
+	"\x1eanteroom/v1/waiting_room.proto\x12\vanteroom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x06\n" +
 	"\x05Place\x12(\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x12.anteroom.v1.StateR\x05state\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x16\n" +
@@ -1306,7 +1317,8 @@ const file_anteroom_v1_waiting_room_proto_rawDesc = "" +
 	"\x0fpass_expires_at\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\rpassExpiresAt\x129\n" +
 	"\n" +
 	"held_until\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\theldUntil\x127\n" +
-	"\tstarts_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\bstartsAtB\v\n" +
+	"\tstarts_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\bstartsAt\x12$\n" +
+	"\x0ecalled_in_wave\x18\x12 \x01(\x04R\fcalledInWaveB\v\n" +
 	"\t_positionB\x0f\n" +
 	"\r_people_ahead\"C\n" +
 	"\vWaitSeconds\x12\x10\n" +

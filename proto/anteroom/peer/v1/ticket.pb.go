@@ -470,7 +470,9 @@ type Answer struct {
 	Refresh int64  `protobuf:"varint,9,opt,name=refresh,proto3" json:"refresh,omitempty"`
 	Paused  string `protobuf:"bytes,10,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Set when another node must answer.
-	Forward       *Member `protobuf:"bytes,11,opt,name=forward,proto3" json:"forward,omitempty"`
+	Forward *Member `protobuf:"bytes,11,opt,name=forward,proto3" json:"forward,omitempty"`
+	// That gave the visitor their turn.
+	Wave          uint64 `protobuf:"varint,12,opt,name=wave,proto3" json:"wave,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -582,6 +584,13 @@ func (x *Answer) GetForward() *Member {
 	return nil
 }
 
+func (x *Answer) GetWave() uint64 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
+}
+
 var File_anteroom_peer_v1_ticket_proto protoreflect.FileDescriptor
 
 const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
@@ -605,7 +614,7 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\fR\x06weight\x12-\n" +
 	"\x04home\x18\x03 \x01(\v2\x19.anteroom.peer.v1.AccountR\x04home\x12\x18\n" +
-	"\aexpires\x18\x04 \x01(\x03R\aexpires\"\x89\x03\n" +
+	"\aexpires\x18\x04 \x01(\x03R\aexpires\"\x9d\x03\n" +
 	"\x06Answer\x126\n" +
 	"\bstanding\x18\x01 \x01(\x0e2\x1a.anteroom.peer.v1.StandingR\bstanding\x120\n" +
 	"\x06ticket\x18\x02 \x01(\v2\x18.anteroom.peer.v1.TicketR\x06ticket\x12*\n" +
@@ -618,7 +627,8 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\arefresh\x18\t \x01(\x03R\arefresh\x12\x16\n" +
 	"\x06paused\x18\n" +
 	" \x01(\tR\x06paused\x122\n" +
-	"\aforward\x18\v \x01(\v2\x18.anteroom.peer.v1.MemberR\aforward*~\n" +
+	"\aforward\x18\v \x01(\v2\x18.anteroom.peer.v1.MemberR\aforward\x12\x12\n" +
+	"\x04wave\x18\f \x01(\x04R\x04wave*~\n" +
 	"\x02Op\x12\x12\n" +
 	"\x0eOP_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aOP_JOIN\x10\x01\x12\x0f\n" +
