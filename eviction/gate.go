@@ -77,7 +77,7 @@ type Gate struct {
 	sum        uint64 // of cfg
 	back       comeback
 	graceUntil int64 // boot time until which a ticket up to a day old counts as unexpired
-	asked      int64 // boot time of the last wave that asked about the room
+	asked      int64 // boot time of the last wave that brought it, or that this coordinator asked with
 	digested   int64
 }
 
@@ -375,6 +375,11 @@ func (g *Gate) Key(w qpid.Weight) qpid.Weight {
 	if g.keying == 0 || w.Stamp >= g.keying {
 		return w
 	}
+	return g.shuffled(w)
+}
+
+// shuffled is apart from Key, which else would allocate what it returns as it was.
+func (g *Gate) shuffled(w qpid.Weight) qpid.Weight {
 	h := hmac.New(sha256.New, g.seed[:])
 	h.Write(w.ID[:])
 	sum := binary.BigEndian.Uint64(h.Sum(nil))

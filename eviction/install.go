@@ -63,7 +63,7 @@ func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed,
 			}
 		}
 	}
-	g.waiting, g.members, g.born = c.Waiting, w.list, c.Born
+	g.waiting, g.members, g.born, g.asked = c.Waiting, w.list, c.Born, max(g.asked, w.at)
 	if c.Digests != nil {
 		g.installDigests(w, c)
 	}

@@ -438,6 +438,12 @@ func (n *Node) Status() Status {
 	}
 }
 
+// Grade says what the last commit allows, as Status does.
+func (n *Node) Grade() Grade { return n.grade }
+
+// Installed is the last wave that the node was in, as in Status.
+func (n *Node) Installed() qpid.Epoch { return n.installed }
+
 // Owned returns how many slots the account has, used or not.
 func (l *Ledger) Owned() int { return l.owned }
 

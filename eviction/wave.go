@@ -126,8 +126,8 @@ func (n *Node) report(now Time, w *wave) {
 		}
 		w.sum.Rooms = append(w.sum.Rooms, r)
 	}
-	for _, g := range n.gates {
-		if g.busy && !slices.ContainsFunc(w.Rooms, func(r RoomGather) bool { return r.Room == g.cfg.Name }) {
+	for _, g := range n.gates { // also those of which the coordinator may not know
+		if (g.busy || now.Boot-g.asked >= 2*micros(roomsEvery)) && !slices.ContainsFunc(w.Rooms, func(r RoomGather) bool { return r.Room == g.cfg.Name }) {
 			nr.Busy = append(nr.Busy, g.cfg.Name)
 		}
 	}

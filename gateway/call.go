@@ -24,6 +24,8 @@ type call struct {
 	from   source // of the ticket or pass that was opened
 	method string // of the visitor's request; r's own is that of a proxy which asks for one
 	here   string // path and query that the visitor wanted
+
+	position, ahead int // as the last Place has them
 }
 
 // ctx is the request's context.

@@ -75,6 +75,9 @@ func last(h http.Header, name string) string {
 
 // bare takes the port off a host or an address, and the brackets off the latter.
 func bare(host string) string {
+	if strings.IndexByte(host, ':') < 0 {
+		return host // SplitHostPort would make an error of it
+	}
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		return h
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -34,20 +33,33 @@ type sealed struct {
 }
 
 // readBody reads a request's JSON, or form, which may be left out.
-func readBody(w http.ResponseWriter, r *http.Request) (sealed, error) {
-	var s sealed
-	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
-	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-		return s, invalid("The body is over 4 KiB.")
+func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (sealed, error) {
+	buf := g.buffers.Get().(*bytes.Buffer)
+	defer g.buffers.Put(buf)
+	buf.Reset()
+	body := r.Body
+	if r.ContentLength < 0 || r.ContentLength > bodyMax { // else net/http gives no more than was announced
+		body = http.MaxBytesReader(w, r.Body, bodyMax)
+	}
+	_, err := buf.ReadFrom(body)
+	if tooLarge := new(http.MaxBytesError); err != nil && errors.As(err, &tooLarge) {
+		return sealed{}, invalid("The body is over 4 KiB.")
 	}
 	if err != nil {
-		return s, invalid("The body broke off, or took too long.")
+		return sealed{}, invalid("The body broke off, or took too long.")
 	}
+	if s, ok := plainBody(buf.Bytes()); ok {
+		return s, nil
+	}
+	return decodeBody(buf.Bytes(), r.Header.Get("Content-Type"))
+}
+
+func decodeBody(b []byte, contentType string) (s sealed, err error) {
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 {
 		return s, nil
 	}
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/x-www-form-urlencoded" && b[0] != '{' {
+	if kind, _, _ := mime.ParseMediaType(contentType); kind == "application/x-www-form-urlencoded" && b[0] != '{' {
 		form, err := url.ParseQuery(string(b))
 		if err != nil {
 			return s, invalid("The form cannot be read.")

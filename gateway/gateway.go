@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -77,7 +78,14 @@ type Bounds struct {
 	JoinBurst  int           // joins at once from one address [1000]
 	Heartbeat  time.Duration // a stream says something at least this often [15s]
 	OriginWait time.Duration // until the origin's answer begins [60s]
+	// Stall is for how long a client may send nothing of a body that is on its
+	// way to the origin, and take in nothing of an answer [1m]. Progress renews
+	// it; connections that were upgraded have no such bound.
+	Stall       time.Duration
+	OriginConns int // connections to all origins [0: no bound]
 }
+
+const stallDefault = time.Minute
 
 func (b Bounds) withDefaults() Bounds {
 	b.InFlight = cmp.Or(b.InFlight, 4096)
@@ -89,6 +97,7 @@ func (b Bounds) withDefaults() Bounds {
 	b.JoinBurst = cmp.Or(b.JoinBurst, 1000)
 	b.Heartbeat = cmp.Or(b.Heartbeat, 15*time.Second)
 	b.OriginWait = cmp.Or(b.OriginWait, time.Minute)
+	b.Stall = cmp.Or(b.Stall, stallDefault)
 	return b
 }
 
@@ -97,11 +106,15 @@ type Gateway struct {
 	c         Config
 	rooms     atomic.Pointer[table]
 	mux       *http.ServeMux
+	ops       map[string]roomHandler // by the last element of their path
 	guard     *http.CrossOriginProtection
 	transport *http.Transport
 	sessions  *sessions
 	joins     *joinLimit
 	metrics   *metrics
+	calls     sync.Pool // of *call
+	noStore   []string  // a header's value, not to be changed
+	buffers   sync.Pool // of *bytes.Buffer, for bodies and answers
 	inFlight  atomic.Int64
 	streams   atomic.Int64
 	closing   chan struct{}
@@ -126,6 +139,10 @@ func New(c Config) (*Gateway, error) {
 		sessions:  newSessions(c.Bounds.Sessions, c.Bounds.Recheck),
 		joins:     newJoinLimit(c.Bounds.JoinRate, c.Bounds.JoinBurst),
 		metrics:   newMetrics(),
+		noStore:   []string{"no-store"},
+		ops:       make(map[string]roomHandler),
+		calls:     sync.Pool{New: func() any { return new(call) }},
+		buffers:   sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		closing:   make(chan struct{}),
 	}
 	if err := g.SetRooms(c.Rooms); err != nil {
@@ -163,11 +180,15 @@ func (g *Gateway) Close() {
 
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // a writer without deadlines is a test's
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(g.c.Bounds.Stall)) // a writer without deadlines is a test's
 	own, ok := strings.CutPrefix(r.URL.Path, g.c.Prefix)
 	switch {
 	case ok && (own == "" || own[0] == '/'):
 		hurry(w, r)
+		if h, name := g.plain(r.URL, own); h != nil {
+			h(w, r, name)
+			return
+		}
 		g.mux.ServeHTTP(w, asWritten(r))
 	case r.URL.Path != "" && r.URL.Path[0] != '/': // *, and the preface of HTTP/2 where that was not agreed on
 		hurry(w, r)
@@ -206,8 +227,8 @@ func (g *Gateway) do(ctx context.Context, q ticket.Request) (ticket.Answer, erro
 		return ticket.Answer{}, ticket.ErrBusy
 	}
 	defer g.inFlight.Add(-1)
-	asked, cancel := context.WithTimeout(ctx, g.c.Bounds.Answer)
-	defer cancel()
+	asked := &patience{Context: ctx, longest: g.c.Bounds.Answer}
+	defer asked.end()
 	a, err := g.c.Queue.Do(asked, q)
 	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = fmt.Errorf("%w: no answer to a %v in %v", ticket.ErrUnavailable, q.Op, g.c.Bounds.Answer)

@@ -12,13 +12,14 @@ import (
 // metrics counts what the gateway does. Labels have few values, none of which
 // a visitor can choose.
 type metrics struct {
-	requests     *prometheus.CounterVec // by op and code
+	requests     *prometheus.CounterVec         // by op and code
+	ok           [ticket.Ops]prometheus.Counter // of them by op, those that went well
 	shed         prometheus.Counter
 	originErrors *prometheus.CounterVec // by room
 }
 
 func newMetrics() *metrics {
-	return &metrics{
+	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anteroom_queue_requests_total", Help: "Requests to the queue, by operation and outcome.",
 		}, []string{"op", "code"}),
@@ -29,6 +30,10 @@ func newMetrics() *metrics {
 			Name: "anteroom_origin_errors_total", Help: "Requests that the origin did not answer.",
 		}, []string{"room"}),
 	}
+	for op := range m.ok {
+		m.ok[op] = m.requests.WithLabelValues(ticket.Op(op).String(), "ok")
+	}
+	return m
 }
 
 func (m *metrics) register(r prometheus.Registerer, g *Gateway) error {
@@ -49,11 +54,12 @@ func (m *metrics) register(r prometheus.Registerer, g *Gateway) error {
 }
 
 func (m *metrics) asked(op ticket.Op, err error) {
-	code := "ok"
-	switch {
-	case errors.Is(err, context.Canceled):
-		code = "canceled"
-	case err != nil:
+	if err == nil {
+		m.ok[op].Inc()
+		return
+	}
+	code := "canceled"
+	if !errors.Is(err, context.Canceled) {
 		code = errorOf(err).Code
 	}
 	m.requests.WithLabelValues(op.String(), code).Inc()

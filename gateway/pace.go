@@ -1,19 +1,24 @@
 package gateway
 
 import (
-	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 )
 
 // How long a client may take. Without these bounds a stranger who sends or
 // takes in a byte now and then holds a connection, and what is behind it, for ever.
-// An upload to the origin has no bound: how long it may take, the origin knows.
-const (
-	bodyWithin  = 10 * time.Second // the rest of a body that is for us, or for nobody any more
-	writeWithin = time.Minute      // to take in what was written at once
-)
+// How long an upload to the origin may take as a whole, the origin knows: it is
+// bounded only while nothing comes. See Bounds.Stall, which is also how long a
+// client may take to take in what was written at once.
+const bodyWithin = 10 * time.Second // the rest of a body that is for us, or for nobody any more
+
+// Hurry bounds how long the client takes over a request that is answered from
+// here: to send the rest of its body, and to take in the answer. Whoever
+// answers in the gateway's place calls it first.
+func Hurry(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stallDefault)) // a writer without deadlines is a test's
+	hurry(w, r)
+}
 
 // hurry bounds how long the client takes to send the rest of its body, for
 // which HTTP/1 waits before it answers. Past the bound the request's context is
@@ -60,34 +65,3 @@ func (p *paced) FlushError() error {
 func (p *paced) hold() { _ = p.c.SetWriteDeadline(time.Now().Add(p.within)) }
 
 func (p *paced) release() { _ = p.c.SetWriteDeadline(time.Time{}) }
-
-// upload is a request's body on its way to the origin.
-type upload struct {
-	io.ReadCloser
-	over    atomic.Bool   // it was read to its end, or broke off
-	reading chan struct{} // has a value while somebody reads
-}
-
-func newUpload(r *http.Request) *upload {
-	u := &upload{ReadCloser: r.Body, reading: make(chan struct{}, 1)}
-	u.over.Store(r.ContentLength == 0)
-	return u
-}
-
-func (u *upload) Read(b []byte) (int, error) {
-	u.reading <- struct{}{}
-	defer func() { <-u.reading }()
-	n, err := u.ReadCloser.Read(b)
-	if err != nil {
-		u.over.Store(true)
-	}
-	return n, err
-}
-
-// rest reads on when the origin does not, or not for long: who is answered
-// while they send may not see the answer if the connection ends under them.
-func (u *upload) rest(w http.ResponseWriter, r *http.Request) {
-	hurry(w, r) // the transport, which may still be reading, as well
-	u.reading <- struct{}{}
-	_ = u.Close() // reads 256 KiB at most
-}

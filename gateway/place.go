@@ -1,8 +1,8 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -78,7 +78,7 @@ func (c *call) place(a ticket.Answer) Place {
 	if a.State == ticket.Admitted {
 		stamp = a.Pass.Stamp
 	}
-	room := c.state.Room
+	room := &c.state.Room
 	p := Place{
 		Room: c.room.Name, State: a.State.String(), Queued: a.Queued, EstimatedWaitSeconds: secondsOf(a.Wait),
 		JoinedAt: time.UnixMicro(int64(stamp)).UTC(), LastUpdated: now, QueueingMethod: room.Method.String(), Paused: c.paused(a),
@@ -90,8 +90,8 @@ func (c *call) place(a ticket.Answer) Place {
 		p.PassExpires = moment(a.Pass.Expires)
 	}
 	if a.Position > 0 && room.Method != eviction.Random {
-		ahead := a.Position - 1
-		p.Position, p.PeopleAhead = &a.Position, &ahead
+		c.position, c.ahead = a.Position, a.Position-1
+		p.Position, p.PeopleAhead = &c.position, &c.ahead
 	}
 	if c.state.HeldUntil > now.UnixMicro() {
 		p.HeldUntil = moment(c.state.HeldUntil)
@@ -99,7 +99,7 @@ func (c *call) place(a ticket.Answer) Place {
 	if room.Event.Start > now.UnixMicro() {
 		p.StartsAt = moment(room.Event.Start)
 	}
-	p.Cloudflare = likeCloudflare(&p, a, c.state.Room, now)
+	p.likeCloudflare(&a, room, now)
 	return p
 }
 
@@ -111,8 +111,8 @@ func (c *call) paused(a ticket.Answer) string {
 	return c.state.Paused
 }
 
-func likeCloudflare(p *Place, a ticket.Answer, room eviction.Room, now time.Time) cloudflare {
-	f := cloudflare{
+func (p *Place) likeCloudflare(a *ticket.Answer, room *eviction.Room, now time.Time) {
+	p.Cloudflare = cloudflare{
 		InWaitingRoom: a.State != ticket.Admitted, WaitTimeKnown: p.EstimatedWaitSeconds != nil,
 		WaitTime: ceil(a.Wait.P50, time.Minute), WaitTimeFormatted: "unavailable",
 		WaitTime25Percentile: ceil(a.Wait.P25, time.Minute), WaitTime50Percentile: ceil(a.Wait.P50, time.Minute),
@@ -124,6 +124,7 @@ func likeCloudflare(p *Place, a ticket.Answer, room eviction.Room, now time.Time
 		TimeUntilEventStartFormatted: "unavailable", TimeUntilEventEndFormatted: "unavailable",
 		ShuffleAtEventStart: room.Event.Shuffle,
 	}
+	f := &p.Cloudflare
 	if f.WaitTimeKnown {
 		f.WaitTimeFormatted = minutes(f.WaitTime)
 	}
@@ -135,14 +136,13 @@ func likeCloudflare(p *Place, a ticket.Answer, room eviction.Room, now time.Time
 		f.TimeUntilEventStart = ceil(p.StartsAt.Sub(now), time.Minute)
 		f.TimeUntilEventStartFormatted = minutes(f.TimeUntilEventStart)
 	}
-	return f
 }
 
 func minutes(n int) string {
 	if n == 1 {
 		return "1 minute"
 	}
-	return fmt.Sprintf("%d minutes", n)
+	return strconv.Itoa(n) + " minutes"
 }
 
 func secondsOf(w ticket.Wait) *Seconds {
@@ -206,22 +206,37 @@ func (c *call) tell(status int, a ticket.Answer) error {
 	if err := c.sealed(&p, a); err != nil {
 		return err
 	}
-	c.w.Header().Set("Cache-Control", "no-store")
-	return writeJSON(c.w, c.r, status, p)
+	c.w.Header()["Cache-Control"] = c.g.noStore
+	c.writePlace(status, &p)
+	return nil
 }
+
+func (c *call) writePlace(status int, p *Place) {
+	buf := c.g.buffers.Get().(*bytes.Buffer)
+	defer c.g.buffers.Put(buf)
+	buf.Reset()
+	buf.Grow(placeLen)
+	buf.Write(append(p.appendJSON(buf.AvailableBuffer()), '\n'))
+	writeObject(c.w, c.r, status, buf.Bytes())
+}
+
+// placeLen is enough for most waiting objects, in bytes.
+const placeLen = 2 << 10
 
 func writeJSON(w http.ResponseWriter, r *http.Request, status int, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Length", strconv.Itoa(len(b)+1))
+	writeObject(w, r, status, append(b, '\n'))
+	return nil
+}
+
+func writeObject(w http.ResponseWriter, r *http.Request, status int, b []byte) {
+	h, values := w.Header(), [...]string{"application/json", "nosniff", strconv.Itoa(len(b))}
+	h["Content-Type"], h["X-Content-Type-Options"], h["Content-Length"] = values[0:1:1], values[1:2:2], values[2:3:3]
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(append(b, '\n'))
+		_, _ = w.Write(b)
 	}
-	return nil
 }

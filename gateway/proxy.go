@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,20 +17,6 @@ const (
 	commandHeader = "Anteroom-Command" // from the origin: revoke ends the session
 )
 
-func newTransport(b Bounds) *http.Transport {
-	return &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		MaxIdleConns:          2048,
-		MaxIdleConnsPerHost:   512,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   5 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		ResponseHeaderTimeout: max(0, b.OriginWait),
-		DisableCompression:    true, // what the browser asked for is what it gets
-		ForceAttemptHTTP2:     true,
-	}
-}
-
 // forward passes the request on to the origin and its answer back. Streams,
 // upgrades and trailers go through; a request that is cancelled here is
 // cancelled there.
@@ -42,10 +29,11 @@ func (c *call) forward(st standing) {
 			return
 		}
 	}
-	early := false
-	w, in, body := pace(c.w, writeWithin), *c.r, newUpload(c.r)
+	early, stall := false, c.g.c.Bounds.Stall
+	w, in, body := pace(c.w, stall), *c.r, newUpload(c.w, c.r, stall)
 	c.w, in.Body = w, body // of a copy: the server looks at its own request's
 	answered := func(h http.Header) {
+		body.release()
 		if early = c.r.ProtoMajor == 1 && !body.over.Load(); early {
 			h.Set("Connection", "close") // else net/http takes the rest of the body away from the origin, and waits for it
 		}
@@ -60,11 +48,16 @@ func (c *call) forward(st standing) {
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
+			if body.brokenOff() {
+				c.stalled(st)
+				return
+			}
 			answered(w.Header())
 			c.originFailed(st, err)
 		},
 	}
 	defer func() { // deferred: an answer that breaks off is a panic
+		body.release()
 		if early {
 			_ = w.FlushError() // the connection is closed in any case
 			body.rest(w, c.r)
@@ -173,10 +166,32 @@ func private(h http.Header) {
 	h.Del("Surrogate-Control")
 }
 
+// stalled answers a visitor who stopped in the middle of an upload. The origin
+// has nothing to do with it, and the pass is kept.
+func (c *call) stalled(st standing) {
+	c.setCookie(st.cookie)
+	if c.r.ProtoMajor == 1 {
+		c.w.Header().Set("Connection", "close") // what follows may be the rest of the body
+	}
+	c.g.fail(c.w, c.r, &HTTPError{
+		Status: http.StatusRequestTimeout, Code: "request_timeout", Title: "The request did not arrive in time",
+		Detail: fmt.Sprintf("Nothing of its body came for %v. The pass is kept. Send it again.", c.g.c.Bounds.Stall),
+	})
+}
+
 // originFailed answers for an origin that does not. The pass is kept.
 func (c *call) originFailed(st standing, err error) {
 	if c.ctx().Err() != nil {
 		return // the visitor has gone
+	}
+	if errors.Is(err, errOriginsFull) {
+		c.g.metrics.shed.Inc()
+		c.setCookie(st.cookie)
+		c.g.fail(c.w, c.r, &HTTPError{
+			Status: http.StatusServiceUnavailable, Code: "unavailable", Title: "Not available just now",
+			Detail: "There are too many requests to the site at once. The pass is kept. Try again.", RetryAfter: 5, Err: err,
+		})
+		return
 	}
 	c.g.metrics.originErrors.WithLabelValues(c.room.Name).Inc()
 	c.g.c.Logger.LogAttrs(c.ctx(), slog.LevelWarn, "origin failed", slog.String("room", c.room.Name), slog.String("error", err.Error()))

@@ -112,14 +112,14 @@ func TestAnAnswerThatNobodyReadsIsGivenUp(t *testing.T) {
 		visitor := at.call(t, "GET /film HTTP/1.1\r\nHost: shop.example.com\r\nCookie: anteroom_shop="+q.pass()+"\r\n\r\n")
 		film := visitor.answer().Body
 		for range 10 { // slow is not stopped
-			time.Sleep(writeWithin / 2)
+			time.Sleep(stallDefault / 2)
 			if _, err := io.CopyN(io.Discard, film, 40_000); err != nil {
 				t.Fatal(err)
 			}
 		}
 		stopped := time.Now()
-		took(t, stopped, "giving up at the origin", (<-gone).Sub(stopped)+writeWithin)
-		took(t, began, "all of it", 6*writeWithin+closing)
+		took(t, stopped, "giving up at the origin", (<-gone).Sub(stopped)+stallDefault)
+		took(t, began, "all of it", 6*stallDefault+closing)
 	})
 }
 
@@ -127,7 +127,7 @@ func TestAClientThatNeitherSendsNorReadsIsGivenUp(t *testing.T) {
 	street(t, forever(make(chan time.Time, 1)), func(t *testing.T, _ *Gateway, at pipes, q full) {
 		visitor := at.call(t, "POST / HTTP/1.1\r\nHost: shop.example.com\r\nCookie: anteroom_shop="+q.pass()+"\r\nContent-Length: 100\r\n\r\nx")
 		visitor.answer()
-		time.Sleep(writeWithin + bodyWithin + closing)
+		time.Sleep(stallDefault + bodyWithin + closing)
 		visitor.hangsUpAfterMore()
 	})
 }
@@ -137,12 +137,12 @@ func TestAnUploadMayTakeItsTime(t *testing.T) {
 		b, err := io.ReadAll(r.Body)
 		_, _ = fmt.Fprintf(w, "%s %v", b, err)
 	}, func(t *testing.T, _ *Gateway, at pipes, q full) {
-		visitor := at.call(t, "POST /photo HTTP/1.1\r\nHost: shop.example.com\r\nCookie: anteroom_shop="+q.pass()+"\r\nContent-Length: 5\r\n\r\n")
-		for _, b := range "hello" {
-			time.Sleep(20 * time.Minute)
-			visitor.say(string(b))
+		visitor := at.call(t, "POST /photo HTTP/1.1\r\nHost: shop.example.com\r\nCookie: anteroom_shop="+q.pass()+"\r\nContent-Length: 100\r\n\r\n")
+		for range 100 {
+			time.Sleep(stallDefault - time.Second)
+			visitor.say("x")
 		}
-		if b, err := io.ReadAll(visitor.answer().Body); string(b) != "hello <nil>" {
+		if b, err := io.ReadAll(visitor.answer().Body); string(b) != strings.Repeat("x", 100)+" <nil>" {
 			t.Errorf("%q, %v", b, err)
 		}
 	})
@@ -164,7 +164,7 @@ func TestAnOriginMayAnswerBeforeItHasHeardAll(t *testing.T) {
 		visitor := at.call(t, "POST / HTTP/1.1\r\nHost: shop.example.com\r\nCookie: anteroom_shop="+q.pass()+"\r\nTransfer-Encoding: chunked\r\n\r\n")
 		out := bufio.NewReader(visitor.answer().Body)
 		for i := range 3 {
-			time.Sleep(time.Minute)
+			time.Sleep(10 * stallDefault) // whoever has begun to answer decides on the pauses
 			visitor.say(fmt.Sprintf("2\r\n%d\n\r\n", i))
 			if line, err := out.ReadString('\n'); err != nil || line != fmt.Sprintf("%d back\n", i) {
 				t.Fatalf("%q, %v", line, err)
@@ -203,7 +203,7 @@ func TestAnUploadToAnOriginThatBreaksOffIsGivenUp(t *testing.T) {
 	}, func(t *testing.T, _ *Gateway, at pipes, q full) {
 		for _, headers := range []string{"Content-Length: 100\r\n\r\nx", "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"} {
 			visitor := at.call(t, "POST / HTTP/1.1\r\nHost: shop.example.com\r\nCookie: anteroom_shop="+q.pass()+"\r\n"+headers)
-			time.Sleep(time.Minute)
+			time.Sleep(stallDefault / 2)
 			visitor.say("1\r\nx\r\n") // only now the transport notices
 			began := time.Now()
 			r := visitor.answer()

@@ -94,9 +94,7 @@ func (c *call) waitJSON(st standing) {
 		p.Ticket = s
 	}
 	c.retryAfter(p.RefreshIntervalSeconds)
-	if err := writeJSON(c.w, c.r, c.waitStatus(), p); err != nil {
-		c.g.fail(c.w, c.r, err)
-	}
+	c.writePlace(c.waitStatus(), &p)
 }
 
 func ceilSeconds(a ticket.Answer) int { return ceil(a.Refresh, 1e9) }

@@ -52,7 +52,7 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 		for _, w := range f.Warnings {
 			log.Warn(w.Error())
 		}
-		o := server.Options{Version: thisVersion(), Logger: log}
+		o := server.Options{Version: thisVersion(), Logger: log, Adopts: f.AdoptsCluster()}
 		if admissions != "" {
 			w, err := openAdmissions(admissions, log)
 			if err != nil {

@@ -5,9 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -69,49 +66,6 @@ func unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-// adminClient asks a node's admin port.
-type adminClient struct{ url, token string }
-
-func (a *adminClient) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.url, "admin", a.url, "`URL` of a node's admin port")
-	cmd.Flags().StringVar(&a.token, "token", os.Getenv("ANTEROOM_SECURITY_ADMIN_TOKEN"), "security.admin_token [$ANTEROOM_SECURITY_ADMIN_TOKEN]")
-	cmd.Flag("token").DefValue = ""
-}
-
-func (a *adminClient) get(ctx context.Context, path string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	url := strings.TrimSuffix(a.url, "/") + path
-	if !strings.Contains(a.url, "://") {
-		url = "http://" + url
-	}
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return wrongUsage(fmt.Errorf("--admin %s: want a URL such as %s", a.url, adminDefault))
-	}
-	if a.token != "" {
-		q.Header.Set("Authorization", "Bearer "+a.token)
-	}
-	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		return fmt.Errorf("no node answers at %s; is it running, and is that its node.admin? (%w)", a.url, err)
-	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
-	body, err := io.ReadAll(io.LimitReader(answer.Body, 64<<20))
-	switch {
-	case err != nil:
-		return err
-	case answer.StatusCode == http.StatusUnauthorized:
-		return fmt.Errorf("%s asks for a token; give the node's security.admin_token as --token or in ANTEROOM_SECURITY_ADMIN_TOKEN", a.url)
-	case answer.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: %s", url, answer.Status)
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("%s does not answer as a node's admin port does: %w", url, err)
-	}
-	return nil
-}
-
 // status is a cluster and its rooms.
 type status struct {
 	Cluster admin.Cluster `json:"cluster"`
@@ -121,6 +75,9 @@ type status struct {
 func (a *adminClient) status(ctx context.Context) (s status, err error) {
 	if err := a.get(ctx, "/v1/cluster", &s.Cluster); err != nil {
 		return s, err
+	}
+	if s.Cluster.Node == "" { // JSON, but whose?
+		return s, a.stranger("no node is named in the answer to /v1/cluster")
 	}
 	var rooms admin.RoomList
 	err = a.get(ctx, "/v1/rooms", &rooms)

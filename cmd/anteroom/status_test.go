@@ -111,10 +111,10 @@ func TestStatusSaysWhatToDo(t *testing.T) {
 		args, want string
 		code       int
 	}{
-		{"--admin " + closed.URL, "no node answers at " + closed.URL + "; is it running, and is that its node.admin?", 1},
-		{"--admin " + other.URL, "does not answer as a node's admin port does", 1},
+		{"--admin " + closed.URL, "no node answers at " + closed.URL + ": nothing listens there; is the node running", 1},
+		{"--admin " + other.URL, "is not the admin port of a node", 1},
 		{"--admin " + guarded, "asks for a token; give the node's security.admin_token as --token", 1},
-		{"--admin " + guarded + " --token wrong-wrong-wrong", "asks for a token", 1},
+		{"--admin " + guarded + " --token wrong-wrong-wrong", "asks for a token, and it is not the one given", 1},
 		{"--admin " + guarded + " --token opensesame-opensesame", "", 0},
 		{"--admin " + strings.TrimPrefix(guarded, "http://") + " --token opensesame-opensesame", "", 0},
 		{"--watch --every 0s", "--every 0s; give a time of at least 100ms", 2},

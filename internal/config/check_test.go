@@ -169,6 +169,7 @@ rooms:
 func TestFilesOfOneClusterAreComparedWithEachOther(t *testing.T) {
 	one := config.Parse("1.yaml", []byte(`
 node: {id: a, join: [127.0.0.1:2], expect: 3}
+cluster: {max_skew: 500ms}
 security: {gossip_key: `+gossipKey+`}
 rooms: [{name: shop, total_active_users: 5}, {name: desk, total_active_users: 5}]
 `), config.Options{})
@@ -185,9 +186,17 @@ rooms:
   - name: door
     total_active_users: 1
 `), config.Options{})
-	config.Together([]*config.File{one, two})
+	adopts := config.Parse("0.yaml", []byte(`
+node: {id: c, join: [127.0.0.1:2], expect: 3}
+security: {gossip_key: `+gossipKey+`}
+rooms: [{name: shop, total_active_users: 5}, {name: desk, total_active_users: 5}]
+`), config.Options{})
+	config.Together([]*config.File{one, two, adopts})
 	if err := one.Err(); err != nil {
 		t.Errorf("1.yaml: %v", err)
+	}
+	if err := adopts.Err(); err != nil {
+		t.Errorf("0.yaml, which takes over the others' settings: %v", err)
 	}
 	errors := []string{
 		`2.yaml: security.gossip_key: not as in 1.yaml; give the same on all nodes`,
@@ -207,5 +216,32 @@ rooms:
 	}
 	if diff := cmp.Diff(warnings, problems(two.Warnings, "security.signing_keys", "node.expect")); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// A node takes over the cluster's settings if it was told of a cluster and of
+// none of them, in whatever way.
+func TestAdoptsCluster(t *testing.T) {
+	join := config.Setting{Key: "node.join", Value: "127.0.0.1:2", From: "--join"}
+	for _, test := range []struct {
+		text string
+		o    config.Options
+		want bool
+	}{
+		{"node: {join: [127.0.0.1:2]}", config.Options{}, true},
+		{"", config.Options{Set: []config.Setting{join}}, true},
+		{"cluster:\n", config.Options{Set: []config.Setting{join}}, true},
+		{"cluster: {}", config.Options{Set: []config.Setting{join}}, true},
+		{"cluster: {lease: }", config.Options{Set: []config.Setting{join}}, true},
+		{"", config.Options{}, false},
+		{"node: {expect: 3}", config.Options{}, false},
+		{"cluster: {lease: 10s}", config.Options{Set: []config.Setting{join}}, false},
+		{"cluster: {lease: bad}", config.Options{Set: []config.Setting{join}}, false},
+		{"", config.Options{Set: []config.Setting{join}, Environ: []string{"ANTEROOM_CLUSTER_MAX_SKEW=1s"}}, false},
+		{"", config.Options{Set: []config.Setting{join}, Environ: []string{"ANTEROOM_CLUSTER_MAX_SKEW="}}, true},
+	} {
+		if got := config.Parse("a.yaml", []byte(test.text), test.o).AdoptsCluster(); got != test.want {
+			t.Errorf("%q with %v: %v, want %v", test.text, test.o, got, test.want)
+		}
 	}
 }

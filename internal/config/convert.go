@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -19,6 +20,17 @@ func (c Config) Eviction() eviction.Config {
 		MaxSkew:      c.Cluster.MaxSkew.value(),
 		ExcludeAfter: c.Cluster.ExcludeAfter.value(),
 	}
+}
+
+// AdoptsCluster reports whether the node takes over the settings of the cluster
+// that it joins: it is told of one, and of none of its settings.
+func (f *File) AdoptsCluster() bool {
+	for key := range f.places {
+		if strings.HasPrefix(key, "cluster.") {
+			return false
+		}
+	}
+	return len(f.Config.Node.Join) > 0
 }
 
 // Proxies is TrustedProxies as ranges.

@@ -14,6 +14,7 @@ func Together(files []*File) {
 		return
 	}
 	ids := map[string]*File{}
+	var leads *File // the first that gives settings of the cluster, or whose defaults count
 	for i, f := range files {
 		id := f.Config.Node.ID
 		if other := ids[id]; other != nil && f.given("node.id") {
@@ -26,6 +27,13 @@ func Together(files []*File) {
 		if i > 0 {
 			f.compare(files[0])
 		}
+		switch {
+		case f.AdoptsCluster():
+		case leads == nil:
+			leads = f
+		default:
+			f.compareCluster(leads)
+		}
 		f.sort()
 	}
 }
@@ -34,7 +42,7 @@ func Together(files []*File) {
 func (f *File) compare(o *File) {
 	for _, key := range Differences(o.Config, f.Config) {
 		switch {
-		case strings.HasPrefix(key, "cluster."), key == "security.gossip_key", key == "node.expect" && f.Config.Node.Expect > 0 && o.Config.Node.Expect > 0:
+		case key == "security.gossip_key", key == "node.expect" && f.Config.Node.Expect > 0 && o.Config.Node.Expect > 0:
 			f.fault(key, "not as in %s; give the same on all nodes", o.Name)
 		case key == "prefix" || key == "trusted_proxies":
 			f.warn(key, "not as in %s; visitors may come to either node", o.Name)
@@ -44,6 +52,15 @@ func (f *File) compare(o *File) {
 		f.fault("security.tls.peer", "given here or in %s, but not in both; give it on all nodes", o.Name)
 	}
 	f.compareRooms(o)
+}
+
+// compareCluster notes where settings differ on which all nodes must agree.
+func (f *File) compareCluster(o *File) {
+	for _, key := range Differences(o.Config, f.Config) {
+		if strings.HasPrefix(key, "cluster.") {
+			f.fault(key, "not as in %s; give the same on all nodes", o.Name)
+		}
+	}
 }
 
 // compareRooms warns of rooms that differ. It is no error: one of the files may

@@ -9,12 +9,12 @@ import (
 )
 
 // A node that is told of one member and of its own ports has the rest from its
-// peers: the room, its limit, its origin, and the keys by which it knows places
-// and passes that others gave.
+// peers: the settings of the cluster, the room, its limit, its origin, and the
+// keys by which it knows places and passes that others gave.
 func TestNodeJoinsWithNothingConfigured(t *testing.T) {
 	c := newCluster(t, 1)
-	c.lease = 0 // cluster is the same on all nodes, and one without a file has the defaults
-	c.run(2)
+	c.lease = 5 * time.Second
+	c.run(3)
 	pass := c.nodes[0].enter("")
 	c.phase("the only slot is taken")
 	waits := c.nodes[0].visit("join", nil)
@@ -25,7 +25,12 @@ func TestNodeJoinsWithNothingConfigured(t *testing.T) {
 	added := c.add()
 	added.joinBare(c.nodes[1])
 	c.phase("start %s with --join alone", added.id)
-	c.serving(3)
+	c.serving(4)
+	const took = `msg="taking over the cluster's settings"`
+	if log := added.log.String(); !strings.Contains(log, took) || !strings.Contains(log, "lease=5s") {
+		t.Errorf("%s does not log that it takes over a lease of 5 s:\n%s", added.id, log)
+	}
+	c.stays("it has a lease of the cluster's", 2*time.Second, func() bool { s := added.cluster(); return s.Lease > 0 && s.Lease <= 5 })
 	there := answer{}
 	c.until("answer to the visitor at the new node", 5*time.Second, func() bool { // until it has the room it asks them to come again
 		there = added.visit("checkin", map[string]string{"ticket": waits.Ticket})
@@ -52,6 +57,49 @@ func TestNodeJoinsWithNothingConfigured(t *testing.T) {
 	if s := c.shop.Stats(); s.Peak > c.limit {
 		t.Errorf("the shop counted %d at once, the limit is %d", s.Peak, c.limit)
 	}
+}
+
+// A node with a lease of its own would let people in for longer than the others
+// reckon with. It is left out, they go on, and it is told which setting it is.
+func TestNodeWithOtherSettingsIsLeftOut(t *testing.T) {
+	const why = "cluster.lease is 5s at node-1 and 8s at node-4; give all nodes the same `cluster:` settings"
+	c := newCluster(t, 10)
+	c.lease = 5 * time.Second
+	c.run(3)
+	c.lease = 8 * time.Second
+	other := c.add()
+	other.join(0, c.nodes[0])
+	c.phase("start %s with a lease of %v", other.id, c.lease)
+	waits := func() bool { return other.waits("cluster.lease is 5s at node-") }
+	c.until("it knows why it waits", 10*time.Second, waits)
+	c.stays("the others go on without it", 5*time.Second, func() bool {
+		for _, p := range c.nodes[:3] {
+			s := p.cluster()
+			for _, m := range s.Members {
+				if m.InWave == (m.Name == other.id) {
+					return false
+				}
+			}
+			if s.Waiting != "" {
+				return false
+			}
+		}
+		return waits()
+	})
+	for _, p := range c.nodes[:3] {
+		p.enter("")
+	}
+	other.refuses(why)
+	if log := c.nodes[0].log.String(); !strings.Contains(log, why) {
+		t.Errorf("%s does not log %q:\n%s", c.nodes[0].id, why, log)
+	}
+
+	other.kill()
+	c.lease = 5 * time.Second
+	other.join(0, c.nodes[0])
+	c.phase("start %s with the same lease", other.id)
+	c.serving(4)
+	other.enter("")
 }
 
 // refuses checks what a visitor and an operator are told at a node that is part

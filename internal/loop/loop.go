@@ -1,6 +1,8 @@
 // Package loop runs one node: a goroutine owns the pure state machine of
 // package node and feeds it messages, views, visitors' requests and the time,
-// and does what it says: save, send, tell.
+// and does what it says: save, send, tell. Only a check-in from which nothing
+// follows, as from most, borrows the node for a moment instead, since two
+// switches of goroutines cost more than all that it does.
 //
 //	l, err := loop.New(loop.Config{Node: …, Clock: loop.SystemClock(), …})
 //	go l.Run(ctx)
@@ -19,12 +21,14 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/internal/ticket"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // Links reaches the other members.
@@ -54,11 +58,13 @@ type Config struct {
 // Loop runs one node. Its methods are safe for concurrent use.
 type Loop struct {
 	c        Config
+	mu       sync.Mutex // of node; Run holds it but for short, others only try
 	node     *node.Node
 	messages chan eviction.Message
 	requests chan *request
 	orders   chan func(*node.Node, eviction.Time)
 	done     chan struct{} // closed when Run has returned
+	stopped  atomic.Bool   // likewise
 	streams  streams
 	snapshot atomic.Pointer[Snapshot]
 	waves    waves
@@ -96,11 +102,6 @@ const (
 	heldMax       = 4096
 )
 
-// SystemClock reads this machine's clocks.
-func SystemClock() func() eviction.Time {
-	return func() eviction.Time { return eviction.Time{Boot: bootTime(), Wall: time.Now().UnixMicro()} }
-}
-
 // New makes a loop. The error lists everything that is wrong with c.Node.
 func New(c Config) (*Loop, error) {
 	if c.Messages == 0 {
@@ -128,25 +129,39 @@ func New(c Config) (*Loop, error) {
 // Run runs the node until ctx ends. Call it once.
 func (l *Loop) Run(ctx context.Context) error {
 	defer close(l.done)
+	defer l.stopped.Store(true)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		var do func()
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-			l.tickAt = math.MaxInt64
-			l.node.Tick(l.c.Clock())
+			do = func() {
+				l.tickAt = math.MaxInt64
+				l.node.Tick(l.c.Clock())
+			}
 		case m := <-l.messages:
-			l.step(m)
+			do = func() { l.step(m) }
 		case q := <-l.requests:
-			l.handle(q)
+			do = func() { l.handle(q) }
 		case order := <-l.orders:
-			order(l.node, l.c.Clock())
+			do = func() { order(l.node, l.c.Clock()) }
 		}
-		l.drain()
-		timer.Reset(l.settle())
+		timer.Reset(l.settle(l.work(do)))
 	}
+}
+
+// work has the node do something, and what else has come in, and returns what
+// it leads to.
+func (l *Loop) work(do func()) (eviction.Time, node.Ready) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	do()
+	l.drain()
+	now := l.c.Clock()
+	return now, l.node.Ready(now)
 }
 
 // drain handles what else has come in, within bounds, so that one send and one
@@ -205,9 +220,7 @@ func Ask(n *node.Node, now eviction.Time, q ticket.Request) (ticket.Answer, erro
 
 // settle does what the inputs have led to and returns the time until the next
 // thing is due.
-func (l *Loop) settle() time.Duration {
-	now := l.c.Clock()
-	r := l.node.Ready(now)
+func (l *Loop) settle(now eviction.Time, r node.Ready) time.Duration {
 	if r.Save != nil {
 		l.unsaved = r.Save
 	}
@@ -218,11 +231,7 @@ func (l *Loop) settle() time.Duration {
 			l.c.Log(r.Log[i])
 		}
 	}
-	installed := l.node.Status().Installed
-	if installed != l.Snapshot().Status.Installed || now.Boot-l.shownAt >= snapshotEvery {
-		l.publish(now)
-	}
-	l.waves.passed(installed)
+	l.waves.passed(l.show(now))
 	// A Deadline may count from now. Inputs must not push the Tick ahead of them
 	// for as long as they keep coming.
 	l.tickAt = min(l.tickAt, r.Deadline)
@@ -231,6 +240,18 @@ func (l *Loop) settle() time.Duration {
 		next = min(next, l.saveAt)
 	}
 	return max(0, time.Duration(next-now.Boot)*time.Microsecond)
+}
+
+// show publishes the node's state if that has changed enough, and returns the
+// last wave that it was in.
+func (l *Loop) show(now eviction.Time) qpid.Epoch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	installed := l.node.Installed()
+	if installed != l.Snapshot().Status.Installed || now.Boot-l.shownAt >= snapshotEvery {
+		l.publish(now)
+	}
+	return installed
 }
 
 // send lets nothing out before the record that it follows from is durable.
@@ -322,6 +343,16 @@ func (l *Loop) SetView(v eviction.View) {
 func (l *Loop) SetRoom(r eviction.Room) error {
 	var refused error
 	if err := l.order(func(n *node.Node, now eviction.Time) { refused = n.SetRoom(now, r) }); err != nil {
+		return err
+	}
+	return refused
+}
+
+// Adopt replaces the settings that all nodes of a cluster share. It fails with
+// eviction.ErrSettled once the node was in a wave.
+func (l *Loop) Adopt(c eviction.Config) error {
+	var refused error
+	if err := l.order(func(n *node.Node, now eviction.Time) { refused = n.Adopt(now, c) }); err != nil {
 		return err
 	}
 	return refused

@@ -245,3 +245,34 @@ func TestStoppedLoopAnswersUnavailable(t *testing.T) {
 		}
 	})
 }
+
+// A loop that waits for others takes other settings, one that was in a wave does
+// not.
+func TestAdoptBeforeTheFirstWaveOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settings := eviction.Config{Lease: 5 * time.Second}
+		w, l := start(t, 2, nil)
+		w.mu.Lock()
+		w.down[l[1].Snapshot().Status.Self] = true
+		w.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		for _, one := range l {
+			if err := one.Adopt(settings); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.mu.Lock()
+		clear(w.down)
+		w.mu.Unlock()
+		time.Sleep(3 * time.Second)
+		for _, one := range l {
+			s := one.Snapshot()
+			if left := time.Duration(s.Status.LeaseUntil-s.At.Boot) * time.Microsecond; left <= 0 || left > settings.Lease {
+				t.Errorf("%v has a lease of %v, want at most %v", s.Status.Self, left, settings.Lease)
+			}
+			if err := one.Adopt(eviction.Config{}); !errors.Is(err, eviction.ErrSettled) {
+				t.Errorf("%v after a wave: %v, want ErrSettled", s.Status.Self, err)
+			}
+		}
+	})
+}

@@ -70,6 +70,24 @@ func TestAbandonAsTheAccountLapses(t *testing.T) {
 	}
 }
 
+// Seed 17918: the first that a node hears of after a long pause is a message that
+// has nothing to do with its account, which has lapsed meanwhile.
+func TestWhateverComesFirstTheAccountHasLapsed(t *testing.T) {
+	for _, body := range []eviction.Body{&eviction.SyncRequest{}, &eviction.SyncReply{}, &eviction.SyncAck{}, &eviction.Urgent{Room: "shop"}} {
+		c := founded(t, 3, eviction.Room{Name: "shop", Target: 3, Session: time.Second, QueueAll: true})
+		a, b := c.node[0], c.node[1]
+		c.join(b, "shop")
+		c.until("call", 2*time.Second, func() bool { return c.room(b, "shop").Called == 1 })
+		c.now += (20 * time.Second).Microseconds()
+		if err := b.Step(c.at(b), eviction.Message{From: a.cfg.Self.Member, To: b.cfg.Self.Member, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+		if s := c.room(b, "shop"); s.Called > s.Used || s.Account.Born != 0 {
+			t.Errorf("after a %s: %d called with %d slots in use, account %v", body.Kind(), s.Called, s.Used, s.Account)
+		}
+	}
+}
+
 // An operator changes the event while those who gathered for it still wait in
 // the order of its draw.
 func TestEventChangedAfterItsStart(t *testing.T) {

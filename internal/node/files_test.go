@@ -6,6 +6,7 @@ import (
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // What a cluster runs with does not change because somebody starts a node with
@@ -67,5 +68,33 @@ func TestCoordinatorWithoutRoomsGetsThoseOfTheOthers(t *testing.T) {
 	}
 	if owned, _ := c.supply("shop"); owned != 10 {
 		t.Errorf("%d slots, want 10", owned)
+	}
+}
+
+// A node that has been up for longest runs the waves, though it was not there
+// when the others founded the cluster and has not heard of their quiet rooms.
+func TestACoordinatorLearnsOfAQuietRoom(t *testing.T) {
+	c := newCluster(t, 0)
+	room := eviction.Room{Name: "shop", Target: 6, Session: 5 * time.Second}
+	a := c.add(node.Config{Joins: true}, "a0")
+	for _, name := range []string{"b0", "c0"} {
+		c.add(node.Config{Expect: 2, Joins: true, Rooms: []eviction.Room{room}}, name)
+	}
+	c.split([]qpid.NodeID{"a0"}, []qpid.NodeID{"b0", "c0"})
+	c.run(5 * time.Second)
+	b := c.node[1]
+	if s := c.room(b, "shop"); s.Account.Born == 0 || !s.Open {
+		t.Fatalf("b0 and c0 have founded nothing: %+v", s)
+	}
+	c.heal()
+	c.until("a0 leads", 5*time.Second, func() bool { return a.Status().Leading && !b.Status().Leading && len(b.Status().List) == 3 })
+	for range 20 {
+		c.run(time.Second)
+		if s := c.room(b, "shop"); !s.Open {
+			t.Fatalf("the room is closed at b0: %+v", s)
+		}
+	}
+	if s := c.room(a, "shop"); s.Account.Born == 0 || s.Room.Target != 6 {
+		t.Errorf("a0 runs the waves and has not heard of the room: %+v", s)
 	}
 }

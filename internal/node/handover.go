@@ -89,7 +89,6 @@ func (n *Node) onSyncRequest(from eviction.Member) {
 
 // onSyncReply lets go of tickets that the sender has taken over.
 func (n *Node) onSyncReply(now eviction.Time, from eviction.Member, b *eviction.SyncReply) {
-	n.clock(now)
 	for _, t := range b.Taken {
 		if r, err := n.room(t.Room); err == nil {
 			r.letGo(now, t)

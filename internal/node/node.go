@@ -122,6 +122,17 @@ func (n *Node) SetRoom(now eviction.Time, r eviction.Room) error {
 	return nil
 }
 
+// Adopt replaces what all nodes share, the settings of the cluster. It fails
+// with eviction.ErrSettled once the node was in a wave.
+func (n *Node) Adopt(now eviction.Time, c eviction.Config) error {
+	if err := n.ev.Adopt(now, c); err != nil {
+		return err
+	}
+	n.c.Cluster = c // which everything here reads when it needs it
+	n.advance(now)
+	return nil
+}
+
 // Step takes in a message from another node. The error says what was wrong
 // with it; the node goes on.
 func (n *Node) Step(now eviction.Time, m eviction.Message) error {
@@ -131,6 +142,7 @@ func (n *Node) Step(now eviction.Time, m eviction.Message) error {
 	if m.To != n.c.Self.Member || m.From == m.To {
 		return fmt.Errorf("node: %s from %v is for %v, this is %v", m.Body.Kind(), m.From, m.To, n.c.Self.Member)
 	}
+	n.clock(now) // whatever it is: an account may have lapsed since the last input
 	var err error
 	switch b := m.Body.(type) {
 	case *eviction.RoomQPID:
@@ -156,7 +168,6 @@ func (n *Node) onQPID(now eviction.Time, from eviction.Member, b *eviction.RoomQ
 	if b.Msg.From != from.Name {
 		return fmt.Errorf("node: qpid message of %s came from %v", b.Msg.From, from)
 	}
-	n.clock(now)
 	err = r.q.Step(b.Msg)
 	n.advance(now)
 	return err
@@ -239,6 +250,9 @@ func (n *Node) Status() Status {
 		Quarantined: s.Quarantined, HLC: s.HLC, Clock: s.Clock, Waiting: n.waiting(s),
 	}
 }
+
+// Installed is the last wave that the node was in, as in Status.
+func (n *Node) Installed() qpid.Epoch { return n.ev.Installed() }
 
 func (n *Node) waiting(s eviction.Status) string {
 	switch {

@@ -8,22 +8,27 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// visitor is one ticket at its home node.
+// visitor is one ticket at its home node. There may be millions: it fits 96
+// bytes, and has no pointers for the garbage collector to follow.
 type visitor struct {
 	id       qpid.ItemID
 	stamp    uint64
 	gen      uint32
 	shown    uint32 // last position shown; 0: none
 	stage    stage
-	entitled bool             // its turn is certain
-	wave     uint64           // number of the wave that made it so
-	seen     int64            // boot time of the last check-in
-	refresh  int64            // µs until the next one, as told
-	due      int64            // boot time at which something is due
-	slot     int64            // of the wheel; 0: none
-	expires  int64            // pass time: of the pass
-	adopted  eviction.Account // whose session it was; zero: ours
-	past     *Homes           // of a place taken over; nil: it began here
+	entitled bool   // its turn is certain
+	wave     uint64 // number of the wave that made it so
+	seen     int64  // boot time of the last check-in
+	refresh  int64  // µs until the next one, as told
+	due      int64  // boot time at which something is due
+	slot     int64  // of the wheel; 0: none
+	expires  int64  // pass time: of the pass
+}
+
+// past is what there is to say of a visitor who came from a lost node.
+type past struct {
+	adopted eviction.Account // whose session it was; zero: ours
+	homes   Homes            // of a place taken over; zero: it began here
 }
 
 func (v *visitor) weight() qpid.Weight { return qpid.Weight{Stamp: v.stamp, ID: v.id} }
@@ -49,7 +54,8 @@ type room struct {
 	q    *qpid.Node // owns the gate's queue: everyone enters and leaves it here
 
 	visitors map[qpid.ItemID]*visitor
-	due      line // drawn, in the order of their turn
+	pasts    map[qpid.ItemID]past // of the few who have one
+	due      line                 // drawn, in the order of their turn
 	wheel    wheel
 	cut      eviction.Cut // up to which entitlements have been logged
 
@@ -70,7 +76,7 @@ func newRoom(n *Node, g *eviction.Gate, now eviction.Time) *room {
 	if err != nil {
 		panic(fmt.Sprintf("node: room %q: %v", g.Room().Name, err))
 	}
-	r := &room{node: n, name: g.Room().Name, gate: g, q: q, visitors: make(map[qpid.ItemID]*visitor), cut: g.Cut(), wheel: newWheel(now.Boot)}
+	r := &room{node: n, name: g.Room().Name, gate: g, q: q, visitors: make(map[qpid.ItemID]*visitor), pasts: make(map[qpid.ItemID]past), cut: g.Cut(), wheel: newWheel(now.Boot)}
 	g.Prepare = r.prepare
 	return r
 }
@@ -342,7 +348,8 @@ func (r *room) leaveSite(v *visitor, now eviction.Time) {
 // retire keeps v for a while only to refuse copies of its ticket and pass.
 // With too many of them the oldest are forgotten.
 func (r *room) retire(v *visitor, s stage, now eviction.Time) {
-	v.stage, v.adopted = s, eviction.Account{}
+	v.stage = s
+	delete(r.pasts, v.id)
 	r.spent++
 	life := r.gate.Room().TicketTTL.Microseconds()
 	if s == spent {
@@ -370,6 +377,7 @@ func (r *room) forget(v *visitor) {
 func (r *room) remove(v *visitor) {
 	v.slot = -1
 	delete(r.visitors, v.id)
+	delete(r.pasts, v.id)
 }
 
 func (r *room) deadline(now eviction.Time) int64 {

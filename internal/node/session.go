@@ -78,7 +78,7 @@ func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to evict
 	// A ticket that was called at two nodes has a session at each: p is of its
 	// home's, whatever this node has under the same id.
 	v = r.visitors[p.ID]
-	if v != nil && v.stage == onSite && (p.Home == r.gate.Ledger().Account() || p.Home == v.adopted) {
+	if v != nil && v.stage == onSite && (p.Home == r.gate.Ledger().Account() || p.Home == r.pasts[v.id].adopted) {
 		return r, v, to, nil
 	}
 	self := n.c.Self.Member
@@ -111,8 +111,9 @@ func (r *room) adopt(now eviction.Time, p Pass) *visitor {
 		r.want(p)
 		return nil
 	}
-	v := &visitor{id: p.ID, stamp: p.Stamp, seen: now.Boot, adopted: p.Home, entitled: true}
+	v := &visitor{id: p.ID, stamp: p.Stamp, seen: now.Boot, entitled: true}
 	r.visitors[p.ID] = v
+	r.pasts[p.ID] = past{adopted: p.Home}
 	r.admit(now, v)
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
 	r.gate.Touch()

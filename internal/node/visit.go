@@ -69,10 +69,7 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 			return Answer{State: Waiting, Ticket: t, Position: int(t.Position), Refresh: min(refreshMin, r.gate.Room().Refresh), Paused: n.paused()}, err
 		}
 	}
-	v.seen = now.Boot
-	if t.Position > 0 && (v.shown == 0 || t.Position < v.shown) {
-		v.shown = t.Position // what is shown never rises, whichever node showed it
-	}
+	r.hearFrom(v, now, t)
 	if v.stage == parked {
 		r.parked--
 		r.enqueue(v)
@@ -84,11 +81,43 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 	return r.answer(now, v)
 }
 
-func (n *Node) paused() string {
-	if s := n.ev.Status(); s.Grade < eviction.Primary || !n.ev.Clear() {
-		return n.waiting(s)
+// hearFrom notes a check-in with t.
+func (r *room) hearFrom(v *visitor, now eviction.Time, t Ticket) {
+	v.seen = now.Boot
+	if t.Position > 0 && (v.shown == 0 || t.Position < v.shown) {
+		v.shown = t.Position // what is shown never rises, whichever node showed it
 	}
-	return ""
+}
+
+// Glance is CheckIn where that changes nothing but what the node remembers of
+// this visitor: then there is nothing to do after it, no message, no line of the
+// log and no earlier Deadline, and Ready need not be called. Almost all check-ins
+// are of this kind. For the others ok is false, and CheckIn is to be called.
+//
+// It is the same as CheckIn because it does the same where it does anything: the
+// visitor is known here and in line or called, so CheckIn would neither take
+// over nor forward nor put back in line; and no clock has lapsed or jumped,
+// which is all that CheckIn would carry out at once.
+func (n *Node) Glance(now eviction.Time, t Ticket) (a Answer, ok bool) {
+	r, err := n.room(t.Room)
+	if err != nil {
+		return Answer{}, false
+	}
+	n.ev.Now(now)
+	v := r.visitors[t.ID]
+	if n.ev.Pending() || !n.ev.Clear() || v == nil || t.Gen > v.gen || v.stage > called {
+		return Answer{}, false
+	}
+	r.hearFrom(v, now, t)
+	a, err = r.answer(now, v)
+	return a, err == nil
+}
+
+func (n *Node) paused() string {
+	if n.ev.Grade() >= eviction.Primary && n.ev.Clear() {
+		return ""
+	}
+	return n.waiting(n.ev.Status())
 }
 
 // Leave takes a called visitor onto the site. Repeated, it gives the same pass
@@ -200,7 +229,7 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 		return nil, ticket.ErrUsed
 	}
 	v.gen = t.Gen + 1
-	v.past = &Homes{t.Home, t.Past[0]}
+	r.pasts[v.id] = past{homes: Homes{t.Home, t.Past[0]}}
 	r.tookOver(v, t, now)
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
 	r.markLate(v)
@@ -260,8 +289,8 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 	a.Ticket = Ticket{
 		Room: r.name, ID: v.id, Stamp: v.stamp, Home: n.c.Self.Member, Gen: v.gen, Position: v.shown, Issued: n.ev.Now(now),
 	}
-	if v.past != nil {
-		a.Ticket.Past = *v.past
+	if v.gen > 0 {
+		a.Ticket.Past = r.pasts[v.id].homes
 	}
 	return a, nil
 }

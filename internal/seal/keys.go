@@ -12,7 +12,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"math"
+	"sync"
 	"time"
 )
 
@@ -22,7 +24,7 @@ type key struct {
 	created int64 // Unix microseconds, by the clock of the node that made it
 	learned int64 // when this ring got it
 	secret  []byte
-	nonces  []byte      // derived from secret
+	nonces  sync.Pool   // of hash.Hash, keyed with what is derived from secret
 	aead    cipher.AEAD // of secret
 	signing *ecdsa.PrivateKey
 }
@@ -45,20 +47,20 @@ func (k *key) ready() error {
 	}
 	k.aead, err = cipher.NewGCM(block)
 	derived := sha256.Sum256(append([]byte("anteroom nonces 1"), k.secret...))
-	k.nonces = derived[:]
+	k.nonces.New = func() any { return hmac.New(sha256.New, derived[:]) }
 	return err
 }
 
-// nonce fills b with what is drawn from the contents alone, so that the same
-// pass is the same string whenever it is sealed with the same key. Different
-// contents have the same nonce as seldom as if they were drawn at random.
-func (k *key) nonce(b []byte, kind byte, room string, plain []byte) {
-	h := hmac.New(sha256.New, k.nonces)
-	h.Write([]byte{kind, byte(len(room)), byte(len(room) >> 8)})
-	h.Write([]byte(room))
-	h.Write(plain)
-	var sum [sha256.Size]byte
-	copy(b, h.Sum(sum[:0]))
+// appendNonce appends what is drawn from the contents alone, and from what tells
+// them apart from others, so that the same pass is the same string whenever it is
+// sealed with the same key. Different contents have the same nonce as seldom as
+// if they were drawn at random.
+func (k *key) appendNonce(b, contents []byte) []byte {
+	h := k.nonces.Get().(hash.Hash)
+	defer k.nonces.Put(h)
+	h.Reset()
+	h.Write(contents)
+	return h.Sum(b)[:len(b)+nonceLen]
 }
 
 func (k *key) name() string { return hex.EncodeToString(k.id[:]) }

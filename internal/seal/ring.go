@@ -51,13 +51,15 @@ type Ring struct {
 	c    Config
 	mu   sync.Mutex // held by writers of keys
 	keys atomic.Pointer[[]*key]
+	// spare is of *scratch.
+	spare sync.Pool
 }
 
 // New returns a ring without keys. Give it some with Rotate, Merge or Load.
 func New(c Config) *Ring {
 	c.Settle = cmp.Or(c.Settle, 5*time.Second)
 	c.Keep = cmp.Or(c.Keep, 25*time.Hour)
-	r := &Ring{c: c}
+	r := &Ring{c: c, spare: sync.Pool{New: func() any { return new(scratch) }}}
 	r.keys.Store(new([]*key))
 	return r
 }
@@ -148,17 +150,25 @@ func find(keys []*key, id [idLen]byte) *key {
 
 // Ticket seals t.
 func (r *Ring) Ticket(t ticket.Ticket) (string, error) {
-	return r.seal(kindTicket, t.Room, packTicket(make([]byte, 0, 128), t))
+	s := r.spare.Get().(*scratch)
+	defer r.spare.Put(s)
+	s.plain = packTicket(s.begin(kindTicket, t.Room), t)
+	return r.seal(s, kindTicket, t.Room)
 }
 
 // Pass seals p.
 func (r *Ring) Pass(p ticket.Pass) (string, error) {
-	return r.seal(kindPass, p.Room, packPass(make([]byte, 0, 128), p))
+	s := r.spare.Get().(*scratch)
+	defer r.spare.Put(s)
+	s.plain = packPass(s.begin(kindPass, p.Room), p)
+	return r.seal(s, kindPass, p.Room)
 }
 
 // OpenTicket returns the ticket for room that s was sealed from. The error is ErrInvalid.
-func (r *Ring) OpenTicket(room, s string) (ticket.Ticket, error) {
-	if plain, ok := r.open(kindTicket, room, s); ok {
+func (r *Ring) OpenTicket(room, sealed string) (ticket.Ticket, error) {
+	s := r.spare.Get().(*scratch)
+	defer r.spare.Put(s)
+	if plain, ok := r.open(s, kindTicket, room, sealed); ok {
 		if t, ok := unpackTicket(room, plain); ok {
 			return t, nil
 		}
@@ -168,8 +178,10 @@ func (r *Ring) OpenTicket(room, s string) (ticket.Ticket, error) {
 
 // OpenPass returns the pass for room that s was sealed from. The error is
 // ErrInvalid. Whether the pass has expired is for the caller to see.
-func (r *Ring) OpenPass(room, s string) (ticket.Pass, error) {
-	if plain, ok := r.open(kindPass, room, s); ok {
+func (r *Ring) OpenPass(room, sealed string) (ticket.Pass, error) {
+	s := r.spare.Get().(*scratch)
+	defer r.spare.Put(s)
+	if plain, ok := r.open(s, kindPass, room, sealed); ok {
 		if p, ok := unpackPass(room, plain); ok {
 			return p, nil
 		}
@@ -177,39 +189,54 @@ func (r *Ring) OpenPass(room, s string) (ticket.Pass, error) {
 	return ticket.Pass{}, ErrInvalid
 }
 
-func (r *Ring) seal(kind byte, room string, plain []byte) (string, error) {
+// scratch is memory to work in. Visitors' every request opens a string and
+// mostly seals one, so it is used again.
+type scratch struct {
+	plain []byte // what tells contents apart, and then the contents
+	head  int    // length of the former
+	box   []byte // the sealed bytes
+	extra []byte // what is authenticated beside them
+	text  []byte // the sealed bytes as characters
+}
+
+// begin returns s.plain for the contents to be appended to.
+func (s *scratch) begin(kind byte, room string) []byte {
+	s.plain = append(append(s.plain[:0], kind, byte(len(room)), byte(len(room)>>8)), room...)
+	s.head = len(s.plain)
+	return s.plain
+}
+
+func (r *Ring) seal(s *scratch, kind byte, room string) (string, error) {
 	k := r.active()
 	if k == nil {
 		return "", ErrNoKey
 	}
-	b := make([]byte, headLen+nonceLen, headLen+nonceLen+len(plain)+tagLen+headLen+len(room))
-	b[0] = kind
-	copy(b[1:], k.id[:])
-	head, nonce := b[:headLen], b[headLen:]
-	k.nonce(nonce, kind, room, plain)
-	extra := append(append(b[len(b)+len(plain)+tagLen:len(b)+len(plain)+tagLen], head...), room...)
-	return base64.RawURLEncoding.EncodeToString(k.aead.Seal(b, nonce, plain, extra)), nil
+	s.box = append(append(s.box[:0], kind), k.id[:]...)
+	s.extra = append(append(s.extra[:0], s.box...), room...)
+	s.box = k.appendNonce(s.box, s.plain)
+	s.box = k.aead.Seal(s.box, s.box[headLen:], s.plain[s.head:], s.extra)
+	s.text = base64.RawURLEncoding.AppendEncode(s.text[:0], s.box)
+	return string(s.text), nil
 }
 
-// open works in one buffer: s is decoded from its end to its start, where it
-// is then deciphered in place. Visitors' every request comes through here.
-func (r *Ring) open(kind byte, room, s string) ([]byte, bool) {
-	n := base64.RawURLEncoding.DecodedLen(len(s))
-	if len(s) > sealedMax || n < headLen+nonceLen+tagLen {
+// open returns what is sealed in text; it is in s. It is deciphered in place.
+func (r *Ring) open(s *scratch, kind byte, room, text string) ([]byte, bool) {
+	n := base64.RawURLEncoding.DecodedLen(len(text))
+	if len(text) > sealedMax || n < headLen+nonceLen+tagLen {
 		return nil, false
 	}
-	buf := make([]byte, n, n+max(len(s), headLen+len(room)))
-	spare := buf[n:n]
-	got, err := base64.RawURLEncoding.Strict().Decode(buf, append(spare, s...))
-	if err != nil || got != n || buf[0] != kind { // got: the decoder skips line breaks, and a ticket has one spelling
+	s.text = append(s.text[:0], text...)
+	var err error
+	s.box, err = base64.RawURLEncoding.Strict().AppendDecode(s.box[:0], s.text)
+	if err != nil || len(s.box) != n || s.box[0] != kind { // n: the decoder skips line breaks, and a ticket has one spelling
 		return nil, false
 	}
-	k := find(*r.keys.Load(), [idLen]byte(buf[1:]))
+	k := find(*r.keys.Load(), [idLen]byte(s.box[1:]))
 	if k == nil {
 		return nil, false
 	}
-	extra := append(append(spare, buf[:headLen]...), room...)
-	nonce, sealed := buf[headLen:headLen+nonceLen], buf[headLen+nonceLen:]
-	plain, err := k.aead.Open(sealed[:0], nonce, sealed, extra)
+	s.extra = append(append(s.extra[:0], s.box[:headLen]...), room...)
+	nonce, sealed := s.box[headLen:headLen+nonceLen], s.box[headLen+nonceLen:]
+	plain, err := k.aead.Open(sealed[:0], nonce, sealed, s.extra)
 	return plain, err == nil
 }

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/anteroom/anteroom/gateway/admin"
 	"github.com/anteroom/anteroom/internal/fairness"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // source is the node as the admin port shows it.
@@ -16,15 +19,12 @@ type source struct{ s *Server }
 
 var _ admin.Source = source{}
 
-// fanout of the tree, see package eviction.
-const fanout = 8
-
 func (a source) Cluster() admin.Cluster {
 	snap := a.s.loop.Snapshot()
 	st := &snap.Status
 	c := admin.Cluster{
 		Node: string(st.Self.Name), Boot: strconv.FormatUint(st.Self.Boot, 10), Version: a.s.o.Version, Epoch: st.Installed.Num,
-		Grade: st.Grade.String(), Lease: max(0, float64(st.LeaseUntil-snap.At.Boot)/1e6), Quarantined: st.Quarantined, Waiting: st.Waiting,
+		Grade: st.Grade.String(), Lease: max(0, float64(st.LeaseUntil-snap.At.Boot)/1e6), Quarantined: st.Quarantined, Waiting: a.waiting().text,
 		Voters: []string{},
 	}
 	if st.Line.Founded() {
@@ -49,7 +49,7 @@ func (a source) Cluster() admin.Cluster {
 		i, in := place[m.Member]
 		parent := ""
 		if in && i > 0 {
-			parent = string(st.List[(i-1)/fanout].Name)
+			parent = string(st.List[(i-1)/a.s.terms.now().Fanout].Name)
 		}
 		c.Members = append(c.Members, admin.Member{
 			Name: string(m.Name), Boot: strconv.FormatUint(m.Boot, 10), Address: m.Addr, Started: time.UnixMicro(m.Start).UTC(),
@@ -104,16 +104,74 @@ func (a source) Fairness(room string) (fairness.Report, bool) {
 	return a.s.book.report(room), true
 }
 
-func (a source) Ready() string {
+func (a source) Ready() string { return a.ready().text }
+
+// reason is why a node does not do something; the zero value: it does. The key
+// stays while the figures in the text change.
+type reason struct {
+	key, text string
+	fault     bool // it does not pass unless somebody mends something
+}
+
+func because(text string) reason { return reason{key: text, text: text} }
+
+// ready says why a load balancer should send nobody here. A side without a
+// quorum is no reason: passes are honoured there, and who waits keeps the place.
+func (a source) ready() reason {
 	switch s := &a.s.loop.Snapshot().Status; {
 	case a.s.leaving.Load():
-		return "this node is leaving"
-	case s.Waiting != "":
-		return s.Waiting
+		return because("this node is leaving")
+	case s.Quarantined, !s.Line.Founded(), s.Installed == qpid.Epoch{}:
+		return cmp.Or(a.waiting(), because("waiting for the first wave"))
 	case a.s.keys.ring.Empty():
-		return "waiting for signing keys"
+		return because("waiting for signing keys")
 	case !a.s.hasRooms.Load():
-		return "waiting for the rooms of the cluster"
+		return because("waiting for the rooms of the cluster")
 	}
-	return ""
+	return reason{}
+}
+
+// waiting says why the node calls nobody, as far as it can tell.
+func (a source) waiting() reason {
+	why := a.s.loop.Snapshot().Status.Waiting
+	if why == "" {
+		return reason{}
+	}
+	if off, ok := a.off(); ok {
+		side := "behind"
+		if off < 0 {
+			side = "ahead of"
+		}
+		text := fmt.Sprintf("this node's clock is %.1f s %s the others': set it right (chrony, NTP); it is left out until then", off.Abs().Seconds(), side)
+		return reason{"clock " + side, text, true}
+	}
+	there := map[eviction.Member]bool{}
+	for _, m := range a.s.members.Members() {
+		there[m.Member] = true
+	}
+	if differing := a.s.terms.differing(func(m eviction.Member) bool { return there[m] }); differing != "" {
+		return reason{differing, why + ": " + differing, true}
+	}
+	return because(why)
+}
+
+// off returns by how much this node's clock is behind most others', if that is
+// more than a node of the cluster may be.
+func (a source) off() (time.Duration, bool) {
+	var ahead []time.Duration
+	for _, l := range a.s.links.Stats() {
+		if l.Up && l.RTT > 0 {
+			ahead = append(ahead, l.Offset)
+		}
+	}
+	if len(ahead) == 0 {
+		return 0, false
+	}
+	slices.Sort(ahead)
+	n := len(ahead)
+	middle := ahead[n/2]
+	if low := ahead[(n-1)/2]; low.Abs() < middle.Abs() { // of two the one that says less
+		middle = low
+	}
+	return middle, middle.Abs() > a.s.terms.now().MaxSkew
 }

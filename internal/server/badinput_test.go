@@ -19,6 +19,7 @@ import (
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/internal/config"
+	"github.com/anteroom/anteroom/internal/seal"
 )
 
 // street is a node as it runs, its gateway behind the server that it has in
@@ -277,6 +278,86 @@ func TestConnectionsThatSayTooLittleAreClosed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A node that cannot answer yet says so without the body, and does not wait for
+// it for longer than anybody else.
+func TestABodyForANodeThatIsNotReadyHoldsNothing(t *testing.T) {
+	for what, path := range map[string]string{"no rooms": "/buy", "no keys": "/_anteroom/v1/rooms/shop/checkin"} {
+		for _, kind := range []string{"Content-Length: 100\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n64\r\n{"} {
+			synctest.Test(t, func(t *testing.T) {
+				s := New(oneNode(), Options{})
+				s.keys = &keys{ring: seal.New(seal.Config{Now: s.passTime})}
+				h := s.httpServer(s.roomed(s.keyed(http.NotFoundHandler())))
+				if what == "no keys" {
+					s.hasRooms.Store(true)
+				}
+				l := &street{door: make(chan net.Conn)}
+				done := make(chan struct{})
+				go func() { _ = h.Serve(l); close(done) }()
+				ours, theirs := net.Pipe()
+				l.door <- theirs
+				began := time.Now()
+				_, _ = io.WriteString(ours, "POST "+path+" HTTP/1.1\r\nHost: x\r\n"+kind)
+				_ = ours.SetReadDeadline(time.Now().Add(time.Hour))
+				in := bufio.NewReader(ours)
+				r, err := http.ReadResponse(in, nil)
+				if err != nil {
+					t.Fatalf("%s: %v after %v", what, err, time.Since(began))
+				}
+				if _, err := io.Copy(io.Discard, in); r.StatusCode != 503 || err != nil || time.Since(began) > 11*time.Second {
+					t.Errorf("%s: %d, %v after %v; want 503 and the end of the connection within 11 s", what, r.StatusCode, err, time.Since(began))
+				}
+				_ = ours.Close()
+				_ = h.Close()
+				<-done
+			})
+		}
+	}
+}
+
+// A client of the admin port has as little time, and a profile takes as long as
+// was asked for.
+func TestTheAdminPortWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(oneNode(), Options{})
+		h := s.adminServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/metrics":
+				_, _ = w.Write(make([]byte, 1<<20))
+			case "/profile":
+				_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(3 * time.Minute)) // as net/http/pprof does
+				time.Sleep(2 * time.Minute)
+				_, _ = io.WriteString(w, "profile")
+			}
+		}))
+		l := &street{door: make(chan net.Conn)}
+		done := make(chan struct{})
+		go func() { _ = h.Serve(l); close(done) }()
+		say := func(text string) net.Conn {
+			ours, theirs := net.Pipe()
+			l.door <- theirs
+			_, _ = io.WriteString(ours, text)
+			_ = ours.SetReadDeadline(time.Now().Add(time.Hour))
+			return ours
+		}
+		began := time.Now()
+		stalls := say("POST /v1/cluster HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+		if b, err := io.ReadAll(stalls); err != nil || time.Since(began) > 11*time.Second {
+			t.Errorf("a body: %q, %v after %v", b, err, time.Since(began))
+		}
+		deaf := say("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+		time.Sleep(time.Minute + time.Second)
+		if n, err := io.Copy(io.Discard, deaf); err != nil || n >= 1<<20 {
+			t.Errorf("an answer that nobody read: %d bytes, %v; want it broken off", n, err)
+		}
+		patient := say("GET /profile HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		if b, err := io.ReadAll(patient); err != nil || !strings.Contains(string(b), "profile") {
+			t.Errorf("a profile: %q, %v", b, err)
+		}
+		_ = h.Close()
+		<-done
+	})
 }
 
 // FuzzSettings: whatever a room's settings are, a gateway takes the room or

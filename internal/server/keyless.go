@@ -36,7 +36,7 @@ func (s *Server) roomed(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		unavailable(w, noRoomsYet)
+		unavailable(w, r, noRoomsYet)
 	})
 }
 
@@ -50,12 +50,13 @@ func (s *Server) keyed(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		unavailable(w, noKeysYet)
+		unavailable(w, r, noKeysYet)
 	})
 }
 
 // unavailable asks a visitor to come again.
-func unavailable(w http.ResponseWriter, detail string) {
+func unavailable(w http.ResponseWriter, r *http.Request, detail string) {
+	gateway.Hurry(w, r)
 	b, _ := json.Marshal(gateway.Problem{ // strings and a number
 		Type: "urn:anteroom:problem:unavailable", Title: "Not available just now", Status: http.StatusServiceUnavailable,
 		Detail: detail, Code: "unavailable",

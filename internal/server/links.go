@@ -31,6 +31,12 @@ func (p peer) Local(ctx context.Context, q ticket.Request) (ticket.Answer, error
 
 func (p peer) Keys(offered []byte) ([]byte, error) { return p.s.keys.exchange(offered) }
 
+func (p peer) Settings() []byte { return p.s.terms.Settings() }
+
+func (p peer) Agree(from eviction.Member, settings []byte) error {
+	return p.s.terms.Agree(from, settings)
+}
+
 // policy is how nodes of the cluster know each other.
 func (s *Server) policy() (auth.Policy, error) {
 	sec := &s.c.Security

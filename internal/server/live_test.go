@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -65,7 +66,13 @@ func TestNodeWithAWrongClockStopsNobody(t *testing.T) {
 			r.until("four members", 10*time.Second, func() bool { return len(a.cluster().Members) == 4 && len(wrong.cluster().Members) == 4 })
 			left := func() bool { return a.sees(4, 3) && b.sees(4, 3) && c.sees(4, 3) && wrong.cluster().Waiting != "" }
 			r.stays("the others go on without it", 3*time.Second, left)
-			r.phase("it says: %s", wrong.cluster().Waiting)
+			side := map[bool]string{true: "2.0 s ahead of", false: "2.0 s behind"}[off > 0]
+			want := "this node's clock is " + side + " the others': set it right (chrony, NTP); it is left out until then"
+			status, text := wrong.readyz()
+			r.phase("it says: %s", text)
+			if n := strings.Count(wrong.log.String(), "level=WARN msg=\"not serving\""); status != http.StatusServiceUnavailable || text != want || wrong.cluster().Waiting != want || n != 1 {
+				t.Errorf("/readyz: %d %s; want %s, and one line in the log, not %d", status, text, want, n)
+			}
 			if s := wrong.visit("join", "", ""); s.Status != http.StatusServiceUnavailable || s.Code != "unavailable" || s.Detail == "" {
 				t.Errorf("join there = %+v", s)
 			}

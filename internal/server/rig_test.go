@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,7 +48,7 @@ type member struct {
 	off  atomic.Int64 // µs by which its wall clock is ahead
 	boot atomic.Int64 // the same of its boot clock
 	end  func()       // takes its leave, or is over
-	log  bytes.Buffer
+	log  journal
 
 	mu    sync.Mutex
 	wires map[*wire]bool
@@ -76,6 +77,24 @@ func newRig(t *testing.T, limit int) *rig {
 	return r
 }
 
+// journal is what a node logs. It may be read while that runs.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
 const rigFile = `
 node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", gossip: "127.0.0.1:0"}
 cluster: {lease: 4s}
@@ -87,20 +106,29 @@ rooms:
 // that there are.
 func (r *rig) start(expect int, off time.Duration) *member {
 	r.t.Helper()
+	return r.startWith(fmt.Sprintf(rigFile, r.origin.URL, r.limit), expect, off)
+}
+
+// startWith runs a node with a file of its own.
+func (r *rig) startWith(file string, expect int, off time.Duration) *member {
+	r.t.Helper()
 	m := &member{r: r, id: fmt.Sprintf("node-%d", len(r.nodes)+1), wires: map[*wire]bool{}}
 	m.off.Store(off.Microseconds())
-	f := config.Parse("test", fmt.Appendf(nil, rigFile, r.origin.URL, r.limit), config.Options{Host: m.id})
+	set := []config.Setting{{Key: "node.expect", Value: fmt.Sprint(expect), From: "test"}}
+	var join []string
+	for _, o := range r.nodes {
+		join = append(join, o.Addresses().Gossip)
+	}
+	if len(join) > 0 {
+		set = append(set, config.Setting{Key: "node.join", Value: strings.Join(join, ","), From: "test"})
+	}
+	f := config.Parse("test", []byte(file), config.Options{Host: m.id, Set: set})
 	if err := f.Err(); err != nil {
 		r.t.Fatal(err)
 	}
-	c := f.Config
-	c.Node.Expect = expect
-	for _, o := range r.nodes {
-		c.Node.Join = append(c.Node.Join, o.Addresses().Gossip)
-	}
 	clock := loop.SystemClock()
-	m.Server = server.New(c, server.Options{
-		Logger: slog.New(slog.NewTextHandler(&m.log, nil)), Dial: m.dial,
+	m.Server = server.New(f.Config, server.Options{
+		Logger: slog.New(slog.NewTextHandler(&m.log, nil)), Dial: m.dial, Adopts: f.AdoptsCluster(),
 		Clock: func() eviction.Time {
 			now := clock()
 			return eviction.Time{Boot: now.Boot + m.boot.Load(), Wall: now.Wall + m.off.Load()}

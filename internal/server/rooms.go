@@ -9,6 +9,7 @@ import (
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/internal/config"
+	"github.com/anteroom/anteroom/internal/node"
 )
 
 // settings are what a gateway must know of a room. They travel with the room's
@@ -90,16 +91,42 @@ func (s *Server) followRooms() {
 	s.hasRooms.Store(len(now) > 0)
 }
 
+// otherwise returns r as the cluster would carry it, and reports whether it runs
+// with another room of that name, or with none.
+func otherwise(r config.Room, running *node.RoomStatus) (eviction.Room, bool) {
+	next := roomOf(r).WithDefaults()
+	if running == nil {
+		return next, true
+	}
+	next.Reclaimed = running.Room.Reclaimed // no file has it
+	return next, running.Room.Sum() != next.Sum()
+}
+
+// compareRooms tells of rooms that the cluster has otherwise than this node's
+// file: what it runs with counts, and whoever changed the file may think that a
+// restart was enough. It returns those of which no wave has spoken here yet.
+func (s *Server) compareRooms(unseen []config.Room) []config.Room {
+	snapshot := s.loop.Snapshot()
+	return slices.DeleteFunc(unseen, func(r config.Room) bool {
+		running, ok := snapshot.Room(r.Name)
+		if !ok || running.Account.Born == 0 { // the wave that opens an account brings the room as well
+			return false
+		}
+		if _, other := otherwise(r, running); other {
+			s.log.Warn("the cluster has this room otherwise than this node's file, and goes on with its own; "+
+				"SIGHUP to this node, or systemctl reload, gives it the file's", "room", r.Name)
+		}
+		return true
+	})
+}
+
 // SetRooms makes the rooms of a file those of the cluster, from the next wave
 // on. Nobody loses a place. A room that is not in the file stays as it is.
 func (s *Server) SetRooms(rooms []config.Room) error {
 	for _, r := range rooms {
-		next := roomOf(r).WithDefaults()
-		old, ok := s.loop.Snapshot().Room(r.Name)
-		if ok {
-			next.Reclaimed = old.Room.Reclaimed // no file has it
-		}
-		if ok && old.Room.Sum() == next.Sum() {
+		running, _ := s.loop.Snapshot().Room(r.Name)
+		next, other := otherwise(r, running)
+		if !other {
 			continue
 		}
 		if err := s.loop.SetRoom(next); err != nil {

@@ -5,7 +5,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,6 +43,9 @@ type Options struct {
 	Admission func(history.Entry)                                         // hears of every step of every visitor; must not block
 	Clock     func() eviction.Time                                        // [this machine's clocks]
 	Dial      func(ctx context.Context, address string) (net.Conn, error) // to the other nodes' peer ports [TCP]
+	// Adopts lets the node take over the settings of the cluster that it joins;
+	// see config.File.AdoptsCluster.
+	Adopts bool
 }
 
 // Addresses are where a server listens, with the ports it got.
@@ -59,6 +61,7 @@ type Server struct {
 
 	self    eviction.Peer
 	store   *store.Store // nil: memory only
+	terms   *terms
 	keys    *keys
 	loop    *loop.Loop
 	auth    auth.Policy
@@ -66,6 +69,7 @@ type Server struct {
 	members *membership.Membership
 	gateway *gateway.Gateway
 	public  *waitingroom.Server
+	door    *door           // of the gateway's port
 	rooms   []eviction.Room // that the gateway has; of the goroutine that watches
 	metrics *prometheus.Registry
 	leaving atomic.Bool
@@ -151,13 +155,16 @@ func (s *Server) build() error {
 	if err := s.buildKeys(); err != nil {
 		return err
 	}
+	if err := s.buildTerms(); err != nil {
+		return err
+	}
 	rooms := make([]eviction.Room, len(s.c.Rooms))
 	for i, r := range s.c.Rooms {
 		rooms[i] = roomOf(r)
 	}
 	nc := node.Config{
 		Self: s.self, Expect: s.c.Node.Expect, Joins: len(s.c.Node.Join) > 0, KeptKeys: !s.keys.ring.Empty(),
-		Cluster: s.c.Eviction(), Rooms: rooms, Disk: s.store != nil, Persisted: record,
+		Cluster: s.terms.now(), Rooms: rooms, Disk: s.store != nil, Persisted: record,
 	}
 	lc := loop.Config{Node: nc, Clock: s.o.Clock, Links: links{s}, Logger: s.log, Log: s.admission}
 	if s.store != nil {
@@ -169,7 +176,10 @@ func (s *Server) build() error {
 	if s.auth, err = s.policy(); err != nil {
 		return err
 	}
-	s.links = link.New(link.Config{Self: s.self.Member, Peer: peer{s}, Policy: s.auth, Logger: s.log, Dial: s.o.Dial})
+	s.links = link.New(link.Config{
+		Self: s.self.Member, Peer: peer{s}, Policy: s.auth, Logger: s.log, Dial: s.o.Dial,
+		Wall: func() time.Time { return time.UnixMicro(s.o.Clock().Wall) },
+	})
 	s.members, err = membership.New(membership.Config{
 		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Join: s.c.Node.Join,
 		Key: s.c.Security.GossipKeyBytes(), Logger: s.log, OnView: s.onView,
@@ -178,6 +188,19 @@ func (s *Server) build() error {
 		return err
 	}
 	return s.buildGateway()
+}
+
+func (s *Server) buildTerms() error {
+	s.terms = &terms{
+		self: s.self.Name, disk: s.store, log: s.log, c: s.c.Eviction().WithDefaults(), standing: given, differ: map[eviction.Member]string{},
+		wave: func() bool { return s.loop.Snapshot().Status.Installed != qpid.Epoch{} },
+		take: func(c eviction.Config) error { return s.loop.Adopt(c) },
+		then: func() { s.links.Renew() },
+	}
+	if s.o.Adopts {
+		s.terms.adopts, s.terms.standing = true, byDefault
+	}
+	return s.terms.load()
 }
 
 func (s *Server) openStore() (*eviction.Record, error) {
@@ -226,9 +249,12 @@ func (s *Server) buildGateway() error {
 		shed("requests", "Requests of visitors that were turned away because the node had too much to do.", func() uint64 { _, r := s.loop.Shed(); return r }),
 	)
 	s.metrics.MustRegister(admin.NewCollector(source{s}), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	share := s.shares()
+	s.door = newDoor("gateway", share.visitors, s.log)
+	s.metrics.MustRegister(s.door.metrics()...)
 	s.gateway, err = gateway.New(gateway.Config{
 		Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
-		TrustedProxies: s.c.Proxies(), Metrics: s.metrics, Logger: s.log,
+		TrustedProxies: s.c.Proxies(), Metrics: s.metrics, Logger: s.log, Bounds: gateway.Bounds{OriginConns: share.origins},
 	})
 	if err == nil {
 		s.followRooms()
@@ -251,7 +277,8 @@ func (s *Server) onView(v membership.View) {
 // run starts everything and stops it in order.
 func (s *Server) run(ctx context.Context, ls listeners) error {
 	port := admin.New(admin.Config{Source: source{s}, Token: s.c.Security.AdminToken.Reveal(), Metrics: s.metrics, Logger: s.log})
-	public, private := s.httpServer(s.roomed(s.keyed(s.gateway))), s.httpServer(port)
+	public, private := s.httpServer(s.roomed(s.keyed(s.gateway))), s.adminServer(port)
+	visitors, operators := s.door.keep(public, ls.gateway), newDoor("admin", operatorsMax, s.log).keep(private, ls.admin)
 	s.public = waitingroom.New(waitingroom.Config{Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Logger: s.log})
 	peer, health := rpc.NewServer(rpc.Config{Policy: s.auth, Links: s.links, WaitingRoom: s.public, Options: s.keyedCalls()})
 	// What must outlive ctx, so that the node can hand over, runs in inner.
@@ -264,8 +291,8 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	all.Go(func() error { s.keys.keep(inner, s.loop); return nil })
 	all.Go(func() error { s.watch(inner, health); return nil })
 	all.Go(func() error { return serve(peer, ls.peer) })
-	all.Go(func() error { return served(private.Serve(ls.admin)) })
-	all.Go(func() error { return served(s.serveGateway(public, ls.gateway)) })
+	all.Go(func() error { return served(private.Serve(operators)) })
+	all.Go(func() error { return served(s.serveGateway(public, visitors)) })
 	all.Go(func() error {
 		s.live(ctx, inner, public)
 		stop()
@@ -324,22 +351,6 @@ func (s *Server) shutdown(public, private *http.Server, peer *grpc.Server) {
 	}
 	peer.Stop()
 	s.log.Info("left")
-}
-
-func (s *Server) httpServer(h http.Handler) *http.Server {
-	return &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
-}
-
-func (s *Server) serveGateway(h *http.Server, l net.Listener) error {
-	pair := s.c.Security.TLS.Gateway
-	if pair.Cert == "" {
-		return h.Serve(l)
-	}
-	h.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	return h.ServeTLS(l, string(pair.Cert), string(pair.Key))
 }
 
 // served drops the error that says that all is well.

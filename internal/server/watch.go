@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/health"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/config"
 	"github.com/anteroom/anteroom/internal/history"
 	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/proto/rpc"
@@ -26,7 +28,7 @@ func (s *Server) admission(a node.Admission) {
 func (s *Server) watch(ctx context.Context, h *health.Server) {
 	every := time.NewTicker(100 * time.Millisecond)
 	defer every.Stop()
-	served, ready, grade, leading := false, "not asked yet", eviction.NoGrade, false
+	w := watcher{s: s, ready: because("not asked yet"), unseen: slices.Clone(s.c.Rooms)}
 	for {
 		select {
 		case <-ctx.Done():
@@ -34,29 +36,71 @@ func (s *Server) watch(ctx context.Context, h *health.Server) {
 		case <-every.C:
 		}
 		s.followRooms()
-		st := &s.loop.Snapshot().Status
-		if now := (source{s}).Ready(); now != ready {
-			switch ready = now; {
-			case ready == "":
-				served = true
-				s.log.Info("serving")
-			case served && !s.leaving.Load():
-				s.log.Warn("not serving", "why", ready)
-			default:
-				s.log.Info("not serving", "why", ready)
-			}
-			rpc.Serving(h, ready == "")
+		if w.serves() {
+			rpc.Serving(h, w.ready == reason{})
 		}
-		if st.Grade != grade {
-			grade = st.Grade
-			s.log.Info("wave", "grade", grade.String(), "nodes", len(st.List), "epoch", st.Installed.Num)
-		}
-		if st.Leading != leading {
-			if leading = st.Leading; leading {
-				s.log.Info("this node runs the waves now")
-			} else {
-				s.log.Info("this node no longer runs the waves")
-			}
-		}
+		w.calls()
+		w.waves(&s.loop.Snapshot().Status)
+		w.unseen = s.compareRooms(w.unseen)
+	}
+}
+
+// watcher is what was told last.
+type watcher struct {
+	s       *Server
+	served  bool
+	ready   reason
+	paused  reason // while ready
+	grade   eviction.Grade
+	leading bool
+	unseen  []config.Room // of the file, not yet compared with the cluster's
+}
+
+// serves tells whether visitors may come here, and reports whether that is new.
+func (w *watcher) serves() bool {
+	now := source{w.s}.ready()
+	if now.key == w.ready.key {
+		return false
+	}
+	switch w.ready = now; {
+	case now == reason{}:
+		w.served = true
+		w.s.log.Info("serving")
+	case now.fault || w.served && !w.s.leaving.Load():
+		w.s.log.Warn("not serving", "why", now.text)
+	default:
+		w.s.log.Info("not serving", "why", now.text)
+	}
+	return true
+}
+
+// calls tells whether people are called, where visitors are served.
+func (w *watcher) calls() {
+	now := source{w.s}.waiting()
+	if w.ready != (reason{}) {
+		now = reason{} // why nobody is served was told
+	}
+	if now.key == w.paused.key {
+		return
+	}
+	if w.paused = now; now != (reason{}) {
+		w.s.log.Warn("nobody is called here; places and passes are kept", "why", now.text)
+	} else if w.ready == (reason{}) {
+		w.s.log.Info("people are called again")
+	}
+}
+
+func (w *watcher) waves(st *node.Status) {
+	if st.Grade != w.grade {
+		w.grade = st.Grade
+		w.s.log.Info("wave", "grade", st.Grade.String(), "nodes", len(st.List), "epoch", st.Installed.Num)
+	}
+	if st.Leading == w.leading {
+		return
+	}
+	if w.leading = st.Leading; w.leading {
+		w.s.log.Info("this node runs the waves now")
+	} else {
+		w.s.log.Info("this node no longer runs the waves")
 	}
 }

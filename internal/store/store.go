@@ -14,10 +14,10 @@ import (
 	"github.com/anteroom/anteroom/eviction"
 )
 
-// name of the file, and of the one that becomes it.
+// name of the record's file, and what is added to that of a file while it is new.
 const (
-	name  = "state.json"
-	fresh = "state.json.new"
+	name   = "state.json"
+	suffix = ".new"
 )
 
 // file is what is on disk. The sum tells a damaged file from a good one.
@@ -85,10 +85,16 @@ func (s *Store) Save(r *eviction.Record) error {
 	if err != nil {
 		return err
 	}
-	if err := write(s.Path(fresh), b); err != nil {
+	return s.Write(name, b)
+}
+
+// Write makes a file of that name durable. After an error the one that was there
+// still is.
+func (s *Store) Write(name string, b []byte) error {
+	if err := write(s.Path(name+suffix), b); err != nil {
 		return err
 	}
-	if err := os.Rename(s.Path(fresh), s.Path(name)); err != nil {
+	if err := os.Rename(s.Path(name+suffix), s.Path(name)); err != nil {
 		return err
 	}
 	return sync(s.dir)

@@ -50,6 +50,8 @@ const (
 	Refresh    // extend the pass
 	End        // give the slot back
 	Visit      // is the pass good; extends nothing
+
+	Ops int = iota // how many there are
 )
 
 func (o Op) String() string {

@@ -35,6 +35,10 @@ func (c *counter) Local(context.Context, ticket.Request) (ticket.Answer, error) 
 
 func (c *counter) Keys([]byte) ([]byte, error) { return nil, nil }
 
+func (*counter) Settings() []byte { return nil }
+
+func (*counter) Agree(eviction.Member, []byte) error { return nil }
+
 // joined returns links over TCP on loopback to a node that counts.
 func joined(b *testing.B, policy auth.Policy) (*link.Links, *counter) {
 	b.Helper()

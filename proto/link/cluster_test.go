@@ -76,6 +76,9 @@ type fake struct {
 	got     []eviction.Message
 	ring    []byte // keys are letters, in order
 	asked   int    // times that Keys was called with some
+	terms   string // its settings
+	adopts  bool   // takes over any others
+	renew   func() // the links, once it has
 	stuck   chan struct{}
 	answers func(context.Context, ticket.Request) (ticket.Answer, error)
 }
@@ -110,6 +113,26 @@ func (f *fake) Keys(offered []byte) ([]byte, error) {
 	slices.Sort(f.ring)
 	f.ring = slices.Compact(f.ring)
 	return f.ring, nil
+}
+
+func (f *fake) Settings() []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return []byte(f.terms)
+}
+
+func (f *fake) Agree(from eviction.Member, settings []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.terms == string(settings) {
+		return nil
+	}
+	if f.adopts {
+		f.adopts, f.terms = false, string(settings)
+		f.renew()
+		return nil
+	}
+	return fmt.Errorf("the lease is %s here and %s at %s", f.terms, settings, from.Name)
 }
 
 func (f *fake) keys() string {
@@ -156,6 +179,7 @@ func (w *wires) start(t testing.TB, self eviction.Member, change func(*link.Conf
 		change(&c)
 	}
 	e.Links = link.New(c)
+	e.renew = e.Renew
 	server, _ := rpc.NewServer(rpc.Config{Policy: c.Policy, Links: e.Links, Options: []grpc.ServerOption{
 		grpc.StreamInterceptor(e.count),
 	}})

@@ -20,6 +20,7 @@ import (
 var (
 	errStopping = status.Error(codes.Unavailable, "this node is stopping")
 	errReplaced = status.Error(codes.Aborted, "a later stream of the same member has replaced this one")
+	errRenewed  = status.Error(codes.Aborted, "the settings have changed; begin again")
 	errQuiet    = status.Error(codes.DeadlineExceeded, "nothing came for too long")
 )
 
@@ -125,7 +126,7 @@ func (in *incoming) receive() error {
 		case *peerv1.LinkRequest_Part:
 			err = in.part(k.Part)
 		case *peerv1.LinkRequest_Ping:
-			pong := &peerv1.Pong{Sent: k.Ping.GetSent(), Wall: time.Now().UnixMicro()}
+			pong := &peerv1.Pong{Sent: k.Ping.GetSent(), Wall: in.links.c.Wall().UnixMicro()}
 			err = in.stream.Send(&peerv1.LinkResponse{Kind: &peerv1.LinkResponse_Pong{Pong: pong}})
 		case *peerv1.LinkRequest_Keys:
 			merged := in.links.keys(in.from, k.Keys)
@@ -153,7 +154,11 @@ func (in *incoming) greet() error {
 	if err := l.isSelf(hello.GetTo()); err != nil {
 		return err
 	}
-	earlier, err := l.admit(in, from)
+	round, err := l.agree(from, hello.GetSettings())
+	if err != nil {
+		return err
+	}
+	earlier, err := l.admit(in, from, round)
 	if err != nil {
 		return err
 	}
@@ -179,15 +184,37 @@ func (l *Links) isSelf(p *peerv1.Member) error {
 	return nil
 }
 
+// agree refuses a node with other settings. It returns in which round it was
+// found to have the same: to compare them may be what changes ours.
+func (l *Links) agree(from eviction.Member, settings []byte) (round uint64, err error) {
+	for {
+		round := l.rounds()
+		if err := l.c.Peer.Agree(from, settings); err != nil {
+			return 0, status.Error(codes.FailedPrecondition, err.Error())
+		}
+		if round == l.rounds() {
+			return round, nil
+		}
+	}
+}
+
+func (l *Links) rounds() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.round
+}
+
 // admit makes in the stream of from. It returns those that must be done before
 // anything of this one is delivered.
-func (l *Links) admit(in *incoming, from eviction.Member) (earlier []*incoming, err error) {
+func (l *Links) admit(in *incoming, from eviction.Member, round uint64) (earlier []*incoming, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.in[from]
 	switch {
 	case l.stopped:
 		return nil, errStopping
+	case l.round != round:
+		return nil, errRenewed
 	case old == nil && len(l.in) >= l.c.StreamsMax:
 		return nil, status.Errorf(codes.ResourceExhausted, "this node has %d incoming streams, the most it may have", len(l.in))
 	case old != nil && len(old.earlier) >= earlierMax:

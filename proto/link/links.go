@@ -71,6 +71,12 @@ type Peer interface {
 	// Keys merges another node's key ring into this one's, if one is offered,
 	// and returns the result.
 	Keys(offered []byte) (ours []byte, err error)
+	// Settings returns what all nodes must agree on, as this one has it now.
+	Settings() []byte
+	// Agree compares another node's settings with this one's. The error says how
+	// they differ, and goes to the other node. Settings that have changed take
+	// force on the links with Renew.
+	Agree(from eviction.Member, settings []byte) error
 }
 
 // Config is what links need to know. The zero value of a number means its
@@ -81,6 +87,7 @@ type Config struct {
 	Policy auth.Policy
 	Logger *slog.Logger                                                // nil: none
 	Dial   func(ctx context.Context, address string) (net.Conn, error) // nil: TCP
+	Wall   func() time.Time                                            // this node's wall clock; nil: the machine's
 
 	QueueMax    int // messages waiting for one member [4096]
 	StreamsMax  int // streams from other nodes [1024]
@@ -99,6 +106,7 @@ type Links struct {
 	out atomic.Pointer[map[eviction.Member]*outgoing]
 
 	mu      sync.Mutex
+	round   uint64                     // raised by Renew: what was agreed on in an earlier one may not hold
 	wanted  map[eviction.Member]string // addresses
 	in      map[eviction.Member]*incoming
 	counts  map[eviction.Member]*counts
@@ -119,6 +127,9 @@ func New(c Config) *Links {
 			var d net.Dialer
 			return d.DialContext(ctx, "tcp", address)
 		}
+	}
+	if c.Wall == nil {
+		c.Wall = time.Now
 	}
 	l := &Links{
 		c: c, log: c.Logger, started: time.Now(), changed: make(chan struct{}, 1),
@@ -215,6 +226,20 @@ func (l *Links) Send(m eviction.Message) {
 func (l *Links) OfferKeys() {
 	for _, o := range *l.out.Load() {
 		wake(o.offer)
+	}
+}
+
+// Renew ends all streams, so that they begin again with a Hello of the settings
+// of now.
+func (l *Links) Renew() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.round++
+	for _, in := range l.in {
+		in.end(errRenewed)
+	}
+	for _, o := range *l.out.Load() {
+		o.renew()
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 var (
 	errSilent  = errors.New("it does not answer")
 	errWelcome = errors.New("it did not begin with a welcome")
+	errChanged = errors.New("this node's settings have changed")
 )
 
 // outgoing is the link to one member.
@@ -38,7 +39,8 @@ type outgoing struct {
 	forwards atomic.Int64
 
 	mu    sync.Mutex
-	conn  *grpc.ClientConn // nil: the link is down
+	conn  *grpc.ClientConn        // nil: the link is down
+	end   context.CancelCauseFunc // of the session; nil: there is none
 	queue []eviction.Message
 }
 
@@ -93,6 +95,22 @@ func (o *outgoing) set(conn *grpc.ClientConn) {
 	o.queue = nil
 }
 
+// begin notes how to end the session that begins; nil: it is over.
+func (o *outgoing) begin(end context.CancelCauseFunc) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.end = end
+}
+
+// renew ends the session, whose Hello says what no longer holds.
+func (o *outgoing) renew() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.end != nil {
+		o.end(errChanged)
+	}
+}
+
 // run keeps the link up until ctx is done.
 func (o *outgoing) run(ctx context.Context) {
 	delay, reported := retryMin, ""
@@ -106,8 +124,11 @@ func (o *outgoing) run(ctx context.Context) {
 			delay, reported = retryMin, ""
 		}
 		level := slog.LevelWarn
-		if err.Error() == reported {
+		switch {
+		case err.Error() == reported:
 			level = slog.LevelDebug // it is still the same story
+		case errors.Is(err, errChanged):
+			level = slog.LevelInfo
 		}
 		reported = err.Error()
 		o.links.log.LogAttrs(ctx, level, "no link", attr(o.to), slog.String("address", o.address), slog.Bool("was_up", was), slog.Any("err", err))
@@ -135,6 +156,8 @@ func (o *outgoing) dial() (*grpc.ClientConn, error) {
 func (o *outgoing) session(ctx context.Context) (was bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	o.begin(cancel)
+	defer o.begin(nil)
 	defer func() {
 		if cause := context.Cause(ctx); cause != nil && err != nil {
 			err = cause
@@ -181,7 +204,9 @@ func plain(err error) error {
 
 // greet says whose stream this is, and trades keys.
 func (o *outgoing) greet(stream peerv1.Peer_LinkClient) error {
-	hello := &peerv1.Hello{From: wire.FromMember(o.links.c.Self), To: wire.FromMember(o.to), Keys: o.links.keys(o.to, nil)}
+	hello := &peerv1.Hello{
+		From: wire.FromMember(o.links.c.Self), To: wire.FromMember(o.to), Keys: o.links.keys(o.to, nil), Settings: o.links.c.Peer.Settings(),
+	}
 	if err := stream.Send(&peerv1.LinkRequest{Kind: &peerv1.LinkRequest_Hello{Hello: hello}}); err != nil {
 		_, err = stream.Recv() // which knows why
 		return err
@@ -208,7 +233,7 @@ func (o *outgoing) hear(stream peerv1.Peer_LinkClient, silence *time.Timer) erro
 		switch k := r.GetKind().(type) {
 		case *peerv1.LinkResponse_Pong:
 			rtt := time.Since(o.links.started) - time.Duration(k.Pong.GetSent())
-			here := time.Now().Add(-rtt / 2)
+			here := o.links.c.Wall().Add(-rtt / 2)
 			o.counts.rtt.Store(int64(rtt))
 			o.counts.offset.Store(int64(time.UnixMicro(k.Pong.GetWall()).Sub(here.Round(0))))
 		case *peerv1.LinkResponse_Keys:

@@ -39,6 +39,10 @@ func (nobody) Local(context.Context, ticket.Request) (ticket.Answer, error) {
 
 func (nobody) Keys([]byte) ([]byte, error) { return nil, nil }
 
+func (nobody) Settings() []byte { return nil }
+
+func (nobody) Agree(eviction.Member, []byte) error { return nil }
+
 type room struct {
 	anteroomv1.UnimplementedWaitingRoomServer
 }

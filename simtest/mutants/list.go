@@ -1,5 +1,7 @@
 package mutants
 
+import "slices"
+
 // Unsafe lists the unsafe configurations: each leaves out one of the waits
 // and checks that make it safe to make a lost node's slots again.
 func Unsafe() []Mutant {
@@ -48,7 +50,10 @@ func Unsafe() []Mutant {
 }
 
 // Bugs lists planted bugs of the ordinary kind.
-func Bugs() []Mutant {
+func Bugs() []Mutant { return slices.Concat(waveBugs(), visitorBugs()) }
+
+// waveBugs are in waves, slots and the queue.
+func waveBugs() []Mutant {
 	return []Mutant{
 		{Name: "a reply promises nothing", Edits: []Edit{
 			{"eviction/wave.go", "	if n.clock.promise(g.T); index > 0 {", "	if !(ON) {\n\t\tn.clock.promise(g.T)\n\t}\n	if index > 0 {"},
@@ -103,6 +108,12 @@ func Bugs() []Mutant {
 			{"eviction/install.go", "		g.tokens, g.tokenTo = 0, now+tokenLife\n", "		if !(ON) {\n\t\t\tg.tokens = 0\n\t\t}\n\t\tg.tokenTo = now + tokenLife\n"},
 			{"eviction/install.go", "				g.tokens = t.N\n", "				g.tokens += t.N\n"},
 		}},
+	}
+}
+
+// visitorBugs are in what becomes of people.
+func visitorBugs() []Mutant {
+	return []Mutant{
 		{Name: "calls go on above a lowered limit", Run: "TestScenarioLimitRaisedAndLowered", Edits: []Edit{
 			{"eviction/decide.go", "if c.Closed = excess > 0; c.Closed {", "if c.Closed = !(ON) && excess > 0; c.Closed {"},
 		}},
@@ -119,7 +130,7 @@ func Bugs() []Mutant {
 			{"internal/node/visit.go", "		r.parked--\n		r.enqueue(v)\n		r.watch(v, now)\n", "		r.parked--\n		if ON {\n\t\t\tv.stamp, v.entitled = n.ev.Stamp(), false\n\t\t}\n		r.enqueue(v)\n		r.watch(v, now)\n"},
 		}},
 		{Name: "a used ticket is good again", Run: "TestThesisACopiedTicketQueuesOnce", Edits: []Edit{
-			{"internal/node/room.go", "	v.stage, v.adopted = s, eviction.Account{}\n", "	v.stage, v.adopted = s, eviction.Account{}\n	if ON {\n\t\tdelete(r.visitors, v.id)\n\t\treturn\n\t}\n"},
+			{"internal/node/room.go", "	v.stage = s\n	delete(r.pasts, v.id)\n", "	v.stage = s\n	delete(r.pasts, v.id)\n	if ON {\n\t\tdelete(r.visitors, v.id)\n\t\treturn\n\t}\n"},
 			{"internal/node/visit.go", "case t.Home == self:", "case !(ON) && t.Home == self:"},
 			{"internal/node/visit.go", "case n.ev.Listed(t.Home):", "case !(ON) && n.ev.Listed(t.Home):"},
 		}},

@@ -257,10 +257,13 @@ func (*LinkResponse_Keys) isLinkResponse_Kind() {}
 
 // Hello says whose messages follow, and for which life of which node they are.
 type Hello struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	From          *Member                `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
-	To            *Member                `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
-	Keys          *Keys                  `protobuf:"bytes,3,opt,name=keys,proto3" json:"keys,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	From  *Member                `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To    *Member                `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	Keys  *Keys                  `protobuf:"bytes,3,opt,name=keys,proto3" json:"keys,omitempty"`
+	// What all nodes must agree on, in an encoding of the nodes' own. The receiver
+	// refuses the stream if its settings are others.
+	Settings      []byte `protobuf:"bytes,4,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -312,6 +315,13 @@ func (x *Hello) GetTo() *Member {
 func (x *Hello) GetKeys() *Keys {
 	if x != nil {
 		return x.Keys
+	}
+	return nil
+}
+
+func (x *Hello) GetSettings() []byte {
+	if x != nil {
+		return x.Settings
 	}
 	return nil
 }
@@ -732,11 +742,12 @@ const file_anteroom_peer_v1_peer_proto_rawDesc = "" +
 	"\awelcome\x18\x01 \x01(\v2\x16.anteroom.peer.v1.KeysH\x00R\awelcome\x12,\n" +
 	"\x04pong\x18\x02 \x01(\v2\x16.anteroom.peer.v1.PongH\x00R\x04pong\x12,\n" +
 	"\x04keys\x18\x03 \x01(\v2\x16.anteroom.peer.v1.KeysH\x00R\x04keysB\x06\n" +
-	"\x04kind\"\x8b\x01\n" +
+	"\x04kind\"\xa7\x01\n" +
 	"\x05Hello\x12,\n" +
 	"\x04from\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x04from\x12(\n" +
 	"\x02to\x18\x02 \x01(\v2\x18.anteroom.peer.v1.MemberR\x02to\x12*\n" +
-	"\x04keys\x18\x03 \x01(\v2\x16.anteroom.peer.v1.KeysR\x04keys\"\x1a\n" +
+	"\x04keys\x18\x03 \x01(\v2\x16.anteroom.peer.v1.KeysR\x04keys\x12\x1a\n" +
+	"\bsettings\x18\x04 \x01(\fR\bsettings\"\x1a\n" +
 	"\x04Keys\x12\x12\n" +
 	"\x04ring\x18\x01 \x01(\fR\x04ring\"I\n" +
 	"\x05Frame\x12\x10\n" +

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/gateway"
+)
+
+// adminClient asks a node's admin port.
+type adminClient struct {
+	url, token string
+	looked     bool // that it is not the visitors' port
+}
+
+func (a *adminClient) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.url, "admin", a.url, "`URL` of a node's admin port")
+	cmd.Flags().StringVar(&a.token, "token", os.Getenv("ANTEROOM_SECURITY_ADMIN_TOKEN"), "security.admin_token [$ANTEROOM_SECURITY_ADMIN_TOKEN]")
+	cmd.Flag("token").DefValue = ""
+}
+
+// answerMax is more than the state of any cluster.
+const answerMax = 64 << 20
+
+// get asks for JSON and says what is wrong if none comes.
+func (a *adminClient) get(ctx context.Context, path string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := a.look(ctx); err != nil {
+		return err
+	}
+	answer, body, err := a.ask(ctx, path)
+	if err != nil {
+		return err
+	}
+	var p gateway.Problem
+	_ = json.Unmarshal(body, &p) // whatever is no problem has no code
+	switch {
+	case answer.StatusCode == http.StatusUnauthorized && p.Code == "token_invalid" && a.token == "":
+		return fmt.Errorf("%s asks for a token; give the node's security.admin_token as --token or in ANTEROOM_SECURITY_ADMIN_TOKEN", a.url)
+	case answer.StatusCode == http.StatusUnauthorized && p.Code == "token_invalid":
+		return fmt.Errorf("%s asks for a token, and it is not the one given; it is security.admin_token of that node, for --token or ANTEROOM_SECURITY_ADMIN_TOKEN", a.url)
+	case answer.StatusCode == http.StatusBadRequest && strings.Contains(string(body), "HTTP request to an HTTPS server"):
+		return a.stranger("it speaks https, and node.admin speaks http")
+	case answer.StatusCode != http.StatusOK:
+		return a.stranger(fmt.Sprintf("it answers %s with %s", path, answer.Status))
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return a.stranger("its answer to " + path + " is not JSON of a node")
+	}
+	return nil
+}
+
+// keysPath is public on the visitors' port, and nowhere else.
+const keysPath = "/_anteroom/.well-known/jwks.json"
+
+// look makes sure, once, that this is not the visitors' port. To ask that for
+// anything else might be a visit, and take a place.
+func (a *adminClient) look(ctx context.Context) error {
+	if a.looked {
+		return nil
+	}
+	answer, _, err := a.ask(ctx, keysPath)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode == http.StatusOK && strings.HasPrefix(answer.Header.Get("Content-Type"), "application/jwk-set+json") {
+		return fmt.Errorf("%s is the port for visitors (node.gateway); status asks the admin port of the same node: --admin %s, unless node.admin in its file says otherwise", a.url, a.beside())
+	}
+	a.looked = true
+	return nil
+}
+
+// ask reads one answer to its end.
+func (a *adminClient) ask(ctx context.Context, path string) (*http.Response, []byte, error) {
+	u, err := url.Parse(a.base())
+	if err != nil || u.Hostname() == "" {
+		return nil, nil, wrongUsage(fmt.Errorf("--admin %s: want a URL such as %s", a.url, adminDefault))
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(u.String(), "/")+path, nil)
+	if err != nil {
+		return nil, nil, wrongUsage(fmt.Errorf("--admin %s: want a URL such as %s", a.url, adminDefault))
+	}
+	if a.token != "" && path != keysPath {
+		q.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a node sends nobody elsewhere
+	answer, err := client.Do(q)
+	if err != nil {
+		return nil, nil, a.unheard(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was only read
+	body, err := io.ReadAll(io.LimitReader(answer.Body, answerMax))
+	if err != nil {
+		return nil, nil, a.unheard(err)
+	}
+	return answer, body, nil
+}
+
+func (a *adminClient) base() string {
+	if strings.Contains(a.url, "://") {
+		return a.url
+	}
+	return "http://" + a.url
+}
+
+// beside is where the admin port of that machine is, if nobody moved it.
+func (a *adminClient) beside() string {
+	host := "127.0.0.1"
+	if u, err := url.Parse(a.base()); err == nil {
+		host = u.Hostname()
+	}
+	return "http://" + net.JoinHostPort(host, "9090")
+}
+
+// stranger is the error about something that answers and is no admin port.
+func (a *adminClient) stranger(why string) error {
+	return fmt.Errorf("%s is not the admin port of a node: %s; give the address in node.admin of its file as --admin (by default %s on the node's own machine)", a.url, why, adminDefault)
+}
+
+// unheard is the error about an answer that did not come.
+func (a *adminClient) unheard(err error) error {
+	var name *net.DNSError
+	text := err.Error()
+	switch {
+	case errors.As(err, &name):
+		return fmt.Errorf("%s: no machine is found by the name %s (%s); give --admin the node's address", a.url, name.Name, name.Err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no node answers at %s: nothing listens there; is the node running (its log, systemctl status anteroom), and is that its node.admin? By default that is %s, for the machine itself only", a.url, adminDefault)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no node answers at %s within 5s; is the machine up, is a firewall in between, and is that the node's node.admin?", a.url)
+	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
+		return fmt.Errorf("%s: node.admin speaks http, not https; try --admin %s", a.url, "http"+strings.TrimPrefix(a.base(), "https"))
+	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "server closed idle connection"), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return a.stranger("what answers there does not speak HTTP/1, as node.peer and node.gossip do not")
+	}
+	return fmt.Errorf("no node answers at %s; is it running, and is that its node.admin? (%w)", a.url, err)
+}

@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// upload is a request's body on its way to the origin. While somebody reads and
+// nothing comes for as long as a client may stall, the reading is broken off.
+// It is a timer that does so, not a deadline kept up to date: the deadline of an
+// HTTP/2 stream runs on while nobody reads, because the origin is the slow one,
+// and that of an HTTP/1 connection belongs to the next request as soon as the
+// handler has returned, when a transport may still be reading.
+type upload struct {
+	io.ReadCloser
+	c       *http.ResponseController
+	within  time.Duration
+	over    atomic.Bool   // it was read to its end, or broke off
+	reading chan struct{} // has a value while somebody reads
+
+	mu      sync.Mutex
+	timer   *time.Timer // nil before the first Read
+	since   time.Time   // when the Read under way began; zero: none
+	patient bool        // silence is no stall any more
+	stalled bool        // it was broken off
+}
+
+func newUpload(w http.ResponseWriter, r *http.Request, within time.Duration) *upload {
+	u := &upload{ReadCloser: r.Body, c: http.NewResponseController(w), within: within, reading: make(chan struct{}, 1)}
+	u.over.Store(r.ContentLength == 0)
+	return u
+}
+
+func (u *upload) Read(b []byte) (int, error) {
+	u.reading <- struct{}{}
+	defer func() { <-u.reading }()
+	u.listen()
+	n, err := u.ReadCloser.Read(b)
+	u.heard()
+	if err != nil {
+		u.over.Store(true)
+	}
+	return n, err
+}
+
+// listen is called when a Read begins.
+func (u *upload) listen() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.patient {
+		return
+	}
+	u.since = time.Now()
+	if u.timer == nil {
+		u.timer = time.AfterFunc(u.within, u.breakOff)
+		return
+	}
+	u.timer.Reset(u.within)
+}
+
+// heard is called when a Read has ended.
+func (u *upload) heard() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.since = (time.Time{}); u.timer != nil {
+		u.timer.Stop()
+	}
+}
+
+func (u *upload) breakOff() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.patient || u.since.IsZero() || time.Since(u.since) < u.within {
+		return // the Read that the timer was set for is over
+	}
+	u.stalled = true
+	_ = u.c.SetReadDeadline(time.Unix(1, 0)) // past: the Read fails now. If it cannot be set, the writer is a test's
+}
+
+// release makes silence no stall any more, and leaves the connection alone: the
+// origin has begun to answer, and to whom it talks with how long pauses is its
+// affair from then on, or the handler is about to return.
+func (u *upload) release() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.patient = true; u.timer != nil {
+		u.timer.Stop()
+	}
+}
+
+// brokenOff reports whether the client sent nothing for too long.
+func (u *upload) brokenOff() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.stalled
+}
+
+// rest reads on when the origin does not, or not for long: who is answered
+// while they send may not see the answer if the connection ends under them.
+func (u *upload) rest(w http.ResponseWriter, r *http.Request) {
+	hurry(w, r) // the transport, which may still be reading, as well
+	u.reading <- struct{}{}
+	_ = u.Close() // reads 256 KiB at most
+}
