@@ -40,6 +40,7 @@ func layers() []layer {
 		{pkg: "internal/loop", ours: []string{"eviction", "internal/fairness", "internal/node", "internal/ticket", "qpid"}, foreign: []string{"golang.org/x/sys/unix"}},
 		{pkg: "internal/history", ours: []string{"internal/fairness", "internal/node", "qpid"}},
 		{pkg: "internal/visitors"},
+		{pkg: "internal/load", ours: []string{"internal/fairness", "internal/plot", "qpid"}, foreign: []string{"github.com/HdrHistogram/hdrhistogram-go"}},
 		{pkg: "internal/store", ours: []string{"eviction"}},
 		{pkg: "internal/config", ours: []string{"eviction", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/shop"},
