@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -246,24 +247,33 @@ func TestStoppedLoopAnswersUnavailable(t *testing.T) {
 	})
 }
 
+// cable loses messages while it is cut.
+type cable struct {
+	loop.Links
+	cut *atomic.Bool
+}
+
+func (c cable) Send(m eviction.Message) {
+	if !c.cut.Load() {
+		c.Links.Send(m)
+	}
+}
+
 // A loop that waits for others takes other settings, one that was in a wave does
 // not.
 func TestAdoptBeforeTheFirstWaveOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		settings := eviction.Config{Lease: 5 * time.Second}
-		w, l := start(t, 2, nil)
-		w.mu.Lock()
-		w.down[l[1].Snapshot().Status.Self] = true
-		w.mu.Unlock()
+		var cut atomic.Bool
+		cut.Store(true) // before the first of them sends anything
+		_, l := start(t, 2, func(c *loop.Config) { c.Links = cable{c.Links, &cut} })
 		time.Sleep(2 * time.Second)
 		for _, one := range l {
 			if err := one.Adopt(settings); err != nil {
 				t.Fatal(err)
 			}
 		}
-		w.mu.Lock()
-		clear(w.down)
-		w.mu.Unlock()
+		cut.Store(false)
 		time.Sleep(3 * time.Second)
 		for _, one := range l {
 			s := one.Snapshot()
