@@ -32,7 +32,8 @@ func (l *Links) Forward(ctx context.Context, to eviction.Member, q ticket.Reques
 		return ticket.Answer{}, ticket.ErrBusy
 	}
 	asked := ctx
-	if _, ok := ctx.Deadline(); !ok {
+	_, timed := ctx.Deadline()
+	if !timed {
 		var cancel context.CancelFunc
 		asked, cancel = context.WithTimeout(ctx, answerWithin)
 		defer cancel()
@@ -41,6 +42,8 @@ func (l *Links) Forward(ctx context.Context, to eviction.Member, q ticket.Reques
 	switch {
 	case ctx.Err() != nil:
 		return ticket.Answer{}, ctx.Err()
+	case timed && status.Code(err) == codes.DeadlineExceeded:
+		return ticket.Answer{}, context.DeadlineExceeded // the other node's clock was quicker to notice
 	case err != nil:
 		return ticket.Answer{}, fmt.Errorf("%w: %v: %w", ticket.ErrUnavailable, to, plain(err))
 	}
