@@ -27,7 +27,7 @@ func SystemClock() func() eviction.Time {
 // kernel puts the wall clock forward by the same. As long as the wall clock
 // stands to the monotonic one as it did, there was no sleep. For the case that
 // somebody set it back at once by just as much, the boot clock is read now and
-// then all the same.
+// then all the same: twice as often as the margin that leases are given asks for.
 type clocks struct {
 	boot   func() int64               // ns
 	others func() (mono, wall int64)  // ns, read together
