@@ -65,8 +65,8 @@ func TestTheOrderOfAMuteRoomIsNotMeasurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom(1)
 		r.mute = true
-		got := send(t, t.Context(), r, func(c *load.Config) { c.Arrivals.Users = 5 })
-		if n := got.Report.N; got.Report.KendallTau != nil || n < 3 || got.Unordered != n || got.Report.MaxWait == 0 {
+		got := send(t, t.Context(), r, func(c *load.Config) { c.Arrivals.Users, c.Manners.Stay = 5, time.Second })
+		if n := got.Report.N; got.Report.KendallTau != nil || n != 4 || got.Unordered != n || got.Report.MaxWait == 0 {
 			t.Errorf("%d without a wave, report %+v", got.Unordered, got.Report)
 		}
 	})
