@@ -17,6 +17,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -155,12 +157,11 @@ func TestWaitingVisitorsCostLittleMemory(t *testing.T) {
 }
 
 func TestReportsCanBeReadAndCompared(t *testing.T) {
-	r := newRoom(2)
-	s := httptest.NewServer(r)
-	defer s.Close()
-	got := send(t, t.Context(), r, func(c *load.Config) {
-		c.URLs, c.Dial = []string{s.URL}, (&net.Dialer{}).DialContext
-		c.Arrivals.Users, c.Manners.Browse, c.Limit = 6, 1, 2
+	var got *load.Result
+	synctest.Test(t, func(t *testing.T) {
+		got = send(t, t.Context(), newRoom(2), func(c *load.Config) {
+			c.Arrivals.Users, c.Manners.Browse, c.Manners.Stay, c.Limit = 6, 1, time.Second, 2
+		})
 	})
 	name := filepath.Join(t.TempDir(), "report.json")
 	var text, page bytes.Buffer
