@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"strings"
@@ -17,6 +18,7 @@ import (
 )
 
 func main() {
+	log.SetOutput(io.Discard) // what net/http says beside its errors; all else goes through slog
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait
 	os.Exit(exitCode(run(ctx, os.Args[1:], os.Stdout, os.Stderr)))

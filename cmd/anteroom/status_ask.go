@@ -143,7 +143,9 @@ func (a *adminClient) unheard(err error) error {
 		return fmt.Errorf("no node answers at %s within 5s; is the machine up, is a firewall in between, and is that the node's node.admin?", a.url)
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
 		return fmt.Errorf("%s: node.admin speaks http, not https; try --admin %s", a.url, "http"+strings.TrimPrefix(a.base(), "https"))
-	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "server closed idle connection"), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "server closed idle connection"),
+		strings.Contains(text, "readLoopPeekFail"), // it spoke before it was asked, as HTTP/2 does
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return a.stranger("what answers there does not speak HTTP/1, as node.peer and node.gossip do not")
 	}
 	return fmt.Errorf("no node answers at %s; is it running, and is that its node.admin? (%w)", a.url, err)
