@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -113,6 +114,7 @@ func (d *demo) run(ctx context.Context) error {
 		stop()
 		return errors.Join(err, all.Wait())
 	}
+	d.awaitDoors(running)
 	if running.Err() == nil {
 		d.welcome()
 		all.Go(func() error {
@@ -145,6 +147,29 @@ func (d *demo) openShop(ctx context.Context, all *errgroup.Group) error {
 	})
 	context.AfterFunc(ctx, func() { _ = h.Close() }) // nodes have stopped asking, or will fail to
 	return nil
+}
+
+// doorsWithin is far more than nodes on one machine need to found a cluster.
+const doorsWithin = 10 * time.Second
+
+// awaitDoors waits until visitors can walk in at every node, so that whoever
+// follows the first link sees the shop.
+func (d *demo) awaitDoors(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, doorsWithin)
+	defer cancel()
+	often := time.NewTicker(20 * time.Millisecond)
+	defer often.Stop()
+	closed := func(s *server.Server) bool {
+		room, ok := s.Snapshot().Room(demoRoom)
+		return !ok || !room.MayAdmit || !room.Open && d.limit > 0
+	}
+	for slices.ContainsFunc(d.servers, closed) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-often.C:
+		}
+	}
 }
 
 // startNodes starts the first node, which the others join.

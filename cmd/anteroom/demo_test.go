@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// notes is an output that may be read while it is written.
+type notes struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (n *notes) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.b.Write(p)
+}
+
+func (n *notes) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.b.String()
+}
+
+// freePorts finds n ports in a row that nobody listens on.
+func freePorts(t *testing.T, n int) int {
+	t.Helper()
+	for range 100 {
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := l.Addr().(*net.TCPAddr).Port
+		_ = l.Close()
+		free := first+n < 65536
+		for p := first; free && p < first+n; p++ {
+			l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(p))
+			if free = err == nil; free {
+				_ = l.Close()
+			}
+		}
+		if free {
+			return first
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+// Whoever follows a link as soon as it stands there sees the shop.
+func TestDemoSaysWhereItIsOnceItsDoorsAreOpen(t *testing.T) {
+	if os.Getenv("ANTEROOM_E2E") == "" {
+		t.Skip("NOT RUN: a test with real sockets; set ANTEROOM_E2E=1")
+	}
+	const nodes = 3
+	port, adminPort := freePorts(t, nodes), freePorts(t, nodes)
+	ctx, stop := context.WithCancel(t.Context())
+	var out, errs notes
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, []string{"demo", "--nodes", strconv.Itoa(nodes), "--port", strconv.Itoa(port), "--admin-port", strconv.Itoa(adminPort)}, &out, &errs)
+	}()
+	for began := time.Now(); !strings.Contains(out.String(), "Open any shop URL"); time.Sleep(time.Millisecond) {
+		if time.Since(began) > 20*time.Second {
+			t.Fatalf("nothing is open after 20 s: %s%s", out.String(), errs.String())
+		}
+	}
+	for i := range nodes {
+		url := "http://127.0.0.1:" + strconv.Itoa(port+i) + "/"
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK || !bytes.Contains(page, []byte("tea")) {
+			t.Errorf("%s answers %s\n%.300s", url, answer.Status, page)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("the demo ended with %v", err)
+	}
+}
