@@ -67,6 +67,9 @@ func TestSimTracePrintsEvents(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, " starts as ") || !strings.Contains(stdout, "\nkendall_tau ") {
 		t.Errorf("exit code %d, output without events or without figures:\n%.2000s", code, stdout)
 	}
+	if again, _, _ := execute(t, t.Context(), small("--trace")...); again != stdout {
+		t.Error("the same seed printed something else the second time")
+	}
 }
 
 func TestSimWritesTablesAndPlots(t *testing.T) {

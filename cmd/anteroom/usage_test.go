@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"net"
-	"os"
 	"strings"
 	"testing"
 
@@ -43,27 +40,6 @@ func TestDemoAndServeSayWhatIsWrongBeforeTheyStart(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, lines); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.args, diff)
-		}
-	}
-}
-
-// A port that is taken is told, whichever node wants it, and nothing hangs or
-// welcomes anybody.
-func TestDemoWithATakenPortEnds(t *testing.T) {
-	if os.Getenv("ANTEROOM_E2E") == "" {
-		t.Skip("NOT RUN: a test with real sockets; set ANTEROOM_E2E=1")
-	}
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = taken.Close() }()
-	port := taken.Addr().(*net.TCPAddr).Port
-	for node := range 2 {
-		args := fmt.Sprintf("demo --nodes 2 --port %d --admin-port %d", port-node, port+10)
-		stdout, stderr, code := execute(t, t.Context(), strings.Fields(args)...)
-		if code != 1 || stdout != "" || !strings.Contains(stderr, fmt.Sprintf("node.gateway: listen tcp 127.0.0.1:%d", port)) {
-			t.Errorf("%s: exit code %d, output %q, errors %q", args, code, stdout, stderr)
 		}
 	}
 }
