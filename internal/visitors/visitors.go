@@ -208,15 +208,19 @@ func (v *visitor) stay(ctx context.Context) error {
 // browse asks for a page of the site, at one gateway after the other.
 func (v *visitor) browse(ctx context.Context, method, path string) error {
 	deadline := time.Now().Add(v.crowd.c.Patience)
-	for {
+	for unanswered := false; ; {
 		status, err := v.page(ctx, method, path)
 		switch {
 		case err == nil && status < 400:
 			return nil
+		case err == nil && status == http.StatusTooManyRequests && unanswered && path == v.crowd.c.Site.Exit:
+			return nil // a gateway died with the answer to an exit that was carried out
 		case err == nil && status == http.StatusTooManyRequests:
 			return fmt.Errorf("%w: the pass is good no longer at %s", errGone, path)
 		case err == nil:
 			err = fmt.Errorf("status %d", status)
+		default:
+			unanswered = true
 		}
 		v.crowd.retries.Add(1)
 		v.gateway++

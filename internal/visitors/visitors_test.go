@@ -113,3 +113,41 @@ func TestCrowdGoesHomeWhenToldTo(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A node that dies may take the answer to an exit with it. Whoever asks again
+// has no pass any more, and has left all the same; who is sent away without
+// having left is lost.
+func TestExitWhoseAnswerIsLostIsAnExit(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		dies       bool
+		done, lost int64
+	}{
+		{"the answer is lost", true, 1, 0},
+		{"the pass has run out", false, 0, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			exits := 0
+			gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				switch {
+				case q.Method == http.MethodGet:
+				case q.URL.Path != "/checkout":
+					fmt.Fprint(w, `{"state":"admitted","pass":"p"}`)
+				case exits == 0 && test.dies:
+					exits++
+					panic(http.ErrAbortHandler)
+				default:
+					w.WriteHeader(http.StatusTooManyRequests)
+				}
+			}))
+			defer gateway.Close()
+			c := visitors.New(visitors.Config{
+				Gateways: []string{gateway.URL}, Room: "shop", Users: 1, Site: visitors.Site{Look: "/", Exit: "/checkout"},
+			})
+			err := c.Run(t.Context())
+			if n := c.Counts(); n.Done != test.done || n.Lost != test.lost {
+				t.Errorf("%+v, %v; want %d done and %d lost", n, err, test.done, test.lost)
+			}
+		})
+	}
+}
