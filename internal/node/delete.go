@@ -99,7 +99,7 @@ func (d *deletes) waveActive() bool {
 // takenHere entitles a ticket that a deleteMin took from this node's queue. It
 // is called when the caller's slot arrives, or any other that is free here.
 func (r *room) takenHere(now eviction.Time, t qpid.Removal) {
-	v := r.visitors[t.Weight.ID]
+	v := r.visitors.get(t.Weight.ID)
 	if v == nil || v.stage != queued {
 		return
 	}

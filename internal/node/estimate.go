@@ -10,17 +10,18 @@ import (
 // refreshMin is the shortest time between check-ins that a node asks for.
 const refreshMin = 2 * time.Second
 
-// refreshAfter returns when v is asked back, in µs: a quarter of its wait
+// refreshAfter returns when v is asked back, in ms: a quarter of its wait
 // within bounds, so that a lost node's people are back within seconds where it
 // matters, ± 10 % so that they do not all come at once.
-func (r *room) refreshAfter(v *visitor, wait time.Duration) int64 {
+func (r *room) refreshAfter(v *visitor, wait time.Duration) uint32 {
 	most := r.gate.Room().Refresh
 	d := min(max(wait/4, min(refreshMin, most)), most)
 	if wait == 0 {
 		d = min(refreshMin, most)
 	}
 	spread := (int64(v.id[0]) + 7*(v.seen>>16)) & 0xff // varies by visitor and visit
-	return d.Microseconds() * (90*255 + 20*spread) / (100 * 255)
+	ms := d.Microseconds() * (90*255 + 20*spread) / (100 * 255 * 1000)
+	return uint32(min(max(ms, 1), math.MaxUint32))
 }
 
 // wait estimates the time until the call from the rate of the last minutes:

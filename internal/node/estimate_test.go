@@ -40,7 +40,7 @@ func TestRefreshAfter(t *testing.T) {
 		for i := range 256 {
 			for _, seen := range []int64{0, 1e9, 5e9} {
 				v := &visitor{id: qpid.ItemID{byte(i)}, seen: seen}
-				got := time.Duration(r.refreshAfter(v, test.wait)) * time.Microsecond
+				got := time.Duration(r.refreshAfter(v, test.wait)) * time.Millisecond
 				least, most = min(least, got), max(most, got)
 			}
 		}

@@ -50,7 +50,7 @@ func (n *Node) tell(now eviction.Time) {
 	var homes []eviction.Member
 	for _, r := range n.rooms {
 		r.taken = slices.DeleteFunc(r.taken, func(t takenTicket) bool {
-			return now.Boot >= t.until && r.visitors[t.id] == nil && !n.ev.Listed(t.home)
+			return now.Boot >= t.until && r.visitors.get(t.id) == nil && !n.ev.Listed(t.home)
 		})
 		for _, t := range r.taken {
 			if n.ev.Listed(t.home) && !slices.Contains(homes, t.home) {
@@ -105,7 +105,7 @@ func (n *Node) onSyncReply(now eviction.Time, from eviction.Member, b *eviction.
 // letGo gives up this node's copy of a ticket, unless it is the newer one or
 // already on the site.
 func (r *room) letGo(now eviction.Time, t eviction.TakenTicket) {
-	v := r.visitors[t.ID]
+	v := r.visitors.get(t.ID)
 	if v != nil && v.gen < t.Gen && r.withdraw(v, now) {
 		r.remove(v)
 	}

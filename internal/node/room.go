@@ -8,21 +8,22 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// visitor is one ticket at its home node. There may be millions: it fits 96
+// visitor is one ticket at its home node. There may be millions: it takes 80
 // bytes, and has no pointers for the garbage collector to follow.
 type visitor struct {
 	id       qpid.ItemID
 	stamp    uint64
+	wave     uint64 // number of the wave that made its turn certain
+	seen     int64  // boot time of the last check-in
+	due      int64  // boot time at which something is due
+	expires  int64  // pass time: of the pass
 	gen      uint32
 	shown    uint32 // last position shown; 0: none
+	refresh  uint32 // ms until the next check-in, as told
+	slot     uint32 // of the wheel; 0: none
+	number   uint32 // of this record, see people
 	stage    stage
-	entitled bool   // its turn is certain
-	wave     uint64 // number of the wave that made it so
-	seen     int64  // boot time of the last check-in
-	refresh  int64  // µs until the next one, as told
-	due      int64  // boot time at which something is due
-	slot     int64  // of the wheel; 0: none
-	expires  int64  // pass time: of the pass
+	entitled bool // its turn is certain
 }
 
 // past is what there is to say of a visitor who came from a lost node.
@@ -32,6 +33,9 @@ type past struct {
 }
 
 func (v *visitor) weight() qpid.Weight { return qpid.Weight{Stamp: v.stamp, ID: v.id} }
+
+// silence is for how long it may not check in before it is parked, in µs.
+func (v *visitor) silence() int64 { return 3 * int64(v.refresh) * 1000 }
 
 // stage is where a visitor is.
 type stage uint8
@@ -53,7 +57,7 @@ type room struct {
 	gate *eviction.Gate
 	q    *qpid.Node // owns the gate's queue: everyone enters and leaves it here
 
-	visitors map[qpid.ItemID]*visitor
+	visitors people
 	pasts    map[qpid.ItemID]past // of the few who have one
 	due      line                 // drawn, in the order of their turn
 	wheel    wheel
@@ -76,7 +80,8 @@ func newRoom(n *Node, g *eviction.Gate, now eviction.Time) *room {
 	if err != nil {
 		panic(fmt.Sprintf("node: room %q: %v", g.Room().Name, err))
 	}
-	r := &room{node: n, name: g.Room().Name, gate: g, q: q, visitors: make(map[qpid.ItemID]*visitor), pasts: make(map[qpid.ItemID]past), cut: g.Cut(), wheel: newWheel(now.Boot)}
+	r := &room{node: n, name: g.Room().Name, gate: g, q: q, pasts: make(map[qpid.ItemID]past), cut: g.Cut()}
+	r.wheel = newWheel(now.Boot, &r.visitors)
 	g.Prepare = r.prepare
 	return r
 }
@@ -92,7 +97,7 @@ func (r *room) prepare(t uint64) {
 			r.q.Remove(w)
 		}
 		for _, w := range all {
-			r.q.Insert(r.gate.Key(r.visitors[w.ID].weight()))
+			r.q.Insert(r.gate.Key(r.visitors.get(w.ID).weight()))
 		}
 	}
 	r.q.Freeze()
@@ -139,12 +144,12 @@ func (r *room) install(now eviction.Time, in eviction.Installed) {
 		r.reset(now)
 	}
 	for i, w := range in.Entitled {
-		if v := r.visitors[w.ID]; v != nil && v.stage == queued {
+		if v := r.visitors.get(w.ID); v != nil && v.stage == queued {
 			r.entitle(v, in.Epoch.Num, qpid.Weight{Stamp: uint64(i), ID: w.ID})
 		}
 	}
 	for _, w := range in.Twins {
-		if v := r.visitors[w.ID]; v != nil && v.stage == queued {
+		if v := r.visitors.get(w.ID); v != nil && v.stage == queued {
 			r.dequeue(v)
 			r.park(v, now)
 		}
@@ -205,10 +210,8 @@ func (r *room) reset(now eviction.Time) {
 
 // sortedVisitors returns everyone by weight.
 func (r *room) sortedVisitors() []*visitor {
-	all := make([]*visitor, 0, len(r.visitors))
-	for _, v := range r.visitors { //puretest:sorted below
-		all = append(all, v)
-	}
+	all := make([]*visitor, 0, r.visitors.len())
+	r.visitors.all(func(v *visitor) { all = append(all, v) })
 	slices.SortFunc(all, func(a, b *visitor) int { return a.weight().Compare(b.weight()) })
 	return all
 }
@@ -235,7 +238,7 @@ func (r *room) entitleByCut() {
 		if cut.Value.Less(w) {
 			return false
 		}
-		r.mark(r.visitors[w.ID], cut.Epoch, w)
+		r.mark(r.visitors.get(w.ID), cut.Epoch, w)
 		return true
 	})
 }
@@ -243,13 +246,13 @@ func (r *room) entitleByCut() {
 // next returns whose turn it is, nil if nobody is entitled.
 func (r *room) next() *visitor {
 	for len(r.due.ids) > 0 {
-		if v := r.visitors[r.due.ids[0]]; v != nil && v.stage == drawn {
+		if v := r.visitors.get(r.due.ids[0]); v != nil && v.stage == drawn {
 			return v
 		}
 		r.due.ids = r.due.ids[1:]
 	}
 	if w, ok := r.gate.Queue.Min(); ok && r.byCut() && !r.gate.Cut().Value.Less(w) {
-		return r.visitors[w.ID]
+		return r.visitors.get(w.ID)
 	}
 	return nil
 }
@@ -283,7 +286,7 @@ func (r *room) lookAt(v *visitor, now eviction.Time) {
 	c := r.gate.Room()
 	switch v.stage {
 	case queued, drawn:
-		if now.Boot-v.seen < 3*v.refresh {
+		if now.Boot-v.seen < v.silence() {
 			r.watch(v, now)
 			return
 		}
@@ -317,7 +320,7 @@ func (r *room) skew() int64 { return r.node.c.Cluster.WithDefaults().MaxSkew.Mic
 
 // watch sets when to look at a waiting or parked visitor next.
 func (r *room) watch(v *visitor, now eviction.Time) {
-	after := 3 * v.refresh
+	after := v.silence()
 	if v.stage == parked {
 		after = r.gate.Room().TicketTTL.Microseconds()
 	}
@@ -359,12 +362,12 @@ func (r *room) retire(v *visitor, s stage, now eviction.Time) {
 	r.wheel.add(v)
 	r.forgettable = append(r.forgettable, v.id)
 	for r.spent > r.node.c.SpentMax {
-		if old := r.visitors[r.forgettable[0]]; old != nil && old.stage >= spent {
+		if old := r.visitors.get(r.forgettable[0]); old != nil && old.stage >= spent {
 			r.forget(old)
 		}
 		r.forgettable = r.forgettable[1:]
 	}
-	for len(r.forgettable) > 0 && r.visitors[r.forgettable[0]] == nil {
+	for len(r.forgettable) > 0 && r.visitors.get(r.forgettable[0]) == nil {
 		r.forgettable = r.forgettable[1:]
 	}
 }
@@ -375,9 +378,8 @@ func (r *room) forget(v *visitor) {
 }
 
 func (r *room) remove(v *visitor) {
-	v.slot = -1
-	delete(r.visitors, v.id)
 	delete(r.pasts, v.id)
+	r.visitors.remove(v)
 }
 
 func (r *room) deadline(now eviction.Time) int64 {

@@ -50,8 +50,7 @@ func (n *Node) End(now eviction.Time, p Pass) (Answer, error) {
 		return Answer{Forward: to}, err
 	}
 	if v == nil { // a lost node's: all there is to do is to refuse it from now on
-		v = &visitor{id: p.ID, stamp: p.Stamp, expires: p.Expires}
-		r.visitors[p.ID] = v
+		v = r.visitors.add(visitor{id: p.ID, stamp: p.Stamp, expires: p.Expires})
 		r.retire(v, spent, now)
 		return Answer{}, nil
 	}
@@ -77,7 +76,7 @@ func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to evict
 	}
 	// A ticket that was called at two nodes has a session at each: p is of its
 	// home's, whatever this node has under the same id.
-	v = r.visitors[p.ID]
+	v = r.visitors.get(p.ID)
 	if v != nil && v.stage == onSite && (p.Home == r.gate.Ledger().Account() || p.Home == r.pasts[v.id].adopted) {
 		return r, v, to, nil
 	}
@@ -111,8 +110,7 @@ func (r *room) adopt(now eviction.Time, p Pass) *visitor {
 		r.want(p)
 		return nil
 	}
-	v := &visitor{id: p.ID, stamp: p.Stamp, seen: now.Boot, entitled: true}
-	r.visitors[p.ID] = v
+	v := r.visitors.add(visitor{id: p.ID, stamp: p.Stamp, seen: now.Boot, entitled: true})
 	r.pasts[p.ID] = past{adopted: p.Home}
 	r.admit(now, v)
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
@@ -135,7 +133,7 @@ func (r *room) adoptWanting(now eviction.Time) {
 	clock := r.node.ev.Now(now)
 	for len(r.wanting) > 0 {
 		p := r.wanting[0]
-		if over := clock >= p.Expires || r.visitors[p.ID] != nil; !over {
+		if over := clock >= p.Expires || r.visitors.get(p.ID) != nil; !over {
 			if !r.node.ev.MayAdopt(r.gate, p.Home, now) || r.gate.Ledger().Free() <= 0 {
 				break
 			}

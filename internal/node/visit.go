@@ -23,25 +23,25 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 		return Answer{}, ticket.ErrUnavailable
 	case c.Method == eviction.Reject:
 		return Answer{}, ticket.ErrRejected
-	case r.visitors[id] != nil:
-		return r.answer(now, r.visitors[id])
+	case r.visitors.get(id) != nil:
+		return r.answer(now, r.visitors.get(id))
 	}
-	v := &visitor{id: id, stamp: n.ev.Stamp(), seen: now.Boot}
+	v := visitor{id: id, stamp: n.ev.Stamp(), seen: now.Boot}
 	r.gate.Arrived(now.Boot)
 	if c.Method == eviction.Passthrough {
-		return Answer{State: Admitted, Pass: r.passthrough(v)}, nil
+		return Answer{State: Admitted, Pass: r.passthrough(&v)}, nil
 	}
 	if n.ev.Open(r.gate, now) && r.gate.Queue.Len() == 0 && r.gate.Due == 0 && r.gate.Wanted == 0 && r.gate.Spend(now.Boot) {
-		r.visitors[id] = v
-		r.admit(now, v)
-		r.record(AdmittedO, v.weight(), n.ev.Status().Installed.Num, v.weight())
-		return r.answer(now, v)
+		in := r.visitors.add(v)
+		r.admit(now, in)
+		r.record(AdmittedO, in.weight(), n.ev.Status().Installed.Num, in.weight())
+		return r.answer(now, in)
 	}
 	if r.full() {
 		return Answer{}, ticket.ErrQueueFull
 	}
-	r.visitors[id] = v
-	r.enqueue(v)
+	waits := r.visitors.add(v)
+	r.enqueue(waits)
 	if !r.gate.Cut().Value.Less(r.gate.Key(v.weight())) {
 		r.gate.Touch()
 	}
@@ -50,12 +50,12 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	}
 	r.gate.Touch()
 	n.advance(now)
-	return r.answer(now, v)
+	return r.answer(now, waits)
 }
 
 // full reports whether the room holds as many waiting people as it may.
 func (r *room) full() bool {
-	return len(r.visitors)-r.spent-r.onSite >= r.gate.Room().QueueMax
+	return r.visitors.len()-r.spent-r.onSite >= r.gate.Room().QueueMax
 }
 
 // CheckIn tells a visitor where they stand, and keeps their place.
@@ -104,7 +104,7 @@ func (n *Node) Glance(now eviction.Time, t Ticket) (a Answer, ok bool) {
 		return Answer{}, false
 	}
 	n.ev.Now(now)
-	v := r.visitors[t.ID]
+	v := r.visitors.get(t.ID)
 	if n.ev.Pending() || !n.ev.Clear() || v == nil || t.Gen > v.gen || v.stage > called {
 		return Answer{}, false
 	}
@@ -134,7 +134,7 @@ func (n *Node) Leave(now eviction.Time, t Ticket) (Answer, error) {
 	if !n.ev.Admits(r.gate, now) {
 		return a, nil // still called: another try may find a lease
 	}
-	v := r.visitors[t.ID]
+	v := r.visitors.get(t.ID)
 	r.called--
 	r.admit(now, v)
 	r.record(AdmittedQ, v.weight(), 0, qpid.Weight{})
@@ -193,7 +193,7 @@ func (n *Node) resolve(now eviction.Time, t Ticket) (r *room, v *visitor, to evi
 		return r, nil, to, ticket.ErrUnavailable
 	}
 	self := n.c.Self.Member
-	v = r.visitors[t.ID]
+	v = r.visitors.get(t.ID)
 	switch {
 	case v != nil && t.Gen <= v.gen:
 		return r, v, to, nil
@@ -217,13 +217,12 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	if !r.node.ev.Admits(r.gate, now) || !r.node.ev.Gone(t.Home, now) {
 		return nil, nil
 	}
-	v := r.visitors[t.ID]
+	v := r.visitors.get(t.ID)
 	switch {
 	case v == nil && r.full():
 		return nil, ticket.ErrQueueFull
 	case v == nil:
-		v = &visitor{id: t.ID, stamp: t.Stamp, shown: t.Position, seen: now.Boot}
-		r.visitors[t.ID] = v
+		v = r.visitors.add(visitor{id: t.ID, stamp: t.Stamp, shown: t.Position, seen: now.Boot})
 		r.enqueue(v)
 	case v.stage >= onSite:
 		return nil, ticket.ErrUsed
@@ -285,7 +284,7 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 		}
 		r.watch(v, now)
 	}
-	a.Refresh = time.Duration(v.refresh) * time.Microsecond
+	a.Refresh = time.Duration(v.refresh) * time.Millisecond
 	a.Ticket = Ticket{
 		Room: r.name, ID: v.id, Stamp: v.stamp, Home: n.c.Self.Member, Gen: v.gen, Position: v.shown, Issued: n.ev.Now(now),
 	}

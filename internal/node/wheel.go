@@ -1,5 +1,7 @@
 package node
 
+import "math"
+
 // slotMicros is the width of a wheel slot: what is due is done at most this
 // much late.
 const slotMicros = 1 << 18 // 0.26 s
@@ -8,30 +10,38 @@ const slotMicros = 1 << 18 // 0.26 s
 // earliest time at which something may be due, and put back if nothing is, so
 // that a check-in costs nothing here.
 type wheel struct {
-	slots map[int64][]*visitor // by boot time / slotMicros
-	next  int64                // slots before it have been emptied
-	n     int
+	began  int64               // boot time of slot 0
+	slots  map[uint32][]uint32 // record numbers of people, by time since began / slotMicros
+	next   uint32              // slots before it have been emptied
+	n      int
+	people *people
 }
 
-func newWheel(now int64) wheel {
-	return wheel{slots: make(map[int64][]*visitor), next: now / slotMicros}
+// gone is the slot of a record that was removed.
+const gone = math.MaxUint32
+
+func newWheel(now int64, p *people) wheel {
+	return wheel{began: now, slots: make(map[uint32][]uint32), people: p}
 }
 
 // add looks at v at boot time v.due, or a little later.
 func (w *wheel) add(v *visitor) {
-	slot := max(v.due/slotMicros+1, w.next)
+	slot := max(w.slotOf(v.due)+1, w.next)
 	if v.slot != 0 && v.slot <= slot && v.slot >= w.next {
 		return // looked at soon enough
 	}
 	v.slot = slot
-	w.slots[slot] = append(w.slots[slot], v)
+	w.slots[slot] = append(w.slots[slot], v.number)
 	w.n++
 }
+
+// slotOf is good for 34 years after the room began.
+func (w *wheel) slotOf(boot int64) uint32 { return uint32(max(boot-w.began, 0) / slotMicros) }
 
 // expire calls fn for each visitor that is due by now, in the order in which
 // they were added.
 func (w *wheel) expire(now int64, fn func(*visitor)) {
-	for end := now / slotMicros; w.next <= end; {
+	for end := w.slotOf(now); w.next <= end; {
 		if w.n == 0 {
 			w.next = end + 1
 			return
@@ -41,9 +51,10 @@ func (w *wheel) expire(now int64, fn func(*visitor)) {
 		delete(w.slots, at)
 		w.n -= len(slot)
 		w.next++
-		for _, v := range slot {
-			if v.slot != at {
-				continue // it is in an earlier slot as well, or forgotten
+		for _, number := range slot {
+			v := w.people.at(number)
+			if v == nil || v.slot != at {
+				continue // it is in an earlier slot as well, or somebody else's record now
 			}
 			v.slot = 0
 			if v.due <= now {
@@ -60,5 +71,5 @@ func (w *wheel) deadline() int64 {
 	if w.n == 0 {
 		return 1 << 62
 	}
-	return w.next * slotMicros
+	return w.began + int64(w.next)*slotMicros
 }

@@ -3,10 +3,13 @@ package node
 import (
 	"slices"
 	"testing"
+
+	"github.com/anteroom/anteroom/qpid"
 )
 
 func TestWheel(t *testing.T) {
-	w := newWheel(0)
+	var p people
+	w := newWheel(0, &p)
 	var got []byte
 	expire := func(now int64) string {
 		got = nil
@@ -14,8 +17,7 @@ func TestWheel(t *testing.T) {
 		return string(got)
 	}
 	add := func(id byte, due int64) *visitor {
-		v := &visitor{due: due}
-		v.id[0] = id
+		v := p.add(visitor{id: qpid.ItemID{id}, due: due})
 		w.add(v)
 		return v
 	}
@@ -38,7 +40,7 @@ func TestWheel(t *testing.T) {
 	if got := expire(25 * slotMicros); got != "" {
 		t.Errorf("at 25: %q, c was looked at before", got)
 	}
-	b.slot = -1 // forgotten
+	p.remove(b) // forgotten
 	if got := expire(40 * slotMicros); got != "" || w.n != 0 {
 		t.Errorf("at 40: %q, %d left; b was forgotten", got, w.n)
 	}
@@ -52,9 +54,10 @@ func TestWheel(t *testing.T) {
 // in the same order whenever the same is done.
 func TestWheelLooksAtEveryoneInTime(t *testing.T) {
 	run := func() (order []int64) {
-		w := newWheel(1 << 40)
+		var p people
+		w := newWheel(1<<40, &p)
 		for i := int64(0); i < 1000; i++ {
-			w.add(&visitor{due: 1<<40 + i*i*7919%50_000_000, stamp: uint64(i)})
+			w.add(p.add(visitor{id: qpid.ItemID{byte(i), byte(i >> 8)}, due: 1<<40 + i*i*7919%50_000_000, stamp: uint64(i)}))
 		}
 		for now := int64(1 << 40); now < 1<<40+60_000_000; now += 50_000 {
 			w.expire(now, func(v *visitor) {
@@ -75,8 +78,9 @@ func TestWheelLooksAtEveryoneInTime(t *testing.T) {
 // A machine may have been up for years when a room is created.
 func TestWheelOfALateRoomStartsNow(t *testing.T) {
 	const boot = int64(10 * 365 * 24 * 3600 * 1e6)
-	w := newWheel(boot)
-	v := &visitor{due: boot + 1e6}
+	var p people
+	w := newWheel(boot, &p)
+	v := p.add(visitor{due: boot + 1e6})
 	w.add(v)
 	steps := 0
 	for now := boot; v.slot != 0; now += 100_000 {
