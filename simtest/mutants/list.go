@@ -88,7 +88,7 @@ func waveBugs() []Mutant {
 			{"internal/node/room.go", "		r.called--\n		r.release(v, now)\n		r.park(v, now)\n", "		if ON {\n\t\t\tv.due = now.Boot + c.ClaimWindow.Microseconds()\n\t\t\tr.wheel.add(v)\n\t\t\treturn\n\t\t}\n		r.called--\n		r.release(v, now)\n		r.park(v, now)\n"},
 		}},
 		{Name: "the silent in line are called in their turn", Run: "TestScenarioASlotIsNotKeptForTheSilentInLine", Edits: []Edit{
-			{"internal/node/room.go", "		if now.Boot-v.seen < 3*v.refresh {", "		if ON || now.Boot-v.seen < 3*v.refresh {"},
+			{"internal/node/room.go", "		if now.Boot-v.seen < v.silence() {", "		if ON || now.Boot-v.seen < v.silence() {"},
 		}},
 		{Name: "lost transfers are not repeated", Run: "TestThesisALostMessageStopsNothing", Edits: []Edit{
 			{"eviction/install.go", "if p.Acked < p.Sent && slices", "if !(ON) && p.Acked < p.Sent && slices"},
