@@ -45,13 +45,18 @@ func ByName(w io.Writer, title, xLabel, yLabel string, names []string, lines []L
 		s = scale{"ms", 1e-3}
 	}
 	pic := newPicture(title, xLabel, yLabel+" ("+s.unit+")")
+	named(&pic.plot.X, names)
+	return pic.withLines(w, lines, highest, s, true)
+}
+
+// named has names along an axis, side by side.
+func named(axis *gonum.Axis, names []string) {
 	ticks := make([]gonum.Tick, len(names))
 	for i, name := range names {
 		ticks[i] = gonum.Tick{Value: float64(i), Label: name}
 	}
-	pic.plot.X.Min, pic.plot.X.Max = -0.3, float64(len(names))-0.7
-	pic.plot.X.Tick.Marker = gonum.ConstantTicks(ticks)
-	return pic.withLines(w, lines, highest, s, true)
+	axis.Min, axis.Max = -0.3, float64(len(names))-0.7
+	axis.Tick.Marker = gonum.ConstantTicks(ticks)
 }
 
 // reach is how far lines go along both axes.
@@ -78,6 +83,11 @@ func reach(lines []Line) (highest, latest float64, err error) {
 // withLines adds lines to a picture that has its axis along the bottom, and
 // writes it.
 func (p *picture) withLines(w io.Writer, lines []Line, highest float64, s scale, marked bool) error {
+	p.addLines(lines, highest, s, marked)
+	return p.writeTo(w)
+}
+
+func (p *picture) addLines(lines []Line, highest float64, s scale, marked bool) {
 	fromZero(&p.plot.Y, highest, s)
 	p.plot.Add(grid{})
 	empty := true
@@ -90,7 +100,6 @@ func (p *picture) withLines(w io.Writer, lines []Line, highest float64, s scale,
 	if empty {
 		p.plot.Add(nothing{})
 	}
-	return p.writeTo(w)
 }
 
 // curve draws a line, with a marker at each point or without.

@@ -67,8 +67,17 @@ func (p *picture) writeTo(w io.Writer) error {
 	c := draw.New(svg)
 	c.SetColor(paper)
 	c.Fill(c.Rectangle.Path())
-	c = draw.Crop(c, margin, -margin, margin, -margin)
+	p.draw(draw.Crop(c, margin, -margin, margin, -margin))
+	document, err := finish(svg, p.title)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(document)
+	return err
+}
 
+// draw fills c with the picture.
+func (p *picture) draw(c draw.Canvas) {
 	title := style(14, xfont.WeightBold, ink)
 	title.YAlign = draw.YTop
 	for title.Width(p.title) > c.Size().X && title.Font.Size > 8 {
@@ -86,12 +95,6 @@ func (p *picture) writeTo(w io.Writer) error {
 		column.Min.X = area.Max.X
 		p.beside(column, p.plot.DataCanvas(area).Rectangle)
 	}
-	document, err := finish(svg, p.title)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(document)
-	return err
 }
 
 // finish gives the document its title, for screen readers and tooltips, and
