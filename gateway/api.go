@@ -293,9 +293,12 @@ func (c *call) apiStatus() error {
 	s, now := c.state, c.g.c.Queue.Clock()
 	out := Status{
 		Room: c.room.Name, Status: "not_queueing", Queued: s.Queued, Active: s.Active, Called: s.Called,
-		TotalActiveUsers: s.Room.Target, AdmittedPerMinute: s.AdmittedPerMinute, EstimatedWaitSeconds: secondsOf(s.Wait),
+		TotalActiveUsers: s.Room.Target, AdmittedPerMinute: s.AdmittedPerMinute,
 		QueueingMethod: s.Room.Method.String(), Paused: s.Paused, LastUpdated: time.UnixMicro(now).UTC(),
 		EstimatedQueuedUsers: s.Queued, EstimatedActiveUsers: s.Active, MaxEstimatedMinutes: ceil(s.Wait.P75, time.Minute),
+	}
+	if s.Wait != (ticket.Wait{}) {
+		out.EstimatedWaitSeconds = new(secondsOf(s.Wait))
 	}
 	if s.HeldUntil > now {
 		out.HeldUntil = moment(s.HeldUntil)

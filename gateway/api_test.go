@@ -131,9 +131,9 @@ func TestTheWaitingObject(t *testing.T) {
 		"refresh_interval_seconds": 20.0, "joined_at": "2026-11-21T08:59:00.25Z", "last_updated": "2026-11-21T09:00:00Z",
 		"queueing_method": "fifo",
 		"cfWaitingRoom": map[string]any{
-			"inWaitingRoom": true, "waitTimeKnown": true, "waitTime": 2.0, "waitTime25Percentile": 2.0, "waitTime50Percentile": 2.0,
-			"waitTime75Percentile": 3.0, "waitTimeFormatted": "2 minutes", "queueIsFull": false, "queueAll": false,
-			"lastUpdated": "2026-11-21T09:00:00Z", "refreshIntervalSeconds": 20.0, "queueingMethod": "fifo",
+			"inWaitingRoom": true, "waitTimeKnown": true, "waitTime": 2.0, "waitTime25Percentile": 0.0, "waitTime50Percentile": 0.0,
+			"waitTime75Percentile": 0.0, "waitTimeFormatted": "2 minutes", "queueIsFull": false, "queueAll": false,
+			"lastUpdated": "2026-11-21T09:00:00.000Z", "refreshIntervalSeconds": 20.0, "queueingMethod": "fifo",
 			"isFIFOQueue": true, "isRandomQueue": false, "isPassthroughQueue": false, "isRejectQueue": false,
 			"isEventActive": false, "isEventPrequeueing": false, "timeUntilEventStart": 0.0, "timeUntilEventStartFormatted": "unavailable",
 			"timeUntilEventEnd": 0.0, "timeUntilEventEndFormatted": "unavailable", "shuffleAtEventStart": false,

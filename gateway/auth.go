@@ -44,6 +44,9 @@ func (c *call) apiAuth() error {
 	if c.room.Suspended || c.method == http.MethodOptions && c.r.Header.Get("Access-Control-Request-Method") != "" {
 		return c.allow(standing{})
 	}
+	if c.bypasses(c.askedFor()) {
+		return c.allow(standing{})
+	}
 	// Where a refusal carries no cookie a new place would be lost at once.
 	join := c.state.HasRoom() || how == wholeAnswer && c.mayJoin()
 	st, err := c.stand(join)
@@ -54,7 +57,7 @@ func (c *call) apiAuth() error {
 	case statusOnly:
 		return c.deny(st, http.StatusUnauthorized)
 	case redirectOnly:
-		c.w.Header().Set("Location", c.client.origin+c.own("page")+"?to="+url.QueryEscape(c.here))
+		c.w.Header().Set("Location", c.client.origin()+c.own("page")+"?to="+url.QueryEscape(c.here))
 		return c.deny(st, http.StatusFound)
 	default:
 	}

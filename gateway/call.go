@@ -26,6 +26,7 @@ type call struct {
 	here   string // path and query that the visitor wanted
 
 	position, ahead int // as the last Place has them
+	seconds         Seconds
 }
 
 // ctx is the request's context.
@@ -113,7 +114,21 @@ func (c *call) join() (ticket.Answer, error) {
 	}
 	var id qpid.ItemID
 	rand.Read(id[:]) // crypto/rand: it never fails
-	return c.g.do(c.ctx(), ticket.Request{Op: ticket.Join, Room: c.room.Name, ID: id})
+	return c.g.do(c.ctx(), ticket.Request{Op: ticket.Join, Room: c.room.Name, ID: id, Async: prefersAsync(c.r.Header)})
+}
+
+// prefersAsync reports whether a client would rather have an answer at once than
+// a better one later (RFC 7240).
+func prefersAsync(h http.Header) bool {
+	for _, line := range h["Prefer"] {
+		for preference := range strings.SplitSeq(line, ",") {
+			token, _, _ := strings.Cut(preference, ";")
+			if strings.EqualFold(strings.TrimSpace(token), "respond-async") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // come checks a ticket in, and leaves the queue with it when it is called.

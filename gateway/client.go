@@ -13,8 +13,19 @@ type client struct {
 	trusted bool       // it came through a trusted proxy, whose headers count
 	https   bool
 	host    string // lower case, no port
-	origin  string // scheme and host as the browser sees them
+	site    string // host and port, as the browser sees them
 }
+
+// scheme is that of the address as the browser sees it.
+func (c client) scheme() string {
+	if c.https {
+		return "https"
+	}
+	return "http"
+}
+
+// origin is scheme and host as the browser sees them.
+func (c client) origin() string { return c.scheme() + "://" + c.site }
 
 func (g *Gateway) client(r *http.Request) client {
 	c := client{https: r.TLS != nil}
@@ -32,10 +43,7 @@ func (g *Gateway) client(r *http.Request) client {
 		}
 		c.addr = g.farthest(r.Header, c.addr)
 	}
-	c.origin = "http://" + host
-	if c.https {
-		c.origin = "https://" + host
-	}
+	c.site = host
 	c.host = strings.ToLower(strings.TrimSuffix(bare(host), "."))
 	return c
 }

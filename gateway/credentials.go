@@ -101,7 +101,8 @@ func bearer(h http.Header) string {
 }
 
 // ticket opens the ticket that came with the call: in the body, the query
-// where that is allowed, the Authorization header or the cookie, in this order.
+// where that is allowed, the Authorization or X-Anteroom-Ticket header or the
+// cookie, in this order.
 func (c *call) ticket(body sealed, query string) (ticket.Ticket, error) {
 	s, from := c.pick(body.Ticket, query)
 	if from == fromNowhere {
@@ -137,6 +138,8 @@ func (c *call) pick(body, query string) (string, source) {
 		return query, fromQuery
 	case token != "":
 		return token, fromBearer
+	case c.r.Header.Get(ticketHeader) != "":
+		return c.r.Header.Get(ticketHeader), fromBearer
 	}
 	if held := c.room.held(c.r.Header, c.client); held != "" {
 		return held, fromCookie

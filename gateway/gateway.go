@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -60,6 +61,7 @@ type Config struct {
 	Prefix         string // of our own paths [/_anteroom]
 	Issuer         string // iss of the passes for origins [anteroom]
 	TrustedProxies []netip.Prefix
+	CountryHeader  string // in which they say where a visitor is, for bypass rules; empty: they do not
 	Bounds         Bounds
 	Metrics        prometheus.Registerer // nil: none
 	Logger         *slog.Logger          // nil: none
@@ -109,11 +111,14 @@ type Gateway struct {
 	ops       map[string]roomHandler // by the last element of their path
 	guard     *http.CrossOriginProtection
 	transport *http.Transport
+	proxyLog  *log.Logger
+	copying   sync.Pool // of *[copyLen]byte
 	sessions  *sessions
 	joins     *joinLimit
 	metrics   *metrics
 	calls     sync.Pool // of *call
 	noStore   []string  // a header's value, not to be changed
+	texts     texts
 	buffers   sync.Pool // of *bytes.Buffer, for bodies and answers
 	inFlight  atomic.Int64
 	streams   atomic.Int64
@@ -136,6 +141,7 @@ func New(c Config) (*Gateway, error) {
 		c:         c,
 		guard:     http.NewCrossOriginProtection(),
 		transport: newTransport(c.Bounds),
+		proxyLog:  slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
 		sessions:  newSessions(c.Bounds.Sessions, c.Bounds.Recheck),
 		joins:     newJoinLimit(c.Bounds.JoinRate, c.Bounds.JoinBurst),
 		metrics:   newMetrics(),

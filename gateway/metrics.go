@@ -16,6 +16,8 @@ type metrics struct {
 	ok           [ticket.Ops]prometheus.Counter // of them by op, those that went well
 	shed         prometheus.Counter
 	originErrors *prometheus.CounterVec // by room
+	bypassed     *prometheus.CounterVec // by room
+	brokenRules  *prometheus.CounterVec // by room
 }
 
 func newMetrics() *metrics {
@@ -29,6 +31,12 @@ func newMetrics() *metrics {
 		originErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anteroom_origin_errors_total", Help: "Requests that the origin did not answer.",
 		}, []string{"room"}),
+		bypassed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "anteroom_bypassed_requests_total", Help: "Requests that met a bypass rule and went straight to the origin.",
+		}, []string{"room"}),
+		brokenRules: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "anteroom_bypass_rule_errors_total", Help: "Bypass rules that broke on a request, which counts as not met.",
+		}, []string{"room"}),
 	}
 	for op := range m.ok {
 		m.ok[op] = m.requests.WithLabelValues(ticket.Op(op).String(), "ok")
@@ -38,7 +46,7 @@ func newMetrics() *metrics {
 
 func (m *metrics) register(r prometheus.Registerer, g *Gateway) error {
 	for _, c := range []prometheus.Collector{
-		m.requests, m.shed, m.originErrors,
+		m.requests, m.shed, m.originErrors, m.bypassed, m.brokenRules,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "anteroom_streams", Help: "Event streams open.",
 		}, func() float64 { return float64(g.streams.Load()) }),

@@ -31,16 +31,21 @@ func hurry(w http.ResponseWriter, r *http.Request) {
 }
 
 // paced is a ResponseWriter that gives up when the client does not take in
-// what is written. In between there is no deadline: HTTP/2 ends a stream at it
-// even if nothing is being written.
+// what is written. In between there is no deadline where that matters: HTTP/2
+// ends a stream at it even if nothing is being written, and TLS may have
+// something of its own to write. Else a deadline means nothing until something
+// is written, which then has one of its own.
 type paced struct {
 	http.ResponseWriter
 	c      *http.ResponseController
 	within time.Duration
+	lifts  bool      // no deadline in between
+	held   time.Time // when the deadline was set that holds; if it is not lifted
+	failed bool      // a Write did
 }
 
-func pace(w http.ResponseWriter, within time.Duration) *paced {
-	p := &paced{w, http.NewResponseController(w), within}
+func pace(w http.ResponseWriter, r *http.Request, within time.Duration) *paced {
+	p := &paced{ResponseWriter: w, c: http.NewResponseController(w), within: within, lifts: r.ProtoMajor != 1 || r.TLS != nil}
 	_ = p.c.SetWriteDeadline(time.Time{}) // the first write may be long in coming
 	return p
 }
@@ -49,8 +54,10 @@ func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 func (p *paced) Write(b []byte) (int, error) {
 	p.hold()
-	defer p.release()
-	return p.ResponseWriter.Write(b)
+	n, err := p.ResponseWriter.Write(b)
+	p.failed = p.failed || err != nil
+	p.release()
+	return n, err
 }
 
 // FlushError is what http.ResponseController calls.
@@ -61,7 +68,22 @@ func (p *paced) FlushError() error {
 }
 
 // hold is also for the end: net/http writes what is left after the handler.
-// The next request of the connection begins with a deadline of its own.
-func (p *paced) hold() { _ = p.c.SetWriteDeadline(time.Now().Add(p.within)) }
+// The next request of the connection begins with a deadline of its own. One that
+// was set a moment ago will do.
+func (p *paced) hold() {
+	now := time.Now()
+	if !p.lifts && now.Sub(p.held) < p.within/holdAgain {
+		return
+	}
+	p.held = now
+	_ = p.c.SetWriteDeadline(now.Add(p.within))
+}
 
-func (p *paced) release() { _ = p.c.SetWriteDeadline(time.Time{}) }
+// holdAgain is the part of the bound by which a client may have less.
+const holdAgain = 64
+
+func (p *paced) release() {
+	if p.lifts {
+		_ = p.c.SetWriteDeadline(time.Time{})
+	}
+}

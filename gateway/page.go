@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,6 +22,18 @@ func (c *call) view(kind PageKind) View {
 		Kind: kind, Nonce: base64.RawURLEncoding.EncodeToString(nonce),
 		AcceptLanguage: c.r.Header.Get("Accept-Language"), Language: c.room.Language,
 		Room: c.room.Name, Message: c.room.Message, LastUpdated: time.UnixMicro(c.g.c.Queue.Clock()).UTC(), HereURL: c.here,
+		Method: c.state.Room.Method.String(),
+	}
+}
+
+// withoutPlace has Cloudflare's templates say why there is no place to wait in.
+func (v *View) withoutPlace() {
+	v.Cloudflare = cloudflare{
+		InWaitingRoom: true, WaitTimeFormatted: "unavailable", QueueIsFull: v.Kind == PageFull,
+		LastUpdated: v.LastUpdated.Truncate(time.Second).Format(secondFormat), RefreshIntervalSeconds: v.RefreshSeconds, QueueingMethod: v.Method,
+		IsFIFOQueue: v.Method == "fifo", IsRandomQueue: v.Method == "random",
+		IsPassthroughQueue: v.Method == "passthrough", IsRejectQueue: v.Method == "reject",
+		TimeUntilEventStartFormatted: "unavailable", TimeUntilEventEndFormatted: "unavailable",
 	}
 }
 
@@ -31,7 +44,7 @@ func (c *call) viewOf(st standing) View {
 	if st.answer.State == ticket.Called {
 		v.Kind = PageCalled
 	}
-	v.RefreshSeconds, v.LastUpdated = p.RefreshIntervalSeconds, p.LastUpdated
+	v.RefreshSeconds, v.LastUpdated, v.Cloudflare = p.RefreshIntervalSeconds, p.LastUpdated, p.Cloudflare
 	v.Method, v.Queued, v.JoinedAt, v.Paused, v.Rejoined = p.QueueingMethod, p.Queued, p.JoinedAt, p.Paused, st.rejoined
 	if p.Position != nil {
 		v.Position, v.PeopleAhead = *p.Position, *p.PeopleAhead
@@ -53,10 +66,24 @@ func (c *call) viewOf(st standing) View {
 // page writes a page. Nothing may keep it: it is true for one person for a few
 // seconds.
 func (c *call) page(v View, status int) {
+	if v.Cloudflare == (cloudflare{}) {
+		v.withoutPlace()
+	}
 	var b bytes.Buffer
-	if err := c.g.c.Pages.Page(&b, v); err != nil {
-		c.g.fail(c.w, c.r, fmt.Errorf("write the %s page: %w", v.Kind, err))
-		return
+	own := c.ownPageOf(v.Kind)
+	if own != nil {
+		if err := own.Page(&b, v); err != nil { // better another page than none
+			c.g.c.Logger.LogAttrs(c.ctx(), slog.LevelWarn, "a room's own page cannot be shown, visitors see the built-in one",
+				slog.String("room", c.room.Name), slog.String("error", err.Error()))
+			own = nil
+			b.Reset()
+		}
+	}
+	if own == nil {
+		if err := c.g.c.Pages.Page(&b, v); err != nil {
+			c.g.fail(c.w, c.r, fmt.Errorf("write the %s page: %w", v.Kind, err))
+			return
+		}
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -66,8 +93,10 @@ func (c *call) page(v View, status int) {
 	h.Set("X-Robots-Tag", "noindex")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+v.Nonce+"'; style-src 'nonce-"+v.Nonce+
-		"'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'")
+	if v.InAddress {
+		h.Set("Referrer-Policy", "no-referrer") // it would have the ticket in it
+	}
+	h.Set("Content-Security-Policy", c.policy(v, own != nil))
 	if v.RefreshSeconds > 0 {
 		h.Set("Refresh", fmt.Sprintf("%d; url=%s", v.RefreshSeconds, v.RefreshURL))
 		if status >= 400 {
@@ -80,40 +109,36 @@ func (c *call) page(v View, status int) {
 	}
 }
 
-// ownReturn is where the waiting page's refresh leads. A browser that brings
-// no cookie here keeps none: sent on, it would take a new place each time.
-func (c *call) ownReturn() error {
-	if c.room.held(c.r.Header, c.client) == "" {
-		c.page(c.view(PageCookies), http.StatusOK)
-		return nil
+// ownPageOf returns what writes the room's own page for visitors who wait, or
+// have nothing to wait for; nil where the built-in page knows better.
+func (c *call) ownPageOf(kind PageKind) Pager {
+	if HasOwnPage(kind) {
+		return c.room.Page
 	}
-	return c.redirect(c.here)
-}
-
-// ownLeft says that the place is given up.
-func (c *call) ownLeft() error {
-	c.page(c.view(PageLeft), http.StatusOK)
 	return nil
 }
 
-// ownPage is the waiting page for other proxies, which can refuse a request but
-// not say why: they send the visitor here, with where they wanted to go.
-func (c *call) ownPage() error {
-	if c.r.URL.Query().Get("to") == "" {
-		c.here = c.wanted()
-	}
-	if c.room.Suspended {
-		return c.redirect(c.here)
-	}
-	st, err := c.stand(true)
-	switch {
-	case err != nil:
-		c.refuse(err)
-	case st.in:
-		c.setCookie(st.cookie)
-		return c.redirect(c.here)
+// HasOwnPage reports whether a room's own page is shown for a kind. The others
+// are about what no template knows: cookies, a node or a site in trouble.
+func HasOwnPage(kind PageKind) bool {
+	switch kind {
+	case PageWaiting, PageCalled, PageFull, PageClosed:
+		return true
 	default:
-		c.wait(st)
+		return false
 	}
-	return nil
+}
+
+// policy is the Content-Security-Policy of a page. What a room's own page loads
+// and runs is the operator's to say; only who may show it in a frame is not.
+func (c *call) policy(v View, own bool) string {
+	frames := "frame-ancestors 'self'"
+	if c.room.sameSite(c.room.secure(c.client.https)) == http.SameSiteNoneMode {
+		frames = "frame-ancestors *" // what such a cookie is for
+	}
+	if own {
+		return frames
+	}
+	return "default-src 'none'; script-src 'nonce-" + v.Nonce + "'; style-src 'nonce-" + v.Nonce +
+		"'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; " + frames
 }

@@ -80,9 +80,13 @@ func (c *call) place(a ticket.Answer) Place {
 	}
 	room := &c.state.Room
 	p := Place{
-		Room: c.room.Name, State: a.State.String(), Queued: a.Queued, EstimatedWaitSeconds: secondsOf(a.Wait),
+		Room: c.room.Name, State: a.State.String(), Queued: a.Queued,
 		JoinedAt: time.UnixMicro(int64(stamp)).UTC(), LastUpdated: now, QueueingMethod: room.Method.String(), Paused: c.paused(a),
 		CalledInWave: a.Wave,
+	}
+	if a.Wait != (ticket.Wait{}) {
+		c.seconds = secondsOf(a.Wait)
+		p.EstimatedWaitSeconds = &c.seconds
 	}
 	if a.State != ticket.Admitted {
 		p.RefreshIntervalSeconds = max(1, ceil(a.Refresh, time.Second))
@@ -99,7 +103,7 @@ func (c *call) place(a ticket.Answer) Place {
 	if room.Event.Start > now.UnixMicro() {
 		p.StartsAt = moment(room.Event.Start)
 	}
-	p.likeCloudflare(&a, room, now)
+	c.likeCloudflare(&p, &a, room, now)
 	return p
 }
 
@@ -111,13 +115,10 @@ func (c *call) paused(a ticket.Answer) string {
 	return c.state.Paused
 }
 
-func (p *Place) likeCloudflare(a *ticket.Answer, room *eviction.Room, now time.Time) {
+func (c *call) likeCloudflare(p *Place, a *ticket.Answer, room *eviction.Room, now time.Time) {
 	p.Cloudflare = cloudflare{
-		InWaitingRoom: a.State != ticket.Admitted, WaitTimeKnown: p.EstimatedWaitSeconds != nil,
-		WaitTime: ceil(a.Wait.P50, time.Minute), WaitTimeFormatted: "unavailable",
-		WaitTime25Percentile: ceil(a.Wait.P25, time.Minute), WaitTime50Percentile: ceil(a.Wait.P50, time.Minute),
-		WaitTime75Percentile: ceil(a.Wait.P75, time.Minute),
-		QueueIsFull:          a.Wait.P50 > 24*time.Hour, QueueAll: room.QueueAll, LastUpdated: now.Format(time.RFC3339),
+		InWaitingRoom: a.State != ticket.Admitted, WaitTimeFormatted: "unavailable",
+		QueueIsFull: a.Wait.P50 > 24*time.Hour, QueueAll: room.QueueAll, LastUpdated: c.g.texts.second(now),
 		RefreshIntervalSeconds: p.RefreshIntervalSeconds, QueueingMethod: p.QueueingMethod,
 		IsFIFOQueue: room.Method == eviction.FIFO, IsRandomQueue: room.Method == eviction.Random,
 		IsPassthroughQueue: room.Method == eviction.Passthrough, IsRejectQueue: room.Method == eviction.Reject,
@@ -125,31 +126,32 @@ func (p *Place) likeCloudflare(a *ticket.Answer, room *eviction.Room, now time.T
 		ShuffleAtEventStart: room.Event.Shuffle,
 	}
 	f := &p.Cloudflare
-	if f.WaitTimeKnown {
-		f.WaitTimeFormatted = minutes(f.WaitTime)
+	if f.IsRejectQueue {
+		f.RefreshIntervalSeconds = 0
 	}
-	if start := room.Event.Start; start != 0 {
-		f.IsEventPrequeueing = now.UnixMicro() < start
-		f.IsEventActive = !f.IsEventPrequeueing
+	f.IsEventActive = room.Event.Start != 0
+	f.IsEventPrequeueing = now.UnixMicro() < room.Event.Start
+	if p.EstimatedWaitSeconds != nil && !f.QueueAll && !f.IsEventPrequeueing && p.Paused == "" {
+		c.waitLikeCloudflare(f, a.Wait)
 	}
 	if f.IsEventPrequeueing {
 		f.TimeUntilEventStart = ceil(p.StartsAt.Sub(now), time.Minute)
-		f.TimeUntilEventStartFormatted = minutes(f.TimeUntilEventStart)
+		f.TimeUntilEventStartFormatted = c.g.texts.minutes(f.TimeUntilEventStart)
 	}
 }
 
-func minutes(n int) string {
-	if n == 1 {
-		return "1 minute"
+// waitLikeCloudflare tells an estimate: its quartiles only where a draw decides.
+func (c *call) waitLikeCloudflare(f *cloudflare, w ticket.Wait) {
+	f.WaitTimeKnown, f.WaitTime = true, ceil(w.P50, time.Minute)
+	f.WaitTimeFormatted = c.g.texts.minutes(f.WaitTime)
+	if f.IsRandomQueue {
+		f.WaitTime25Percentile, f.WaitTime50Percentile, f.WaitTime75Percentile = ceil(w.P25, time.Minute), f.WaitTime, ceil(w.P75, time.Minute)
+		f.WaitTimeFormatted = c.g.texts.minutes(f.WaitTime25Percentile) + " to " + c.g.texts.minutes(f.WaitTime75Percentile)
 	}
-	return strconv.Itoa(n) + " minutes"
 }
 
-func secondsOf(w ticket.Wait) *Seconds {
-	if w == (ticket.Wait{}) {
-		return nil
-	}
-	return &Seconds{ceil(w.P25, time.Second), ceil(w.P50, time.Second), ceil(w.P75, time.Second)}
+func secondsOf(w ticket.Wait) Seconds {
+	return Seconds{ceil(w.P25, time.Second), ceil(w.P50, time.Second), ceil(w.P75, time.Second)}
 }
 
 // ceil counts the units that d takes, a part of one as a whole.

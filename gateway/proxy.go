@@ -21,91 +21,152 @@ const (
 // upgrades and trailers go through; a request that is cancelled here is
 // cancelled there.
 func (c *call) forward(st standing) {
-	var jwt string
+	f := &forwarding{call: c, standing: st}
 	if st.in {
 		var err error
-		if jwt, err = c.g.jwt(st.session); err != nil {
+		if f.jwt, err = c.g.jwt(st.session); err != nil {
 			c.refuse(err)
 			return
 		}
 	}
-	early, stall := false, c.g.c.Bounds.Stall
-	w, in, body := pace(c.w, stall), *c.r, newUpload(c.w, c.r, stall)
-	c.w, in.Body = w, body // of a copy: the server looks at its own request's
-	answered := func(h http.Header) {
-		body.release()
-		if early = c.r.ProtoMajor == 1 && !body.over.Load(); early {
-			h.Set("Connection", "close") // else net/http takes the rest of the body away from the origin, and waits for it
-		}
+	stall, in := c.g.c.Bounds.Stall, c.r
+	f.paced = pace(c.w, c.r, stall)
+	c.w = f.paced
+	if c.r.ContentLength != 0 { // else nobody reads a body
+		f.body = newUpload(f.paced.ResponseWriter, c.r, stall)
+		in = new(*c.r) // the server looks at its own request's body
+		in.Body = f.body
 	}
-	proxy := httputil.ReverseProxy{
-		Transport: c.g.transport,
-		ErrorLog:  slog.NewLogLogger(c.g.c.Logger.Handler(), slog.LevelDebug),
-		Rewrite:   func(p *httputil.ProxyRequest) { c.rewrite(p, jwt) },
-		ModifyResponse: func(r *http.Response) error {
-			c.cleanAnswer(r.Header, st)
-			answered(r.Header)
-			return nil
-		},
-		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
-			if body.brokenOff() {
-				c.stalled(st)
-				return
-			}
-			answered(w.Header())
-			c.originFailed(st, err)
-		},
+	f.proxy = httputil.ReverseProxy{
+		Transport: c.g.transport, ErrorLog: c.g.proxyLog, BufferPool: f,
+		Rewrite: f.rewrite, ModifyResponse: f.begins, ErrorHandler: f.failed,
 	}
-	defer func() { // deferred: an answer that breaks off is a panic
-		body.release()
-		if early {
-			_ = w.FlushError() // the connection is closed in any case
-			body.rest(w, c.r)
-		}
-		w.hold()
-	}()
-	proxy.ServeHTTP(w, &in)
+	defer f.end() // deferred: an answer that breaks off is a panic
+	f.proxy.ServeHTTP(f.paced, in)
+}
+
+// forwarding is a request on its way to the origin, and the answer on its way back.
+type forwarding struct {
+	*call
+	standing standing
+	jwt      string // of the pass; empty where none is asked for
+	paced    *paced
+	body     *upload // nil: there is none
+	early    bool    // the answer began before the body's end, and the connection ends with it
+	proxy    httputil.ReverseProxy
+}
+
+// begins is called when the origin's answer has come.
+func (f *forwarding) begins(r *http.Response) error {
+	f.cleanAnswer(r.Header, f.standing)
+	f.answered(r.Header)
+	return nil
+}
+
+// failed is called when there is none.
+func (f *forwarding) failed(_ http.ResponseWriter, _ *http.Request, err error) {
+	if f.body.brokenOff() {
+		f.stalled(f.standing)
+		return
+	}
+	f.answered(f.w.Header())
+	f.originFailed(f.standing, err)
+}
+
+// answered is called when an answer begins, with its header.
+func (f *forwarding) answered(h http.Header) {
+	f.body.release()
+	if f.early = f.r.ProtoMajor == 1 && !f.body.whole(); f.early {
+		h.Set("Connection", "close") // else net/http takes the rest of the body away from the origin, and waits for it
+	}
+}
+
+func (f *forwarding) end() {
+	f.body.release()
+	if f.early {
+		_ = f.paced.FlushError() // the connection is closed in any case
+		f.body.rest(f.paced, f.r)
+	}
+	f.paced.hold()
+}
+
+// copyLen is as much as is read of an origin's answer, and written, at once.
+const copyLen = 32 << 10
+
+// Get returns a buffer to copy the answer with.
+func (f *forwarding) Get() []byte {
+	if b, ok := f.g.copying.Get().(*[copyLen]byte); ok {
+		return b[:]
+	}
+	return make([]byte, copyLen)
+}
+
+// Put takes it back for another's answer, unless a write failed: the goroutine
+// that writes a frame of HTTP/2 may still look at what a stream wanted to write
+// that was reset meanwhile, and must not find what is another visitor's there.
+func (f *forwarding) Put(b []byte) {
+	if !f.paced.failed {
+		f.g.copying.Put((*[copyLen]byte)(b))
+	}
 }
 
 // rewrite makes the origin's request of the visitor's. ReverseProxy has taken
 // out what concerns one connection only, and all that says who forwarded it.
-func (c *call) rewrite(p *httputil.ProxyRequest, jwt string) {
-	for name := range p.Out.Header {
-		if ours(name) || lookalike(name) || !c.client.trusted && claims(name) {
-			delete(p.Out.Header, name)
+func (f *forwarding) rewrite(p *httputil.ProxyRequest) {
+	h := p.Out.Header
+	for name := range h {
+		if foreign(name, f.client.trusted) {
+			delete(h, name)
 		}
 	}
-	withoutOurs(p.Out.Header)
-	if c.from == fromBearer {
-		p.Out.Header.Del("Authorization") // it was for us
+	withoutOurs(h)
+	if f.from == fromBearer {
+		delete(h, "Authorization") // it was for us
 	}
-	p.SetURL(c.room.Origin)
+	p.SetURL(f.room.Origin)
 	p.Out.URL.RawQuery = p.In.URL.RawQuery // as it was written; we decide nothing by it
 	p.Out.Host = p.In.Host
 	p.Out.Trailer = p.In.Trailer // the same map: it is filled when the body has been read
-	if c.client.trusted {
-		p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
+	if f.client.trusted {
+		h["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
 	}
 	p.SetXForwarded()
-	scheme, host, _ := strings.Cut(c.client.origin, "://")
-	p.Out.Header.Set("X-Forwarded-Proto", scheme)
-	p.Out.Header.Set("X-Forwarded-Host", host)
-	if jwt != "" {
-		p.Out.Header.Set(passHeader, jwt)
+	scheme, host := f.client.scheme(), f.client.site
+	h.Set("X-Forwarded-Proto", scheme)
+	h.Set("X-Forwarded-Host", host)
+	if f.jwt != "" {
+		h.Set(passHeader, f.jwt)
 	}
+}
+
+// foreign reports whether a header has no business at an origin: it is ours, or
+// passes itself off as what we answer for.
+func foreign(name string, trusted bool) bool {
+	return isOurName(name) || lookalike(name) || !trusted && claims(name)
+}
+
+// isOurName is ours, in less time where the name is spelt as most are.
+func isOurName(name string) bool {
+	if strings.IndexByte(name, '_') >= 0 {
+		return ours(name)
+	}
+	return begins(name, "X-Anteroom-") || begins(name, "Anteroom-")
+}
+
+func begins(name, with string) bool {
+	return len(name) >= len(with) && strings.EqualFold(name[:len(with)], with)
 }
 
 // claims reports whether a header says who forwarded a request: only trusted
 // proxies may.
 func claims(name string) bool {
-	name = strings.ToLower(name)
-	return name == "forwarded" || name == "x-real-ip" || strings.HasPrefix(name, "x-forwarded-")
+	return strings.EqualFold(name, "Forwarded") || strings.EqualFold(name, "X-Real-Ip") || begins(name, "X-Forwarded-")
 }
 
 // lookalike reports whether a header becomes one that we answer for where an
 // origin takes _ for -.
 func lookalike(name string) bool {
-	if !strings.Contains(name, "_") {
+	if strings.IndexByte(name, '_') < 0 {
 		return false
 	}
 	name = strings.ToLower(strings.ReplaceAll(name, "_", "-"))
@@ -121,7 +182,7 @@ func lookalike(name string) bool {
 func (c *call) cleanAnswer(h http.Header, st standing) {
 	revoke := strings.EqualFold(strings.TrimSpace(h.Get(commandHeader)), "revoke")
 	for name := range h {
-		if ours(name) {
+		if isOurName(name) {
 			delete(h, name)
 		}
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -46,77 +47,98 @@ func (c *call) apiStream() error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would collect events first
 	c.w.WriteHeader(http.StatusOK)
-	c.follow(a, news)
+	c.follow(&a, news)
 	return nil
 }
 
 // follow writes events until the visitor is admitted, lost or gone.
-func (c *call) follow(a ticket.Answer, news <-chan struct{}) {
-	out := events{pace(c.w, eventWithin)}
+func (c *call) follow(a *ticket.Answer, news <-chan struct{}) {
+	out := events{pace(c.w, c.r, eventWithin)}
 	defer out.hold()
 	ask := time.NewTimer(0)
 	defer ask.Stop()
 	beat := time.NewTicker(c.g.c.Bounds.Heartbeat)
 	defer beat.Stop()
 	for {
-		p := c.place(a)
-		if err := c.sealed(&p, a); err != nil {
-			_ = out.send("event: problem\n", problem(errorOf(err)))
+		if err := c.event(out, a); err != nil || a.State == ticket.Admitted {
 			return
 		}
-		if out.send("", p) != nil || a.State == ticket.Admitted {
-			return
-		}
-		var err error
-		if a, err = c.next(a, news, ask, beat.C, out); err != nil {
+		if err := c.next(a, news, ask, beat.C, out); err != nil {
 			if !errors.Is(err, errStreamOver) {
-				_ = out.send("event: problem\n", problem(errorOf(err)))
+				_ = out.problem(err)
 			}
 			return
 		}
 	}
+}
+
+// event tells the visitor of a, in the bytes that json.Marshal would take longer
+// over: all who are called at once are told at once.
+func (c *call) event(out events, a *ticket.Answer) error {
+	p := c.place(*a)
+	if err := c.sealed(&p, *a); err != nil {
+		return errors.Join(err, out.problem(err))
+	}
+	buf := c.g.buffers.Get().(*bytes.Buffer)
+	defer c.g.buffers.Put(buf)
+	buf.Reset()
+	buf.Grow(placeLen)
+	buf.WriteString("data: ")
+	buf.Write(append(p.appendJSON(buf.AvailableBuffer()), "\n\n"...))
+	return out.write(buf.Bytes())
 }
 
 var errStreamOver = errors.New("the stream is over")
 
 // next waits for news, or until the place is due to be asked about, and asks.
-func (c *call) next(a ticket.Answer, news <-chan struct{}, ask *time.Timer, beat <-chan time.Time, out events) (ticket.Answer, error) {
+func (c *call) next(a *ticket.Answer, news <-chan struct{}, ask *time.Timer, beat <-chan time.Time, out events) error {
 	ask.Reset(max(a.Refresh, time.Second))
 	for {
 		select {
 		case <-c.ctx().Done():
-			return a, errStreamOver
+			return errStreamOver
 		case <-c.g.closing:
-			return a, errStreamOver // the browser comes back, to another node perhaps
+			return errStreamOver // the browser comes back, to another node perhaps
 		case <-beat:
 			if out.write([]byte(":\n\n")) != nil {
-				return a, errStreamOver
+				return errStreamOver
 			}
 			continue
 		case <-news:
 		case <-ask.C:
 		}
-		b, err := c.g.do(c.ctx(), ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: a.Ticket})
+		err := c.ask(a)
 		if errors.Is(err, ticket.ErrBusy) || errors.Is(err, ticket.ErrUnavailable) {
 			ask.Reset(2 * time.Second) // the place is kept; try again
 			continue
 		}
-		if st, ok := c.g.c.Queue.Room(c.room.Name); ok {
-			c.state = st
-		}
-		return b, err
+		return err
 	}
+}
+
+// ask puts the answer to a check-in in place of a.
+func (c *call) ask(a *ticket.Answer) error {
+	b, err := c.g.do(c.ctx(), ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: a.Ticket})
+	if err != nil {
+		return err
+	}
+	if st, ok := c.g.c.Queue.Room(c.room.Name); ok {
+		c.state = st
+	}
+	*a = b
+	return nil
 }
 
 // events writes server-sent events.
 type events struct{ *paced }
 
-func (e events) send(kind string, v any) error {
-	b, err := json.Marshal(v)
+// problem is the last event of a stream.
+func (e events) problem(why error) error {
+	b, err := json.Marshal(problem(errorOf(why)))
 	if err != nil {
 		return err
 	}
-	return e.write([]byte(kind + "data: " + string(b) + "\n\n"))
+	return e.write([]byte("event: problem\ndata: " + string(b) + "\n\n"))
 }
 
 func (e events) write(b []byte) error {

@@ -29,9 +29,7 @@ type upload struct {
 }
 
 func newUpload(w http.ResponseWriter, r *http.Request, within time.Duration) *upload {
-	u := &upload{ReadCloser: r.Body, c: http.NewResponseController(w), within: within, reading: make(chan struct{}, 1)}
-	u.over.Store(r.ContentLength == 0)
-	return u
+	return &upload{ReadCloser: r.Body, c: http.NewResponseController(w), within: within, reading: make(chan struct{}, 1)}
 }
 
 func (u *upload) Read(b []byte) (int, error) {
@@ -84,6 +82,9 @@ func (u *upload) breakOff() {
 // origin has begun to answer, and to whom it talks with how long pauses is its
 // affair from then on, or the handler is about to return.
 func (u *upload) release() {
+	if u == nil {
+		return
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.patient = true; u.timer != nil {
@@ -93,10 +94,16 @@ func (u *upload) release() {
 
 // brokenOff reports whether the client sent nothing for too long.
 func (u *upload) brokenOff() bool {
+	if u == nil {
+		return false
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.stalled
 }
+
+// whole reports whether nothing of it is left to come.
+func (u *upload) whole() bool { return u == nil || u.over.Load() }
 
 // rest reads on when the origin does not, or not for long: who is answered
 // while they send may not see the answer if the connection ends under them.

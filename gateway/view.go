@@ -41,6 +41,7 @@ type View struct {
 	Message        string // the operator's words for the people who wait, plain text; empty: none
 	RefreshSeconds int    // the browser is sent to RefreshURL after this; 0: it is not
 	LastUpdated    time.Time
+	Cloudflare     Cloudflare // what templates that were written for Cloudflare's waiting room ask for; see Room.Page
 
 	// What follows is for PageWaiting and PageCalled.
 
@@ -62,7 +63,15 @@ type View struct {
 	AbandonURL string // POST from a form, answers 303 to PageLeft
 	RefreshURL string // GET: finds out whether cookies come back, then 303 to HereURL; the Refresh header names it
 	HereURL    string // where the visitor wanted to go: load it to go in, or to try again
+
+	// For browsers that keep no cookies.
+
+	KeepURL   string // of PageCookies: keeps a place in the address of the page instead
+	InAddress bool   // it is there. Stream, check-in and abandon are not for such a place, so their URLs are empty
 }
+
+// Cloudflare has the fields of Cloudflare's waiting room.
+type Cloudflare = cloudflare
 
 // Estimate is the wait until the call, in seconds; not to be shown unless Known.
 type Estimate struct {

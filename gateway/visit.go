@@ -24,7 +24,7 @@ func (g *Gateway) visit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &call{g: g, w: w, r: r, room: room, client: from, method: r.Method, here: local(r.URL.RequestURI())}
-	if room.Suspended || preflight(r) {
+	if room.Suspended || preflight(r) || c.bypasses(asked{r.Method, r.URL, from.addr}) {
 		c.forward(standing{})
 		return
 	}
@@ -113,10 +113,10 @@ const varies = "Accept, Accept-Language, Cookie, Sec-Fetch-Dest, Sec-Fetch-Mode"
 // that is on this host.
 func (c *call) bounce() {
 	to := c.here
-	if u, err := url.Parse(c.r.Header.Get("Referer")); err == nil && u.Scheme+"://"+u.Host == c.client.origin {
+	if u, err := url.Parse(c.r.Header.Get("Referer")); err == nil && u.Scheme+"://"+u.Host == c.client.origin() {
 		to = local(u.RequestURI())
 	}
-	_ = c.redirect(c.client.origin + to) // absolute: other proxies resolve a path against our address
+	_ = c.redirect(c.client.origin() + to) // absolute: other proxies resolve a path against our address
 }
 
 // refuse answers a visitor whom the queue cannot serve: with a page if that is

@@ -15,11 +15,11 @@ import (
 func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Check or print a node's configuration",
+		Short: "Check or print a node's configuration, or preview its pages",
 		Args:  noCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.configCheckCommand(), p.configPrintCommand())
+	cmd.AddCommand(p.configCheckCommand(), p.configPrintCommand(), p.configPreviewCommand())
 	return cmd
 }
 
@@ -114,7 +114,7 @@ func (p *program) loadAll(names []string) ([]*config.File, error) {
 	}
 	files := make([]*config.File, len(names))
 	for i, name := range names {
-		files[i] = config.Load(name, o)
+		files[i] = checkPages(config.Load(name, o))
 		p.checkSigningKeys(files[i])
 	}
 	config.Together(files)

@@ -42,7 +42,7 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 			if file == "" {
 				return config.Parse("flags", nil, o) // rooms and keys come from the other nodes
 			}
-			return config.Load(file, o)
+			return checkPages(config.Load(file, o))
 		}
 		f := load()
 		if err := f.Err(); err != nil {
@@ -64,6 +64,7 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 		s := server.New(f.Config, o)
 		stop := onHangup(func() { reload(s, load(), log) })
 		defer stop()
+		go tuneHeap(cmd.Context())
 		return s.Run(cmd.Context())
 	}
 	return cmd

@@ -33,6 +33,17 @@
 // place never rises and the bar never goes back: the best is kept in the
 // browser's local storage.
 //
+// # Without a cookie
+//
+// A place may be in the address of the page instead of a cookie, if the visitor
+// asks for that. Such a page has no script: the next address has the next
+// ticket in it, and the Refresh header leads there.
+//
+// # A room's own page
+//
+// Custom is a page that an operator wrote: a Mustache template which has the
+// variables of Cloudflare's waiting room. docs/pages.md is for its authors.
+//
 // # Languages
 //
 // One file of lang is one language: its name is the language's tag, its words

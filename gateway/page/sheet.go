@@ -74,7 +74,9 @@ func newSheet(p *Pages, l *language, v gateway.View) (*sheet, error) {
 	if !s.Waiting {
 		return s, s.other(v)
 	}
-	s.JS, s.Live = p.js, template.JS(l.live)
+	if !v.InAddress { // else there is nothing that the script could ask
+		s.JS, s.Live = p.js, template.JS(l.live)
+	}
 	s.Random = v.Method == random
 	kind := "fifo."
 	if s.Random {
@@ -104,6 +106,9 @@ func (s *sheet) other(v gateway.View) error {
 	switch v.Kind {
 	case gateway.PageCalled:
 		s.Title, s.Lead, s.Button, s.Reloads = l.say("turn"), l.say("turn.lead"), l.say("enter"), false
+		if v.InAddress {
+			s.Lead = l.say("cookies.enter")
+		}
 		return nil
 	case gateway.PageLeft:
 		s.Button = l.say("rejoin")

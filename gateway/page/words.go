@@ -110,7 +110,12 @@ func readLanguage(name string) (*language, error) {
 	if l.tag, err = xlanguage.Parse(strings.TrimSuffix(path.Base(name), ".json")); err != nil {
 		return nil, err
 	}
-	l.printer = message.NewPrinter(l.tag)
+	// The same digits as in the times; the script may know better.
+	digits, err := l.tag.SetTypeForKey("nu", "latn")
+	if err != nil {
+		return nil, err
+	}
+	l.printer = message.NewPrinter(digits)
 	needed := make(map[string]words)
 	for _, key := range live() {
 		needed[key] = l.Words[key]

@@ -21,6 +21,7 @@ func (f *File) check() {
 	f.checkPeers()
 	f.checkPrefix()
 	f.checkProxies()
+	f.checkCountryHeader()
 	f.checkRooms()
 }
 

@@ -48,6 +48,7 @@ func TestErrorsSayWhatWouldBeRight(t *testing.T) {
 			"4: security.tls.peer: cert and key missing; give all of its files, or none"},
 		{"prefix: /", "1: prefix: \"/\" is no path for our own pages; give one such as /_anteroom, without a / at its end"},
 		{"prefix: /a/../b", "1: prefix: \"/a/../b\" is no path for our own pages; give one such as /_anteroom, without a / at its end"},
+		{"country_header: 'a b'", "1: country_header: \"a b\" is no name of a header; give one that your proxy sets, such as CF-IPCountry"},
 		{"trusted_proxies: ['fd00::/8', 10.0.0.1, 1.2.3.4/33]", "1: trusted_proxies[2]: \"1.2.3.4/33\" is no address; give one such as 10.0.0.5, or a range such as 10.0.0.0/8"},
 	} {
 		var got []string
@@ -96,6 +97,24 @@ func TestErrorsInRoomsSayWhatWouldBeRight(t *testing.T) {
 		{"routes: [{path: tickets}]", "routes[0].path: \"tickets\" is no path; give one such as /tickets, or / for the whole site, without *, ? or #"},
 		{"routes: [{path: /a/../b}]", "routes[0].path: \"/a/../b\" never comes in this form; write /b"},
 		{"routes: [{path: /_anteroom/v1}]", "routes[0].path: \"/_anteroom/v1\" is below prefix /_anteroom, which is for our own pages; give another path, or another prefix"},
+		{`bypass_rules: [{expression: 'http.host eq "A"'}, {expression: ssl}]`, `bypass_rules[0].expression: column 14: http.host is in lower case; write a`},
+		{"bypass_rules: [{description: x}, {action: block, expression: ssl}]", "bypass_rules[0].expression: missing; say who need not wait, such as starts_with(http.request.uri.path, \"/assets/\")\n" +
+			"bypass_rules[1].action: \"block\"; give bypass_waiting_room, the only one, or leave it out"},
+		{
+			"name: shop, bypass_rules: [{expression: 'ip.src in $office'}], ip_lists: [{name: office, items: [10.0.0.1, 10.0.0.1/8]}]",
+			"ip_lists[0].items[1]: 10.0.0.1/8 has bits beyond its length; write 10.0.0.0/8, or 10.0.0.1 for that address alone",
+		},
+		{"bypass_rules: [{expression: 'ip.src in $office', enabled: false}]", "bypass_rules[0].expression: column 11: there is no list office; put it under ip_lists of the room"},
+		{
+			"name: shop, ip_lists: [{name: Office, items: ['::1']}, {name: a}, {name: b, items: ['::1']}, {name: b, items: ['::2']}]",
+			"ip_lists[0].name: \"Office\"; give a name of up to 50 small letters, digits and _, which rules write with a $ before it\n" +
+				"ip_lists[1].items: none; give addresses or ranges, such as [192.0.2.0/24]\n" +
+				"ip_lists[3].name: \"b\" is the name of another list too; give each its own",
+		},
+		{"search_engine_crawler_bypass: true", "search_engine_crawler_bypass: needs the addresses of the search engines, since anybody can call themselves Googlebot; " +
+			"give them in ip_lists as search_engines, or false"},
+		{"name: shop, search_engine_crawler_bypass: true, ip_lists: [{name: search_engines, items: [66.249.64.0/19]}]", ""},
+		{"bypass_rules: [" + strings.Repeat("{expression: ssl},", 51) + "]", "bypass_rules: 51 rules; give at most 50, for each is asked on every request. Several can be one, with or"},
 		{"routes: [{path: /a/}, {path: /a}]", "routes[1]: */a is rooms[0].routes[0] too; give each route to one room"},
 		{"routes: [{host: A.example., path: /}, {host: a.example}]", "routes[1]: a.example/ is rooms[0].routes[0] too; give each route to one room"},
 		{"routes: [{host: a.example}, {host: '*'}, {path: /b}, {path: /bc}]", ""},

@@ -38,6 +38,8 @@ func (f *File) checkRooms() {
 		}
 		f.checkRoom(key, r)
 		f.checkRoutes(key, r, routes)
+		f.checkRules(key, r)
+		f.checkPage(key, r)
 	}
 }
 

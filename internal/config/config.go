@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/rules"
 )
 
 // Config is a whole file.
@@ -34,6 +35,7 @@ type Config struct {
 	Security       Security `json:"security"`
 	Prefix         string   `json:"prefix"`
 	TrustedProxies []string `json:"trusted_proxies"` // prefixes or single addresses, see Proxies
+	CountryHeader  string   `json:"country_header"`  // in which they say where a visitor is; empty: they do not
 	Rooms          []Room   `json:"rooms"`
 }
 
@@ -108,6 +110,29 @@ type Room struct {
 	Language           string   `json:"default_template_language"`
 	Message            string   `json:"message"`   // for the people who wait
 	Suspended          bool     `json:"suspended"` // everyone goes straight through
+
+	BypassRules   []BypassRule `json:"bypass_rules"`
+	SearchEngines bool         `json:"search_engine_crawler_bypass"` // needs the list search_engines
+	IPLists       []IPList     `json:"ip_lists"`                     // for the rules
+
+	CustomPageHTML   string           `json:"custom_page_html"` // a Mustache template; empty: the built-in page
+	CustomPageFile   Path             `json:"custom_page_file"` // Load reads it into CustomPageHTML
+	CookieAttributes CookieAttributes `json:"cookie_attributes"`
+}
+
+// BypassRule says which requests do not wait. Its keys are Cloudflare's, and so
+// is the language of Expression; package rules reads it.
+type BypassRule struct {
+	Description string `json:"description"`
+	Expression  string `json:"expression"`
+	Action      string `json:"action"`
+	Enabled     bool   `json:"enabled"`
+}
+
+// IPList is a list of addresses and ranges: $name in an expression.
+type IPList struct {
+	Name  string   `json:"name"`
+	Items []string `json:"items"`
 }
 
 // Route is a part of a site: every path below Path on Host.
@@ -155,8 +180,13 @@ func DefaultRoom() Room {
 		OnPartition:        "majority",
 		SurvivorAfter:      SurvivorAuto,
 		Language:           "en",
+		CookieAttributes:   CookieAttributes{SameSite: "auto", Secure: "auto"},
 	}
 }
 
 // DefaultRoute returns the whole of every site.
 func DefaultRoute() Route { return Route{Host: "*", Path: "/"} }
+
+// DefaultBypassRule returns a rule of which the file says nothing. It is not
+// complete: expression has no default.
+func DefaultBypassRule() BypassRule { return BypassRule{Action: rules.Bypass, Enabled: true} }

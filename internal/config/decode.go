@@ -214,6 +214,8 @@ func setDefaults(to reflect.Value) {
 		*p = DefaultRoom()
 	case *Route:
 		*p = DefaultRoute()
+	case *BypassRule:
+		*p = DefaultBypassRule()
 	}
 }
 

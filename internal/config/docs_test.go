@@ -26,8 +26,13 @@ func defaults() map[string]string {
 	collect(all, "", reflect.ValueOf(config.Default("host name")))
 	room := config.DefaultRoom()
 	room.Routes = []config.Route{config.DefaultRoute()}
+	room.BypassRules, room.IPLists = []config.BypassRule{config.DefaultBypassRule()}, []config.IPList{{}}
 	collect(all, "rooms[]", reflect.ValueOf(room))
 	delete(all, "rooms")
+	for _, key := range []string{"bypass_rules[].expression", "ip_lists[].name", "ip_lists[].items"} {
+		all["rooms[]."+key] = "required"
+	}
+	all["rooms[].bypass_rules"], all["rooms[].ip_lists"] = "none", "none"
 	all["rooms[].name"], all["rooms[].total_active_users"] = "required", "required"
 	all["rooms[].routes"] = "none"
 	return all
@@ -72,6 +77,7 @@ func TestTheSampleIsAGoodConfiguration(t *testing.T) {
 	want.Node.Data = "docs/data"
 	room := config.DefaultRoom()
 	room.Name, room.TotalActiveUsers, room.Origin, room.Routes = "shop", 200, "http://127.0.0.1:9000", []config.Route{config.DefaultRoute()}
+	room.BypassRules, room.IPLists = []config.BypassRule{}, []config.IPList{}
 	want.Rooms, want.TrustedProxies = []config.Room{room}, []string{}
 	if diff := cmp.Diff(want, f.Config); diff != "" {
 		t.Errorf("beside data and a room it differs from the defaults (-want +got):\n%s", diff)
@@ -98,8 +104,11 @@ func TestTheSampleHasEveryKeyWithItsDefault(t *testing.T) {
 		}
 	}
 	want := defaults()
-	delete(want, "rooms[].routes[].host") // on one line with the others
-	delete(want, "rooms[].routes[].path")
+	for key := range want {
+		if strings.Contains(key, "[].") && strings.Count(key, "[]") > 1 { // on one line with the others
+			delete(want, key)
+		}
+	}
 	if diff := cmp.Diff(want, sample); diff != "" {
 		t.Errorf("defaults of the code (-) and of the sample (+):\n%s", diff)
 	}
@@ -163,6 +172,20 @@ func TestTheExamplesOfTheGuideAreGood(t *testing.T) {
 		}
 		if whole := strings.Contains(text, "rooms:"); whole && len(f.Warnings) > 0 {
 			t.Errorf("warnings %v\n%s", f.Warnings, b[1])
+		}
+	}
+}
+
+// TestTheExamplesOfTheRulesAreGood checks the blocks of YAML that are whole.
+func TestTheExamplesOfTheRulesAreGood(t *testing.T) {
+	blocks := regexp.MustCompile("(?s)```yaml\n(rooms:.*?)```").FindAllStringSubmatch(readFile(t, "../../docs/rules.md"), -1)
+	if len(blocks) == 0 {
+		t.Fatal("no block")
+	}
+	for _, b := range blocks {
+		f := config.Parse("rules.md", []byte(b[1]), config.Options{Host: "host-1"})
+		if f.Err() != nil {
+			t.Errorf("%v\n%s", f.Err(), b[1])
 		}
 	}
 }

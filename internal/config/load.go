@@ -133,7 +133,7 @@ func resembles(name string) bool {
 	if strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT") {
 		return false
 	}
-	for _, section := range []string{"NODE", "CLUSTER", "SECURITY", "PREFIX", "TRUSTED", "ROOMS"} {
+	for _, section := range []string{"NODE", "CLUSTER", "SECURITY", "PREFIX", "TRUSTED", "COUNTRY", "ROOMS"} {
 		if strings.HasPrefix(name, "ANTEROOM_"+section) {
 			return true
 		}

@@ -44,7 +44,7 @@ func (f *File) compare(o *File) {
 		switch {
 		case key == "security.gossip_key", key == "node.expect" && f.Config.Node.Expect > 0 && o.Config.Node.Expect > 0:
 			f.fault(key, "not as in %s; give the same on all nodes", o.Name)
-		case key == "prefix" || key == "trusted_proxies":
+		case key == "prefix" || key == "trusted_proxies" || key == "country_header":
 			f.warn(key, "not as in %s; visitors may come to either node", o.Name)
 		}
 	}

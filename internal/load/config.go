@@ -46,6 +46,8 @@ type Manners struct {
 	Browse       int           // pages they look at during it
 	Abandon      float64       // this share gives up while it waits
 	Return       float64       // this share comes back once after its stay
+	NoEnd        bool          // goes without a word: its place is taken until the pass expires
+	JoinAsync    bool          // wants its ticket at once, before its position is known
 }
 
 // concurrencyMost is how many come at a time unless it is said.

@@ -26,7 +26,10 @@ func (s *server) step(v *visitor) bool {
 		}
 		s.t.count(func() { s.t.counts.came++ })
 	}
-	if v.want == end && v.since != 0 {
+	switch {
+	case v.want == end && g.c.Manners.NoEnd:
+		return s.goAway(v, sent)
+	case v.want == end && v.since != 0:
 		s.release(v, sent)
 	}
 	k := v.want
@@ -274,6 +277,15 @@ func (s *server) finish(v *visitor, now int64) bool {
 	s.t.count(func() { s.t.counts.done++; s.t.second(now).done++ })
 	v.held = nil
 	return false
+}
+
+// goAway is the end of a visit of which the room hears nothing: the place is
+// taken until the pass expires.
+func (s *server) goAway(v *visitor, now int64) bool {
+	if v.since != 0 {
+		s.release(v, v.good)
+	}
+	return s.finish(v, now)
 }
 
 func (s *server) abandoned() bool {

@@ -77,7 +77,7 @@ func (l *Loop) unlock() {
 // ticket.ErrUnavailable and is worth another try.
 func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
 	a, err := l.Local(ctx, q)
-	if err == nil && q.Op == ticket.Join {
+	if err == nil && q.Op == ticket.Join && !q.Async {
 		return l.placed(ctx, a), nil
 	}
 	if err != nil || a.Forward == (eviction.Member{}) {

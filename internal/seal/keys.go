@@ -27,6 +27,7 @@ type key struct {
 	nonces  sync.Pool   // of hash.Hash, keyed with what is derived from secret
 	aead    cipher.AEAD // of secret
 	signing *ecdsa.PrivateKey
+	header  string // of the JWTs that it signs, encoded
 }
 
 func newKey(now int64) (*key, error) {
@@ -41,6 +42,7 @@ func newKey(now int64) (*key, error) {
 }
 
 func (k *key) ready() error {
+	k.header = k.jwtHeader()
 	block, err := aes.NewCipher(k.secret)
 	if err != nil {
 		return err

@@ -373,3 +373,28 @@ func TestAnOriginVerifiesAPassByTheJWKS(t *testing.T) {
 		t.Fatalf("claims (-want +got):\n%s", d)
 	}
 }
+
+// The signature's two numbers have leading zeros now and then, and what is
+// encoded by hand must be JSON whatever names there are.
+func TestEveryPassVerifies(t *testing.T) {
+	c := newClock()
+	r := newRing(t, c)
+	for i, room := range []string{"shop", `"quoted" \ <b>&`, "käse\u2028\xff", ""} {
+		for n := range 100 {
+			p := aPass(room)
+			p.ID[0], p.Stamp = byte(n), uint64(i)
+			s, err := r.JWT(p, "https://shop.example.com/"+room)
+			if err != nil {
+				t.Fatal(err)
+			}
+			claims := jwt.MapClaims{}
+			if _, err := jwt.ParseWithClaims(s, claims, func(t *jwt.Token) (any, error) { return publicKey(r.JWKS(), t.Header["kid"]) },
+				jwt.WithValidMethods([]string{"ES256"}), jwt.WithTimeFunc(func() time.Time { return time.UnixMicro(c.Now()) })); err != nil {
+				t.Fatalf("%q, %d: %v", room, n, err)
+			}
+			if want := strings.ToValidUTF8(room, "\ufffd"); claims["aud"] != want || claims["iss"] != "https://shop.example.com/"+want {
+				t.Fatalf("%q: %v", room, claims)
+			}
+		}
+	}
+}

@@ -65,7 +65,7 @@ func (a source) Rooms() []admin.Room {
 	for i := range snap.Rooms {
 		rs := &snap.Rooms[i]
 		g, _ := queue{a.s.loop, a.s.keys.ring}.Room(rs.Room.Name)
-		served, _ := gatewayRoom(rs.Room) // what is wrong with it is in the log
+		served, _ := settingsOf(rs.Room) // what is wrong with it is in the log
 		r := admin.Room{
 			Name: rs.Room.Name, TotalActiveUsers: rs.Room.Target, NewUsersPerMinute: rs.Room.NewPerMinute,
 			QueueingMethod: rs.Room.Method.String(), Algorithm: rs.Room.Algorithm.String(), QueueAll: rs.Room.QueueAll,

@@ -44,14 +44,22 @@ type crowded struct {
 // do not come over HTTP, which would take longer than the benchmark.
 func crowd(b *testing.B, waiting int) *crowded {
 	b.Helper()
-	f := config.Parse("bench", []byte(crowdedFile), config.Options{Host: "node-1"})
+	c := &crowded{Server: started(b, crowdedFile)}
+	c.fill(b, waiting)
+	return c
+}
+
+// started is a server as `anteroom serve` runs it.
+func started(b *testing.B, file string) *Server {
+	b.Helper()
+	f := config.Parse("bench", []byte(file), config.Options{Host: "node-1"})
 	if err := f.Err(); err != nil {
 		b.Fatal(err)
 	}
-	c := &crowded{Server: New(f.Config, Options{Logger: slog.New(slog.DiscardHandler)})}
+	s := New(f.Config, Options{Logger: slog.New(slog.DiscardHandler)})
 	ctx, stop := context.WithCancel(context.Background())
 	over := make(chan error, 1)
-	go func() { over <- c.Run(ctx) }()
+	go func() { over <- s.Run(ctx) }()
 	b.Cleanup(func() {
 		stop()
 		if err := <-over; err != nil {
@@ -59,13 +67,12 @@ func crowd(b *testing.B, waiting int) *crowded {
 		}
 	})
 	select {
-	case <-c.Ready():
+	case <-s.Ready():
 	case err := <-over:
 		over <- nil
 		b.Fatal(err)
 	}
-	c.fill(b, waiting)
-	return c
+	return s
 }
 
 // fill puts people in line, and waits until a wave has counted them.
@@ -141,18 +148,24 @@ func (c *crowded) bareServer(b *testing.B) (addr string) {
 		b.Fatalf("check-in: %d %s", w.Code, answer)
 	}
 	header := w.Header()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	bare := c.httpServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return c.bare(b, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		h := w.Header()
 		for k, v := range header {
 			h[k] = v
 		}
 		_, _ = w.Write(answer)
-	}))
+	})
+}
+
+// bare has the http.Server that the gateway has as well serve h.
+func (s *Server) bare(b *testing.B, h http.HandlerFunc) (addr string) {
+	b.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	bare := s.httpServer(h)
 	go func() { _ = bare.Serve(l) }()
 	b.Cleanup(func() { _ = bare.Close() })
 	return l.Addr().String()

@@ -1,14 +1,16 @@
 package server
 
 import (
-	"container/list"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -71,35 +73,54 @@ func (s *Server) shares() shares {
 // Waiting in the kernel's backlog would let the idle ones starve the others. To
 // end keep-alive earlier is not needed: an idle connection costs nobody anything
 // until somebody wants its place.
+//
+// A request touches nothing but its own connection and a counter. Who has been
+// quiet for longest is found out when somebody must go, for many at a time.
 type door struct {
 	net.Listener
 	port string
 	max  int
 	log  *slog.Logger
+	turn atomic.Uint64 // counts how often a connection fell quiet
 
 	mu      sync.Mutex
-	open    int
-	quiet   list.List // of *guest: those that carry no request, the longest first
+	guests  map[*guest]struct{}
+	quiet   []quietGuest // as of looked, the longest first; some may have gone or spoken since
+	looked  time.Time
 	refused int       // so far
 	told    time.Time // when the log was last told that it is full
 }
 
+type quietGuest struct {
+	*guest
+	since uint64
+}
+
+// With more guests than lookFreely, the door looks for quiet ones no more often
+// than every lookEvery: it takes a while, and who comes may be a flood.
+const (
+	lookFreely = 1024
+	lookEvery  = 5 * time.Millisecond
+)
+
 func newDoor(port string, most int, log *slog.Logger) *door {
-	return &door{port: port, max: most, log: log}
+	return &door{port: port, max: most, log: log, guests: make(map[*guest]struct{})}
 }
 
 // metrics are how full it is.
 func (d *door) metrics() []prometheus.Collector {
-	read := func(n *int) func() float64 {
-		return func() float64 { d.mu.Lock(); defer d.mu.Unlock(); return float64(*n) }
+	read := func(n func() int) func() float64 {
+		return func() float64 { d.mu.Lock(); defer d.mu.Unlock(); return float64(n()) }
 	}
 	name := "anteroom_" + d.port + "_connections"
 	return []prometheus.Collector{
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: "Connections open."}, read(&d.open)),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name + "_limit", Help: "Connections that may be open at once."}, read(&d.max)),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: "Connections open."},
+			read(func() int { return len(d.guests) })),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name + "_limit", Help: "Connections that may be open at once."},
+			read(func() int { return d.max })),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: name + "_refused_total", Help: "Connections closed at once because all others carried requests.",
-		}, read(&d.refused)),
+		}, read(func() int { return d.refused })),
 	}
 }
 
@@ -113,13 +134,13 @@ func (d *door) keep(h *http.Server, l net.Listener) net.Listener {
 	}
 	h.ConnState = func(c net.Conn, s http.ConnState) {
 		if g := guestOf(c); g != nil {
-			d.change(g, func() { g.idle = s == http.StateIdle })
+			g.rests(s == http.StateIdle)
 		}
 	}
 	h.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g, _ := r.Context().Value(guestKey{}).(*guest); g != nil {
-			d.change(g, func() { g.requests++ })
-			defer d.change(g, func() { g.requests-- })
+			g.asks(1)
+			defer g.asks(-1)
 		}
 		inner.ServeHTTP(w, r)
 	})
@@ -140,67 +161,75 @@ func (d *door) Accept() (net.Conn, error) {
 	}
 }
 
-// admit gives c a place, nil if there is none.
+// admit gives c a place, nil if there is none. Nobody else does.
 func (d *door) admit(c net.Conn) *guest {
-	if !d.room() {
-		return nil
+	d.mu.Lock()
+	full := len(d.guests) >= d.max
+	var longest *guest
+	if full {
+		longest = d.longestQuiet()
 	}
-	g := &guest{Conn: c, door: d}
+	d.mu.Unlock()
+	switch {
+	case full && longest == nil:
+		d.refuse()
+		return nil
+	case full:
+		_ = longest.Close() // and with it goes its place
+	}
+	g := &guest{Conn: c, door: d, quiet: d.turn.Add(1)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.open++
-	g.place = d.quiet.PushBack(g)
+	d.guests[g] = struct{}{}
 	return g
 }
 
-// room makes room for one more if it can.
-func (d *door) room() bool {
-	d.mu.Lock()
-	full := d.open >= d.max
-	longest := d.quiet.Front()
-	if full && longest == nil {
-		d.refused++
-		tell := time.Since(d.told) >= tellAgain
-		if tell {
-			d.told = time.Now()
+// longestQuiet finds who makes way, nil if everybody carries a request.
+func (d *door) longestQuiet() *guest {
+	for again := true; ; again = false {
+		for len(d.quiet) > 0 {
+			q := d.quiet[0]
+			d.quiet = d.quiet[1:]
+			if q.quietSince() == q.since { // who fell quiet later comes after all of these
+				return q.guest
+			}
 		}
-		d.mu.Unlock()
-		if tell {
-			d.log.Warn("connections are refused: all that may be open carry requests", "port", "node."+d.port, "limit", d.max)
+		if !again || len(d.guests) > lookFreely && time.Since(d.looked) < lookEvery {
+			return nil
 		}
-		return false
+		d.looked = time.Now()
+		for g := range d.guests {
+			if since := g.quietSince(); since > 0 {
+				d.quiet = append(d.quiet, quietGuest{g, since})
+			}
+		}
+		slices.SortFunc(d.quiet, func(a, b quietGuest) int { return cmp.Compare(a.since, b.since) })
 	}
-	d.mu.Unlock()
-	if full {
-		_ = longest.Value.(*guest).Close() // and with it goes its place
-	}
-	return true
 }
 
-// change does what says how a guest stands, and finds out whether it carries a
-// request from then on. After its last one it does until the server says that it
-// is idle: only then is the answer out.
-func (d *door) change(g *guest, do func()) {
+func (d *door) refuse() {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	do()
-	switch {
-	case g.gone:
-	case g.requests > 0 && g.place != nil:
-		d.quiet.Remove(g.place)
-		g.place = nil
-	case g.requests == 0 && g.idle && g.place == nil:
-		g.place = d.quiet.PushBack(g)
+	d.refused++
+	tell := time.Since(d.told) >= tellAgain
+	if tell {
+		d.told = time.Now()
+	}
+	d.mu.Unlock()
+	if tell {
+		d.log.Warn("connections are refused: all that may be open carry requests", "port", "node."+d.port, "limit", d.max)
 	}
 }
 
 // guest is a connection that has a place until it is closed.
 type guest struct {
 	net.Conn
-	door     *door
-	place    *list.Element // among the quiet ones; nil: it carries a request
-	requests int           // being answered; with HTTP/2 there may be many
-	idle     bool          // the server waits for a request
+	door *door
+
+	mu       sync.Mutex
+	until    time.Time // deadline of writes
+	quiet    uint64    // the turn at which it fell quiet; 0: it carries a request, or is gone
+	requests int       // being answered; with HTTP/2 there may be many
+	idle     bool      // the server waits for a request
 	gone     bool
 }
 
@@ -215,22 +244,71 @@ func guestOf(c net.Conn) *guest {
 	return g
 }
 
+func (g *guest) quietSince() uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.quiet
+}
+
+// asks counts a request that begins or ends.
+func (g *guest) asks(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.requests += n
+	g.settle()
+}
+
+// rests notes whether the server waits for a request.
+func (g *guest) rests(idle bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.idle = idle
+	g.settle()
+}
+
+// settle finds out whether it carries a request. After its last one it does
+// until the server says that it is idle: only then is the answer out.
+func (g *guest) settle() {
+	switch {
+	case g.requests > 0 || g.gone:
+		g.quiet = 0
+	case g.idle && g.quiet == 0:
+		g.quiet = g.door.turn.Add(1)
+	}
+}
+
 // Close gives the place back, once the file descriptor is free.
 func (g *guest) Close() error {
 	err := g.Conn.Close()
-	d := g.door
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !g.gone {
-		g.gone = true
-		d.open--
-		if g.place != nil {
-			d.quiet.Remove(g.place)
-			g.place = nil
-		}
-	}
+	g.mu.Lock()
+	g.gone = true
+	g.settle()
+	g.mu.Unlock()
+	g.door.mu.Lock()
+	defer g.door.mu.Unlock()
+	delete(g.door.guests, g)
 	return err
 }
+
+// SetWriteDeadline leaves a deadline alone that is only a little nearer: every
+// request sets one, most of them on a connection that had one a moment ago.
+func (g *guest) SetWriteDeadline(t time.Time) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if sooner := t.Sub(g.until); !t.IsZero() && !g.until.IsZero() && 0 <= sooner && sooner < soonerMax {
+		return nil
+	}
+	g.until = t
+	return g.Conn.SetWriteDeadline(t)
+}
+
+// SetDeadline is both deadlines.
+func (g *guest) SetDeadline(t time.Time) error {
+	return errors.Join(g.SetReadDeadline(t), g.SetWriteDeadline(t))
+}
+
+// soonerMax is how much earlier a client may be given up than the gateway says.
+const soonerMax = time.Second
 
 // CloseWrite is what a server does before it closes, so that its last words
 // arrive, and what ends one half of an upgraded connection.

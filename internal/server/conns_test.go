@@ -99,7 +99,12 @@ func onPorch(t *testing.T, places int, f func(t *testing.T, p *porch)) {
 func (p *porch) count() (open, quiet, refused int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.open, p.quiet.Len(), p.refused
+	for g := range p.guests {
+		if g.quietSince() > 0 {
+			quiet++
+		}
+	}
+	return len(p.guests), quiet, p.refused
 }
 
 // patron is a client.
@@ -283,5 +288,74 @@ func TestMetricsOfTheDoorAreGood(t *testing.T) {
 	}
 	if problems, err := promlint.NewWithMetricFamilies(families).Lint(); err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
+	}
+}
+
+// A port with very many connections, all but a few at work, lets newcomers in
+// one for one as others fall quiet, and does not look through all of them for
+// each of a flood.
+func TestALargeDoorLooksForQuietOnesNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor("gateway", lookFreely+1, slog.New(slog.DiscardHandler))
+		comes := func() *guest { _, theirs := net.Pipe(); return d.admit(theirs) }
+		guests := make([]*guest, d.max)
+		for i := range guests {
+			guests[i] = comes()
+			guests[i].asks(1)
+		}
+		quiet := func(g *guest) { g.asks(-1); g.rests(true) }
+		quiet(guests[7])
+		quiet(guests[3])
+		a, b := comes(), comes()
+		if a == nil || b == nil || !guests[7].gone || !guests[3].gone {
+			t.Fatal("two newcomers did not take the places of two quiet ones")
+		}
+		a.asks(1)
+		b.asks(1)
+		quiet(guests[5])
+		if comes() != nil {
+			t.Error("it looked through everybody again at once")
+		}
+		time.Sleep(lookEvery)
+		if comes() == nil || !guests[5].gone {
+			t.Error("it did not find who fell quiet")
+		}
+	})
+}
+
+// slow takes nothing in, and remembers how often it was given a deadline.
+type slow struct {
+	net.Conn
+	set int
+	now time.Time
+}
+
+func (s *slow) SetWriteDeadline(t time.Time) error { s.set++; s.now = t; return nil }
+
+// A deadline of writes is never later than was asked for, and at most a second
+// earlier; none means none.
+func TestWriteDeadlineIsRenewedNowAndThen(t *testing.T) {
+	began := time.Now()
+	s := &slow{}
+	g := &guest{Conn: s}
+	for i, c := range []struct {
+		ask, has time.Duration // 0: no deadline
+		set      int
+	}{
+		{time.Minute, time.Minute, 1},
+		{time.Minute + time.Second/2, time.Minute, 1},
+		{time.Minute + time.Second, time.Minute + time.Second, 2},
+		{time.Minute, time.Minute, 3},
+		{0, 0, 4},
+		{time.Minute, time.Minute, 5},
+		{-time.Hour, -time.Hour, 6},
+	} {
+		var ask, has time.Time
+		if c.ask != 0 {
+			ask, has = began.Add(c.ask), began.Add(c.has)
+		}
+		if err := g.SetWriteDeadline(ask); err != nil || s.set != c.set || !s.now.Equal(has) {
+			t.Errorf("%d: asked for %v it has %v, set %d times, %v", i, ask, s.now, s.set, err)
+		}
 	}
 }

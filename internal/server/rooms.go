@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/internal/config"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/rules"
 )
 
 // settings are what a gateway must know of a room. They travel with the room's
@@ -22,6 +24,12 @@ type settings struct {
 	Language     string          `json:"default_template_language,omitempty"`
 	Message      string          `json:"message,omitempty"`
 	Suspended    bool            `json:"suspended,omitempty"`
+
+	BypassRules []rules.Rule        `json:"bypass_rules,omitempty"`
+	IPLists     map[string][]string `json:"ip_lists,omitempty"`
+
+	Cookie     gateway.Cookie `json:"cookie_attributes,omitzero"`
+	CustomPage string         `json:"custom_page,omitempty"` // its sum, see customPages
 }
 
 // roomOf is a room of a file, as the cluster carries it.
@@ -33,23 +41,71 @@ func roomOf(r config.Room) eviction.Room {
 	for _, a := range r.Routes {
 		s.Routes = append(s.Routes, gateway.Route{Host: a.Host, Path: a.Path})
 	}
+	s.BypassRules, s.IPLists = r.Rules()
+	s.Cookie, s.CustomPage = cookieOf(r), sumOfPage(r.CustomPageHTML)
 	text, _ := json.Marshal(s) // strings and numbers
 	room := r.Eviction()
 	room.Settings = string(text)
 	return room
 }
 
+// settingsOf reads what the cluster carries with a room.
+func settingsOf(r eviction.Room) (s settings, err error) {
+	if r.Settings == "" {
+		return s, nil
+	}
+	if err := json.Unmarshal([]byte(r.Settings), &s); err != nil {
+		return s, fmt.Errorf("room %q: its settings cannot be read: %w; is a node of another version in the cluster?", r.Name, err)
+	}
+	return s, nil
+}
+
+// errRules is about rules that are left out of a room, which can be served: who
+// would meet them waits.
+var errRules = errors.New("bypass rules that cannot be read are left out")
+
+func (s *settings) rules() (*rules.Set, error) {
+	if len(s.BypassRules) == 0 {
+		return nil, nil
+	}
+	var errs []error
+	lists := rules.Lists{}
+	for name, items := range s.IPLists {
+		l, err := rules.NewList(items)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("list %s: %w", name, err))
+			continue
+		}
+		lists[name] = l
+	}
+	set, err := rules.NewSet(s.BypassRules, lists)
+	if err = errors.Join(append(errs, err)...); err != nil {
+		return set, fmt.Errorf("%w: %w", errRules, err)
+	}
+	return set, nil
+}
+
+// Rooms are the rooms of a file, as a gateway knows them.
+func Rooms(c config.Config) ([]gateway.Room, error) {
+	rooms := make([]gateway.Room, len(c.Rooms))
+	for i, r := range c.Rooms {
+		var err error
+		if rooms[i], err = gatewayRoom(roomOf(r)); err != nil {
+			return nil, err
+		}
+	}
+	return rooms, nil
+}
+
 // gatewayRoom is a room of the cluster, as the gateway knows it.
 func gatewayRoom(r eviction.Room) (gateway.Room, error) {
-	var s settings
-	if r.Settings != "" {
-		if err := json.Unmarshal([]byte(r.Settings), &s); err != nil {
-			return gateway.Room{}, fmt.Errorf("room %q: its settings cannot be read: %w; is a node of another version in the cluster?", r.Name, err)
-		}
+	s, err := settingsOf(r)
+	if err != nil {
+		return gateway.Room{}, err
 	}
 	g := gateway.Room{
 		Name: r.Name, Routes: s.Routes, StatusCode: s.StatusCode, CookieSuffix: s.CookieSuffix, Language: s.Language, Message: s.Message,
-		Suspended: s.Suspended,
+		Suspended: s.Suspended, Cookie: s.Cookie,
 	}
 	if s.Origin != "" {
 		u, err := url.Parse(s.Origin)
@@ -57,6 +113,10 @@ func gatewayRoom(r eviction.Room) (gateway.Room, error) {
 			return g, fmt.Errorf("room %q: origin: %w", r.Name, err)
 		}
 		g.Origin = u
+	}
+	g.Bypass, err = s.rules()
+	if err != nil {
+		return g, fmt.Errorf("room %q: %w", r.Name, err)
 	}
 	return g, nil
 }
@@ -72,22 +132,27 @@ func (s *Server) followRooms() {
 	same := func(a, b eviction.Room) bool {
 		return a.Name == b.Name && a.Version == b.Version && a.Settings == b.Settings
 	}
-	if slices.EqualFunc(now, s.rooms, same) {
+	if fresh := s.pages.fresh(); slices.EqualFunc(now, s.rooms, same) && !fresh {
 		return
 	}
 	rooms := make([]gateway.Room, 0, len(now))
 	for _, r := range now {
 		g, err := gatewayRoom(r)
-		if err != nil {
+		switch {
+		case errors.Is(err, errRules):
+			s.log.Error("a room is served without some of its rules, so that who would meet them waits", "err", err)
+		case err != nil:
 			s.log.Error("a room cannot be served", "err", err)
 			continue
 		}
+		g.Page = s.pages.of(r)
 		rooms = append(rooms, g)
 	}
 	if err := s.gateway.SetRooms(rooms); err != nil {
 		s.log.Error("the rooms of the cluster cannot be served", "err", err)
 	}
 	s.rooms = now
+	s.pages.keep(now)
 	s.hasRooms.Store(len(now) > 0)
 }
 
@@ -123,6 +188,7 @@ func (s *Server) compareRooms(unseen []config.Room) []config.Room {
 // SetRooms makes the rooms of a file those of the cluster, from the next wave
 // on. Nobody loses a place. A room that is not in the file stays as it is.
 func (s *Server) SetRooms(rooms []config.Room) error {
+	s.pages.learn(rooms)
 	for _, r := range rooms {
 		running, _ := s.loop.Snapshot().Room(r.Name)
 		next, other := otherwise(r, running)

@@ -71,6 +71,7 @@ type Server struct {
 	public  *waitingroom.Server
 	door    *door           // of the gateway's port
 	rooms   []eviction.Room // that the gateway has; of the goroutine that watches
+	pages   *customPages
 	metrics *prometheus.Registry
 	leaving atomic.Bool
 	// hasRooms: the gateway has any.
@@ -244,6 +245,8 @@ func (s *Server) buildGateway() error {
 	if err != nil {
 		return err
 	}
+	s.pages = newCustomPages(pages, s.log)
+	s.pages.learn(s.c.Rooms)
 	s.metrics.MustRegister(
 		shed("messages", "Messages of other nodes that were dropped because the node had too much to do.", func() uint64 { m, _ := s.loop.Shed(); return m }),
 		shed("requests", "Requests of visitors that were turned away because the node had too much to do.", func() uint64 { _, r := s.loop.Shed(); return r }),
@@ -254,7 +257,7 @@ func (s *Server) buildGateway() error {
 	s.metrics.MustRegister(s.door.metrics()...)
 	s.gateway, err = gateway.New(gateway.Config{
 		Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
-		TrustedProxies: s.c.Proxies(), Metrics: s.metrics, Logger: s.log, Bounds: gateway.Bounds{OriginConns: share.origins},
+		TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: gateway.Bounds{OriginConns: share.origins},
 	})
 	if err == nil {
 		s.followRooms()

@@ -22,6 +22,7 @@ type strain struct {
 	Conns    int           // kept alive
 	During   time.Duration //
 	Rate     float64       // requests a second, spread evenly; 0: each connection sends when it has its answer
+	Answer   string        // not empty: be the server, and answer every request so
 }
 
 // strained is what came of it.
@@ -49,6 +50,9 @@ func strainMain(order string) error {
 	var s strain
 	if err := json.Unmarshal([]byte(order), &s); err != nil {
 		return err
+	}
+	if s.Answer != "" {
+		return answer(s.Answer)
 	}
 	r, err := s.pull()
 	if err != nil {

@@ -65,6 +65,7 @@ type Request struct {
 	ID     qpid.ItemID // Join: 128 random bits, the ticket's id to be
 	Ticket Ticket      // CheckIn, Leave, Abandon
 	Pass   Pass        // Refresh, End, Visit
+	Async  bool        // Join: wants an answer at once, without a position if that is not known yet
 }
 
 // State is where a visitor stands.

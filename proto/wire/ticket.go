@@ -12,7 +12,7 @@ import (
 // FromRequest encodes a visitor's request.
 func FromRequest(q ticket.Request) *peerv1.Request {
 	return &peerv1.Request{
-		Op: peerv1.Op(q.Op) + 1, Room: q.Room, Id: bytesOf(q.ID[:]), Ticket: fromTicket(q.Ticket), Pass: fromPass(q.Pass),
+		Op: peerv1.Op(q.Op) + 1, Room: q.Room, Id: bytesOf(q.ID[:]), Ticket: fromTicket(q.Ticket), Pass: fromPass(q.Pass), Async: q.Async,
 	}
 }
 
@@ -21,7 +21,7 @@ func ToRequest(p *peerv1.Request) (ticket.Request, error) {
 	var r reader
 	q := ticket.Request{
 		Op: ticket.Op(r.enum("op", int32(p.GetOp()), uint8(ticket.Visit))), Room: r.name(p.GetRoom()), ID: r.id(p.GetId()),
-		Ticket: r.ticket(p.GetTicket()), Pass: r.pass(p.GetPass()),
+		Ticket: r.ticket(p.GetTicket()), Pass: r.pass(p.GetPass()), Async: p.GetAsync(),
 	}
 	return q, r.err
 }

@@ -42,13 +42,15 @@ func layers() []layer {
 		{pkg: "internal/visitors"},
 		{pkg: "internal/load", ours: []string{"internal/fairness", "internal/plot", "qpid"}, foreign: []string{"github.com/HdrHistogram/hdrhistogram-go"}},
 		{pkg: "internal/store", ours: []string{"eviction"}},
-		{pkg: "internal/config", ours: []string{"eviction", "qpid"}, foreign: []string{whatever}},
+		{pkg: "internal/rules", foreign: []string{"github.com/expr-lang/expr", "github.com/gaissmai/bart"}},
+		{pkg: "internal/config", ours: []string{"eviction", "internal/rules", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/shop"},
-		{pkg: "gateway/...", ours: []string{"eviction", "gateway/...", "internal/fairness", "internal/ticket", "qpid"}, foreign: []string{whatever}},
+		{pkg: "gateway/...", ours: []string{"eviction", "gateway/...", "internal/fairness", "internal/rules", "internal/ticket", "qpid"}, foreign: []string{whatever}},
 		{pkg: "membership", ours: []string{"eviction", "qpid"}, foreign: []string{whatever}},
 		{pkg: "proto/...", ours: []string{"eviction", "internal/ticket", "proto/...", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/server", ours: []string{"eviction", "gateway/...", "internal/...", "membership", "proto/...", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/e2e", foreign: []string{whatever}},
+		{pkg: "internal/growth"}, // its tests start everything
 		// The simulator stands in for the loop and the links, and for nothing else.
 		{pkg: "simtest", ours: []string{"eviction", "internal/fairness", "internal/node", "internal/ticket", "proto/...", "qpid"}},
 		{pkg: "simtest/explore", ours: []string{"eviction", "internal/node", "qpid"}},

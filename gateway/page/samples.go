@@ -1,0 +1,125 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom/gateway"
+)
+
+// sampleTime is when the people of the samples look.
+func sampleTime() time.Time { return time.Date(2026, 11, 21, 14, 3, 22, 0, time.UTC) }
+
+// sample is a View in a state that a preview can show.
+type sample struct {
+	name string
+	set  func(v *gateway.View)
+}
+
+func sampleList() []sample {
+	nowhere := func(kind gateway.PageKind) func(v *gateway.View) {
+		return func(v *gateway.View) {
+			*v = gateway.View{
+				Kind: kind, Nonce: v.Nonce, Room: v.Room, LastUpdated: v.LastUpdated, HereURL: v.HereURL, RefreshURL: v.HereURL,
+				Method: v.Method, RefreshSeconds: 30,
+				Cloudflare: gateway.Cloudflare{
+					InWaitingRoom: true, WaitTimeFormatted: "unavailable", LastUpdated: v.Cloudflare.LastUpdated,
+					QueueingMethod: v.Method, IsFIFOQueue: true, RefreshIntervalSeconds: 30,
+					TimeUntilEventStartFormatted: "unavailable", TimeUntilEventEndFormatted: "unavailable",
+				},
+			}
+			f := &v.Cloudflare
+			switch kind {
+			case gateway.PageFull:
+				f.QueueIsFull = true
+			case gateway.PageClosed:
+				v.Method, f.QueueingMethod, f.IsFIFOQueue, f.IsRejectQueue = "reject", "reject", false, true
+				v.RefreshSeconds, f.RefreshIntervalSeconds = 0, 0
+			default:
+			}
+		}
+	}
+	return []sample{
+		{"waiting", func(*gateway.View) {}},
+		{"called", func(v *gateway.View) { v.Kind, v.Position, v.PeopleAhead = gateway.PageCalled, 1, 0 }},
+		{"paused", func(v *gateway.View) {
+			v.Paused, v.Wait, v.Cloudflare.WaitTimeKnown, v.Cloudflare.WaitTime = "held", gateway.Estimate{}, false, 0
+			v.Cloudflare.WaitTimeFormatted = "unavailable"
+		}},
+		{"queue_all", func(v *gateway.View) {
+			f := &v.Cloudflare
+			v.Wait, f.QueueAll, f.WaitTimeKnown, f.WaitTime, f.WaitTimeFormatted = gateway.Estimate{}, true, false, 0, "unavailable"
+		}},
+		{"event", func(v *gateway.View) {
+			f := &v.Cloudflare
+			v.StartsAt, v.Wait, f.WaitTimeKnown, f.WaitTime, f.WaitTimeFormatted = v.LastUpdated.Add(14*time.Minute), gateway.Estimate{}, false, 0, "unavailable"
+			f.IsEventActive, f.IsEventPrequeueing, f.ShuffleAtEventStart = true, true, true
+			f.TimeUntilEventStart, f.TimeUntilEventStartFormatted = 14, "14 minutes"
+		}},
+		{"random", func(v *gateway.View) {
+			f := &v.Cloudflare
+			v.Method, v.Position, v.PeopleAhead = random, 0, 0
+			f.QueueingMethod, f.IsFIFOQueue, f.IsRandomQueue = random, false, true
+			f.WaitTime25Percentile, f.WaitTime50Percentile, f.WaitTime75Percentile, f.WaitTimeFormatted = 65, 75, 95, "65 minutes to 95 minutes"
+		}},
+		{"full", nowhere(gateway.PageFull)},
+		{"closed", nowhere(gateway.PageClosed)},
+		{"cookies", nowhere(gateway.PageCookies)},
+		{"busy", nowhere(gateway.PageBusy)},
+		{"unavailable", nowhere(gateway.PageUnavailable)},
+		{"origin_down", nowhere(gateway.PageOriginDown)},
+		{"left", nowhere(gateway.PageLeft)},
+	}
+}
+
+// States names the states that Sample knows, for people.
+func States() []string {
+	var names []string
+	for _, s := range sampleList() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// Sample is what the gateway would show somebody in that state, made up.
+func Sample(state string) (gateway.View, error) {
+	at := sampleTime()
+	const api = "/_anteroom/v1/rooms/shop/"
+	v := gateway.View{
+		Kind: gateway.PageWaiting, Nonce: "bm9uY2U", Room: "shop", RefreshSeconds: 20, LastUpdated: at,
+		Method: "fifo", Position: 1042, PeopleAhead: 1041, Queued: 2000, JoinedAt: at.Add(-time.Minute),
+		Wait:      gateway.Estimate{Known: true, P25: 65 * 60, P50: 75 * 60, P75: 95 * 60},
+		StreamURL: api + "stream", CheckInURL: api + "checkin", AbandonURL: api + "abandon?to=%2F",
+		RefreshURL: api + "return?to=%2F", HereURL: "/",
+		Cloudflare: gateway.Cloudflare{
+			InWaitingRoom: true, WaitTimeKnown: true, WaitTime: 75, WaitTimeFormatted: "75 minutes",
+			LastUpdated: at.Format("2006-01-02T15:04:05.000Z07:00"), RefreshIntervalSeconds: 20, QueueingMethod: "fifo", IsFIFOQueue: true,
+			TimeUntilEventStartFormatted: "unavailable", TimeUntilEventEndFormatted: "unavailable",
+		},
+	}
+	for _, s := range sampleList() {
+		if s.name == state {
+			s.set(&v)
+			return v, nil
+		}
+	}
+	return v, fmt.Errorf("%q is no state; give one of %s", state, strings.Join(States(), ", "))
+}
+
+// samples are those that a custom page is shown for.
+func samples() []gateway.View {
+	var all []gateway.View
+	for _, name := range []string{"waiting", "called", "paused", "queue_all", "event", "random", "full", "closed"} {
+		v, err := Sample(name)
+		if err != nil {
+			panic("page: " + err.Error()) // the names are those above
+		}
+		v.Message = strings.Repeat(`"`, messageMax) // the longest that it can come to
+		all = append(all, v)
+	}
+	return all
+}
+
+// messageMax is how long the configuration lets a message be, in bytes.
+const messageMax = 1000

@@ -1,0 +1,70 @@
+package gateway
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/anteroom/anteroom/internal/rules"
+)
+
+// Probe is a request that nobody makes: what would become of it?
+type Probe struct {
+	Method string
+	URL    *url.URL // with its host
+	From   netip.Addr
+	Header http.Header
+}
+
+// Fate is what becomes of a request. The texts are for programs to compare.
+type Fate string
+
+const (
+	FateOwn       Fate = "own"       // below our prefix: the API and our pages
+	FateNone      Fate = "none"      // no room has it: 404
+	FateSuspended Fate = "suspended" // the room lets everyone through
+	FateBypass    Fate = "bypass"    // it meets a rule
+	FateQueue     Fate = "queue"     // it needs a pass, or waits for one
+)
+
+// Finding is the room and the rule that a request meets.
+type Finding struct {
+	Fate  Fate
+	Room  *Room           // nil: none
+	Route Route           // by which it is the room's
+	Path  string          // as rules see it; empty: ambiguous, so that no rule about paths is met
+	Rules []rules.Verdict // all rules of the room
+}
+
+// Find says what would become of a request at a gateway of that configuration,
+// as the browser's own: what trusted proxies would add is taken from the probe.
+func Find(c Config, p Probe) (Finding, error) {
+	t, err := newTable(c.Rooms)
+	if err != nil {
+		return Finding{}, err
+	}
+	host := hostName(bare(p.URL.Host))
+	if own, ok := strings.CutPrefix(p.URL.Path, c.Prefix); ok && c.Prefix != "" && (own == "" || own[0] == '/') {
+		return Finding{Fate: FateOwn, Path: rules.Path(p.URL)}, nil
+	}
+	f := Finding{Fate: FateNone, Path: rules.Path(p.URL)}
+	r := t.find(host, p.URL.Path)
+	if r == nil {
+		return f, nil
+	}
+	f.Room, f.Route = r.room, Route{r.host, r.path}
+	from := client{trusted: true, https: p.URL.Scheme == "https", host: host}
+	q := from.ask(asked{p.Method, p.URL, p.From}, p.Header, c.CountryHeader)
+	f.Rules = r.room.Bypass.Explain(&q)
+	met, _ := r.room.Bypass.Match(&q)
+	switch {
+	case f.Room.Suspended:
+		f.Fate = FateSuspended
+	case met != nil:
+		f.Fate = FateBypass
+	default:
+		f.Fate = FateQueue
+	}
+	return f, nil
+}

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// CookieAttributes are those of a room's cookie. Words and keys are Cloudflare's.
+type CookieAttributes struct {
+	SameSite string `json:"samesite"`
+	Secure   string `json:"secure"`
+}
+
+func sameSites() []string { return []string{"auto", "lax", "none", "strict"} }
+func secures() []string   { return []string{"auto", "always", "never"} }
+
+// pageMax is how long a custom page may be, in bytes; Cloudflare's bound.
+const pageMax = 1 << 20
+
+// checkPage checks what a room's visitors are shown and given to keep. What is
+// in a page is for those to check who can read it, see CheckPages.
+func (f *File) checkPage(key string, r Room) {
+	c := r.CookieAttributes
+	if !slices.Contains(sameSites(), c.SameSite) {
+		f.fault(key+".cookie_attributes.samesite", "%q; give %s", c.SameSite, either(sameSites()))
+	}
+	if !slices.Contains(secures(), c.Secure) {
+		f.fault(key+".cookie_attributes.secure", "%q; give %s", c.Secure, either(secures()))
+	}
+	if c.SameSite == "none" && c.Secure == "never" {
+		f.fault(key+".cookie_attributes.secure", "never: browsers drop a cookie with samesite none that is not secure; give auto or always")
+	}
+	if r.CustomPageHTML != "" && r.CustomPageFile != "" {
+		f.fault(key+".custom_page_file", "custom_page_html is given too; give one of them")
+	}
+	if n := len(r.CustomPageHTML); n > pageMax {
+		f.fault(key+".custom_page_html", "%d bytes; give at most %d", n, pageMax)
+	}
+}
+
+// readPages puts the text of files in the place of their names.
+func (f *File) readPages() {
+	for i := range f.Config.Rooms {
+		r, key := &f.Config.Rooms[i], "rooms"+index(i)+".custom_page_file"
+		if r.CustomPageFile == "" || f.blamed(key) || !f.readable(key, r.CustomPageFile, "give an HTML file with Mustache tags") {
+			continue
+		}
+		text, err := readPage(r.CustomPageFile)
+		switch {
+		case err != nil:
+			f.fault(key, "%s cannot be read: %v; give a file that this user may read", r.CustomPageFile, cause(err))
+		case len(text) > pageMax:
+			f.fault(key, "%s has over %d bytes; give a page of at most that, which links to its pictures", r.CustomPageFile, pageMax)
+		default:
+			r.CustomPageHTML, r.CustomPageFile = text, ""
+		}
+	}
+}
+
+func readPage(name Path) (string, error) {
+	file, err := os.Open(string(name))
+	if err != nil {
+		return "", err
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	text, err := io.ReadAll(io.LimitReader(file, pageMax+1))
+	return strings.TrimPrefix(string(text), "\ufeff"), err
+}
+
+// CheckPages has look read the custom pages of all rooms: it says what of a page
+// will not work as its author thinks, and an error if it cannot be shown.
+func (f *File) CheckPages(look func(html string) (warnings []string, err error)) {
+	for i, r := range f.Config.Rooms {
+		key := "rooms" + index(i) + ".custom_page_html"
+		if f.given("rooms" + index(i) + ".custom_page_file") {
+			key = "rooms" + index(i) + ".custom_page_file"
+		}
+		if r.CustomPageHTML == "" || f.blamed(key) {
+			continue
+		}
+		warnings, err := look(r.CustomPageHTML)
+		if err != nil {
+			f.fault(key, "%v", err)
+		}
+		for _, w := range warnings {
+			f.warn(key, "%s", w)
+		}
+	}
+	f.sort()
+}

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"sync"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/gateway/page"
+	"github.com/anteroom/anteroom/internal/config"
+)
+
+// customPages are the rooms' own waiting pages. A page can be a thousand times
+// as large as all else that a wave says of its room, several times a second. So
+// the cluster carries its sum, and each node reads the page from its own file;
+// one that has not got it shows the built-in page.
+type customPages struct {
+	base *page.Pages
+	log  *slog.Logger
+
+	mu    sync.Mutex
+	bySum map[string]gateway.Pager
+	file  map[string]bool // sums of the pages of the last file
+	told  map[string]bool // rooms of which the log knows that their page is missing
+	news  bool            // there are pages that the gateway has not seen
+}
+
+func newCustomPages(base *page.Pages, log *slog.Logger) *customPages {
+	return &customPages{base: base, log: log, bySum: make(map[string]gateway.Pager), told: make(map[string]bool)}
+}
+
+// sumOfPage names a page; empty for none.
+func sumOfPage(html string) string {
+	if html == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(html))
+	return hex.EncodeToString(sum[:16])
+}
+
+// learn takes up the pages of a file.
+func (p *customPages) learn(rooms []config.Room) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.file = make(map[string]bool)
+	for _, r := range rooms {
+		sum := sumOfPage(r.CustomPageHTML)
+		if sum == "" {
+			continue
+		}
+		p.file[sum] = true
+		if p.bySum[sum] != nil {
+			continue
+		}
+		c, err := p.base.Custom(r.CustomPageHTML)
+		if err != nil {
+			p.log.Warn("a room's own page cannot be shown, visitors see the built-in one", "room", r.Name, "err", err)
+			continue
+		}
+		p.bySum[sum], p.news = c, true
+	}
+}
+
+// fresh reports whether there are new pages since it was asked last.
+func (p *customPages) fresh() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	news := p.news
+	p.news = false
+	return news
+}
+
+// of returns the room's own page; nil if it has none, or none here.
+func (p *customPages) of(r eviction.Room) gateway.Pager {
+	s, err := settingsOf(r)
+	if err != nil || s.CustomPage == "" {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.bySum[s.CustomPage]
+	switch {
+	case c != nil:
+		delete(p.told, r.Name)
+	case !p.told[r.Name] && !p.file[s.CustomPage]:
+		p.told[r.Name] = true
+		p.log.Warn("the cluster has another page for this room than this node's file, so visitors here see the built-in one; "+
+			"give this node the same custom_page_html or custom_page_file, and SIGHUP", "room", r.Name)
+	}
+	return c
+}
+
+// keep forgets the pages that neither a room of the cluster nor the file has.
+func (p *customPages) keep(rooms []eviction.Room) {
+	used := make(map[string]bool)
+	for _, r := range rooms {
+		if s, err := settingsOf(r); err == nil {
+			used[s.CustomPage] = true
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for sum := range p.bySum {
+		if !used[sum] && !p.file[sum] {
+			delete(p.bySum, sum)
+		}
+	}
+}
+
+// cookieOf is what a room's cookie is like; auto goes without saying.
+func cookieOf(r config.Room) gateway.Cookie {
+	c := gateway.Cookie{SameSite: r.CookieAttributes.SameSite, Secure: r.CookieAttributes.Secure}
+	if c.SameSite == "auto" {
+		c.SameSite = ""
+	}
+	if c.Secure == "auto" {
+		c.Secure = ""
+	}
+	return c
+}
