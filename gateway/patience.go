@@ -31,7 +31,16 @@ func (p *patience) Deadline() (time.Time, bool) { return p.context().Deadline() 
 
 func (p *patience) Done() <-chan struct{} { return p.context().Done() }
 
-func (p *patience) Err() error { return p.context().Err() }
+// Err does not begin the wait.
+func (p *patience) Err() error {
+	p.mu.Lock()
+	timed := p.timed
+	p.mu.Unlock()
+	if timed != nil {
+		return timed.Err()
+	}
+	return p.Context.Err()
+}
 
 // Value lets contexts that are made of this one find the timer, as
 // context.WithTimeout looks for one.

@@ -17,10 +17,8 @@ const askAgain = time.Second
 // Local has this node carry out q. The answer's Forward may name another that
 // must. With too many requests waiting it fails with ticket.ErrBusy.
 func (l *Loop) Local(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
-	if q.Op == ticket.CheckIn {
-		if a, ok := l.glance(q.Ticket); ok {
-			return a, nil
-		}
+	if a, done, err := l.borrow(ctx, &q); done {
+		return a, err
 	}
 	r := &request{Request: q, done: make(chan struct{})}
 	select {
@@ -40,24 +38,43 @@ func (l *Loop) Local(ctx context.Context, q ticket.Request) (ticket.Answer, erro
 	}
 }
 
-// glance answers a check-in on the spot, without a word to the loop's
-// goroutine, if nothing follows from it (see node.Glance) and the node is free.
-// It does not wait for longer than another of its kind takes: while the node has
-// something else to do, the check-in takes its turn with everything else.
-func (l *Loop) glance(t ticket.Ticket) (ticket.Answer, bool) {
+// borrow answers on the spot, without a word to the loop's goroutine, if the node
+// is free: two switches of goroutines cost more than all that most requests do. It
+// does not wait for longer than another of its kind takes: while the node has
+// something else to do, the request takes its turn with everything else.
+//
+// What follows from the request is the loop's to do, as ever. While that is held
+// up, by a disk for example, only so many requests are answered ahead of it; but
+// check-ins from which nothing follows, as from most, always are.
+func (l *Loop) borrow(ctx context.Context, q *ticket.Request) (a ticket.Answer, done bool, err error) {
 	for tries := 0; !l.mu.TryLock(); tries++ {
 		if tries == triesMax {
-			return ticket.Answer{}, false
+			return a, false, nil
 		}
 	}
 	defer l.unlock()
 	if l.stopped.Load() {
-		return ticket.Answer{}, false
+		return a, false, nil
 	}
-	return l.node.Glance(l.c.Clock(), t)
+	now := l.c.Clock()
+	if q.Op == ticket.CheckIn {
+		if a, done = l.node.Glance(now, q.Ticket); done {
+			return a, true, nil
+		}
+	}
+	if l.borrowed == l.c.Requests || ctx.Err() != nil {
+		return a, false, nil
+	}
+	l.borrowed++
+	a, err = Ask(l.node, now, *q)
+	select {
+	case l.wake <- struct{}{}:
+	default: // it knows
+	}
+	return a, true, err
 }
 
-// triesMax is how often glance looks whether the node is free: for 1 µs or so.
+// triesMax is how often borrow looks whether the node is free: for 1 µs or so.
 const triesMax = 400
 
 // unlock lets nobody recover from a panic of the node, as net/http does: its

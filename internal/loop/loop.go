@@ -1,8 +1,7 @@
 // Package loop runs one node: a goroutine owns the pure state machine of
 // package node and feeds it messages, views, visitors' requests and the time,
-// and does what it says: save, send, tell. Only a check-in from which nothing
-// follows, as from most, borrows the node for a moment instead, since two
-// switches of goroutines cost more than all that it does.
+// and does what it says: save, send, tell. Only a visitor's request that finds the
+// node free borrows it for a moment, instead of being handed over and back.
 //
 //	l, err := loop.New(loop.Config{Node: …, Clock: loop.SystemClock(), …})
 //	go l.Run(ctx)
@@ -58,8 +57,10 @@ type Config struct {
 // Loop runs one node. Its methods are safe for concurrent use.
 type Loop struct {
 	c        Config
-	mu       sync.Mutex // of node; Run holds it but for short, others only try
+	mu       sync.Mutex // of node and borrowed; Run holds it but for short, others only try
 	node     *node.Node
+	borrowed int           // requests answered since Run last did what follows from them
+	wake     chan struct{} // has a value when there are any
 	messages chan eviction.Message
 	requests chan *request
 	orders   chan func(*node.Node, eviction.Time)
@@ -119,6 +120,7 @@ func New(c Config) (*Loop, error) {
 	}
 	l := &Loop{
 		c: c, node: n, messages: make(chan eviction.Message, c.Messages), requests: make(chan *request, c.Requests),
+		wake:   make(chan struct{}, 1),
 		orders: make(chan func(*node.Node, eviction.Time)), done: make(chan struct{}),
 		saveAt: math.MinInt64, tellAt: math.MinInt64, tickAt: math.MaxInt64,
 	}
@@ -146,6 +148,8 @@ func (l *Loop) Run(ctx context.Context) error {
 			do = func() { l.step(m) }
 		case q := <-l.requests:
 			do = func() { l.handle(q) }
+		case <-l.wake:
+			do = func() {}
 		case order := <-l.orders:
 			do = func() { order(l.node, l.c.Clock()) }
 		}
@@ -160,6 +164,7 @@ func (l *Loop) work(do func()) (eviction.Time, node.Ready) {
 	defer l.mu.Unlock()
 	do()
 	l.drain()
+	l.borrowed = 0
 	now := l.c.Clock()
 	return now, l.node.Ready(now)
 }

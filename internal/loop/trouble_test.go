@@ -119,6 +119,7 @@ func TestJoinThatNobodyWaitsForTakesNoPlace(t *testing.T) {
 		var stalled atomic.Bool
 		disk := make(chan struct{})
 		_, l := start(t, 1, func(c *loop.Config) {
+			c.Requests = 2
 			c.Log = func(node.Admission) {
 				if stalled.CompareAndSwap(true, false) {
 					<-disk
@@ -128,6 +129,12 @@ func TestJoinThatNobodyWaitsForTakesNoPlace(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		stalled.Store(true)
 		pass := join(t, l[0], 1).Pass // its log line stalls the loop
+		synctest.Wait()
+		for range 2 { // as many as may be answered ahead of a stalled loop
+			if _, err := l[0].Do(t.Context(), ticket.Request{Op: ticket.Visit, Room: "shop", Pass: pass}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := l[0].Do(ctx, ticket.Request{Op: ticket.Join, Room: "shop", ID: qpid.ItemID{2}}); !errors.Is(err, context.DeadlineExceeded) {
