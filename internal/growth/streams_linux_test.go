@@ -18,9 +18,9 @@ import (
 // of theirs. All are called at once. The processor time is the node's for each of
 // them, from the new limit until the last one knows.
 //
-// A node gives visitors three eighths of the files that it may open (see
-// docs/operating.md), so 10,000 want a limit of 26,667; with a lower one there
-// are as many as it takes, and the log says so.
+// A node without origins gives visitors three quarters of the files that it may
+// open (see docs/operating.md), so 10,000 want a limit of 13,500; with a lower
+// one there are as many as it takes, and the log says so.
 func BenchmarkStreams(b *testing.B) {
 	for _, people := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("streams=%d", people), func(b *testing.B) {

@@ -35,6 +35,8 @@ const (
 //	origins  = files - reserve - visitors
 //
 // A visitor's request may need a connection to the origin, hence the halves.
+// Where no room has an origin, because another proxy asks or an app does,
+// visitors get both.
 // With HTTP/2 a visitor may have many requests at once, hence a bound on the
 // connections to origins as well (see gateway.Bounds). The reserve is for the
 // state, keys and logs (10), listeners and the like (10), gossip (its own bound:
@@ -49,6 +51,14 @@ func sharesOf(files uint64) shares {
 	free := n - max(reserveMin, n/4)
 	visitors := min(max(free/2, sharesMin), sharesMax)
 	return shares{visitors: visitors, origins: min(max(free-visitors, sharesMin), sharesMax)}
+}
+
+// most is how many connections visitors may have open.
+func (s shares) most(proxies bool) int {
+	if proxies {
+		return s.visitors
+	}
+	return min(s.visitors+s.origins, sharesMax)
 }
 
 // shares are this process's. Few of them get a word in the log.
@@ -182,6 +192,26 @@ func (d *door) admit(c net.Conn) *guest {
 	defer d.mu.Unlock()
 	d.guests[g] = struct{}{}
 	return g
+}
+
+// resize changes how many may be open. If those are too many, quiet ones are
+// closed; those that carry requests are left to finish.
+func (d *door) resize(most int) {
+	d.mu.Lock()
+	d.max = most
+	d.mu.Unlock()
+	for {
+		d.mu.Lock()
+		var longest *guest
+		if len(d.guests) > d.max {
+			longest = d.longestQuiet()
+		}
+		d.mu.Unlock()
+		if longest == nil {
+			return
+		}
+		_ = longest.Close()
+	}
 }
 
 // longestQuiet finds who makes way, nil if everybody carries a request.

@@ -42,6 +42,13 @@ func TestSharesLeaveFilesForTheNodeItself(t *testing.T) {
 	}
 }
 
+func TestVisitorsGetTheSharesOfOriginsThatAreNotThere(t *testing.T) {
+	s := sharesOf(20_000)
+	if s.most(true) != 7500 || s.most(false) != 15_000 || sharesOf(math.MaxUint64).most(false) != sharesMax {
+		t.Errorf("%d with and %d without origins", s.most(true), s.most(false))
+	}
+}
+
 // porch is a door with few places before a server in memory. A request for
 // /wait is answered when the test says so.
 type porch struct {
@@ -230,6 +237,25 @@ func TestNewcomersAreRefusedOnlyWhenAllCarryRequests(t *testing.T) {
 		if _, _, n := p.count(); n != 5 {
 			t.Errorf("%d refused", n)
 		}
+	})
+}
+
+// A door that becomes smaller lets go of who is quiet, and of nobody else.
+func TestSmallerDoorClosesQuietConnections(t *testing.T) {
+	onPorch(t, 4, func(t *testing.T, p *porch) {
+		busy := p.comes(hold)
+		idle, other := p.comes(ask), p.comes(ask)
+		idle.gets("the first")
+		other.gets("the second")
+		p.resize(2)
+		idle.isShown("the one that was idle for longest")
+		other.stays("the other")
+		p.resize(0)
+		other.isShown("the other")
+		busy.stays("the busy one")
+		p.resize(2)
+		close(p.wait)
+		busy.gets("the busy one")
 	})
 }
 

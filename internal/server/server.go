@@ -70,6 +70,7 @@ type Server struct {
 	gateway *gateway.Gateway
 	public  *waitingroom.Server
 	door    *door           // of the gateway's port
+	share   shares          // of the connections
 	rooms   []eviction.Room // that the gateway has; of the goroutine that watches
 	pages   *customPages
 	metrics *prometheus.Registry
@@ -252,12 +253,12 @@ func (s *Server) buildGateway() error {
 		shed("requests", "Requests of visitors that were turned away because the node had too much to do.", func() uint64 { _, r := s.loop.Shed(); return r }),
 	)
 	s.metrics.MustRegister(admin.NewCollector(source{s}), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	share := s.shares()
-	s.door = newDoor("gateway", share.visitors, s.log)
+	s.share = s.shares()
+	s.door = newDoor("gateway", s.share.visitors, s.log)
 	s.metrics.MustRegister(s.door.metrics()...)
 	s.gateway, err = gateway.New(gateway.Config{
 		Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
-		TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: gateway.Bounds{OriginConns: share.origins},
+		TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: gateway.Bounds{OriginConns: s.share.origins},
 	})
 	if err == nil {
 		s.followRooms()
