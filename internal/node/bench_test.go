@@ -13,7 +13,7 @@ import (
 // decision, commits, and the calls that follow. With calls=200 a wave calls that
 // many people, as many join, and those called before did not come and make room.
 func BenchmarkWave(b *testing.B) {
-	for _, nodes := range []int{3, 16, 64} {
+	for _, nodes := range []int{1, 3, 16, 64} {
 		for _, waiting := range []int{1000, 1_000_000} {
 			for _, calls := range []int{0, 200} {
 				b.Run(fmt.Sprintf("nodes=%d/waiting=%d/calls=%d", nodes, waiting, calls), func(b *testing.B) {
@@ -27,7 +27,7 @@ func BenchmarkWave(b *testing.B) {
 func benchmarkWave(b *testing.B, nodes, waiting, calls int) {
 	c := founded(b, nodes, eviction.Room{
 		Name: "shop", Target: calls, Session: time.Minute, QueueAll: true, ClaimWindow: 100 * time.Millisecond,
-		Refresh: 12 * time.Hour, TicketTTL: 24 * time.Hour,
+		Refresh: 12 * time.Hour, TicketTTL: 24 * time.Hour, QueueMax: 2_000_000,
 	})
 	joined := 0
 	join := func(n int) {
