@@ -1,4 +1,4 @@
-.PHONY: test lint gen sim bench
+.PHONY: test lint gen sim bench bench-compare
 
 test:
 	go test ./...
@@ -12,5 +12,14 @@ gen:
 sim:
 	go test ./simtest -run TestSwarm -seeds=2000 -count=1 -timeout=20m
 
+# All of them take an hour or so. BENCH and PKG pick some, COUNT repeats them:
+# make bench BENCH=Table62 PKG=./internal/load COUNT=10 > new.txt
+BENCH = .
+PKG = ./...
+COUNT = 1
 bench:
-	go test -run='^$$' -bench=. -benchmem ./...
+	go test -run='^$$' -bench='$(BENCH)' -benchmem -count=$(COUNT) -timeout=2h $(PKG)
+
+# make bench-compare OLD=old.txt NEW=new.txt says what has changed, and how sure that is.
+bench-compare:
+	go tool -modfile=tools/go.mod benchstat $(OLD) $(NEW)
