@@ -105,8 +105,8 @@ func fairnessTable(r *load.Result) load.Table {
 	} else {
 		rows = append(
 			rows,
-			[]string{"kendall_tau (strict)", fmt.Sprintf("%.3g", *f.KendallTau)},
-			[]string{"kendall_tau_thesis", fmt.Sprintf("%.3g", *f.KendallTauThesis)},
+			[]string{"kendall_tau (strict)", tauOf(*f.KendallTau, f.N)},
+			[]string{"kendall_tau_thesis", tauOf(*f.KendallTauThesis, f.N)},
 			[]string{"discordant_pairs", fmt.Sprint(*f.DiscordantPairs)},
 			[]string{"max_overtaken_by", fmt.Sprint(*f.MaxOvertakenBy)},
 			[]string{"open_inversions, at most", fmt.Sprint(*f.OpenInversions)},

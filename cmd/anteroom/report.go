@@ -92,12 +92,13 @@ func (p *program) printReport(room string, r fairness.Report) error {
 	if room == "" {
 		room = "all rooms"
 	}
+	tau := func(tau float64) string { return tauOf(tau, r.N) }
 	seconds := func(s float64) string { return fmt.Sprintf("%.3f s", s) }
 	return term.WriteTable(p.stdout, []string{room, ""}, [][]string{
 		{"called from the queue", fmt.Sprint(r.N)},
 		{"walked straight in", fmt.Sprint(r.OpenAdmissions)},
-		{"kendall_tau (strict)", fmt.Sprintf("%.3g", r.KendallTau)},
-		{"kendall_tau_thesis", fmt.Sprintf("%.3g", r.KendallTauThesis)},
+		{"kendall_tau (strict)", tau(r.KendallTau)},
+		{"kendall_tau_thesis", tau(r.KendallTauThesis)},
 		{"discordant_pairs", fmt.Sprint(r.DiscordantPairs)},
 		{"max_overtaken_by", fmt.Sprint(r.MaxOvertakenBy)},
 		{"open_inversions", fmt.Sprint(r.OpenInversions)},
@@ -108,4 +109,13 @@ func (p *program) printReport(room string, r fairness.Report) error {
 		{"call_delay p99", seconds(r.CallDelay.P99)},
 		{"over_limit_max", fmt.Sprint(r.OverLimitMax)},
 	})
+}
+
+// tauOf prints the share of pairs in the wrong order among so many people. There
+// is none among fewer than two.
+func tauOf(tau float64, people int) string {
+	if people < 2 {
+		return "-"
+	}
+	return fmt.Sprintf("%.3g", tau)
 }
