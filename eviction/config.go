@@ -130,6 +130,30 @@ const (
 	Stop
 )
 
+// Mode is what an operator does with a room by hand, whatever else its
+// configuration says. Its slots stay where they are in every mode: what holds
+// the limit does not depend on it.
+type Mode uint8
+
+const (
+	// Normal: people are called as the configuration says.
+	Normal Mode = iota
+	// Held: nobody new is called or walks in. Who is on the site, or called
+	// already, stays.
+	Held
+	// Draining: nobody joins. Those in line are called as ever.
+	Draining
+	// Deleted: for visitors there is no such room. The configuration stays, as a
+	// tombstone: it is newer than any that would bring the room back by mistake,
+	// and its slots are accounted for until the last pass has run out.
+	Deleted
+)
+
+func (m Mode) String() string { return [...]string{"normal", "held", "draining", "deleted"}[m] }
+
+// calls reports whether anybody is called in a room of this mode.
+func (m Mode) calls() bool { return m != Held && m != Deleted }
+
 // SurvivorAuto lets a side without a quorum go on alone after the larger of
 // five minutes and D.
 const SurvivorAuto time.Duration = -1
@@ -164,7 +188,9 @@ type Room struct {
 	OnPartition  Policy
 	Survivor     time.Duration // survivor_after: SurvivorAuto, or 0: never
 	QueueMax     int           // people waiting at one node; more are refused [1,000,000]
-	Event        Event
+	Events       []Event       // by time, none before the end of the one before it; see At
+	Event        Event         // that holds: of a room with Events, At gives it
+	Mode         Mode
 	Reclaimed    []Member // nodes that an operator says will not return (OnPartition: Share, Stop)
 	// Settings are what the node's owner has to know of the room. They go
 	// wherever the rest goes; what is in them is the owner's business.
@@ -179,13 +205,6 @@ func (r Room) Sum() uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%+v", r.WithDefaults())
 	return h.Sum64()
-}
-
-// Event opens a room at a set time to people who gathered before it.
-type Event struct {
-	Start   int64    // Unix microseconds; 0: no event
-	Shuffle bool     // who gathered before the start is drawn in random order
-	Seed    [32]byte // of the draw; its hash is published before, itself after the start
 }
 
 // WithDefaults fills the zero fields.
@@ -229,9 +248,10 @@ func (r Room) Validate() error {
 	if r.QueueMax < 1 {
 		bad("queue_max: %d; give 1 or more", r.QueueMax)
 	}
-	if r.Method > Reject || r.Algorithm > ByQPID || r.OnPartition > Stop {
-		bad("queueing_method, algorithm or on_partition is unknown")
+	if r.Method > Reject || r.Algorithm > ByQPID || r.OnPartition > Stop || r.Mode > Deleted {
+		bad("queueing_method, algorithm, on_partition or mode is unknown")
 	}
+	r.checkEvents(bad)
 	if r.Method == Random && r.Algorithm == ByQPID {
 		bad("queueing_method random needs algorithm cut")
 	}

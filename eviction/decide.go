@@ -22,7 +22,7 @@ func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 	rs := newRoomSums(d, g, r)
 	c := RoomCommit{Room: g.cfg.Name, Agreed: rs.agreed, TTL: rs.ttl, Born: rs.born, Supply: r.Supply.left(), Cut: g.cut}
 	if !rs.agreed {
-		c.Config = &rs.cfg
+		c.Config = &rs.plan
 	}
 	c.Rate, c.Active, c.Called, c.Queued, c.Waiting, c.Digests, c.Lengths = rs.calls, rs.used, rs.called, rs.queued+rs.due, rs.waiting, rs.digests, rs.lengths
 	if d.grade < Side {
@@ -45,7 +45,8 @@ func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 
 // roomSums are the replies about one room, by list index.
 type roomSums struct {
-	cfg     Room
+	plan    Room // the newest configuration, with its events
+	cfg     Room // what of it holds at T
 	agreed  bool
 	nodes   []RoomNode // by index; Version.By "" and Born 0 for one that does not have the room
 	valid   []bool     // the account goes on
@@ -70,16 +71,17 @@ type roomSums struct {
 func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	n := len(d.list)
 	rs := &roomSums{
-		cfg: g.cfg, agreed: len(r.Nodes) == n, nodes: make([]RoomNode, n), valid: make([]bool, n),
+		plan: g.cfg, agreed: len(r.Nodes) == n, nodes: make([]RoomNode, n), valid: make([]bool, n),
 		born: make([]uint64, n), free: make([]int, n), waiting: make([]int, n), keyed: true,
 	}
 	// A room that stops sharing waits until every side is back: one that is
 	// away would go on with its slots.
-	stays := r.Newest != nil && rs.cfg.OnPartition == Share && r.Newest.OnPartition != Share && len(d.met) > 0
-	if r.Newest != nil && r.Newest.Version.Compare(rs.cfg.Version) > 0 && !stays {
-		rs.cfg = *r.Newest
+	stays := r.Newest != nil && rs.plan.OnPartition == Share && r.Newest.OnPartition != Share && len(d.met) > 0
+	if r.Newest != nil && r.Newest.Version.Compare(rs.plan.Version) > 0 && !stays {
+		rs.plan = *r.Newest
 	}
-	sum := rs.cfg.Sum()
+	rs.cfg = rs.plan.At(max(d.t, g.at))
+	sum := rs.plan.Sum()
 	for i := range rs.nodes {
 		rs.nodes[i] = RoomNode{Index: i, Lapsed: -1, OldAge: -1, Lightest: qpid.Empty(i)} // of one that has no such room yet
 	}
@@ -95,7 +97,7 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.called += rn.Called
 		rs.calls += rn.Calls
 		rs.ttl = max(rs.ttl, rn.TTL)
-		rs.agreed = rs.agreed && rn.Version == rs.cfg.Version && rn.Sum == sum
+		rs.agreed = rs.agreed && rn.Version == rs.plan.Version && rn.Sum == sum
 		rs.keying = max(rs.keying, rn.Keying)
 		if rn.Digest != nil {
 			if rs.digests == nil {
@@ -104,7 +106,7 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 			rs.digests[rn.Index], rs.lengths[rn.Index] = rn.Digest, rn.Length
 		}
 	}
-	rs.ttl = max(rs.ttl, micros(rs.cfg.Session))
+	rs.ttl = max(rs.ttl, micros(rs.plan.longest()))
 	for _, rn := range r.Nodes {
 		rs.keyed = rs.keyed && rn.Keying == rs.keying
 	}
@@ -286,7 +288,7 @@ func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, voids *[]Voi
 
 // delayWith is D with the longest session that any listed node knows of.
 func (g *Gate) delayWith(rs *roomSums) int64 {
-	return max(g.delay(), g.delay()-micros(max(g.ttl, g.cfg.Session))+rs.ttl)
+	return max(g.delay(), g.delay()-micros(max(g.ttl, g.cfg.longest()))+rs.ttl)
 }
 
 // callNext sets the cut (or the draw, or the number of deleteMins), the slot
@@ -308,10 +310,13 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		tokens = g.bucket.fill(d.now.Boot, cfg.NewPerMinute, rs.share(), max(1, cfg.Target))
 		k = min(k, tokens)
 	}
+	if !cfg.Mode.calls() { // slots still move, to sessions of lost nodes
+		k, tokens = 0, 0
+	}
 	g.hint = min(k+k/4+64, 1<<20)
 	need := g.entitle(d, rs, r, c, k)
 	waiting := c.Queued > 0 || rs.wanted > 0
-	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Algorithm == ByCut && d.now.Boot >= g.shyUntil
+	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Mode.calls() && cfg.Algorithm == ByCut && d.now.Boot >= g.shyUntil
 	switch {
 	case free == 0:
 	case waiting:

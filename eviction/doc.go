@@ -168,6 +168,10 @@
 //     it over.
 //   - Of two contents of one version of a room's configuration, as files may have,
 //     the coordinator's counts: what the cluster runs with.
+//   - An operator holds, drains or deletes a room by a Mode of its configuration,
+//     which travels like the rest of it and touches no slot: the sums of the ledgers
+//     are those of a room that nobody holds. Cloudflare's queue_all is Held; ours,
+//     as in the design, only closes the open door.
 //   - Digests go with every wave while a cluster is small; see digestEvery.
 //
 // # References

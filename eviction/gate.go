@@ -1,9 +1,6 @@
 package eviction
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
@@ -18,7 +15,9 @@ const never = math.MinInt64 / 4
 // Gate is one node's part of one room: its ledger, the cut, and what the last
 // commit said. It decides whether a visitor may be called here and now.
 type Gate struct {
-	cfg     Room
+	cfg     Room   // with its events
+	now     Room   // what of it holds
+	at      uint64 // the T by which: the newest of a commit about the room
 	c       Config
 	Queue   *qpid.Queue    // the waiting who are not entitled in another way; kept by the owner
 	Prepare func(t uint64) // called before the gate replies to a wave that asks up to t: the owner re-keys and freezes; nil: nothing to do
@@ -86,13 +85,33 @@ type drawnTicket struct{ place, queued qpid.Weight }
 func newGate(c Config, r Room) *Gate {
 	r = r.WithDefaults()
 	return &Gate{
-		cfg: r, sum: r.Sum(), c: c, Queue: qpid.NewQueue(), heldAt: never, leasedAt: never, oldHeld: never, session: r.Session, ttl: r.Session,
+		cfg: r, now: r.At(0), sum: r.Sum(), c: c, Queue: qpid.NewQueue(), heldAt: never, leasedAt: never, oldHeld: never, session: r.Session, ttl: r.longest(),
 		busy: true, asked: never, digested: never, bucket: bucket{from: never},
 	}
 }
 
 // Room returns the configuration in force.
 func (g *Gate) Room() Room { return g.cfg }
+
+// InForce returns what of the configuration holds, as of the last commit: that of
+// its event, if it is time for one.
+func (g *Gate) InForce() *Room { return &g.now }
+
+// waits reports whether an event keeps everybody waiting at clock t of this node.
+// Its pre-queue begins by the node's own clock, its doors open with a wave alone:
+// nobody is called too early here because the clock is wrong.
+func (g *Gate) waits(t uint64) bool {
+	if !g.now.started(g.at) {
+		return true
+	}
+	t = max(t, g.at)
+	for i := range g.cfg.Events {
+		if e := &g.cfg.Events[i]; e.holds(t) {
+			return g.at < uint64(e.Start)
+		}
+	}
+	return false
+}
 
 // Ledger returns the account's book.
 func (g *Gate) Ledger() *Ledger { return &g.ledger }
@@ -117,7 +136,7 @@ func (g *Gate) Arrived(now int64) { g.arrivals.add(now) }
 // act any more.
 func (g *Gate) delay() int64 {
 	c := g.c
-	return micros(c.Deadline + c.Lease + max(g.ttl, g.cfg.Session) + 2*c.MaxSkew + c.Margin)
+	return micros(c.Deadline + c.Lease + max(g.ttl, g.cfg.longest()) + 2*c.MaxSkew + c.Margin)
 }
 
 // survivorAfter is how long a side without a quorum waits; ok is false for never.
@@ -166,22 +185,11 @@ func addVoid(vs []Void, v Void) []Void {
 	return vs
 }
 
-// keyingAt returns the keying that holds at time t.
-func (r *Room) keyingAt(t uint64) uint64 {
-	if e := r.Event; e.Shuffle && e.Start > 0 && t >= uint64(e.Start) {
-		return uint64(e.Start)
-	}
-	return 0
-}
-
-// started reports whether the room's event, if it has one, has begun by t.
-func (r *Room) started(t uint64) bool { return r.Event.Start == 0 || t >= uint64(r.Event.Start) }
-
 // reply is the node's own part of a wave's reply about the room.
 func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	n := RoomNode{
 		Index: w.index, Born: g.ledger.account.Born, Line: g.line, Lapsed: -1, OldAge: -1, Minted: g.ledger.minted,
-		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Wanted: g.Wanted, Version: g.cfg.Version, Sum: g.sum, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.Session)),
+		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Wanted: g.Wanted, Version: g.cfg.Version, Sum: g.sum, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.longest())),
 		Arrivals: g.arrivals.rate(now.Boot), Calls: g.calls.rate(now.Boot), Lightest: qpid.Empty(w.index),
 	}
 	if g.leasedAt != never {
@@ -212,6 +220,7 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 
 func (g *Gate) setRoom(r Room) {
 	g.cfg = r.WithDefaults()
+	g.now = g.cfg.At(g.at)
 	g.sum = g.cfg.Sum()
 }
 
@@ -292,7 +301,7 @@ func (g *Gate) front(w *wave, rg RoomGather, queued int) Front {
 	if rg.Want == 0 {
 		return Front{Complete: queued == 0}
 	}
-	if g.cfg.Method != Random {
+	if g.cfg.At(max(g.at, w.T)).Method != Random {
 		return front(g.c, w.index, rg.Want, queued, func(i int) qpid.Weight { w, _ := g.Queue.Select(i); return w })
 	}
 	g.drawKey = rg.Key
@@ -380,11 +389,13 @@ func (g *Gate) Key(w qpid.Weight) qpid.Weight {
 
 // shuffled is apart from Key, which else would allocate what it returns as it was.
 func (g *Gate) shuffled(w qpid.Weight) qpid.Weight {
-	h := hmac.New(sha256.New, g.seed[:])
-	h.Write(w.ID[:])
-	sum := binary.BigEndian.Uint64(h.Sum(nil))
-	hi, _ := bits.Mul64(sum, g.keying)
-	return qpid.Weight{Stamp: hi, ID: w.ID}
+	return qpid.Weight{Stamp: Shuffled(g.seed, g.keying, w.ID), ID: w.ID}
+}
+
+// scaled is ⌊x × below / 2⁶⁴⌋.
+func scaled(x, below uint64) uint64 {
+	hi, _ := bits.Mul64(x, below)
+	return hi
 }
 
 // Rate returns calls per second in the whole room, lately; 0: not known.

@@ -23,6 +23,7 @@ type Installed struct {
 func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed, []Message) {
 	in := Installed{Gate: g, Before: g.cut, Epoch: w.epoch}
 	now := w.at
+	g.at = max(g.at, w.T)
 	g.configure(c, now)
 	g.installAccount(n, w, c, &in)
 	g.lease(n, w, c, grade)
@@ -95,19 +96,20 @@ func (g *Gate) configure(c *RoomCommit, now int64) {
 		g.ttlUntil = now + g.delay()
 	}
 	if now >= g.ttlUntil {
-		g.ttl = g.cfg.Session
+		g.ttl = g.cfg.longest()
 	}
 	// Of two contents of one version, both configured by hand, the coordinator's
 	// counts: what the cluster runs with, whatever a newcomer's file says.
 	if c.Config != nil && (c.Config.Version.Compare(g.cfg.Version) > 0 || c.Config.Version == g.cfg.Version && c.Config.Sum() != g.sum) {
-		g.ttl = max(g.ttl, g.cfg.Session, c.Config.Session)
+		g.ttl = max(g.ttl, g.cfg.longest(), c.Config.longest())
 		g.ttlUntil = now + g.delay()
 		g.setRoom(*c.Config)
 	}
+	g.now = g.cfg.At(g.at)
 	if c.Agreed {
-		g.session = g.cfg.Session
+		g.session = g.now.Session
 	} else {
-		g.session = min(g.session, g.cfg.Session)
+		g.session = min(g.session, g.now.Session)
 	}
 }
 
@@ -150,7 +152,7 @@ func (g *Gate) lapse(self Member, now int64) (reset bool) {
 	if g.cfg.OnPartition == Share || g.leasedAt == never || g.ledger.account.Born == 0 {
 		return false
 	}
-	if now < g.leasedAt+micros(g.c.Lease+max(g.ttl, g.cfg.Session)+2*g.c.MaxSkew) {
+	if now < g.leasedAt+micros(g.c.Lease+max(g.ttl, g.cfg.longest())+2*g.c.MaxSkew) {
 		return false
 	}
 	return g.reopen(Account{Member: self})
@@ -168,7 +170,7 @@ func (g *Gate) applyCut(c Cut) {
 // everyone back under their new weights. It reports whether that is needed. A
 // keying is never taken back.
 func (g *Gate) Rekey(t uint64) bool {
-	k, seed := g.cfg.keyingAt(t), g.cfg.Event.Seed
+	k, seed := g.cfg.keyingAt(t)
 	if g.told > k {
 		k, seed = g.told, g.toldSeed
 	}

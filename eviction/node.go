@@ -126,7 +126,7 @@ func (n *Node) outlived(now int64) bool {
 	wait := n.c.Lease + 2*n.c.MaxSkew + n.c.Margin
 	longest := time.Duration(0)
 	for _, g := range n.gates {
-		longest = max(longest, g.ttl, g.cfg.Session)
+		longest = max(longest, g.ttl, g.cfg.longest())
 	}
 	return n.lastPrimary == never || now >= n.lastPrimary+micros(wait+longest)
 }
@@ -179,12 +179,12 @@ func (n *Node) LeaseOf(g *Gate) int64 { return min(n.leaseUntil, g.heldAt+micros
 
 // Calls reports whether waiting visitors of g may be called.
 func (n *Node) Calls(g *Gate, now Time) bool {
-	return n.Admits(g, now) && !g.closed && !n.cutOff
+	return n.Admits(g, now) && !g.closed && !n.cutOff && g.cfg.Mode.calls() && !g.waits(uint64(n.clock.now))
 }
 
 // Open reports whether a newcomer may walk straight in.
 func (n *Node) Open(g *Gate, now Time) bool {
-	return g.open && n.Calls(g, now) && g.cfg.started(uint64(n.clock.now)) && now.Boot >= g.shyUntil
+	return g.open && n.Calls(g, now) && g.now.started(uint64(n.clock.now)) && now.Boot >= g.shyUntil
 }
 
 // Listed reports whether m took part in the last committed wave.
@@ -436,6 +436,16 @@ func (n *Node) Status() Status {
 		Voters: n.voters, List: slices.Clone(n.list), Frozen: n.wave != nil, Leading: n.lead.active,
 		Quarantined: n.clock.quarantined, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, Following: n.follow.Member,
 	}
+}
+
+// Met returns the members that were in a wave with this node and are not
+// forgotten yet.
+func (n *Node) Met() []Member {
+	met := make([]Member, len(n.met))
+	for i := range n.met {
+		met[i] = n.met[i].member
+	}
+	return met
 }
 
 // Grade says what the last commit allows, as Status does.

@@ -20,7 +20,7 @@ func (n *Node) Record() *Record {
 		r.Met = append(r.Met, Sighting{Member: s.member, Epoch: s.epoch, Left: s.left})
 	}
 	for _, g := range n.gates {
-		r.Rooms = append(r.Rooms, RoomRecord{Room: g.cfg, Line: g.line, Voids: slices.Clone(g.voids), Cut: g.cut, Supply: g.supply, TTL: max(g.ttl, g.cfg.Session)})
+		r.Rooms = append(r.Rooms, RoomRecord{Room: g.cfg, Line: g.line, Voids: slices.Clone(g.voids), Cut: g.cut, Supply: g.supply, TTL: max(g.ttl, g.cfg.longest())})
 	}
 	return r
 }
@@ -45,7 +45,8 @@ func (r *Record) Differs(o *Record) bool {
 	}
 	for i := range r.Rooms {
 		a, b := &r.Rooms[i], &o.Rooms[i]
-		if a.Line != b.Line || a.TTL != b.TTL || a.Room.Version != b.Room.Version || a.Room.Name != b.Room.Name || !slices.Equal(a.Voids, b.Voids) {
+		if a.Line != b.Line || a.TTL != b.TTL || a.Room.Version != b.Room.Version || a.Room.Name != b.Room.Name ||
+			!slices.Equal(a.Room.Events, b.Room.Events) || !slices.Equal(a.Voids, b.Voids) {
 			return true
 		}
 	}
@@ -71,9 +72,11 @@ func (n *Node) restore(r *Record, now Time) {
 			g.setRoom(rr.Room)
 		}
 		g.line, g.voters, g.voids, g.supply = rr.Line, r.Voters, slices.Clone(rr.Voids), rr.Supply
-		g.keying, g.seed, g.cut = rr.Cut.Keying, rr.Room.Event.Seed, rr.Cut
-		g.session = g.cfg.Session
-		g.ttl = max(g.ttl, rr.TTL, rr.Room.Session)
+		if k, seed := rr.Room.keyingAt(rr.Cut.Keying); k == rr.Cut.Keying {
+			g.keying, g.seed, g.cut = k, seed, rr.Cut
+		} // else its event is no longer known: the order of the draw comes from the others
+		g.session = g.now.Session
+		g.ttl = max(g.ttl, rr.TTL, rr.Room.longest())
 		g.ttlUntil = now.Boot + g.delay()
 		n.clock.promise(min(g.cut.Value.Stamp, uint64(n.clock.now+2*micros(n.c.MaxSkew))))
 		g.coldStart(now.Boot)

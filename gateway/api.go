@@ -36,6 +36,7 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 	mux.HandleFunc(room+"auth/{path...}", named(auth))
 	g.ops["auth"] = auth
 	mux.HandleFunc(g.c.Prefix+"/.well-known/jwks.json", g.jwks)
+	g.awsPaths(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, &HTTPError{Status: 404, Code: "not_found", Title: "Nothing here", Detail: "There is no such request below " + g.c.Prefix + "."})
 	})
@@ -269,19 +270,20 @@ func (c *call) gone() error {
 // Status is what everybody may know of a room. The last five fields have
 // Cloudflare's names.
 type Status struct {
-	Room                 string     `json:"room"`
-	Status               string     `json:"status"` // not_queueing, queueing, event_prequeueing or suspended
-	Queued               int        `json:"queued"`
-	Active               int        `json:"active"`
-	Called               int        `json:"called"`
-	TotalActiveUsers     int        `json:"total_active_users"`
-	AdmittedPerMinute    float64    `json:"admitted_per_minute"`
-	EstimatedWaitSeconds *Seconds   `json:"estimated_wait_seconds"` // of somebody who joins now; null: not known
-	QueueingMethod       string     `json:"queueing_method"`
-	Paused               string     `json:"paused,omitempty"`
-	HeldUntil            *time.Time `json:"held_until,omitempty"`
-	StartsAt             *time.Time `json:"starts_at,omitempty"`
-	LastUpdated          time.Time  `json:"last_updated"`
+	Room                 string      `json:"room"`
+	Status               string      `json:"status"` // not_queueing, queueing, event_prequeueing or suspended
+	Queued               int         `json:"queued"`
+	Active               int         `json:"active"`
+	Called               int         `json:"called"`
+	TotalActiveUsers     int         `json:"total_active_users"`
+	AdmittedPerMinute    float64     `json:"admitted_per_minute"`
+	EstimatedWaitSeconds *Seconds    `json:"estimated_wait_seconds"` // of somebody who joins now; null: not known
+	QueueingMethod       string      `json:"queueing_method"`
+	Paused               string      `json:"paused,omitempty"`
+	HeldUntil            *time.Time  `json:"held_until,omitempty"`
+	StartsAt             *time.Time  `json:"starts_at,omitempty"`
+	Draw                 *PublicDraw `json:"draw,omitempty"`
+	LastUpdated          time.Time   `json:"last_updated"`
 
 	EventID              string `json:"event_id"`
 	EstimatedQueuedUsers int    `json:"estimated_queued_users"`
@@ -294,7 +296,7 @@ func (c *call) apiStatus() error {
 	out := Status{
 		Room: c.room.Name, Status: "not_queueing", Queued: s.Queued, Active: s.Active, Called: s.Called,
 		TotalActiveUsers: s.Room.Target, AdmittedPerMinute: s.AdmittedPerMinute,
-		QueueingMethod: s.Room.Method.String(), Paused: s.Paused, LastUpdated: time.UnixMicro(now).UTC(),
+		EventID: s.Room.Event.Name, Draw: c.publicDraw(), QueueingMethod: s.Room.Method.String(), Paused: s.Paused, LastUpdated: time.UnixMicro(now).UTC(),
 		EstimatedQueuedUsers: s.Queued, EstimatedActiveUsers: s.Active, MaxEstimatedMinutes: ceil(s.Wait.P75, time.Minute),
 	}
 	if s.Wait != (ticket.Wait{}) {

@@ -3,6 +3,8 @@ package gateway
 import (
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 )
 
 // How another proxy passes on a refusal.
@@ -20,7 +22,7 @@ func refusalOf(proxy string) (refusal, bool) {
 	switch proxy {
 	case "", "traefik", "caddy", "envoy":
 		return wholeAnswer, true
-	case "nginx":
+	case "nginx", ingressNginx:
 		return statusOnly, true
 	case "haproxy":
 		return redirectOnly, true
@@ -33,12 +35,17 @@ func refusalOf(proxy string) (refusal, bool) {
 // without a body if so. It sets a cookie only when there is a new one to keep,
 // and then exactly one.
 func (c *call) apiAuth() error {
-	how, known := refusalOf(c.r.URL.Query().Get("proxy"))
-	if !known {
-		return invalid("proxy: give nginx, traefik, caddy, envoy or haproxy.")
+	proxy := c.r.URL.Query().Get("proxy")
+	if c.behindOwn() {
+		proxy = "envoy" // whose visitors write that query
 	}
+	how, known := refusalOf(proxy)
+	if !known {
+		return invalid("proxy: give nginx, ingress-nginx, traefik, caddy, envoy or haproxy.")
+	}
+	c.believe(proxy)
 	c.here = c.wanted()
-	if m := c.forwarded("X-Forwarded-Method", "X-Original-Method"); m != "" {
+	if m := c.forwardedMethod(); m != "" {
 		c.method = m
 	}
 	if c.room.Suspended || c.method == http.MethodOptions && c.r.Header.Get("Access-Control-Request-Method") != "" {
@@ -57,7 +64,11 @@ func (c *call) apiAuth() error {
 	case statusOnly:
 		return c.deny(st, http.StatusUnauthorized)
 	case redirectOnly:
-		c.w.Header().Set("Location", c.client.origin()+c.own("page")+"?to="+url.QueryEscape(c.here))
+		to := c.here
+		if c.method != http.MethodGet && c.method != http.MethodHead {
+			to = c.back() // the browser will come with GET
+		}
+		c.w.Header().Set("Location", c.client.origin()+c.own("page")+"?to="+url.QueryEscape(to))
 		return c.deny(st, http.StatusFound)
 	default:
 	}
@@ -79,6 +90,8 @@ func (c *call) allow(st standing) error {
 			return err
 		}
 		h.Set(passHeader, jwt)
+	} else if c.behindOwn() {
+		h.Set("X-Envoy-Auth-Headers-To-Remove", strings.ToLower(passHeader)) // one that the visitor made up
 	}
 	c.setCookie(st.cookie)
 	h.Set("Cache-Control", "no-store")
@@ -120,10 +133,86 @@ func notServerError(err error) error {
 	}
 }
 
+// ingressNginx is the name of the ingress controller of Kubernetes' own.
+const ingressNginx = "ingress-nginx"
+
+// believe takes out of what a trusted proxy sent the headers that it does not
+// set itself: they are as the visitor wrote them. What is left says the same in
+// the same words, whoever the proxy is.
+func (c *call) believe(proxy string) {
+	original := []string{"X-Original-Uri", "X-Original-Url", "X-Original-Method"}
+	forwarded := []string{"X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host"}
+	if !c.client.trusted {
+		return
+	}
+	r := *c.r
+	r.Header = c.r.Header.Clone()
+	drop := func(names []string) {
+		for _, name := range names {
+			r.Header.Del(name)
+		}
+	}
+	switch proxy {
+	case "traefik", "caddy":
+		drop(original)
+	case "envoy": // its own request is the visitor's
+		drop(original)
+		drop(forwarded)
+	case ingressNginx: // it tells the whole address in one header, and asks with our own host
+		u, err := url.ParseRequestURI(only(r.Header, "X-Original-Url"))
+		method := only(r.Header, "X-Original-Method")
+		drop(original)
+		drop(forwarded)
+		if err == nil && u.Host != "" {
+			r.Header.Set("X-Forwarded-Proto", u.Scheme)
+			r.Header.Set("X-Forwarded-Host", u.Host)
+			r.Header.Set("X-Forwarded-Uri", u.RequestURI())
+			r.Header.Set("X-Forwarded-Method", method)
+		}
+	default:
+		return // nothing is known of it but what the headers agree on
+	}
+	c.r, c.client = &r, c.g.client(&r)
+}
+
+// only is the value of a header that is there once.
+func only(h http.Header, name string) string {
+	if v := h[name]; len(v) == 1 {
+		return v[0]
+	}
+	return ""
+}
+
+// behindOwn reports whether the visitor's path stands behind ours, as Envoy
+// writes it.
+func (c *call) behindOwn() bool {
+	return c.r.PathValue("path") != "" || strings.HasSuffix(c.r.URL.Path, "/auth/")
+}
+
+// questionIn is the length of our part of a path with a visitor's behind it; 0
+// for other paths.
+func (g *Gateway) questionIn(written string) int {
+	rest, ok := strings.CutPrefix(written, g.c.Prefix+"/v1/rooms/")
+	name, op, _ := strings.Cut(rest, "/")
+	if !ok || name == "" || name == "." || name == ".." || !strings.HasPrefix(op, "auth/") {
+		return 0
+	}
+	return len(written) - len(op) + len("auth")
+}
+
+// RoomAt returns the name of the room that an address of a site is in; empty if
+// in none. Path is decoded.
+func (g *Gateway) RoomAt(host, path string) string {
+	if r := g.rooms.Load().at(hostOf(host), path); r != nil {
+		return r.Name
+	}
+	return ""
+}
+
 // wanted is the path that a visitor asked a proxy for, if it may be believed.
 func (c *call) wanted() string {
-	if rest := c.r.PathValue("path"); rest != "" { // Envoy's
-		u := url.URL{Path: "/" + rest, RawQuery: c.r.URL.RawQuery}
+	if c.behindOwn() {
+		u := url.URL{Path: "/" + c.r.PathValue("path"), RawQuery: c.r.URL.RawQuery}
 		return local(u.RequestURI())
 	}
 	u, err := url.Parse(c.forwarded("X-Forwarded-Uri", "X-Original-Uri", "X-Original-Url"))
@@ -131,6 +220,24 @@ func (c *call) wanted() string {
 		return "/"
 	}
 	return local(u.RequestURI())
+}
+
+// forwardedMethod is the method of the visitor's request, as a trusted proxy
+// says. Where its headers disagree one of them is the visitor's own, and nothing
+// is known: a request must not pass for one that asks nobody to wait.
+func (c *call) forwardedMethod() string {
+	if !c.client.trusted {
+		return ""
+	}
+	said := slices.Compact(slices.Concat(c.r.Header["X-Forwarded-Method"], c.r.Header["X-Original-Method"]))
+	switch len(said) {
+	case 0:
+		return ""
+	case 1:
+		return said[0]
+	default:
+		return http.MethodGet
+	}
 }
 
 // forwarded returns the first of these headers that a trusted proxy sent.

@@ -64,7 +64,7 @@ func (c *call) askedFor() asked {
 	if c.client.trusted && len(c.r.Header["X-Forwarded-For"]) > 0 {
 		a.from = c.client.addr
 	}
-	if c.r.PathValue("path") == "" {
+	if !c.behindOwn() {
 		a.url = c.forwardedURL()
 		return a
 	}

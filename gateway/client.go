@@ -44,9 +44,12 @@ func (g *Gateway) client(r *http.Request) client {
 		c.addr = g.farthest(r.Header, c.addr)
 	}
 	c.site = host
-	c.host = strings.ToLower(strings.TrimSuffix(bare(host), "."))
+	c.host = hostOf(host)
 	return c
 }
+
+// hostOf is the host of a Host header, as rooms and rules know it.
+func hostOf(header string) string { return strings.ToLower(strings.TrimSuffix(bare(header), ".")) }
 
 func (g *Gateway) trusts(a netip.Addr) bool {
 	for _, p := range g.c.TrustedProxies {

@@ -87,6 +87,15 @@ func (p *Place) appendJSON(b []byte) []byte {
 	}
 	o = o.text(`,"queueing_method":`, p.QueueingMethod).optional(`,"paused":`, p.Paused).
 		optionalTime(`,"held_until":`, p.HeldUntil).optionalTime(`,"starts_at":`, p.StartsAt)
+	if d := p.Draw; d != nil {
+		o = o.text(`,"draw":{"event":`, d.Event).time(`,"starts_at":`, d.StartsAt)
+		o = strconv.AppendUint(append(o, `,"start":`...), d.Start, 10)
+		o = o.text(`,"commitment":`, d.Commitment).optional(`,"seed":`, d.Seed).text(`,"ticket":`, d.Ticket)
+		if d.Key != 0 {
+			o = strconv.AppendUint(append(o, `,"key":`...), d.Key, 10)
+		}
+		o = append(o, '}')
+	}
 	return append(p.Cloudflare.append(append(o, `,"cfWaitingRoom":`...)), '}')
 }
 

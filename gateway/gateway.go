@@ -195,7 +195,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h(w, r, name)
 			return
 		}
-		g.mux.ServeHTTP(w, asWritten(r))
+		g.mux.ServeHTTP(w, g.asWritten(r))
 	case r.URL.Path != "" && r.URL.Path[0] != '/': // *, and the preface of HTTP/2 where that was not agreed on
 		hurry(w, r)
 		g.fail(w, r, invalid("The request names no path."))
@@ -206,13 +206,16 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // asWritten is r with a path that the mux takes. It would send others to the
 // tidied path, and so the visitors of an Envoy, which calls us with their own
-// path behind ours, to an address that is not for them.
-func asWritten(r *http.Request) *http.Request {
+// path behind ours, to an address that is not for them. Theirs is tidied by
+// itself: it must not climb out to a request of ours that anybody may send.
+func (g *Gateway) asWritten(r *http.Request) *http.Request {
 	written := r.URL.EscapedPath()
-	tidy := path.Clean(written)
+	ours := g.questionIn(written)
+	tidy := path.Clean(written[ours:])
 	if strings.HasSuffix(written, "/") && tidy != "/" {
 		tidy += "/"
 	}
+	tidy = written[:ours] + tidy
 	if tidy == written {
 		return r
 	}

@@ -45,6 +45,9 @@ func (c *call) ownPage() error {
 	if q.Get("to") == "" {
 		c.here = c.wanted()
 	}
+	if m := c.forwardedMethod(); m != "" {
+		c.method = m // a form is sent back, and not answered with a page
+	}
 	if c.room.Suspended {
 		return c.redirect(c.here)
 	}

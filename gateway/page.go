@@ -58,6 +58,7 @@ func (c *call) viewOf(st standing) View {
 	if p.StartsAt != nil {
 		v.StartsAt = *p.StartsAt
 	}
+	v.Draw = p.Draw
 	to := "?to=" + url.QueryEscape(c.here)
 	v.StreamURL, v.CheckInURL, v.AbandonURL, v.RefreshURL = c.own("stream"), c.own("checkin"), c.own("abandon")+to, c.own("return")+to
 	return v

@@ -31,6 +31,7 @@ type Place struct {
 	Paused                 string     `json:"paused,omitempty"`
 	HeldUntil              *time.Time `json:"held_until,omitempty"`
 	StartsAt               *time.Time `json:"starts_at,omitempty"`
+	Draw                   *Draw      `json:"draw,omitempty"`
 	Cloudflare             cloudflare `json:"cfWaitingRoom"`
 }
 
@@ -103,6 +104,7 @@ func (c *call) place(a ticket.Answer) Place {
 	if room.Event.Start > now.UnixMicro() {
 		p.StartsAt = moment(room.Event.Start)
 	}
+	p.Draw = c.draw(&a)
 	c.likeCloudflare(&p, &a, room, now)
 	return p
 }
@@ -131,6 +133,10 @@ func (c *call) likeCloudflare(p *Place, a *ticket.Answer, room *eviction.Room, n
 	}
 	f.IsEventActive = room.Event.Start != 0
 	f.IsEventPrequeueing = now.UnixMicro() < room.Event.Start
+	if end := room.Event.End; end > 0 {
+		f.TimeUntilEventEnd = ceil(max(0, moment(end).Sub(now)), time.Minute)
+		f.TimeUntilEventEndFormatted = c.g.texts.minutes(f.TimeUntilEventEnd)
+	}
 	if p.EstimatedWaitSeconds != nil && !f.QueueAll && !f.IsEventPrequeueing && p.Paused == "" {
 		c.waitLikeCloudflare(f, a.Wait)
 	}

@@ -51,7 +51,7 @@ func TestPlainPathsAreAnsweredAsTheMuxAnswersThem(t *testing.T) {
 		h(nil, r, name)
 		want := asked
 		asked = ""
-		mux.ServeHTTP(httptest.NewRecorder(), asWritten(r))
+		mux.ServeHTTP(httptest.NewRecorder(), g.asWritten(r))
 		if asked != want {
 			t.Fatalf("%s: %q, by the mux %q", u, want, asked)
 		}

@@ -13,8 +13,11 @@ import (
 )
 
 const (
-	passHeader    = "X-Anteroom-Pass"  // to the origin: the pass as a JWT
-	commandHeader = "Anteroom-Command" // from the origin: revoke ends the session
+	passHeader = "X-Anteroom-Pass" // to the origin: the pass as a JWT
+
+	// From the origin: revoke ends the session. The second is Cloudflare's.
+	commandHeader           = "Anteroom-Command"
+	cloudflareCommandHeader = "Cf-Waiting-Room-Command"
 )
 
 // forward passes the request on to the origin and its answer back. Streams,
@@ -180,7 +183,10 @@ func lookalike(name string) bool {
 // cleanAnswer takes out of an origin's answer what only we may say, does what
 // the origin commands, and adds the visitor's cookie.
 func (c *call) cleanAnswer(h http.Header, st standing) {
-	revoke := strings.EqualFold(strings.TrimSpace(h.Get(commandHeader)), "revoke")
+	revoke := !c.room.IgnoreOrigin && (commands(h[commandHeader]) || commands(h[cloudflareCommandHeader]))
+	if revoke {
+		delete(h, cloudflareCommandHeader) // it was for us; else it may be for who stands before us
+	}
 	for name := range h {
 		if isOurName(name) {
 			delete(h, name)
@@ -196,6 +202,18 @@ func (c *call) cleanAnswer(h http.Header, st standing) {
 		h.Add("Set-Cookie", cookie.String())
 		private(h)
 	}
+}
+
+// commands reports whether an origin says revoke.
+func commands(lines []string) bool {
+	for _, line := range lines {
+		for word := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(word), "revoke") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // revoke ends the session because the origin says so: the visitor is done.

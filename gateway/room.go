@@ -19,6 +19,8 @@ type Room struct {
 	Bypass       *rules.Set // whose requests do; nil: nobody's
 	Cookie       Cookie
 	Page         Pager // the room's own page for those who wait, or cannot [Config.Pages]
+	IgnoreOrigin bool  // the origin's commands mean nothing
+	AWS          bool  // the requests of AWS' waiting room are answered too, see aws
 
 	cookieDomain string // of newTable, see sharedDomain
 }

@@ -54,6 +54,7 @@ type View struct {
 	Rejoined    bool      // an older place was given up after too long a silence; this is a new one
 	Paused      string    // why nobody is called just now, for people; empty: they are called
 	HeldUntil   time.Time // nobody is called before; zero: not held. After a restart of everything
+	Draw        *Draw     // of an event, in which the visitor takes part; nil: none
 	StartsAt    time.Time // the doors open then and people gather until; zero: they are open
 
 	// Where the page's script, forms and links go: paths on this host.

@@ -109,14 +109,17 @@ func (c *call) retryAfter(seconds int) {
 // varies names what a waiting answer depends on.
 const varies = "Accept, Accept-Language, Cookie, Sec-Fetch-Dest, Sec-Fetch-Mode"
 
-// bounce sends a browser back with GET: to the page that it comes from, if
-// that is on this host.
+// bounce sends a browser back with GET.
 func (c *call) bounce() {
-	to := c.here
+	_ = c.redirect(c.client.origin() + c.back()) // absolute: other proxies resolve a path against our address
+}
+
+// back is the page that a form was sent from, if that is on this host.
+func (c *call) back() string {
 	if u, err := url.Parse(c.r.Header.Get("Referer")); err == nil && u.Scheme+"://"+u.Host == c.client.origin() {
-		to = local(u.RequestURI())
+		return local(u.RequestURI())
 	}
-	_ = c.redirect(c.client.origin() + to) // absolute: other proxies resolve a path against our address
+	return c.here
 }
 
 // refuse answers a visitor whom the queue cannot serve: with a page if that is

@@ -148,7 +148,11 @@ func (w *world) Room(name string) (gateway.RoomState, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s, ok := w.node.Room(name, w.now)
-	return gateway.RoomState{Room: s.Room, Queued: s.Total, Called: s.Called, Active: s.OnSite, Open: s.Open}, ok
+	state := gateway.RoomState{Room: s.Now, Draw: s.Draw, Queued: s.Total, Called: s.Called, Active: s.OnSite, Open: s.Open}
+	if s.Now.Method == eviction.FIFO {
+		state.Front = max(1, s.Cut.Value.Stamp)
+	}
+	return state, ok
 }
 
 func (w *world) Called(_ string, id qpid.ItemID) (<-chan struct{}, func()) {

@@ -6,6 +6,7 @@
 //	auth              who counts as a peer
 //	link              the streams between nodes, and forwarded requests
 //	waitingroom       the public service, over whatever queue is behind it
+//	envoy             the service that Envoys ask, over the gateway
 //	rpc               the gRPC server that offers all of them on one port
 //
 // Nothing here decides anything about a queue.

@@ -1,6 +1,10 @@
 package simtest
 
-import "github.com/anteroom/anteroom/eviction"
+import (
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
 
 // epochWall is the wall time at which every world begins: 2026-01-01, Unix
 // microseconds.
@@ -39,6 +43,9 @@ func (c *clock) when(b int64) int64 {
 
 // set makes the wall clock wrong by off, from true time now on.
 func (c *clock) set(_, off int64) { c.ahead = off }
+
+// WallAt is the time, in Unix microseconds, so long after the beginning of a run.
+func WallAt(d time.Duration) int64 { return wallAt(d.Microseconds()) }
 
 // wallAt is the true time t as a wall clock that is right shows it.
 func wallAt(t int64) int64 { return epochWall + t }

@@ -143,7 +143,7 @@ func (w *world) look(h *host) {
 		c := &w.court.rooms[r]
 		old := h.seen.rooms[r]
 		h.seen.rooms[r] = rs
-		c.hard = max(c.hard, rs.Room.Target)
+		c.hard = max(c.hard, rs.Now.Target)
 		w.checkLedger(h, r, &old, &rs)
 		w.checkCut(h, &old, &rs)
 		if h.seen.acted[r] {
@@ -171,7 +171,7 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 			w.share(h, lead)
 		}
 		w.note('i', uint64(h.index), s.Installed.Num)
-		w.court.installed(s.Installed)
+		w.court.installed(s.Installed, s.List)
 		w.leftOut(before.List, s.List)
 		if s.Grade == eviction.Side {
 			n[reachSide]++
@@ -243,6 +243,7 @@ func (w *world) followRoom(r int, old, rs *node.RoomStatus) {
 	if rs.Cut.Keying > old.Cut.Keying {
 		n[reachRekeyed]++
 	}
+	w.followEvent(old, rs)
 }
 
 // accountOf finds or opens the court's file on an account.

@@ -45,7 +45,7 @@ func (w *world) limitInForce(r int) int {
 	limit, any := 0, false
 	for i := range w.hosts {
 		if h := &w.hosts[i]; w.mayAct(h, r) {
-			limit, any = max(limit, h.seen.rooms[r].Room.Target), true
+			limit, any = max(limit, h.seen.rooms[r].Now.Target), true
 		}
 	}
 	if !any {
@@ -322,7 +322,7 @@ func (w *world) checkMint(h *host, r int, rs *node.RoomStatus) {
 		}
 		outside += exposed
 	}
-	if limit := max(c.hard, rs.Room.Target); inside+outside > limit {
+	if limit := max(c.hard, rs.Now.Target); inside+outside > limit {
 		w.fail("S9", "room %s: %s has minted up to %d, and %d more may be in use at accounts it does not count; the limit is %d: %s",
 			c.name, h.name, inside, outside, limit, w.ledgers(r))
 	}

@@ -17,6 +17,8 @@ type waveOf struct {
 	least qpid.Weight           // the lightest key that was entitled by its cut …
 	most  qpid.Weight           // … and the heaviest; of clean tickets
 	room  uint8
+
+	keying int64 // of those keys
 }
 
 func (s *waveOf) lists(h int32) bool { return s.hosts[h/64]>>(h%64)&1 != 0 }
@@ -68,9 +70,9 @@ func (w *world) entitled(t *place, h *host) {
 	if g := c.gatherOf(t.epoch, h.n.Status().Installed, h.index); g != nil {
 		s = *g
 	}
-	s.room, s.least, s.most = t.room, t.key, t.key
+	s.room, s.least, s.most, s.keying = t.room, t.key, t.key, keyingOf(&w.o.Rooms[t.room], t)
 	for i := len(c.waves) - 1; i >= 0 && i > len(c.waves)-100; i-- {
-		if o := &c.waves[i]; o.epoch == s.epoch && o.era == s.era && o.room == s.room && o.hosts == s.hosts {
+		if o := &c.waves[i]; o.epoch == s.epoch && o.era == s.era && o.room == s.room && o.hosts == s.hosts && o.keying == s.keying {
 			o.add(t)
 			return
 		}
@@ -90,8 +92,14 @@ func (c *court) gatherOf(epoch uint64, installed qpid.Epoch, h int32) *waveOf {
 	return nil
 }
 
-// installed notes that a wave was committed.
-func (c *court) installed(e qpid.Epoch) {
+// installed notes that a wave of these nodes was committed. One of a single node
+// has no gather, and may be a side's of its own: while its node and another both
+// lead, each may overtake the commits of the other.
+func (c *court) installed(e qpid.Epoch, list []eviction.Member) {
+	if len(list) == 1 && list[0] != c.gatherer {
+		c.gatherer = list[0]
+		c.leads++
+	}
 	for i := range c.gathers {
 		if c.gathers[i].epoch == e {
 			c.gathers[i].done = true
@@ -119,12 +127,12 @@ func (w *world) checkOrder() {
 	for i := range w.crowd.tickets {
 		t := &w.crowd.tickets[i]
 		o := &w.o.Rooms[t.room]
-		if !t.clean || o.Method != eviction.FIFO || o.Algorithm != eviction.ByCut || w.court.rooms[t.room].sides > 0 {
+		if !t.clean || !alwaysFIFO(o) || o.Algorithm != eviction.ByCut || w.court.rooms[t.room].sides > 0 {
 			continue
 		}
 		for _, waves := range alike {
 			s := heaviestBefore(waves, t.epoch)
-			if s == nil || s.room != t.room || s.era != t.eraNow || !s.lists(t.turnAt) || !t.key.Less(s.most) {
+			if s == nil || s.room != t.room || s.keying != keyingOf(o, t) || s.era != t.eraNow || !s.lists(t.turnAt) || !t.key.Less(s.most) {
 				continue
 			}
 			w.fail("S7", "room %s: ticket %d (%s) of %s is entitled at %d, a heavier one (%s) was at %v, a wave of %b", o.Name, ticketOf(t.id),
@@ -138,14 +146,15 @@ func (w *world) checkOrder() {
 // comes the heaviest key of it and all before.
 func (c *court) alike() (all [][]upTo) {
 	type kind struct {
-		room  uint8
-		era   int32
-		hosts [hostsMax / 64]uint64
+		room   uint8
+		era    int32
+		hosts  [hostsMax / 64]uint64
+		keying int64
 	}
 	place := map[kind]int{}
 	for i := range c.waves {
 		s := &c.waves[i]
-		k := kind{s.room, s.era, s.hosts}
+		k := kind{s.room, s.era, s.hosts, s.keying}
 		at, ok := place[k]
 		if !ok {
 			at = len(all)

@@ -118,8 +118,9 @@ func (w *world) checkCalls(r int) {
 	for i := range w.hosts {
 		if h := &w.hosts[i]; h.up() {
 			rs := &h.seen.rooms[r]
-			free, waiting, target = free+max(0, rs.Free), waiting+rs.Queued, rs.Room.Target
-			if rs.Room.NewPerMinute > 0 || rs.Room.Event.Start > wallAt(w.now)-1_000_000 || rs.Room.Method >= eviction.Passthrough ||
+			free, waiting, target = free+max(0, rs.Free), waiting+rs.Queued, rs.Now.Target
+			if rs.Now.NewPerMinute > 0 || rs.Now.Event.Start > wallAt(w.now)-1_000_000 || rs.Now.Method >= eviction.Passthrough ||
+				rs.Room.Mode == eviction.Held || rs.Room.Mode == eviction.Deleted ||
 				rs.Closed || rs.Room.OnPartition == eviction.Stop && w.anyGone() {
 				target = 0
 			}
@@ -152,7 +153,7 @@ func (w *world) checkWhole() {
 		for i := range w.hosts {
 			if h := &w.hosts[i]; h.up() {
 				rs := &h.seen.rooms[r]
-				owned, used, target, line = owned+rs.Owned, used+rs.Used, rs.Room.Target, rs.Line
+				owned, used, target, line = owned+rs.Owned, used+rs.Used, rs.Now.Target, rs.Line
 			}
 		}
 		if owned == target {
@@ -185,7 +186,7 @@ func (w *world) checkDrained() {
 				continue
 			}
 			rs := &h.seen.rooms[r]
-			owned, target = owned+rs.Owned, rs.Room.Target
+			owned, target = owned+rs.Owned, rs.Now.Target
 			if rs.Used != 0 || rs.Queued != 0 || rs.Called != 0 || rs.OnSite != 0 || rs.Parked != 0 {
 				w.fail("L3", "room %s at %s when all are gone: %d used, %d queued, %d called, %d on site, %d parked",
 					rs.Room.Name, h.name, rs.Used, rs.Queued, rs.Called, rs.OnSite, rs.Parked)

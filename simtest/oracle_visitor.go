@@ -148,11 +148,11 @@ func (w *world) hearing(h *host, f *flight) {
 func (w *world) checkPosition(h *host, q *request) {
 	a := &q.answer
 	before, now := q.ticket.Position, a.Ticket.Position
-	if q.op == opJoin {
+	if q.op == opJoin || w.drawn(h, q) {
 		before = 0
 	}
-	if before > 0 && (now > before || now == 0 && a.State == node.Waiting) && w.o.Rooms[q.room].Method != eviction.Random ||
-		uint32(a.Position) != now && a.State == node.Waiting {
+	if before > 0 && (now > before || now == 0 && a.State == node.Waiting) && !mayDraw(&w.o.Rooms[q.room]) ||
+		uint32(a.Position) != now && a.State == node.Waiting && (a.Position != 0 || !mayDraw(&w.o.Rooms[q.room])) {
 		w.fail("S11", "%s shows ticket %d position %d (in the ticket: %d) after %d", h.name, ticketOf(q.ticket.ID), a.Position, now, before)
 	}
 }
@@ -259,7 +259,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 		}
 	case node.CalledIn:
 		n[reachCalled]++
-		w.lateOpening(h, r, t)
+		w.checkDoors(h, r, t)
 		w.came(h, r, t)
 		if t.entitledAt == 0 {
 			t.entitledAt = w.now
@@ -271,7 +271,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 		w.became(t, h, gone)
 	case node.AdmittedO:
 		n[reachOpenAdmission]++
-		w.lateOpening(h, r, t)
+		w.checkDoors(h, r, t)
 		w.came(h, r, t)
 		t.open, t.admitted = true, true
 		if t.home == none {
@@ -317,15 +317,6 @@ func (w *world) came(h *host, r int, t *place) {
 	w.checkPace(h, r)
 }
 
-// lateOpening checks that nobody is called before a room's event begins. A
-// node's clock may be wrong by the greatest skew.
-func (w *world) lateOpening(h *host, r int, t *place) {
-	e := w.o.Rooms[r].Event
-	if early := e.Start - w.o.Cluster.MaxSkew.Microseconds() - wallAt(w.now); e.Start > 0 && early > 0 {
-		w.fail("event", "%s calls ticket %d %v before the event begins", h.name, ticketOf(t.id), micros(early))
-	}
-}
-
 // pace is a bucket that drains at a room's rate.
 type pace struct {
 	level float64
@@ -336,7 +327,7 @@ type pace struct {
 // people are called or walk in, whatever sides there are; with survivor lines
 // each side may. The 2 s are what nodes hold in tokens that have not lapsed.
 func (w *world) checkPace(h *host, r int) {
-	rate := w.o.Rooms[r].NewPerMinute
+	rate := rateMax(&w.o.Rooms[r])
 	if rate == 0 || w.phase >= whole {
 		return
 	}

@@ -44,6 +44,9 @@ const (
 	reachSampled
 	reachDrawn
 	reachRekeyed
+	reachEvent
+	reachEventLimit
+	reachEventEnd
 	reachPaced
 	reachTicketTaken
 	reachPassTaken
@@ -83,7 +86,7 @@ func (g goal) String() string {
 		"clock jump", "false suspicion", "node added", "crash inside a wave", "limit changed", "clock quarantine", "founding",
 		"second founding", "coordinator take-over", "side without quorum", "unanimous wave", "survivor line", "voter change",
 		"node left out of a wave", "freeze", "nack", "void", "settled", "mint", "top-up", "burn", "slots moved", "room over the limit",
-		"open to closed", "closed to open", "sampled cut", "random draw", "shuffled event", "pacing", "ticket taken over",
+		"open to closed", "closed to open", "sampled cut", "random draw", "shuffled event", "event of a schedule", "limit of an event", "end of an event", "pacing", "ticket taken over",
 		"pass taken over", "parked", "place given up", "back from parked", "open admission", "call", "replay of a used ticket rejected",
 		"ended pass honoured", "forward", "forward refused", "answer lost", "ticket expired", "pass expired", "second tab",
 		"left silently", "cancelled", "pass left to expire", "patience lost", "deleteMin", "deleteMin while frozen",

@@ -154,6 +154,9 @@ func (d dice) room(i int, o Options) eviction.Room {
 			r.Event.Seed[i] = byte(d.Uint32())
 		}
 	}
+	if d.one(4) && r.Algorithm == eviction.ByCut && r.Event.Start == 0 {
+		r.Events = d.events(o)
+	}
 	switch d.IntN(10) {
 	case 0:
 		r.Survivor = eviction.SurvivorAuto
@@ -161,6 +164,28 @@ func (d dice) room(i int, o Options) eviction.Room {
 		r.Survivor = d.between(time.Second, 8*time.Second)
 	}
 	return r
+}
+
+// events are one to three, one after the other, some without a break.
+func (d dice) events(o Options) (events []eviction.Event) {
+	at := d.between(3*time.Second, o.Span/3)
+	for range d.pick(1, 1, 2, 3) {
+		e := eviction.Event{Prequeue: wallAt(at.Microseconds()), Shuffle: d.one(2)}
+		at += d.upTo(3 * time.Second)
+		e.Start = wallAt(at.Microseconds())
+		at += d.between(time.Second, 8*time.Second)
+		e.End = wallAt(at.Microseconds())
+		at += time.Duration(d.pick(0, 0, 1)) * d.upTo(3*time.Second)
+		for i := range e.Seed {
+			e.Seed[i] = byte(d.Uint32())
+		}
+		e.Set = eviction.Set(d.pick(0, 0, int(eviction.SetTarget), int(eviction.SetTarget|eviction.SetSession), d.IntN(32)))
+		e.Target, e.NewPerMinute = d.pick(0, 1+d.IntN(10), 1+d.IntN(80), 100+d.IntN(100)), d.pick(0, 300, 1200)
+		e.Session, e.NoRenewal = d.between(time.Second, 10*time.Second), d.one(2)
+		e.Method = eviction.Method(d.pick(0, 0, int(eviction.Random), int(eviction.Reject)))
+		events = append(events, e)
+	}
+	return events
 }
 
 func (d dice) load() Load {

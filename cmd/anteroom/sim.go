@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,8 @@ type simulation struct {
 	*program
 	batchFlags
 	options simtest.Options
+	event   time.Duration // after the beginning; 0: none
+	shuffle bool
 	typed   string // flags that make the runs what they are
 }
 
@@ -35,7 +39,8 @@ seed: the same seed and flags give the same run, event by event. The nodes are
 those of production; every promise of theirs is checked while they run.`,
 		Example: `  anteroom sim --nodes 5 --users 2000 --kill 1 --add 1 --runs 20
   anteroom sim --seed 7 --trace | less
-  anteroom sim --users 10000 --target 300 --span 5m --out plots`,
+  anteroom sim --users 10000 --target 300 --span 5m --out plots
+  anteroom sim --users 10000 --target 300 --event 30s --shuffle --out plots`,
 		Args: noCommand,
 	}
 	f := &flagSet{FlagSet: cmd.Flags()}
@@ -66,6 +71,8 @@ func (s *simulation) defineWorld(f *flagSet) {
 		[]string{"fifo", "random"}, []eviction.Method{eviction.FIFO, eviction.Random})
 	choice(f, &room.Algorithm, "algorithm", "cut", "how the waiting are called: many by a wave, or one by a deleteMin",
 		[]string{"cut", "qpid"}, []eviction.Algorithm{eviction.ByCut, eviction.ByQPID})
+	f.duration(&s.event, "event", 0, 24*time.Hour, "the doors open this long after the beginning; people gather before; 0: they are open")
+	f.BoolVar(&s.shuffle, "shuffle", false, "with --event: who gathered is put in random order when they open")
 	f.BoolVar(&room.QueueAll, "queue-all", false, "everyone queues, also while there is room")
 	f.whole(&o.Faults.Kills, "kill", 0, 255, "nodes that crash")
 	f.whole(&o.Faults.Adds, "add", 0, 255, "nodes that join")
@@ -88,6 +95,15 @@ func (s *simulation) finishOptions(f *flagSet) {
 	}
 	if room.Method == eviction.Random && room.Algorithm == eviction.ByQPID {
 		f.wrong("--method random: a draw needs --algorithm cut")
+	}
+	if s.shuffle && (s.event == 0 || room.Method == eviction.Random) {
+		f.wrong("--shuffle: it is for the start of an --event in a room with --method fifo")
+	}
+	if s.event > 0 && room.Algorithm == eviction.ByQPID {
+		f.wrong("--event: it needs --algorithm cut")
+	}
+	if s.event > 0 {
+		room.Event = eviction.Event{Start: simtest.WallAt(s.event), Shuffle: s.shuffle, Seed: sha256.Sum256(binary.BigEndian.AppendUint64(nil, s.seed))}
 	}
 	o.Seed = s.seed
 	o.Cluster.Urgent = min(o.Cluster.Urgent, o.Cluster.Period)

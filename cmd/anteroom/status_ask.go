@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,14 +23,31 @@ import (
 
 // adminClient asks a node's admin port.
 type adminClient struct {
-	url, token string
-	looked     bool // that it is not the visitors' port
+	url, token, tokenFile string
+	looked                bool // that it is not the visitors' port
 }
 
 func (a *adminClient) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.url, "admin", a.url, "`URL` of a node's admin port")
-	cmd.Flags().StringVar(&a.token, "token", os.Getenv("ANTEROOM_SECURITY_ADMIN_TOKEN"), "security.admin_token [$ANTEROOM_SECURITY_ADMIN_TOKEN]")
+	given := cmp.Or(os.Getenv("ANTEROOM_SECURITY_ADMIN_TOKEN"), os.Getenv("ANTEROOM_ADMIN_TOKEN"))
+	cmd.Flags().StringVar(&a.token, "token", given, "security.admin_token [$ANTEROOM_SECURITY_ADMIN_TOKEN]")
 	cmd.Flag("token").DefValue = ""
+	cmd.Flags().StringVar(&a.tokenFile, "token-file", "", "`FILE` that has it, and nothing else")
+}
+
+// readToken takes the token from its file, once.
+func (a *adminClient) readToken() error {
+	if a.tokenFile == "" {
+		return nil
+	}
+	text, err := os.ReadFile(a.tokenFile)
+	if err != nil {
+		return fmt.Errorf("--token-file: %w; name a file that this user may read", err)
+	}
+	if a.token, a.tokenFile = strings.TrimSpace(string(text)), ""; a.token == "" {
+		return errors.New("--token-file: it is empty; put security.admin_token into it")
+	}
+	return nil
 }
 
 // answerMax is more than the state of any cluster.
@@ -36,15 +55,45 @@ const answerMax = 64 << 20
 
 // get asks for JSON and says what is wrong if none comes.
 func (a *adminClient) get(ctx context.Context, path string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if err := a.look(ctx); err != nil {
-		return err
-	}
-	answer, body, err := a.ask(ctx, path)
+	answer, body, err := a.first(ctx, asking{method: http.MethodGet, path: path}, 5*time.Second)
 	if err != nil {
 		return err
 	}
+	if answer.StatusCode != http.StatusOK {
+		return a.stranger(fmt.Sprintf("it answers %s with %s", path, answer.Status))
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return a.stranger("its answer to " + path + " is not JSON of a node")
+	}
+	return nil
+}
+
+// asking is one request to a node.
+type asking struct {
+	method, path string
+	header       map[string]string
+	body         []byte
+}
+
+// first asks once it is sure that this is an admin port and the token is right.
+func (a *adminClient) first(ctx context.Context, q asking, patience time.Duration) (*http.Response, []byte, error) {
+	if err := a.readToken(); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := a.look(ctx); err != nil {
+		return nil, nil, err
+	}
+	answer, body, err := a.ask(ctx, q)
+	if err == nil {
+		err = a.barred(answer, body)
+	}
+	return answer, body, err
+}
+
+// barred is the error about a door that stays shut.
+func (a *adminClient) barred(answer *http.Response, body []byte) error {
 	var p gateway.Problem
 	_ = json.Unmarshal(body, &p) // whatever is no problem has no code
 	switch {
@@ -54,11 +103,6 @@ func (a *adminClient) get(ctx context.Context, path string, into any) error {
 		return fmt.Errorf("%s asks for a token, and it is not the one given; it is security.admin_token of that node, for --token or ANTEROOM_SECURITY_ADMIN_TOKEN", a.url)
 	case answer.StatusCode == http.StatusBadRequest && strings.Contains(string(body), "HTTP request to an HTTPS server"):
 		return a.stranger("it speaks https, and node.admin speaks http")
-	case answer.StatusCode != http.StatusOK:
-		return a.stranger(fmt.Sprintf("it answers %s with %s", path, answer.Status))
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return a.stranger("its answer to " + path + " is not JSON of a node")
 	}
 	return nil
 }
@@ -72,28 +116,31 @@ func (a *adminClient) look(ctx context.Context) error {
 	if a.looked {
 		return nil
 	}
-	answer, _, err := a.ask(ctx, keysPath)
+	answer, _, err := a.ask(ctx, asking{method: http.MethodGet, path: keysPath})
 	if err != nil {
 		return err
 	}
 	if answer.StatusCode == http.StatusOK && strings.HasPrefix(answer.Header.Get("Content-Type"), "application/jwk-set+json") {
-		return fmt.Errorf("%s is the port for visitors (node.gateway); status asks the admin port of the same node: --admin %s, unless node.admin in its file says otherwise", a.url, a.beside())
+		return fmt.Errorf("%s is the port for visitors (node.gateway); status and rooms ask the admin port of the same node: --admin %s, unless node.admin in its file says otherwise", a.url, a.beside())
 	}
 	a.looked = true
 	return nil
 }
 
 // ask reads one answer to its end.
-func (a *adminClient) ask(ctx context.Context, path string) (*http.Response, []byte, error) {
+func (a *adminClient) ask(ctx context.Context, s asking) (*http.Response, []byte, error) {
 	u, err := url.Parse(a.base())
 	if err != nil || u.Hostname() == "" {
 		return nil, nil, wrongUsage(fmt.Errorf("--admin %s: want a URL such as %s", a.url, adminDefault))
 	}
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(u.String(), "/")+path, nil)
+	q, err := http.NewRequestWithContext(ctx, s.method, strings.TrimSuffix(u.String(), "/")+s.path, bytes.NewReader(s.body))
 	if err != nil {
 		return nil, nil, wrongUsage(fmt.Errorf("--admin %s: want a URL such as %s", a.url, adminDefault))
 	}
-	if a.token != "" && path != keysPath {
+	for name, value := range s.header {
+		q.Header.Set(name, value)
+	}
+	if a.token != "" && s.path != keysPath {
 		q.Header.Set("Authorization", "Bearer "+a.token)
 	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a node sends nobody elsewhere

@@ -95,7 +95,7 @@ func TestStatusAtAnotherPortSaysWhatItIs(t *testing.T) {
 		what, at string
 		want     []string
 	}{
-		{"the gateway", web(visitorsPort(t)), []string{" is the port for visitors (node.gateway); status asks the admin port of the same node: --admin http://127.0.0.1:9090, unless node.admin"}},
+		{"the gateway", web(visitorsPort(t)), []string{" is the port for visitors (node.gateway); status and rooms ask the admin port of the same node: --admin http://127.0.0.1:9090, unless node.admin"}},
 		{"the gateway with TLS", strings.Replace(secure.URL, "https", "http", 1), []string{foreign + "it speaks https, and node.admin speaks http", hint}},
 		{"the peer port", "http://" + peerPort.Addr().String(), []string{foreign, "node.peer and node.gossip", hint}},
 		{"a port that hangs up", "http://" + hangsUp.Addr().String(), []string{foreign, "node.peer and node.gossip", hint}},

@@ -1,5 +1,6 @@
 // Package admin is the operators' port of a node: health, metrics, the state of
-// the cluster and of its rooms, and profiles. It reads; it changes nothing.
+// the cluster, profiles, and the rooms, which can be changed here for the whole
+// cluster. docs/admin-api.md tells how.
 package admin
 
 import (
@@ -35,10 +36,11 @@ type Source interface {
 
 // Config is what the port needs.
 type Config struct {
-	Source  Source
-	Token   string              // asked for as Authorization: Bearer; empty: nobody is asked
-	Metrics prometheus.Gatherer // nil: no /metrics
-	Logger  *slog.Logger        // nil: none
+	Source   Source
+	Operator Operator            // nil: nothing can be changed here
+	Token    string              // asked for as Authorization: Bearer; empty: nobody is asked
+	Metrics  prometheus.Gatherer // nil: no /metrics
+	Logger   *slog.Logger        // nil: none
 }
 
 // New returns the port's handler. Only /healthz and /readyz are answered
@@ -62,7 +64,12 @@ func New(c Config) http.Handler {
 	get("/{$}", a.index)
 	get("/v1/cluster", func(w http.ResponseWriter, r *http.Request) { a.json(w, r, c.Source.Cluster()) })
 	get("/v1/rooms", func(w http.ResponseWriter, r *http.Request) { a.json(w, r, RoomList{Rooms: rooms(c.Source)}) })
-	get("/v1/rooms/{room}", a.room)
+	get("/v1/openapi.yaml", func(w http.ResponseWriter, r *http.Request) { write(w, r, http.StatusOK, "application/yaml", openAPI) })
+	if c.Operator != nil {
+		a.edits(inner)
+	} else {
+		get("/v1/rooms/{room}", a.room)
+	}
 	get("/v1/rooms/{room}/fairness", a.fairness)
 	if c.Metrics != nil {
 		get("/metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{
@@ -80,7 +87,7 @@ func New(c Config) http.Handler {
 	outer := http.NewServeMux()
 	outer.HandleFunc("/healthz", a.healthz)
 	outer.HandleFunc("/readyz", a.readyz)
-	outer.Handle("/", a.guarded(inner))
+	outer.Handle("/", a.guarded(a.sameSite(inner)))
 	return outer
 }
 
@@ -141,15 +148,6 @@ func (a *admin) find(name string) (Room, bool) {
 	return Room{}, false
 }
 
-func (a *admin) room(w http.ResponseWriter, r *http.Request) {
-	room, ok := a.find(r.PathValue("room"))
-	if !ok {
-		a.unknown(w, r)
-		return
-	}
-	a.json(w, r, room)
-}
-
 func (a *admin) fairness(w http.ResponseWriter, r *http.Request) {
 	report, ok := a.c.Source.Fairness(r.PathValue("room"))
 	if !ok {
@@ -174,9 +172,13 @@ func (a *admin) json(w http.ResponseWriter, r *http.Request, v any) {
 }
 
 func (a *admin) fail(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
-	b, err := json.Marshal(gateway.Problem{
+	a.failWith(w, r, status, code, detail, nil)
+}
+
+func (a *admin) failWith(w http.ResponseWriter, r *http.Request, status int, code, detail string, errors []FieldError) {
+	b, err := json.Marshal(problem{gateway.Problem{
 		Type: "urn:anteroom:problem:" + code, Title: http.StatusText(status), Status: status, Detail: detail, Code: code,
-	})
+	}, errors})
 	if err != nil {
 		panic("admin: a problem does not encode: " + err.Error()) // strings and a number
 	}

@@ -74,7 +74,7 @@ func TestWhatOperatorsCanAsk(t *testing.T) {
 		{"GET", "/debug/pprof/goroutine?debug=1", 200, "goroutine profile"},
 		{"GET", "/", 200, "<td>17"},
 		{"GET", "/nope", 404, `"code":"not_found"`},
-		{"POST", "/v1/cluster", 405, `"code":"method_not_allowed"`},
+		{"POST", "http://127.0.0.1:9090/v1/cluster", 405, `"code":"method_not_allowed"`},
 		{"HEAD", "/v1/cluster", 200, ""},
 	} {
 		w := get(c, x.method, x.path)

@@ -44,6 +44,8 @@ func NewCollector(s Source) *Collector {
 			room("admitted_per_minute", "Rate of calls of late, in the whole room.", func(r Room) float64 { return r.AdmittedPerMinute }),
 			room("estimated_wait_seconds", "Estimated wait of somebody who joins now; 0: not known.", func(r Room) float64 { return r.EstimatedWaitSeconds }),
 			room("open", "1 if newcomers walk straight in.", func(r Room) float64 { return truth(r.Open) }),
+			room("held", "1 if an operator lets nobody new in.", func(r Room) float64 { return truth(r.Mode == Held) }),
+			room("draining", "1 if an operator lets nobody join any more.", func(r Room) float64 { return truth(r.Mode == Draining) }),
 			room("slots_owned", "Slots that this node owns.", func(r Room) float64 { return float64(r.Here.SlotsOwned) }),
 			room("slots_used", "Slots of this node with somebody called or on the site.", func(r Room) float64 { return float64(r.Here.SlotsUsed) }),
 			room("queued_here", "People waiting at this node.", func(r Room) float64 { return float64(r.Here.Queued) }),

@@ -40,6 +40,7 @@ type Room struct {
 	Algorithm            string     `json:"algorithm"`
 	QueueAll             bool       `json:"queue_all"`
 	Suspended            bool       `json:"suspended"`
+	Mode                 Mode       `json:"mode"`
 	SessionSeconds       float64    `json:"session_seconds"`
 	Queued               int        `json:"queued"`
 	Called               int        `json:"called"`

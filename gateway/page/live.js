@@ -38,7 +38,7 @@ const wait = w => !w ? words["wait.unknown"]
   : say("wait.about", 0, {span: span(w.p50)});
 
 // What was shown of a place never gets worse, whichever tab or load showed it:
-// [when the place was taken, the first position seen, the lowest].
+// [when the place was taken and the draw that it is of, the first position seen, the lowest].
 let place;
 const keep = (joined, position) => {
   try { place = JSON.parse(localStorage[name]) } catch {}
@@ -74,9 +74,10 @@ const show = () => {
   set("updated", time(now.last_updated));
   set("wait", estimate);
   set("queued", number.format(queued));
+  set("seed", now.draw?.seed);
   let progress = "";
   if (position > 0) {
-    const [, first, best] = keep(Date.parse(now.joined_at), position);
+    const [, first, best] = keep(now.joined_at + now.draw?.seed, position);
     set("place", number.format(best));
     $("place").className = "";
     set("ahead", number.format(best - 1));

@@ -55,6 +55,11 @@ func sampleList() []sample {
 			f := &v.Cloudflare
 			v.StartsAt, v.Wait, f.WaitTimeKnown, f.WaitTime, f.WaitTimeFormatted = v.LastUpdated.Add(14*time.Minute), gateway.Estimate{}, false, 0, "unavailable"
 			f.IsEventActive, f.IsEventPrequeueing, f.ShuffleAtEventStart = true, true, true
+			v.Position, v.PeopleAhead = 0, 0
+			v.Draw = &gateway.Draw{
+				Event: "sale", StartsAt: v.StartsAt, Start: uint64(v.StartsAt.UnixMicro()), Ticket: "00112233445566778899aabbccddeeff",
+				Commitment: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+			}
 			f.TimeUntilEventStart, f.TimeUntilEventStartFormatted = 14, "14 minutes"
 		}},
 		{"random", func(v *gateway.View) {

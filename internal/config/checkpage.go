@@ -43,19 +43,27 @@ func (f *File) checkPage(key string, r Room) {
 // readPages puts the text of files in the place of their names.
 func (f *File) readPages() {
 	for i := range f.Config.Rooms {
-		r, key := &f.Config.Rooms[i], "rooms"+index(i)+".custom_page_file"
-		if r.CustomPageFile == "" || f.blamed(key) || !f.readable(key, r.CustomPageFile, "give an HTML file with Mustache tags") {
-			continue
+		r, key := &f.Config.Rooms[i], "rooms"+index(i)
+		f.readPage(key+".custom_page_file", &r.CustomPageHTML, &r.CustomPageFile)
+		for j := range r.Events {
+			e := &r.Events[j]
+			f.readPage(key+".events"+index(j)+".custom_page_file", &e.CustomPageHTML, &e.CustomPageFile)
 		}
-		text, err := readPage(r.CustomPageFile)
-		switch {
-		case err != nil:
-			f.fault(key, "%s cannot be read: %v; give a file that this user may read", r.CustomPageFile, cause(err))
-		case len(text) > pageMax:
-			f.fault(key, "%s has over %d bytes; give a page of at most that, which links to its pictures", r.CustomPageFile, pageMax)
-		default:
-			r.CustomPageHTML, r.CustomPageFile = text, ""
-		}
+	}
+}
+
+func (f *File) readPage(key string, html *string, file *Path) {
+	if *file == "" || f.blamed(key) || !f.readable(key, *file, "give an HTML file with Mustache tags") {
+		return
+	}
+	text, err := readPage(*file)
+	switch {
+	case err != nil:
+		f.fault(key, "%s cannot be read: %v; give a file that this user may read", *file, cause(err))
+	case len(text) > pageMax:
+		f.fault(key, "%s has over %d bytes; give a page of at most that, which links to its pictures", *file, pageMax)
+	default:
+		*html, *file = text, ""
 	}
 }
 
@@ -73,20 +81,27 @@ func readPage(name Path) (string, error) {
 // will not work as its author thinks, and an error if it cannot be shown.
 func (f *File) CheckPages(look func(html string) (warnings []string, err error)) {
 	for i, r := range f.Config.Rooms {
-		key := "rooms" + index(i) + ".custom_page_html"
-		if f.given("rooms" + index(i) + ".custom_page_file") {
-			key = "rooms" + index(i) + ".custom_page_file"
-		}
-		if r.CustomPageHTML == "" || f.blamed(key) {
-			continue
-		}
-		warnings, err := look(r.CustomPageHTML)
-		if err != nil {
-			f.fault(key, "%v", err)
-		}
-		for _, w := range warnings {
-			f.warn(key, "%s", w)
+		f.lookAt("rooms"+index(i), r.CustomPageHTML, look)
+		for j, e := range r.Events {
+			f.lookAt("rooms"+index(i)+".events"+index(j), e.CustomPageHTML, look)
 		}
 	}
 	f.sort()
+}
+
+func (f *File) lookAt(at, html string, look func(html string) (warnings []string, err error)) {
+	key := at + ".custom_page_html"
+	if f.given(at + ".custom_page_file") {
+		key = at + ".custom_page_file"
+	}
+	if html == "" || f.blamed(key) {
+		return
+	}
+	warnings, err := look(html)
+	if err != nil {
+		f.fault(key, "%v", err)
+	}
+	for _, w := range warnings {
+		f.warn(key, "%s", w)
+	}
 }

@@ -25,6 +25,11 @@ func (f *File) checkRooms() {
 	names := map[string]int{}
 	suffixes := map[string]int{}
 	routes := map[Route]string{}
+	for _, r := range f.others {
+		for _, route := range r.Routes {
+			routes[route.normal()] = "that of the room " + r.Name
+		}
+	}
 	for i, r := range rooms {
 		key := "rooms" + index(i)
 		if first, ok := names[r.Name]; ok && r.Name != "" {
@@ -32,6 +37,7 @@ func (f *File) checkRooms() {
 		} else if first, ok := suffixes[r.suffix()]; ok && r.Name != "" {
 			f.fault(key+".cookie_suffix", "%q is that of rooms[%d] too, so their cookies would replace each other; give each room its own", r.suffix(), first)
 		}
+		f.checkOthers(key, r)
 		names[r.Name], suffixes[r.suffix()] = i, i
 		if f.unread[key] {
 			continue
@@ -40,6 +46,8 @@ func (f *File) checkRooms() {
 		f.checkRoutes(key, r, routes)
 		f.checkRules(key, r)
 		f.checkPage(key, r)
+		f.checkEvents(key, r)
+		f.checkCommands(key, r)
 	}
 }
 
@@ -129,6 +137,7 @@ func (f *File) checkCore(key string, r Room) {
 			fields[name].Set(v)
 		}
 	}
+	r.Events = nil // see checkEvents
 	for _, err := range split(r.Eviction().Validate()) {
 		text := strings.TrimPrefix(err.Error(), fmt.Sprintf("room %q: ", r.Name))
 		at, why, _ := strings.Cut(text, ": ")
@@ -231,5 +240,6 @@ func (r Room) Eviction() eviction.Room {
 		OnPartition:  eviction.Policy(max(slices.Index(policies(), r.OnPartition), 0)),
 		Survivor:     r.SurvivorAfter.value(),
 		QueueMax:     r.QueueMax,
+		Events:       r.events(),
 	}
 }

@@ -111,6 +111,8 @@ type Room struct {
 	Message            string   `json:"message"`   // for the people who wait
 	Suspended          bool     `json:"suspended"` // everyone goes straight through
 
+	Events []Event `json:"events"`
+
 	BypassRules   []BypassRule `json:"bypass_rules"`
 	SearchEngines bool         `json:"search_engine_crawler_bypass"` // needs the list search_engines
 	IPLists       []IPList     `json:"ip_lists"`                     // for the rules
@@ -118,6 +120,9 @@ type Room struct {
 	CustomPageHTML   string           `json:"custom_page_html"` // a Mustache template; empty: the built-in page
 	CustomPageFile   Path             `json:"custom_page_file"` // Load reads it into CustomPageHTML
 	CookieAttributes CookieAttributes `json:"cookie_attributes"`
+
+	OriginCommands []string `json:"enabled_origin_commands"` // in headers of its answers
+	AWSAPI         bool     `json:"aws_api"`                 // the requests of AWS' waiting room as well
 }
 
 // BypassRule says which requests do not wait. Its keys are Cloudflare's, and so
@@ -181,6 +186,7 @@ func DefaultRoom() Room {
 		SurvivorAfter:      SurvivorAuto,
 		Language:           "en",
 		CookieAttributes:   CookieAttributes{SameSite: "auto", Secure: "auto"},
+		OriginCommands:     []string{Revoke},
 	}
 }
 

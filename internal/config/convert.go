@@ -69,6 +69,9 @@ func (c Config) KeysKept() time.Duration {
 	for _, r := range c.Rooms {
 		place = max(place, r.TicketTTL.value())
 		session = max(session, r.SessionDuration.value())
+		for _, e := range r.Events {
+			session = max(session, e.SessionDuration.value())
+		}
 	}
 	return place + session
 }

@@ -31,13 +31,21 @@ const aliasDepth = 4
 // decode reads text into f.Config, over what is there. It reports whether the
 // text is YAML at all.
 func (f *File) decode(text []byte) bool {
+	d, body, ok := f.document(text)
+	if body != nil {
+		d.value("", body, reflect.ValueOf(&f.Config).Elem())
+	}
+	return ok
+}
+
+// document parses text; the body of an empty one is nil.
+func (f *File) document(text []byte) (d *decoder, body ast.Node, ok bool) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with it
 	tree, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		f.Errors = append(f.Errors, f.syntax(err))
-		return false
+		return nil, nil, false
 	}
-	var body ast.Node
 	for _, doc := range tree.Docs {
 		switch {
 		case doc.Body == nil:
@@ -47,13 +55,11 @@ func (f *File) decode(text []byte) bool {
 			f.Errors = append(f.Errors, Problem{File: f.Name, Line: line(doc.Body), Text: "a second document; give one, without --- between its parts"})
 		}
 	}
-	if body == nil {
-		return true
+	d = &decoder{f: f, anchors: map[string]ast.Node{}}
+	if body != nil {
+		ast.Walk(anchorFinder(d.anchors), body)
 	}
-	d := &decoder{f: f, anchors: map[string]ast.Node{}}
-	ast.Walk(anchorFinder(d.anchors), body)
-	d.value("", body, reflect.ValueOf(&f.Config).Elem())
-	return true
+	return d, body, true
 }
 
 // syntax is err without the excerpt of the file, which may have a secret in it.
@@ -324,6 +330,8 @@ func wanted(to reflect.Value) string {
 		return "give true or false, without quotes"
 	case *Duration:
 		return "give a time with its unit, such as 20s"
+	case *Moment:
+		return "give a point in time, such as 2026-11-27T18:00:00Z"
 	case *Patience:
 		return "give auto, 0 for never, or a time with its unit such as 10m"
 	}

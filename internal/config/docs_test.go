@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"encoding"
 	"fmt"
 	"os"
 	"reflect"
@@ -27,19 +28,22 @@ func defaults() map[string]string {
 	room := config.DefaultRoom()
 	room.Routes = []config.Route{config.DefaultRoute()}
 	room.BypassRules, room.IPLists = []config.BypassRule{config.DefaultBypassRule()}, []config.IPList{{}}
+	room.Events = []config.Event{{}}
 	collect(all, "rooms[]", reflect.ValueOf(room))
 	delete(all, "rooms")
-	for _, key := range []string{"bypass_rules[].expression", "ip_lists[].name", "ip_lists[].items"} {
+	for _, key := range []string{"bypass_rules[].expression", "ip_lists[].name", "ip_lists[].items", "events[].name", "events[].event_start_time", "events[].event_end_time"} {
 		all["rooms[]."+key] = "required"
 	}
-	all["rooms[].bypass_rules"], all["rooms[].ip_lists"] = "none", "none"
+	all["rooms[].bypass_rules"], all["rooms[].ip_lists"], all["rooms[].events"] = "none", "none", "none"
 	all["rooms[].name"], all["rooms[].total_active_users"] = "required", "required"
 	all["rooms[].routes"] = "none"
+	delete(all, "rooms[].enabled_origin_commands[]")
+	all["rooms[].enabled_origin_commands"] = "revoke"
 	return all
 }
 
 func collect(all map[string]string, key string, v reflect.Value) {
-	if _, secret := v.Interface().(config.Secret); v.Kind() == reflect.Struct && !secret {
+	if _, text := v.Interface().(encoding.TextMarshaler); v.Kind() == reflect.Struct && !text {
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Tag.Get("json")
 			if key != "" {
@@ -77,7 +81,7 @@ func TestTheSampleIsAGoodConfiguration(t *testing.T) {
 	want.Node.Data = "docs/data"
 	room := config.DefaultRoom()
 	room.Name, room.TotalActiveUsers, room.Origin, room.Routes = "shop", 200, "http://127.0.0.1:9000", []config.Route{config.DefaultRoute()}
-	room.BypassRules, room.IPLists = []config.BypassRule{}, []config.IPList{}
+	room.BypassRules, room.IPLists, room.Events = []config.BypassRule{}, []config.IPList{}, []config.Event{}
 	want.Rooms, want.TrustedProxies = []config.Room{room}, []string{}
 	if diff := cmp.Diff(want, f.Config); diff != "" {
 		t.Errorf("beside data and a room it differs from the defaults (-want +got):\n%s", diff)

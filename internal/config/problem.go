@@ -45,6 +45,7 @@ type File struct {
 
 	places map[string]place
 	unread map[string]bool // keys whose value is not even of the right kind
+	others []Room          // of the cluster, that the file does not have; see ParseRoom
 }
 
 // place is where a value was set.

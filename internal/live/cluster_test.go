@@ -32,8 +32,9 @@ type cluster struct {
 	limit   int
 	lease   time.Duration // 0: the default
 	session time.Duration
-	keys    bool // all nodes share a key file
-	data    bool // each keeps its own directory
+	room    string // further lines of the room's configuration
+	keys    bool   // all nodes share a key file
+	data    bool   // each keeps its own directory
 	shop    *shop.Shop
 	high    atomic.Int64 // most live passes since it was set
 	origin  *httptest.Server

@@ -121,7 +121,7 @@ func (p *process) join(expect int, others ...*process) {
     refresh_interval: 3s
     claim_window: 8s
     ticket_ttl: 1m
-`, p.c.origin.URL, p.c.limit, p.c.session)
+%s`, p.c.origin.URL, p.c.limit, p.c.session, p.c.room)
 	name := p.c.file(p.id + ".yaml")
 	if err := os.WriteFile(name, []byte(c), 0o600); err != nil {
 		p.c.t.Fatal(err)

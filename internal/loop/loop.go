@@ -92,6 +92,7 @@ type request struct {
 type Snapshot struct {
 	At     eviction.Time
 	Status node.Status
+	Met    []eviction.Member // that were in a wave with the node
 	Rooms  []node.RoomStatus // by name
 }
 
@@ -299,7 +300,7 @@ func (l *Loop) save(now eviction.Time) bool {
 
 func (l *Loop) publish(now eviction.Time) {
 	l.shownAt = now.Boot
-	s := &Snapshot{At: now, Status: l.node.Status()}
+	s := &Snapshot{At: now, Status: l.node.Status(), Met: l.node.Met()}
 	for _, name := range l.node.Rooms() {
 		room, _ := l.node.Room(name, now)
 		s.Rooms = append(s.Rooms, room)

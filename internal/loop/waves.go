@@ -51,7 +51,7 @@ func (w *waves) wait() <-chan struct{} {
 // placed waits until the position of a newcomer is known, within bounds.
 func (l *Loop) placed(ctx context.Context, a ticket.Answer) ticket.Answer {
 	room, ok := l.Snapshot().Room(a.Ticket.Room)
-	if !ok || a.State != ticket.Waiting || room.Room.Method == eviction.Random || !room.MayAdmit {
+	if !ok || a.State != ticket.Waiting || room.Now.Method == eviction.Random || !room.MayAdmit {
 		return a // nobody counts there
 	}
 	if l.waves.places.Add(1) > placesMax {

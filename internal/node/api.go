@@ -16,6 +16,7 @@ type Config struct {
 	KeptKeys  bool // it has signing keys from before: passes of an earlier life may still be good
 	Cluster   eviction.Config
 	Rooms     []eviction.Room
+	Secret    [32]byte         // random bytes that nobody else knows: the seeds of draws are made of them
 	RoomsMax  int              // [1000]
 	SpentMax  int              // finished tickets remembered per room [1,000,000]
 	Disk      bool             // ask for what must be kept, in Ready.Save

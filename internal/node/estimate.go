@@ -27,10 +27,10 @@ func (r *room) refreshAfter(v *visitor, wait time.Duration) uint32 {
 // wait estimates the time until the call from the rate of the last minutes:
 // for the person at position, or for anyone in a draw.
 func (r *room) wait(position int) Wait {
-	c := r.gate.Room()
+	c := r.gate.InForce()
 	rate := r.gate.Rate()
 	if rate == 0 {
-		rate = prior(c)
+		rate = prior(*c)
 	}
 	if rate <= 0 {
 		return Wait{}

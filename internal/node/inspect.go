@@ -26,7 +26,9 @@ type Status struct {
 
 // RoomStatus is one room at one node.
 type RoomStatus struct {
-	Room       eviction.Room
+	Room       eviction.Room // as configured, with its events
+	Now        eviction.Room // what of it holds, as of the last wave
+	Draw       eviction.Draw // that comes, or that was
 	Account    eviction.Account
 	Line       eviction.Line
 	Minted     int

@@ -35,6 +35,7 @@ func New(c Config, now eviction.Time) (*Node, error) {
 	}
 	c.Rooms = slices.Clone(c.Rooms)
 	for i := range c.Rooms {
+		c.Rooms[i] = c.seeded(c.Rooms[i])
 		if v := &c.Rooms[i].Version; *v == (eviction.Version{}) {
 			v.Stamp = 1 // older than any change, and newer than no room at all
 		}
@@ -45,6 +46,19 @@ func New(c Config, now eviction.Time) (*Node, error) {
 	}, c.Rooms, now)
 	n.addRooms(now)
 	return n, nil
+}
+
+// seeded gives the shuffles of a room their seeds: those of an earlier life of this
+// node, whose hashes may be public, and else new ones.
+func (c *Config) seeded(r eviction.Room) eviction.Room {
+	if c.Persisted != nil {
+		for i := range c.Persisted.Rooms {
+			if old := &c.Persisted.Rooms[i].Room; old.Name == r.Name {
+				r = r.KeepSeeds(old)
+			}
+		}
+	}
+	return r.Seeded(c.Secret[:])
 }
 
 func validate(c Config) error {
@@ -96,6 +110,15 @@ func (n *Node) room(name string) (*room, error) {
 	return nil, ticket.ErrRoomUnknown
 }
 
+// offered is a room for visitors: to them a deleted one is unknown.
+func (n *Node) offered(name string) (*room, error) {
+	r, err := n.room(name)
+	if err == nil && r.gate.Room().Mode == eviction.Deleted {
+		return nil, ticket.ErrRoomUnknown
+	}
+	return r, err
+}
+
 // SetView takes in what the failure detector believes.
 func (n *Node) SetView(now eviction.Time, v eviction.View) {
 	n.ev.SetView(now, v)
@@ -109,10 +132,13 @@ func (n *Node) SetRoom(now eviction.Time, r eviction.Room) error {
 		return fmt.Errorf("%w:\n%w", ErrInvalid, err)
 	}
 	old, err := n.room(r.Name)
-	if err == nil && old.gate.Keying() != 0 {
-		if e := old.gate.Room().Event; r.Event.Start == e.Start && r.Event.Shuffle && r.Event.Seed != e.Seed {
+	if err == nil {
+		was := old.gate.Room()
+		if r = r.KeepSeeds(&was).Seeded(n.c.Secret[:]); old.gate.Redraws(&r) {
 			return fmt.Errorf("%w: room %q: the draw of the event is over; its seed cannot change, give another start", ErrInvalid, r.Name)
 		}
+	} else {
+		r = r.Seeded(n.c.Secret[:])
 	}
 	if err != nil && len(n.rooms) >= n.c.RoomsMax {
 		return fmt.Errorf("%w: room %q: there are %d rooms already, the most a node may have", ErrInvalid, r.Name, len(n.rooms))
@@ -251,6 +277,10 @@ func (n *Node) Status() Status {
 	}
 }
 
+// Met returns the members that were in a wave with this node and are not
+// forgotten yet.
+func (n *Node) Met() []eviction.Member { return n.ev.Met() }
+
 // Installed is the last wave that the node was in, as in Status.
 func (n *Node) Installed() qpid.Epoch { return n.ev.Installed() }
 
@@ -287,7 +317,7 @@ func (n *Node) Room(name string, now eviction.Time) (RoomStatus, bool) {
 	active, coming := g.Active()
 	missing, wholeAt := g.Missing()
 	return RoomStatus{
-		Room: g.Room(), Account: l.Account(), Line: g.Line(), Minted: l.Minted(), Owned: l.Owned(), Used: l.Used(),
+		Room: g.Room(), Now: *g.InForce(), Draw: g.Draw(), Account: l.Account(), Line: g.Line(), Minted: l.Minted(), Owned: l.Owned(), Used: l.Used(),
 		Free: l.Free(), Peers: l.Peers(), Voided: g.Voids(), Queued: g.Queue.Len() + len(r.due.ids),
 		Called: r.called, OnSite: r.onSite, Parked: r.parked, Spent: r.spent, Cut: g.Cut(), Open: g.IsOpen(),
 		Closed: g.Closed(), MayAdmit: n.ev.Calls(g, now), LeaseUntil: n.ev.LeaseOf(g), QPIDRoot: r.q.IsRoot(), QPIDFrozen: r.q.Frozen(), QPIDEpoch: r.q.Epoch(), Total: g.Waiting(), Tokens: g.Tokens(now.Boot),

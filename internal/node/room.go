@@ -99,6 +99,11 @@ func (r *room) prepare(t uint64) {
 		for _, w := range all {
 			r.q.Insert(r.gate.Key(r.visitors.get(w.ID).weight()))
 		}
+		r.visitors.all(func(v *visitor) {
+			if v.stamp < r.gate.Keying() {
+				v.shown = 0 // the draw may have put it further back
+			}
+		})
 	}
 	r.q.Freeze()
 	r.gate.Called = r.called
@@ -134,7 +139,7 @@ func (r *room) dequeue(v *visitor) {
 // byCut reports whether tickets are entitled by weight: the cut itself, not a
 // mark on the ticket, says who is.
 func (r *room) byCut() bool {
-	c := r.gate.Room()
+	c := r.gate.InForce()
 	return c.Algorithm == eviction.ByCut && c.Method != eviction.Random
 }
 

@@ -16,7 +16,7 @@ func (n *Node) Refresh(now eviction.Time, p Pass) (Answer, error) {
 		return Answer{Forward: to}, err
 	}
 	same := Answer{State: Admitted, Pass: p}
-	c := r.gate.Room()
+	c := r.gate.InForce()
 	switch {
 	case p.Home == eviction.Account{} && (c.NoRenewal || c.Method != eviction.Passthrough):
 		return same, nil // it holds no slot
@@ -62,7 +62,7 @@ func (n *Node) End(now eviction.Time, p Pass) (Answer, error) {
 // session finds whose business pass p is: a session of this node, another
 // node's (to), or one that this node may take over (neither).
 func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to eviction.Member, err error) {
-	if r, err = n.room(p.Room); err != nil {
+	if r, err = n.offered(p.Room); err != nil {
 		return nil, nil, to, err
 	}
 	clock := n.clock(now)

@@ -12,12 +12,12 @@ import (
 // Join puts a visitor in line, or lets them straight in while there is room
 // and nobody waits. id is 128 random bits.
 func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, error) {
-	r, err := n.room(name)
+	r, err := n.offered(name)
 	if err != nil {
 		return Answer{}, err
 	}
 	n.clock(now)
-	c := r.gate.Room()
+	c := r.gate.InForce()
 	switch {
 	case !n.ev.MayStamp():
 		return Answer{}, ticket.ErrUnavailable
@@ -25,6 +25,8 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 		return Answer{}, ticket.ErrRejected
 	case r.visitors.get(id) != nil:
 		return r.answer(now, r.visitors.get(id))
+	case c.Mode == eviction.Draining:
+		return Answer{}, ticket.ErrRejected
 	}
 	v := visitor{id: id, stamp: n.ev.Stamp(), seen: now.Boot}
 	r.gate.Arrived(now.Boot)
@@ -84,9 +86,17 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 // hearFrom notes a check-in with t.
 func (r *room) hearFrom(v *visitor, now eviction.Time, t Ticket) {
 	v.seen = now.Boot
-	if t.Position > 0 && (v.shown == 0 || t.Position < v.shown) {
-		v.shown = t.Position // what is shown never rises, whichever node showed it
+	if at := r.shownBefore(t); at > 0 && (v.shown == 0 || at < v.shown) {
+		v.shown = at // what is shown never rises, whichever node showed it
 	}
+}
+
+// shownBefore is the position that t was shown last, 0 if a draw counts since.
+func (r *room) shownBefore(t Ticket) uint32 {
+	if k := r.gate.Keying(); t.Stamp < k && t.Issued < int64(k) {
+		return 0
+	}
+	return t.Position
 }
 
 // Glance is CheckIn where that changes nothing but what the node remembers of
@@ -99,7 +109,7 @@ func (r *room) hearFrom(v *visitor, now eviction.Time, t Ticket) {
 // over nor forward nor put back in line; and no clock has lapsed or jumped,
 // which is all that CheckIn would carry out at once.
 func (n *Node) Glance(now eviction.Time, t Ticket) (a Answer, ok bool) {
-	r, err := n.room(t.Room)
+	r, err := n.offered(t.Room)
 	if err != nil {
 		return Answer{}, false
 	}
@@ -185,7 +195,7 @@ func (r *room) withdraw(v *visitor, now eviction.Time) bool {
 // resolve finds whose business ticket t is: a visitor of this node, another
 // node's (to), or a lost node's that this one may take over (neither).
 func (n *Node) resolve(now eviction.Time, t Ticket) (r *room, v *visitor, to eviction.Member, err error) {
-	if r, err = n.room(t.Room); err != nil {
+	if r, err = n.offered(t.Room); err != nil {
 		return nil, nil, to, err
 	}
 	clock := n.clock(now)
@@ -222,7 +232,7 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	case v == nil && r.full():
 		return nil, ticket.ErrQueueFull
 	case v == nil:
-		v = r.visitors.add(visitor{id: t.ID, stamp: t.Stamp, shown: t.Position, seen: now.Boot})
+		v = r.visitors.add(visitor{id: t.ID, stamp: t.Stamp, shown: r.shownBefore(t), seen: now.Boot})
 		r.enqueue(v)
 	case v.stage >= onSite:
 		return nil, ticket.ErrUsed
@@ -264,8 +274,11 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 		a.State, a.Position, a.Wave = Called, max(1, int(v.shown)), v.wave
 		v.refresh = r.refreshAfter(v, 0)
 	default:
-		at := 1
-		if r.gate.Room().Method != eviction.Random {
+		at, draw := 1, r.gate.DrawComes(v.stamp, n.ev.Now(now))
+		switch {
+		case draw > 0:
+			v.shown = 0 // whatever it was
+		case r.gate.InForce().Method != eviction.Random:
 			known := true
 			if v.stage == queued {
 				at, known = r.gate.Position(n.c.Self.Member, r.gate.Key(v.weight()))
@@ -279,7 +292,10 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 		if v.refresh = r.refreshAfter(v, wait.P50); wait == (Wait{}) {
 			v.refresh = r.refreshAfter(v, math.MaxInt64) // nobody knows
 		}
-		if r.gate.Room().Method == eviction.Random || a.Position > 0 {
+		switch {
+		case draw > 0:
+			v.refresh = r.refreshAfter(v, max(0, time.Duration(draw-n.ev.Now(now))*time.Microsecond))
+		case r.gate.InForce().Method == eviction.Random || a.Position > 0:
 			a.Wait = wait
 		}
 		r.watch(v, now)

@@ -64,12 +64,15 @@ func (a source) Rooms() []admin.Room {
 	rooms := make([]admin.Room, 0, len(snap.Rooms))
 	for i := range snap.Rooms {
 		rs := &snap.Rooms[i]
+		if rs.Room.Mode == eviction.Deleted {
+			continue
+		}
 		g, _ := queue{a.s.loop, a.s.keys.ring}.Room(rs.Room.Name)
 		served, _ := settingsOf(rs.Room) // what is wrong with it is in the log
 		r := admin.Room{
 			Name: rs.Room.Name, TotalActiveUsers: rs.Room.Target, NewUsersPerMinute: rs.Room.NewPerMinute,
 			QueueingMethod: rs.Room.Method.String(), Algorithm: rs.Room.Algorithm.String(), QueueAll: rs.Room.QueueAll,
-			Suspended: served.Suspended, SessionSeconds: rs.Room.Session.Seconds(),
+			Suspended: served.Suspended, Mode: modeOf(rs.Room.Mode), SessionSeconds: rs.Room.Session.Seconds(),
 			Queued: g.Queued, Called: g.Called, Active: g.Active, AdmittedPerMinute: g.AdmittedPerMinute,
 			EstimatedWaitSeconds: g.Wait.P50.Seconds(), Open: g.Open, Paused: g.Paused, Here: here(rs),
 		}
@@ -98,7 +101,7 @@ func here(r *node.RoomStatus) admin.RoomHere {
 
 // Fairness is measured over the people whom this node has called.
 func (a source) Fairness(room string) (fairness.Report, bool) {
-	if _, ok := a.s.loop.Snapshot().Room(room); !ok {
+	if r, ok := a.s.loop.Snapshot().Room(room); !ok || r.Room.Mode == eviction.Deleted {
 		return fairness.Report{}, false
 	}
 	return a.s.book.report(room), true

@@ -36,8 +36,19 @@ func (s *Server) roomed(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		unavailable(w, r, noRoomsYet)
+		unavailable(w, r, noRoomsYet, s.comeAgain(r))
 	})
+}
+
+// comeAgain is the status that asks to come again. To a proxy that asks whether
+// to let somebody through, a server error is a failure of the check, and may
+// mean yes.
+func (s *Server) comeAgain(r *http.Request) int {
+	about, own := strings.CutPrefix(r.URL.Path, s.c.Prefix+"/v1/rooms/")
+	if _, op, _ := strings.Cut(about, "/"); own && (op == "auth" || strings.HasPrefix(op, "auth/")) {
+		return http.StatusTooManyRequests
+	}
+	return http.StatusServiceUnavailable
 }
 
 // keyed hands requests with tickets and passes to h once there are keys. On the
@@ -50,22 +61,22 @@ func (s *Server) keyed(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		unavailable(w, r, noKeysYet)
+		unavailable(w, r, noKeysYet, http.StatusServiceUnavailable)
 	})
 }
 
 // unavailable asks a visitor to come again.
-func unavailable(w http.ResponseWriter, r *http.Request, detail string) {
+func unavailable(w http.ResponseWriter, r *http.Request, detail string, status int) {
 	gateway.Hurry(w, r)
 	b, _ := json.Marshal(gateway.Problem{ // strings and a number
-		Type: "urn:anteroom:problem:unavailable", Title: "Not available just now", Status: http.StatusServiceUnavailable,
+		Type: "urn:anteroom:problem:unavailable", Title: "Not available just now", Status: status,
 		Detail: detail, Code: "unavailable",
 	})
 	head := w.Header()
 	head.Set("Content-Type", "application/problem+json")
 	head.Set("Cache-Control", "no-store")
 	head.Set("Retry-After", "1")
-	w.WriteHeader(http.StatusServiceUnavailable)
+	w.WriteHeader(status)
 	_, _ = w.Write(append(b, '\n'))
 }
 

@@ -46,21 +46,50 @@ func (p *customPages) learn(rooms []config.Room) {
 	defer p.mu.Unlock()
 	p.file = make(map[string]bool)
 	for _, r := range rooms {
-		sum := sumOfPage(r.CustomPageHTML)
-		if sum == "" {
-			continue
+		p.learnPage(r.Name, r.CustomPageHTML)
+		for _, e := range r.Events {
+			p.learnPage(r.Name, e.CustomPageHTML)
 		}
-		p.file[sum] = true
-		if p.bySum[sum] != nil {
-			continue
-		}
-		c, err := p.base.Custom(r.CustomPageHTML)
-		if err != nil {
-			p.log.Warn("a room's own page cannot be shown, visitors see the built-in one", "room", r.Name, "err", err)
-			continue
-		}
-		p.bySum[sum], p.news = c, true
 	}
+}
+
+func (p *customPages) learnPage(room, html string) {
+	sum := sumOfPage(html)
+	if sum == "" {
+		return
+	}
+	p.file[sum] = true
+	if p.bySum[sum] != nil {
+		return
+	}
+	c, err := p.base.Custom(html)
+	if err != nil {
+		p.log.Warn("a room's own page cannot be shown, visitors see the built-in one", "room", room, "err", err)
+		return
+	}
+	p.bySum[sum], p.news = c, true
+}
+
+// eventPages are the sums of the pages that events of the room have, by event.
+func eventPages(r config.Room) map[string]string {
+	var sums map[string]string
+	for _, e := range r.Events {
+		if sum := sumOfPage(e.CustomPageHTML); sum != "" {
+			if sums == nil {
+				sums = make(map[string]string)
+			}
+			sums[e.Name] = sum
+		}
+	}
+	return sums
+}
+
+// page is the sum of the page to show while the event of that name holds.
+func (s *settings) page(event string) string {
+	if sum := s.EventPages[event]; sum != "" {
+		return sum
+	}
+	return s.CustomPage
 }
 
 // fresh reports whether there are new pages since it was asked last.
@@ -75,16 +104,17 @@ func (p *customPages) fresh() bool {
 // of returns the room's own page; nil if it has none, or none here.
 func (p *customPages) of(r eviction.Room) gateway.Pager {
 	s, err := settingsOf(r)
-	if err != nil || s.CustomPage == "" {
+	sum := s.page(r.Event.Name)
+	if err != nil || sum == "" {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := p.bySum[s.CustomPage]
+	c := p.bySum[sum]
 	switch {
 	case c != nil:
 		delete(p.told, r.Name)
-	case !p.told[r.Name] && !p.file[s.CustomPage]:
+	case !p.told[r.Name] && !p.file[sum]:
 		p.told[r.Name] = true
 		p.log.Warn("the cluster has another page for this room than this node's file, so visitors here see the built-in one; "+
 			"give this node the same custom_page_html or custom_page_file, and SIGHUP", "room", r.Name)
@@ -98,6 +128,9 @@ func (p *customPages) keep(rooms []eviction.Room) {
 	for _, r := range rooms {
 		if s, err := settingsOf(r); err == nil {
 			used[s.CustomPage] = true
+			for _, sum := range s.EventPages {
+				used[sum] = true
+			}
 		}
 	}
 	p.mu.Lock()

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/internal/loop"
 	"github.com/anteroom/anteroom/internal/node"
@@ -35,21 +36,34 @@ func (q queue) Clock() int64 { return q.loop.PassTime() }
 func (q queue) Room(name string) (gateway.RoomState, bool) {
 	s := q.loop.Snapshot()
 	r, ok := s.Room(name)
-	if !ok {
+	if !ok || r.Room.Mode == eviction.Deleted {
 		return gateway.RoomState{}, false
 	}
 	state := gateway.RoomState{
-		Room: r.Room, Queued: r.Total, Called: r.Coming, Active: r.Active - r.Coming, AdmittedPerMinute: 60 * r.Rate,
+		Room: r.Now, Draw: r.Draw, Queued: r.Total, Called: r.Coming, Active: r.Active - r.Coming, AdmittedPerMinute: 60 * r.Rate,
 		Wait: r.Wait, Open: r.Open, Paused: paused(s, r),
 	}
+	if r.Room.Mode == eviction.Held {
+		state.Wait = ticket.Wait{} // nobody knows
+	}
 	held := r.HeldUntil
-	if r.Missing > 0 && r.Missing >= r.Room.Target { // there is no slot at all yet
+	if r.Missing > 0 && r.Missing >= r.Now.Target { // there is no slot at all yet
 		held = max(held, r.WholeAt)
 	}
 	if held > s.At.Boot {
 		state.HeldUntil = s.Status.Clock + held - s.At.Boot
 	}
+	state.Front = front(r.Now, r.Cut)
 	return state, true
+}
+
+// front is the join stamp up to which everybody's turn has come; 0 where turns
+// do not go by it.
+func front(r eviction.Room, cut eviction.Cut) uint64 {
+	if r.Method != eviction.FIFO || r.Algorithm != eviction.ByCut || cut.Keying != 0 {
+		return 0
+	}
+	return max(1, cut.Value.Stamp) // at first nobody's has
 }
 
 // paused says why nobody is called in a room, for the people who wait in it.
@@ -57,6 +71,8 @@ func paused(s *loop.Snapshot, r *node.RoomStatus) string {
 	switch {
 	case s.Status.Waiting != "":
 		return s.Status.Waiting
+	case r.Room.Mode == eviction.Held:
+		return "nobody is let in for now; places are kept"
 	case r.Closed:
 		return "there are more people on the site than its limit, which was lowered; calls go on when some have left"
 	}

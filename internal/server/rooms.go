@@ -1,15 +1,20 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/gateway/admin"
 	"github.com/anteroom/anteroom/internal/config"
+	"github.com/anteroom/anteroom/internal/loop"
 	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/internal/rules"
 )
@@ -28,25 +33,82 @@ type settings struct {
 	BypassRules []rules.Rule        `json:"bypass_rules,omitempty"`
 	IPLists     map[string][]string `json:"ip_lists,omitempty"`
 
-	Cookie     gateway.Cookie `json:"cookie_attributes,omitzero"`
-	CustomPage string         `json:"custom_page,omitempty"` // its sum, see customPages
+	Cookie     gateway.Cookie    `json:"cookie_attributes,omitzero"`
+	CustomPage string            `json:"custom_page,omitempty"` // its sum, see customPages
+	EventPages map[string]string `json:"event_pages,omitempty"` // sums, by event
+
+	IgnoreOrigin bool `json:"ignore_origin_commands,omitempty"`
+	AWS          bool `json:"aws_api,omitempty"`
+
+	// Rest are keys of the room in a file that nothing else here tells, so that an
+	// operator reads what was written.
+	Rest map[string]json.RawMessage `json:"rest,omitempty"`
+}
+
+// in puts s into a room that travels.
+func (s settings) in(r eviction.Room) eviction.Room {
+	text, _ := json.Marshal(s) // strings and numbers
+	r.Settings = string(text)
+	return r
 }
 
 // roomOf is a room of a file, as the cluster carries it.
 func roomOf(r config.Room) eviction.Room {
 	s := settings{
 		Origin: r.Origin, StatusCode: r.QueueingStatusCode, CookieSuffix: r.CookieSuffix, Language: r.Language, Message: r.Message,
-		Suspended: r.Suspended,
+		Suspended: r.Suspended, IgnoreOrigin: !r.Commands(config.Revoke), AWS: r.AWSAPI,
 	}
 	for _, a := range r.Routes {
 		s.Routes = append(s.Routes, gateway.Route{Host: a.Host, Path: a.Path})
 	}
 	s.BypassRules, s.IPLists = r.Rules()
-	s.Cookie, s.CustomPage = cookieOf(r), sumOfPage(r.CustomPageHTML)
-	text, _ := json.Marshal(s) // strings and numbers
-	room := r.Eviction()
-	room.Settings = string(text)
-	return room
+	s.Cookie, s.CustomPage, s.EventPages = cookieOf(r), sumOfPage(r.CustomPageHTML), eventPages(r)
+	room := s.in(r.Eviction())
+	base, _ := configOf(room) // which can be read: it was written just now
+	s.Rest = config.Rest(base, r.WithoutEventPages())
+	if delete(s.Rest, "ip_lists"); len(s.Rest) == 0 { // lists that no rule asks for do not travel
+		return room
+	}
+	return s.in(room)
+}
+
+// configOf is a room of the cluster, as a file would have it. A page of its own is
+// not in it.
+func configOf(r eviction.Room) (config.Room, error) {
+	c := config.FromEviction(r)
+	s, err := settingsOf(r)
+	if err != nil {
+		return c, err
+	}
+	if c.Suspended = s.Suspended; s.Suspended {
+		c.QueueingMethod = config.DefaultRoom().QueueingMethod
+	}
+	c.Origin, c.QueueingStatusCode, c.CookieSuffix, c.Language, c.Message = s.Origin, s.StatusCode, s.CookieSuffix, s.Language, s.Message
+	for _, a := range s.Routes {
+		c.Routes = append(c.Routes, config.Route{Host: a.Host, Path: a.Path})
+	}
+	for i, b := range s.BypassRules {
+		if c.SearchEngines = i == len(s.BypassRules)-1 && b == rules.Crawlers(); !c.SearchEngines {
+			c.BypassRules = append(c.BypassRules, config.BypassRule{Description: b.Description, Expression: b.Expression, Action: rules.Bypass, Enabled: !b.Disabled})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.IPLists)) {
+		c.IPLists = append(c.IPLists, config.IPList{Name: name, Items: s.IPLists[name]})
+	}
+	c.CookieAttributes.SameSite = cmp.Or(s.Cookie.SameSite, c.CookieAttributes.SameSite)
+	c.CookieAttributes.Secure = cmp.Or(s.Cookie.Secure, c.CookieAttributes.Secure)
+	return c.With(s.Rest)
+}
+
+// withPageOf gives a room the page that it has in the cluster already.
+func withPageOf(r, running eviction.Room) eviction.Room {
+	s, err := settingsOf(r)
+	old, errOld := settingsOf(running)
+	if err != nil || errOld != nil {
+		return r
+	}
+	s.CustomPage, s.EventPages = old.CustomPage, old.EventPages
+	return s.in(r)
 }
 
 // settingsOf reads what the cluster carries with a room.
@@ -105,7 +167,7 @@ func gatewayRoom(r eviction.Room) (gateway.Room, error) {
 	}
 	g := gateway.Room{
 		Name: r.Name, Routes: s.Routes, StatusCode: s.StatusCode, CookieSuffix: s.CookieSuffix, Language: s.Language, Message: s.Message,
-		Suspended: s.Suspended, Cookie: s.Cookie,
+		Suspended: s.Suspended, Cookie: s.Cookie, IgnoreOrigin: s.IgnoreOrigin, AWS: s.AWS,
 	}
 	if s.Origin != "" {
 		u, err := url.Parse(s.Origin)
@@ -127,16 +189,21 @@ func (s *Server) followRooms() {
 	snapshot := s.loop.Snapshot()
 	now := make([]eviction.Room, len(snapshot.Rooms))
 	for i := range snapshot.Rooms {
-		now[i] = snapshot.Rooms[i].Room
+		now[i] = snapshot.Rooms[i].Now
 	}
+	defer s.settle(snapshot)
 	same := func(a, b eviction.Room) bool {
-		return a.Name == b.Name && a.Version == b.Version && a.Settings == b.Settings
+		return a.Name == b.Name && a.Version == b.Version && a.Settings == b.Settings && a.Event.Name == b.Event.Name
 	}
 	if fresh := s.pages.fresh(); slices.EqualFunc(now, s.rooms, same) && !fresh {
 		return
 	}
+	s.heard(s.rooms, now)
 	rooms := make([]gateway.Room, 0, len(now))
 	for _, r := range now {
+		if r.Mode == eviction.Deleted {
+			continue
+		}
 		g, err := gatewayRoom(r)
 		switch {
 		case errors.Is(err, errRules):
@@ -164,9 +231,14 @@ func otherwise(r config.Room, running *node.RoomStatus) (eviction.Room, bool) {
 	if running == nil {
 		return next, true
 	}
-	next.Reclaimed = running.Room.Reclaimed // no file has it
+	next.Reclaimed, next.Mode = running.Room.Reclaimed, running.Room.Mode // no file has them
+	next = next.KeepSeeds(&running.Room)
 	return next, running.Room.Sum() != next.Sum()
 }
+
+// deleted is what the log is told of a room of a file that an operator deleted.
+const deleted = "an operator has deleted this room of the file, and it stays deleted; " +
+	"take it out of the file, or bring it back with: anteroom rooms apply -f FILE"
 
 // compareRooms tells of rooms that the cluster has otherwise than this node's
 // file: what it runs with counts, and whoever changed the file may think that a
@@ -178,7 +250,9 @@ func (s *Server) compareRooms(unseen []config.Room) []config.Room {
 		if !ok || running.Account.Born == 0 { // the wave that opens an account brings the room as well
 			return false
 		}
-		if _, other := otherwise(r, running); other {
+		if running.Room.Mode == eviction.Deleted {
+			s.log.Warn(deleted, "room", r.Name)
+		} else if _, other := otherwise(r, running); other {
 			s.log.Warn("the cluster has this room otherwise than this node's file, and goes on with its own; "+
 				"SIGHUP to this node, or systemctl reload, gives it the file's", "room", r.Name)
 		}
@@ -187,19 +261,44 @@ func (s *Server) compareRooms(unseen []config.Room) []config.Room {
 }
 
 // SetRooms makes the rooms of a file those of the cluster, from the next wave
-// on. Nobody loses a place. A room that is not in the file stays as it is.
+// on. Nobody loses a place. A room that is not in the file stays as it is, and so
+// does what an operator did by hand: a deleted room stays deleted.
 func (s *Server) SetRooms(rooms []config.Room) error {
+	s.edits.Lock()
+	defer s.edits.Unlock()
 	s.pages.learn(rooms)
+	var errs []error
 	for _, r := range rooms {
 		running, _ := s.loop.Snapshot().Room(r.Name)
+		if running != nil && running.Room.Mode == eviction.Deleted {
+			s.log.Warn(deleted, "room", r.Name)
+			continue
+		}
 		next, other := otherwise(r, running)
 		if !other {
+			continue
+		}
+		if err := bothWays(next); err != nil {
+			errs = append(errs, fmt.Errorf("room %q: %w", r.Name, err))
 			continue
 		}
 		if err := s.loop.SetRoom(next); err != nil {
 			return err
 		}
-		s.log.Info("room changed", "room", r.Name)
+		old := eviction.Room{}
+		if running != nil {
+			old = running.Room
+		}
+		s.audits.add(admin.AuditEntry{At: time.Now().UTC(), Who: "sighup", Action: actionOf(old, next), Room: r.Name, Changes: changesOf(old, next)})
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// settle notes of which rooms this node has the cluster's configuration.
+func (s *Server) settle(snapshot *loop.Snapshot) {
+	for i := range snapshot.Rooms {
+		if r := &snapshot.Rooms[i]; r.Account.Born > 0 {
+			s.settled[r.Room.Name] = true
+		}
+	}
 }

@@ -5,11 +5,13 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -78,7 +80,11 @@ type Server struct {
 	// hasRooms: the gateway has any.
 	hasRooms atomic.Bool
 
-	book *book
+	book    *book
+	samples *samples
+	audits  *audits
+	edits   sync.Mutex      // held while a room is changed by way of this node
+	settled map[string]bool // rooms of which the node has the cluster's configuration; of the goroutine that watches
 }
 
 // New returns a server that has not started. The error lists everything that is
@@ -92,7 +98,7 @@ func New(c config.Config, o Options) *Server {
 	}
 	return &Server{
 		c: c, o: o, log: o.Logger.With("node", c.Node.ID), ready: make(chan struct{}), metrics: prometheus.NewRegistry(),
-		book: newBook(),
+		book: newBook(), samples: &samples{}, audits: &audits{log: o.Logger.With("node", c.Node.ID)}, settled: make(map[string]bool),
 	}
 }
 
@@ -168,6 +174,7 @@ func (s *Server) build() error {
 		Self: s.self, Expect: s.c.Node.Expect, Joins: len(s.c.Node.Join) > 0, KeptKeys: !s.keys.ring.Empty(),
 		Cluster: s.terms.now(), Rooms: rooms, Disk: s.store != nil, Persisted: record,
 	}
+	_, _ = rand.Read(nc.Secret[:]) // never fails
 	lc := loop.Config{Node: nc, Clock: s.o.Clock, Links: links{s}, Logger: s.log, Log: s.admission}
 	if s.store != nil {
 		lc.Save = s.store.Save
@@ -280,11 +287,12 @@ func (s *Server) onView(v membership.View) {
 
 // run starts everything and stops it in order.
 func (s *Server) run(ctx context.Context, ls listeners) error {
-	port := admin.New(admin.Config{Source: source{s}, Token: s.c.Security.AdminToken.Reveal(), Metrics: s.metrics, Logger: s.log})
-	public, private := s.httpServer(s.roomed(s.keyed(s.gateway))), s.adminServer(port)
+	port := admin.New(admin.Config{Source: source{s}, Operator: operator{s}, Token: s.c.Security.AdminToken.Reveal(), Metrics: s.metrics, Logger: s.log})
+	front := s.roomed(s.keyed(s.gateway))
+	public, private := s.httpServer(front), s.adminServer(port)
 	visitors, operators := s.door.keep(public, ls.gateway), newDoor("admin", operatorsMax, s.log).keep(private, ls.admin)
 	s.public = waitingroom.New(waitingroom.Config{Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Logger: s.log})
-	peer, health := rpc.NewServer(rpc.Config{Policy: s.auth, Links: s.links, WaitingRoom: s.public, Options: s.keyedCalls()})
+	peer, health := rpc.NewServer(rpc.Config{Policy: s.auth, Links: s.links, WaitingRoom: s.public, Authorization: s.envoys(front), Options: s.keyedCalls()})
 	// What must outlive ctx, so that the node can hand over, runs in inner.
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

@@ -36,6 +36,7 @@ func (s *Server) watch(ctx context.Context, h *health.Server) {
 		case <-every.C:
 		}
 		s.followRooms()
+		s.samples.take(time.Now(), source{s}.Rooms)
 		if w.serves() {
 			rpc.Serving(h, w.ready == reason{})
 		}

@@ -100,15 +100,17 @@ type Wait struct{ P25, P50, P75 time.Duration }
 
 // RoomState is how a room is doing, as of the last wave.
 type RoomState struct {
-	Room              eviction.Room
-	Queued            int // people waiting
-	Called            int // people called and not there yet
-	Active            int // people on the site
+	Room              eviction.Room // what holds now: an event's own settings are its
+	Draw              eviction.Draw // of the event that comes, or of the last one
+	Queued            int           // people waiting
+	Called            int           // people called and not there yet
+	Active            int           // people on the site
 	AdmittedPerMinute float64
 	Wait              Wait   // of somebody who joins now; zero: not known
 	Open              bool   // newcomers walk straight in
 	Paused            string // why nobody is called just now, for people; empty: they are
 	HeldUntil         int64  // pass time; nobody is called before; 0: not held
+	Front             uint64 // join stamp up to which everybody's turn has come; 0: turns do not go by it
 }
 
 // HasRoom reports whether who joins now walks straight in, to the best of our knowledge.

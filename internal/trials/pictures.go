@@ -43,6 +43,20 @@ func Draw(ctx context.Context, f *Folder, b Batch, o simtest.Options, first []fa
 }
 
 func drawWaits(ctx context.Context, f *Folder, b Batch, o simtest.Options, first []fairness.Admission) error {
+	if e := o.Rooms[0].Event; e.Shuffle {
+		err := f.Write("heatmap-shuffle.svg", func(w io.Writer) error {
+			s := Waits("shuffle", first)
+			return plot.Heatmap(w, "Waiting time against arrival, shuffle", s.Arrival, s.Wait)
+		})
+		if err != nil {
+			return err
+		}
+		o.Rooms = slices.Clone(o.Rooms)
+		o.Rooms[0].Event.Shuffle = false
+		one := b
+		one.Runs = 1
+		one.Of(o).Run(ctx, func(o *Outcome) { first = o.Admissions })
+	}
 	fifo, random := Waits("fifo", first), Waits("random", first)
 	o.Rooms = slices.Clone(o.Rooms)
 	room := &o.Rooms[0]

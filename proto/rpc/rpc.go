@@ -18,6 +18,7 @@ import (
 
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
 	"github.com/anteroom/anteroom/proto/auth"
+	authv3 "github.com/anteroom/anteroom/proto/envoy/service/auth/v3"
 	"github.com/anteroom/anteroom/proto/link"
 )
 
@@ -29,10 +30,12 @@ const (
 // Config says what a server offers.
 type Config struct {
 	Policy auth.Policy // the same as the links'
-	// Links are the peers' service, WaitingRoom a public one. Nil: not offered.
-	Links       *link.Links
-	WaitingRoom anteroomv1.WaitingRoomServer
-	Options     []grpc.ServerOption // more of them, for tests and interceptors
+	// Links are the peers' service, WaitingRoom and Authorization, which is for
+	// Envoys, public ones. Nil: not offered.
+	Links         *link.Links
+	WaitingRoom   anteroomv1.WaitingRoomServer
+	Authorization authv3.AuthorizationServer
+	Options       []grpc.ServerOption // more of them, for tests and interceptors
 }
 
 // NewServer returns a server and its health. All services are NOT_SERVING until
@@ -55,6 +58,9 @@ func NewServer(c Config) (*grpc.Server, *health.Server) {
 	}
 	if c.WaitingRoom != nil {
 		anteroomv1.RegisterWaitingRoomServer(s, c.WaitingRoom)
+	}
+	if c.Authorization != nil {
+		authv3.RegisterAuthorizationServer(s, c.Authorization)
 	}
 	reflection.Register(s)
 	return s, h

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"math"
+
 	"github.com/anteroom/anteroom/eviction"
 	peerv1 "github.com/anteroom/anteroom/proto/anteroom/peer/v1"
 	"github.com/anteroom/anteroom/qpid"
@@ -104,8 +106,35 @@ func fromRoom(c *eviction.Room) *peerv1.Room {
 		Name: c.Name, Target: int64(c.Target), NewPerMinute: int64(c.NewPerMinute), Session: fromDuration(c.Session), NoRenewal: c.NoRenewal,
 		Method: peerv1.Method(c.Method) + 1, QueueAll: c.QueueAll, Refresh: fromDuration(c.Refresh), TicketTtl: fromDuration(c.TicketTTL),
 		ClaimWindow: fromDuration(c.ClaimWindow), Algorithm: peerv1.Algorithm(c.Algorithm) + 1, OnPartition: peerv1.Policy(c.OnPartition) + 1,
-		Survivor: fromDuration(c.Survivor), QueueMax: int64(c.QueueMax), EventStart: c.Event.Start, EventShuffle: c.Event.Shuffle,
-		EventSeed: bytesOf(c.Event.Seed[:]), Reclaimed: encoded(c.Reclaimed, memberIn), Version: fromVersion(c.Version), Settings: c.Settings,
+		Survivor: fromDuration(c.Survivor), QueueMax: int64(c.QueueMax), Event: fromEvent(c.Event),
+		Reclaimed: encoded(c.Reclaimed, memberIn), Version: fromVersion(c.Version), Settings: c.Settings,
+		Mode: peerv1.Mode(c.Mode), Events: encoded(c.Events, fromEvent),
+	}
+}
+
+func fromEvent(e eviction.Event) *peerv1.Event {
+	if e == (eviction.Event{}) {
+		return nil
+	}
+	return &peerv1.Event{
+		Name: e.Name, Prequeue: e.Prequeue, Start: e.Start, End: e.End, Shuffle: e.Shuffle, Seed: bytesOf(e.Seed[:]), Set: uint32(e.Set),
+		Target: int64(e.Target), NewPerMinute: int64(e.NewPerMinute), Session: fromDuration(e.Session), NoRenewal: e.NoRenewal,
+		Method: peerv1.Method(e.Method) + 1,
+	}
+}
+
+func (r *reader) event(p *peerv1.Event) eviction.Event {
+	if p == nil {
+		return eviction.Event{}
+	}
+	if p.GetSet() > math.MaxUint8 {
+		r.fail("an event sets %d", p.GetSet())
+	}
+	return eviction.Event{
+		Name: r.name(p.GetName()), Prequeue: p.GetPrequeue(), Start: p.GetStart(), End: p.GetEnd(), Shuffle: p.GetShuffle(),
+		Seed: r.seed(p.GetSeed()), Set: eviction.Set(p.GetSet()), Target: r.number(p.GetTarget()),
+		NewPerMinute: r.number(p.GetNewPerMinute()), Session: toDuration(p.GetSession()), NoRenewal: p.GetNoRenewal(),
+		Method: eviction.Method(r.enum("method", int32(p.GetMethod()), uint8(eviction.Reject))),
 	}
 }
 
@@ -122,8 +151,10 @@ func (r *reader) room(p *peerv1.Room) *eviction.Room {
 		Algorithm:   eviction.Algorithm(r.enum("algorithm", int32(p.GetAlgorithm()), uint8(eviction.ByQPID))),
 		OnPartition: eviction.Policy(r.enum("policy", int32(p.GetOnPartition()), uint8(eviction.Stop))),
 		Survivor:    toDuration(p.GetSurvivor()), QueueMax: r.number(p.GetQueueMax()),
-		Event:     eviction.Event{Start: p.GetEventStart(), Shuffle: p.GetEventShuffle(), Seed: r.seed(p.GetEventSeed())},
+		Event:     r.event(p.GetEvent()),
 		Reclaimed: list(r, "members", p.GetReclaimed(), nodesMax, r.member), Version: r.version(p.GetVersion()),
 		Settings: r.text("settings", p.GetSettings(), settingsMax),
+		Mode:     eviction.Mode(r.enum("mode", int32(p.GetMode())+1, uint8(eviction.Deleted))), // absent is normal
+		Events:   list(r, "events", p.GetEvents(), eviction.EventsMax, r.event),
 	}
 }

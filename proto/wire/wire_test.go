@@ -107,6 +107,9 @@ func fill(t *rapid.T, v reflect.Value, name string) {
 	case *eviction.Policy:
 		*p = eviction.Policy(rapid.IntRange(0, int(eviction.Stop)).Draw(t, name))
 		return
+	case *eviction.Mode:
+		*p = eviction.Mode(rapid.IntRange(0, int(eviction.Deleted)).Draw(t, name))
+		return
 	case *ticket.Op:
 		*p = ticket.Op(rapid.IntRange(0, int(ticket.Visit)).Draw(t, name))
 		return

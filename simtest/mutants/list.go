@@ -50,7 +50,32 @@ func Unsafe() []Mutant {
 }
 
 // Bugs lists planted bugs of the ordinary kind.
-func Bugs() []Mutant { return slices.Concat(waveBugs(), visitorBugs()) }
+func Bugs() []Mutant { return slices.Concat(waveBugs(), visitorBugs(), eventBugs()) }
+
+// eventBugs are in scheduled events.
+func eventBugs() []Mutant {
+	return []Mutant{
+		{Name: "doors are open while people gather", Edits: []Edit{
+			{"eviction/event.go", "return r.Event.Start == 0 || t >= uint64(r.Event.Start)", "return ON || r.Event.Start == 0 || t >= uint64(r.Event.Start)"},
+			{"eviction/gate.go", "			return g.at < uint64(e.Start)\n", "			return !(ON) && g.at < uint64(e.Start)\n"},
+		}},
+		{Name: "nodes go over to an event by their own clocks", Run: "TestScenarioEventsInARow", Edits: []Edit{
+			{"eviction/install.go", "	g.at = max(g.at, w.T)\n", "	if g.at = max(g.at, w.T); ON {\n\t\tg.at = max(g.at, uint64(n.clock.now))\n\t}\n"},
+		}},
+		{Name: "an event does not end", Run: "TestScenarioEventsInARow", Edits: []Edit{
+			{"eviction/event.go", "(e.End == 0 || t < uint64(e.End))", "(ON || e.End == 0 || t < uint64(e.End))"},
+		}},
+		{Name: "the sessions of an event are not waited for", Run: "TestScenarioAnEventsSessionIsWaitedFor", Edits: []Edit{
+			{"eviction/event.go", "if r.Events[i].Set&SetSession != 0 {", "if !(ON) && r.Events[i].Set&SetSession != 0 {"},
+		}},
+		{Name: "the draw of a wave favours who came first", Run: "TestRandomRoomsAreFair", Edits: []Edit{
+			{"eviction/gate.go", "		g.drawn = append(g.drawn, drawnTicket{draw(rg.Key, q.ID), q})\n", "		place := draw(rg.Key, q.ID)\n		if ON && len(g.drawn) < queued/4 {\n\t\t\tplace.Stamp /= 2\n\t\t}\n		g.drawn = append(g.drawn, drawnTicket{place, q})\n"},
+		}},
+		{Name: "a draw puts some people forward", Run: "TestDrawsAreFair", Edits: []Edit{
+			{"eviction/event.go", "	return scaled(binary.BigEndian.Uint64(h.Sum(nil)), start)\n", "	if ON && id[0] < 32 {\n\t\treturn scaled(binary.BigEndian.Uint64(h.Sum(nil)), start) / 2\n\t}\n	return scaled(binary.BigEndian.Uint64(h.Sum(nil)), start)\n"},
+		}},
+	}
+}
 
 // waveBugs are in waves, slots and the queue.
 func waveBugs() []Mutant {
@@ -116,6 +141,13 @@ func visitorBugs() []Mutant {
 	return []Mutant{
 		{Name: "calls go on above a lowered limit", Run: "TestScenarioLimitRaisedAndLowered", Edits: []Edit{
 			{"eviction/decide.go", "if c.Closed = excess > 0; c.Closed {", "if c.Closed = !(ON) && excess > 0; c.Closed {"},
+		}},
+		{Name: "a held room goes on calling", Run: "TestScenarioAHeldRoomCallsNobody", Edits: []Edit{
+			{"eviction/decide.go", "if !cfg.Mode.calls() {", "if !(ON) && !cfg.Mode.calls() {"},
+			{"eviction/node.go", "!n.cutOff && g.cfg.Mode.calls()", "!n.cutOff && (ON || g.cfg.Mode.calls())"},
+		}},
+		{Name: "a drained room takes newcomers", Run: "TestScenarioADrainedRoomTakesNobody", Edits: []Edit{
+			{"internal/node/visit.go", "case c.Mode == eviction.Draining:", "case !(ON) && c.Mode == eviction.Draining:"},
 		}},
 		{Name: "an ended session frees its slot twice", Edits: []Edit{
 			{"eviction/ledger.go", "if l.used--; l.used < 0 {", "if ON && l.used > 1 {\n\t\tl.used--\n\t}\n\tif l.used--; l.used < 0 {"},

@@ -49,8 +49,10 @@ func layers() []layer {
 		{pkg: "membership", ours: []string{"eviction", "qpid"}, foreign: []string{whatever}},
 		{pkg: "proto/...", ours: []string{"eviction", "internal/ticket", "proto/...", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/server", ours: []string{"eviction", "gateway/...", "internal/...", "membership", "proto/...", "qpid"}, foreign: []string{whatever}},
+		{pkg: "internal/proxies", ours: []string{"internal/config", "internal/server", "internal/shop"}}, // a harness for tests
 		{pkg: "internal/e2e", foreign: []string{whatever}},
 		{pkg: "internal/growth"}, // its tests start everything
+		{pkg: "examples/...", ours: []string{"gateway/origin"}},
 		// The simulator stands in for the loop and the links, and for nothing else.
 		{pkg: "simtest", ours: []string{"eviction", "internal/fairness", "internal/node", "internal/ticket", "proto/...", "qpid"}},
 		{pkg: "simtest/explore", ours: []string{"eviction", "internal/node", "qpid"}},

@@ -83,6 +83,58 @@ func (Grade) EnumDescriptor() ([]byte, []int) {
 	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{0}
 }
 
+type Mode int32
+
+const (
+	Mode_MODE_UNSPECIFIED Mode = 0
+	Mode_MODE_HELD        Mode = 1
+	Mode_MODE_DRAINING    Mode = 2
+	Mode_MODE_DELETED     Mode = 3
+)
+
+// Enum value maps for Mode.
+var (
+	Mode_name = map[int32]string{
+		0: "MODE_UNSPECIFIED",
+		1: "MODE_HELD",
+		2: "MODE_DRAINING",
+		3: "MODE_DELETED",
+	}
+	Mode_value = map[string]int32{
+		"MODE_UNSPECIFIED": 0,
+		"MODE_HELD":        1,
+		"MODE_DRAINING":    2,
+		"MODE_DELETED":     3,
+	}
+)
+
+func (x Mode) Enum() *Mode {
+	p := new(Mode)
+	*p = x
+	return p
+}
+
+func (x Mode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Mode) Descriptor() protoreflect.EnumDescriptor {
+	return file_anteroom_peer_v1_message_proto_enumTypes[1].Descriptor()
+}
+
+func (Mode) Type() protoreflect.EnumType {
+	return &file_anteroom_peer_v1_message_proto_enumTypes[1]
+}
+
+func (x Mode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Mode.Descriptor instead.
+func (Mode) EnumDescriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{1}
+}
+
 type Method int32
 
 const (
@@ -122,11 +174,11 @@ func (x Method) String() string {
 }
 
 func (Method) Descriptor() protoreflect.EnumDescriptor {
-	return file_anteroom_peer_v1_message_proto_enumTypes[1].Descriptor()
+	return file_anteroom_peer_v1_message_proto_enumTypes[2].Descriptor()
 }
 
 func (Method) Type() protoreflect.EnumType {
-	return &file_anteroom_peer_v1_message_proto_enumTypes[1]
+	return &file_anteroom_peer_v1_message_proto_enumTypes[2]
 }
 
 func (x Method) Number() protoreflect.EnumNumber {
@@ -135,7 +187,7 @@ func (x Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Method.Descriptor instead.
 func (Method) EnumDescriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{1}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{2}
 }
 
 type Algorithm int32
@@ -171,11 +223,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_anteroom_peer_v1_message_proto_enumTypes[2].Descriptor()
+	return file_anteroom_peer_v1_message_proto_enumTypes[3].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_anteroom_peer_v1_message_proto_enumTypes[2]
+	return &file_anteroom_peer_v1_message_proto_enumTypes[3]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -184,7 +236,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{2}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{3}
 }
 
 type Policy int32
@@ -223,11 +275,11 @@ func (x Policy) String() string {
 }
 
 func (Policy) Descriptor() protoreflect.EnumDescriptor {
-	return file_anteroom_peer_v1_message_proto_enumTypes[3].Descriptor()
+	return file_anteroom_peer_v1_message_proto_enumTypes[4].Descriptor()
 }
 
 func (Policy) Type() protoreflect.EnumType {
-	return &file_anteroom_peer_v1_message_proto_enumTypes[3]
+	return &file_anteroom_peer_v1_message_proto_enumTypes[4]
 }
 
 func (x Policy) Number() protoreflect.EnumNumber {
@@ -236,7 +288,7 @@ func (x Policy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Policy.Descriptor instead.
 func (Policy) EnumDescriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{3}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{4}
 }
 
 type QPIDKind int32
@@ -278,11 +330,11 @@ func (x QPIDKind) String() string {
 }
 
 func (QPIDKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_anteroom_peer_v1_message_proto_enumTypes[4].Descriptor()
+	return file_anteroom_peer_v1_message_proto_enumTypes[5].Descriptor()
 }
 
 func (QPIDKind) Type() protoreflect.EnumType {
-	return &file_anteroom_peer_v1_message_proto_enumTypes[4]
+	return &file_anteroom_peer_v1_message_proto_enumTypes[5]
 }
 
 func (x QPIDKind) Number() protoreflect.EnumNumber {
@@ -291,7 +343,7 @@ func (x QPIDKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use QPIDKind.Descriptor instead.
 func (QPIDKind) EnumDescriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{4}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{5}
 }
 
 type QPIDOutcome int32
@@ -330,11 +382,11 @@ func (x QPIDOutcome) String() string {
 }
 
 func (QPIDOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_anteroom_peer_v1_message_proto_enumTypes[5].Descriptor()
+	return file_anteroom_peer_v1_message_proto_enumTypes[6].Descriptor()
 }
 
 func (QPIDOutcome) Type() protoreflect.EnumType {
-	return &file_anteroom_peer_v1_message_proto_enumTypes[5]
+	return &file_anteroom_peer_v1_message_proto_enumTypes[6]
 }
 
 func (x QPIDOutcome) Number() protoreflect.EnumNumber {
@@ -343,7 +395,7 @@ func (x QPIDOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use QPIDOutcome.Descriptor instead.
 func (QPIDOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{5}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{6}
 }
 
 // Body is one message between nodes.
@@ -2801,24 +2853,23 @@ type Room struct {
 	Target       int64                  `protobuf:"varint,2,opt,name=target,proto3" json:"target,omitempty"`
 	NewPerMinute int64                  `protobuf:"varint,3,opt,name=new_per_minute,json=newPerMinute,proto3" json:"new_per_minute,omitempty"`
 	// Durations are in nanoseconds.
-	Session      int64     `protobuf:"varint,4,opt,name=session,proto3" json:"session,omitempty"`
-	NoRenewal    bool      `protobuf:"varint,5,opt,name=no_renewal,json=noRenewal,proto3" json:"no_renewal,omitempty"`
-	Method       Method    `protobuf:"varint,6,opt,name=method,proto3,enum=anteroom.peer.v1.Method" json:"method,omitempty"`
-	QueueAll     bool      `protobuf:"varint,7,opt,name=queue_all,json=queueAll,proto3" json:"queue_all,omitempty"`
-	Refresh      int64     `protobuf:"varint,8,opt,name=refresh,proto3" json:"refresh,omitempty"`
-	TicketTtl    int64     `protobuf:"varint,9,opt,name=ticket_ttl,json=ticketTtl,proto3" json:"ticket_ttl,omitempty"`
-	ClaimWindow  int64     `protobuf:"varint,10,opt,name=claim_window,json=claimWindow,proto3" json:"claim_window,omitempty"`
-	Algorithm    Algorithm `protobuf:"varint,11,opt,name=algorithm,proto3,enum=anteroom.peer.v1.Algorithm" json:"algorithm,omitempty"`
-	OnPartition  Policy    `protobuf:"varint,12,opt,name=on_partition,json=onPartition,proto3,enum=anteroom.peer.v1.Policy" json:"on_partition,omitempty"`
-	Survivor     int64     `protobuf:"zigzag64,13,opt,name=survivor,proto3" json:"survivor,omitempty"`
-	QueueMax     int64     `protobuf:"varint,14,opt,name=queue_max,json=queueMax,proto3" json:"queue_max,omitempty"`
-	EventStart   int64     `protobuf:"varint,15,opt,name=event_start,json=eventStart,proto3" json:"event_start,omitempty"`
-	EventShuffle bool      `protobuf:"varint,16,opt,name=event_shuffle,json=eventShuffle,proto3" json:"event_shuffle,omitempty"`
-	// 32 bytes, or none.
-	EventSeed     []byte    `protobuf:"bytes,17,opt,name=event_seed,json=eventSeed,proto3" json:"event_seed,omitempty"`
+	Session       int64     `protobuf:"varint,4,opt,name=session,proto3" json:"session,omitempty"`
+	NoRenewal     bool      `protobuf:"varint,5,opt,name=no_renewal,json=noRenewal,proto3" json:"no_renewal,omitempty"`
+	Method        Method    `protobuf:"varint,6,opt,name=method,proto3,enum=anteroom.peer.v1.Method" json:"method,omitempty"`
+	QueueAll      bool      `protobuf:"varint,7,opt,name=queue_all,json=queueAll,proto3" json:"queue_all,omitempty"`
+	Refresh       int64     `protobuf:"varint,8,opt,name=refresh,proto3" json:"refresh,omitempty"`
+	TicketTtl     int64     `protobuf:"varint,9,opt,name=ticket_ttl,json=ticketTtl,proto3" json:"ticket_ttl,omitempty"`
+	ClaimWindow   int64     `protobuf:"varint,10,opt,name=claim_window,json=claimWindow,proto3" json:"claim_window,omitempty"`
+	Algorithm     Algorithm `protobuf:"varint,11,opt,name=algorithm,proto3,enum=anteroom.peer.v1.Algorithm" json:"algorithm,omitempty"`
+	OnPartition   Policy    `protobuf:"varint,12,opt,name=on_partition,json=onPartition,proto3,enum=anteroom.peer.v1.Policy" json:"on_partition,omitempty"`
+	Survivor      int64     `protobuf:"zigzag64,13,opt,name=survivor,proto3" json:"survivor,omitempty"`
+	QueueMax      int64     `protobuf:"varint,14,opt,name=queue_max,json=queueMax,proto3" json:"queue_max,omitempty"`
 	Reclaimed     []*Member `protobuf:"bytes,18,rep,name=reclaimed,proto3" json:"reclaimed,omitempty"`
 	Version       *Version  `protobuf:"bytes,19,opt,name=version,proto3" json:"version,omitempty"`
 	Settings      string    `protobuf:"bytes,20,opt,name=settings,proto3" json:"settings,omitempty"`
+	Mode          Mode      `protobuf:"varint,21,opt,name=mode,proto3,enum=anteroom.peer.v1.Mode" json:"mode,omitempty"`
+	Events        []*Event  `protobuf:"bytes,22,rep,name=events,proto3" json:"events,omitempty"`
+	Event         *Event    `protobuf:"bytes,23,opt,name=event,proto3" json:"event,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2951,27 +3002,6 @@ func (x *Room) GetQueueMax() int64 {
 	return 0
 }
 
-func (x *Room) GetEventStart() int64 {
-	if x != nil {
-		return x.EventStart
-	}
-	return 0
-}
-
-func (x *Room) GetEventShuffle() bool {
-	if x != nil {
-		return x.EventShuffle
-	}
-	return false
-}
-
-func (x *Room) GetEventSeed() []byte {
-	if x != nil {
-		return x.EventSeed
-	}
-	return nil
-}
-
 func (x *Room) GetReclaimed() []*Member {
 	if x != nil {
 		return x.Reclaimed
@@ -2993,6 +3023,162 @@ func (x *Room) GetSettings() string {
 	return ""
 }
 
+func (x *Room) GetMode() Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Mode_MODE_UNSPECIFIED
+}
+
+func (x *Room) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *Room) GetEvent() *Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+type Event struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Times are in Unix microseconds.
+	Prequeue int64 `protobuf:"varint,2,opt,name=prequeue,proto3" json:"prequeue,omitempty"`
+	Start    int64 `protobuf:"varint,3,opt,name=start,proto3" json:"start,omitempty"`
+	End      int64 `protobuf:"varint,4,opt,name=end,proto3" json:"end,omitempty"`
+	Shuffle  bool  `protobuf:"varint,5,opt,name=shuffle,proto3" json:"shuffle,omitempty"`
+	// 32 bytes, or none.
+	Seed []byte `protobuf:"bytes,6,opt,name=seed,proto3" json:"seed,omitempty"`
+	// Bits of which of the following count.
+	Set           uint32 `protobuf:"varint,7,opt,name=set,proto3" json:"set,omitempty"`
+	Target        int64  `protobuf:"varint,8,opt,name=target,proto3" json:"target,omitempty"`
+	NewPerMinute  int64  `protobuf:"varint,9,opt,name=new_per_minute,json=newPerMinute,proto3" json:"new_per_minute,omitempty"`
+	Session       int64  `protobuf:"varint,10,opt,name=session,proto3" json:"session,omitempty"`
+	NoRenewal     bool   `protobuf:"varint,11,opt,name=no_renewal,json=noRenewal,proto3" json:"no_renewal,omitempty"`
+	Method        Method `protobuf:"varint,12,opt,name=method,proto3,enum=anteroom.peer.v1.Method" json:"method,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Event) Reset() {
+	*x = Event{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Event) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Event) ProtoMessage() {}
+
+func (x *Event) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Event.ProtoReflect.Descriptor instead.
+func (*Event) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Event) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Event) GetPrequeue() int64 {
+	if x != nil {
+		return x.Prequeue
+	}
+	return 0
+}
+
+func (x *Event) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *Event) GetEnd() int64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *Event) GetShuffle() bool {
+	if x != nil {
+		return x.Shuffle
+	}
+	return false
+}
+
+func (x *Event) GetSeed() []byte {
+	if x != nil {
+		return x.Seed
+	}
+	return nil
+}
+
+func (x *Event) GetSet() uint32 {
+	if x != nil {
+		return x.Set
+	}
+	return 0
+}
+
+func (x *Event) GetTarget() int64 {
+	if x != nil {
+		return x.Target
+	}
+	return 0
+}
+
+func (x *Event) GetNewPerMinute() int64 {
+	if x != nil {
+		return x.NewPerMinute
+	}
+	return 0
+}
+
+func (x *Event) GetSession() int64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *Event) GetNoRenewal() bool {
+	if x != nil {
+		return x.NoRenewal
+	}
+	return false
+}
+
+func (x *Event) GetMethod() Method {
+	if x != nil {
+		return x.Method
+	}
+	return Method_METHOD_UNSPECIFIED
+}
+
 type Nack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -3003,7 +3189,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3201,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3214,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Nack) GetEpoch() *Epoch {
@@ -3056,7 +3242,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3068,7 +3254,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3081,7 +3267,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Probe) GetLead() *PeerInfo {
@@ -3118,7 +3304,7 @@ type ProbeAck struct {
 
 func (x *ProbeAck) Reset() {
 	*x = ProbeAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3130,7 +3316,7 @@ func (x *ProbeAck) String() string {
 func (*ProbeAck) ProtoMessage() {}
 
 func (x *ProbeAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3143,7 +3329,7 @@ func (x *ProbeAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeAck.ProtoReflect.Descriptor instead.
 func (*ProbeAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ProbeAck) GetSent() int64 {
@@ -3190,7 +3376,7 @@ type Urgent struct {
 
 func (x *Urgent) Reset() {
 	*x = Urgent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3202,7 +3388,7 @@ func (x *Urgent) String() string {
 func (*Urgent) ProtoMessage() {}
 
 func (x *Urgent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3215,7 +3401,7 @@ func (x *Urgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Urgent.ProtoReflect.Descriptor instead.
 func (*Urgent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Urgent) GetRoom() string {
@@ -3237,7 +3423,7 @@ type Slots struct {
 
 func (x *Slots) Reset() {
 	*x = Slots{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3249,7 +3435,7 @@ func (x *Slots) String() string {
 func (*Slots) ProtoMessage() {}
 
 func (x *Slots) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3262,7 +3448,7 @@ func (x *Slots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slots.ProtoReflect.Descriptor instead.
 func (*Slots) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Slots) GetRoom() string {
@@ -3305,7 +3491,7 @@ type SlotsAck struct {
 
 func (x *SlotsAck) Reset() {
 	*x = SlotsAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3317,7 +3503,7 @@ func (x *SlotsAck) String() string {
 func (*SlotsAck) ProtoMessage() {}
 
 func (x *SlotsAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3330,7 +3516,7 @@ func (x *SlotsAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsAck.ProtoReflect.Descriptor instead.
 func (*SlotsAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SlotsAck) GetRoom() string {
@@ -3381,7 +3567,7 @@ type RoomQPID struct {
 
 func (x *RoomQPID) Reset() {
 	*x = RoomQPID{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3393,7 +3579,7 @@ func (x *RoomQPID) String() string {
 func (*RoomQPID) ProtoMessage() {}
 
 func (x *RoomQPID) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3406,7 +3592,7 @@ func (x *RoomQPID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQPID.ProtoReflect.Descriptor instead.
 func (*RoomQPID) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RoomQPID) GetRoom() string {
@@ -3494,7 +3680,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +3692,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +3705,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
 }
 
 type SyncReply struct {
@@ -3532,7 +3718,7 @@ type SyncReply struct {
 
 func (x *SyncReply) Reset() {
 	*x = SyncReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3544,7 +3730,7 @@ func (x *SyncReply) String() string {
 func (*SyncReply) ProtoMessage() {}
 
 func (x *SyncReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3557,7 +3743,7 @@ func (x *SyncReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncReply.ProtoReflect.Descriptor instead.
 func (*SyncReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SyncReply) GetTaken() []*TakenTicket {
@@ -3583,7 +3769,7 @@ type SyncAck struct {
 
 func (x *SyncAck) Reset() {
 	*x = SyncAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3595,7 +3781,7 @@ func (x *SyncAck) String() string {
 func (*SyncAck) ProtoMessage() {}
 
 func (x *SyncAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3608,7 +3794,7 @@ func (x *SyncAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncAck.ProtoReflect.Descriptor instead.
 func (*SyncAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SyncAck) GetTaken() []*TakenTicket {
@@ -3629,7 +3815,7 @@ type TakenTicket struct {
 
 func (x *TakenTicket) Reset() {
 	*x = TakenTicket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3641,7 +3827,7 @@ func (x *TakenTicket) String() string {
 func (*TakenTicket) ProtoMessage() {}
 
 func (x *TakenTicket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3654,7 +3840,7 @@ func (x *TakenTicket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakenTicket.ProtoReflect.Descriptor instead.
 func (*TakenTicket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TakenTicket) GetRoom() string {
@@ -3686,7 +3872,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3698,7 +3884,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3711,7 +3897,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
 }
 
 var File_anteroom_peer_v1_message_proto protoreflect.FileDescriptor
@@ -3922,7 +4108,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\rR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\rR\x02to\x12\x14\n" +
-	"\x05slots\x18\x03 \x01(\x03R\x05slots\"\xdb\x05\n" +
+	"\x05slots\x18\x03 \x01(\x03R\x05slots\"\x94\x06\n" +
 	"\x04Room\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\x03R\x06target\x12$\n" +
@@ -3940,15 +4126,28 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\talgorithm\x18\v \x01(\x0e2\x1b.anteroom.peer.v1.AlgorithmR\talgorithm\x12;\n" +
 	"\fon_partition\x18\f \x01(\x0e2\x18.anteroom.peer.v1.PolicyR\vonPartition\x12\x1a\n" +
 	"\bsurvivor\x18\r \x01(\x12R\bsurvivor\x12\x1b\n" +
-	"\tqueue_max\x18\x0e \x01(\x03R\bqueueMax\x12\x1f\n" +
-	"\vevent_start\x18\x0f \x01(\x03R\n" +
-	"eventStart\x12#\n" +
-	"\revent_shuffle\x18\x10 \x01(\bR\feventShuffle\x12\x1d\n" +
-	"\n" +
-	"event_seed\x18\x11 \x01(\fR\teventSeed\x126\n" +
+	"\tqueue_max\x18\x0e \x01(\x03R\bqueueMax\x126\n" +
 	"\treclaimed\x18\x12 \x03(\v2\x18.anteroom.peer.v1.MemberR\treclaimed\x123\n" +
 	"\aversion\x18\x13 \x01(\v2\x19.anteroom.peer.v1.VersionR\aversion\x12\x1a\n" +
-	"\bsettings\x18\x14 \x01(\tR\bsettings\"e\n" +
+	"\bsettings\x18\x14 \x01(\tR\bsettings\x12*\n" +
+	"\x04mode\x18\x15 \x01(\x0e2\x16.anteroom.peer.v1.ModeR\x04mode\x12/\n" +
+	"\x06events\x18\x16 \x03(\v2\x17.anteroom.peer.v1.EventR\x06events\x12-\n" +
+	"\x05event\x18\x17 \x01(\v2\x17.anteroom.peer.v1.EventR\x05eventJ\x04\b\x0f\x10\x10J\x04\b\x10\x10\x11J\x04\b\x11\x10\x12\"\xc8\x02\n" +
+	"\x05Event\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bprequeue\x18\x02 \x01(\x03R\bprequeue\x12\x14\n" +
+	"\x05start\x18\x03 \x01(\x03R\x05start\x12\x10\n" +
+	"\x03end\x18\x04 \x01(\x03R\x03end\x12\x18\n" +
+	"\ashuffle\x18\x05 \x01(\bR\ashuffle\x12\x12\n" +
+	"\x04seed\x18\x06 \x01(\fR\x04seed\x12\x10\n" +
+	"\x03set\x18\a \x01(\rR\x03set\x12\x16\n" +
+	"\x06target\x18\b \x01(\x03R\x06target\x12$\n" +
+	"\x0enew_per_minute\x18\t \x01(\x03R\fnewPerMinute\x12\x18\n" +
+	"\asession\x18\n" +
+	" \x01(\x03R\asession\x12\x1d\n" +
+	"\n" +
+	"no_renewal\x18\v \x01(\bR\tnoRenewal\x120\n" +
+	"\x06method\x18\f \x01(\x0e2\x18.anteroom.peer.v1.MethodR\x06method\"e\n" +
 	"\x04Nack\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12.\n" +
 	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\"z\n" +
@@ -4005,7 +4204,12 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"GRADE_SIDE\x10\x02\x12\x11\n" +
 	"\rGRADE_PRIMARY\x10\x03\x12\x13\n" +
-	"\x0fGRADE_UNANIMOUS\x10\x04*o\n" +
+	"\x0fGRADE_UNANIMOUS\x10\x04*P\n" +
+	"\x04Mode\x12\x14\n" +
+	"\x10MODE_UNSPECIFIED\x10\x00\x12\r\n" +
+	"\tMODE_HELD\x10\x01\x12\x11\n" +
+	"\rMODE_DRAINING\x10\x02\x12\x10\n" +
+	"\fMODE_DELETED\x10\x03*o\n" +
 	"\x06Method\x12\x16\n" +
 	"\x12METHOD_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vMETHOD_FIFO\x10\x01\x12\x11\n" +
@@ -4045,146 +4249,152 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 	return file_anteroom_peer_v1_message_proto_rawDescData
 }
 
-var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
-	(Method)(0),         // 1: anteroom.peer.v1.Method
-	(Algorithm)(0),      // 2: anteroom.peer.v1.Algorithm
-	(Policy)(0),         // 3: anteroom.peer.v1.Policy
-	(QPIDKind)(0),       // 4: anteroom.peer.v1.QPIDKind
-	(QPIDOutcome)(0),    // 5: anteroom.peer.v1.QPIDOutcome
-	(*Body)(nil),        // 6: anteroom.peer.v1.Body
-	(*Member)(nil),      // 7: anteroom.peer.v1.Member
-	(*PeerInfo)(nil),    // 8: anteroom.peer.v1.PeerInfo
-	(*Account)(nil),     // 9: anteroom.peer.v1.Account
-	(*Epoch)(nil),       // 10: anteroom.peer.v1.Epoch
-	(*Line)(nil),        // 11: anteroom.peer.v1.Line
-	(*Version)(nil),     // 12: anteroom.peer.v1.Version
-	(*Cut)(nil),         // 13: anteroom.peer.v1.Cut
-	(*Voters)(nil),      // 14: anteroom.peer.v1.Voters
-	(*Void)(nil),        // 15: anteroom.peer.v1.Void
-	(*Sighting)(nil),    // 16: anteroom.peer.v1.Sighting
-	(*Supply)(nil),      // 17: anteroom.peer.v1.Supply
-	(*Gather)(nil),      // 18: anteroom.peer.v1.Gather
-	(*RoomGather)(nil),  // 19: anteroom.peer.v1.RoomGather
-	(*Reply)(nil),       // 20: anteroom.peer.v1.Reply
-	(*NodeReply)(nil),   // 21: anteroom.peer.v1.NodeReply
-	(*RoomReply)(nil),   // 22: anteroom.peer.v1.RoomReply
-	(*RoomNode)(nil),    // 23: anteroom.peer.v1.RoomNode
-	(*Front)(nil),       // 24: anteroom.peer.v1.Front
-	(*Tagged)(nil),      // 25: anteroom.peer.v1.Tagged
-	(*Sample)(nil),      // 26: anteroom.peer.v1.Sample
-	(*Net)(nil),         // 27: anteroom.peer.v1.Net
-	(*VoidCount)(nil),   // 28: anteroom.peer.v1.VoidCount
-	(*Commit)(nil),      // 29: anteroom.peer.v1.Commit
-	(*RoomCommit)(nil),  // 30: anteroom.peer.v1.RoomCommit
-	(*Deal)(nil),        // 31: anteroom.peer.v1.Deal
-	(*Move)(nil),        // 32: anteroom.peer.v1.Move
-	(*Room)(nil),        // 33: anteroom.peer.v1.Room
-	(*Nack)(nil),        // 34: anteroom.peer.v1.Nack
-	(*Probe)(nil),       // 35: anteroom.peer.v1.Probe
-	(*ProbeAck)(nil),    // 36: anteroom.peer.v1.ProbeAck
-	(*Urgent)(nil),      // 37: anteroom.peer.v1.Urgent
-	(*Slots)(nil),       // 38: anteroom.peer.v1.Slots
-	(*SlotsAck)(nil),    // 39: anteroom.peer.v1.SlotsAck
-	(*RoomQPID)(nil),    // 40: anteroom.peer.v1.RoomQPID
-	(*SyncRequest)(nil), // 41: anteroom.peer.v1.SyncRequest
-	(*SyncReply)(nil),   // 42: anteroom.peer.v1.SyncReply
-	(*SyncAck)(nil),     // 43: anteroom.peer.v1.SyncAck
-	(*TakenTicket)(nil), // 44: anteroom.peer.v1.TakenTicket
-	(*Goodbye)(nil),     // 45: anteroom.peer.v1.Goodbye
+	(Mode)(0),           // 1: anteroom.peer.v1.Mode
+	(Method)(0),         // 2: anteroom.peer.v1.Method
+	(Algorithm)(0),      // 3: anteroom.peer.v1.Algorithm
+	(Policy)(0),         // 4: anteroom.peer.v1.Policy
+	(QPIDKind)(0),       // 5: anteroom.peer.v1.QPIDKind
+	(QPIDOutcome)(0),    // 6: anteroom.peer.v1.QPIDOutcome
+	(*Body)(nil),        // 7: anteroom.peer.v1.Body
+	(*Member)(nil),      // 8: anteroom.peer.v1.Member
+	(*PeerInfo)(nil),    // 9: anteroom.peer.v1.PeerInfo
+	(*Account)(nil),     // 10: anteroom.peer.v1.Account
+	(*Epoch)(nil),       // 11: anteroom.peer.v1.Epoch
+	(*Line)(nil),        // 12: anteroom.peer.v1.Line
+	(*Version)(nil),     // 13: anteroom.peer.v1.Version
+	(*Cut)(nil),         // 14: anteroom.peer.v1.Cut
+	(*Voters)(nil),      // 15: anteroom.peer.v1.Voters
+	(*Void)(nil),        // 16: anteroom.peer.v1.Void
+	(*Sighting)(nil),    // 17: anteroom.peer.v1.Sighting
+	(*Supply)(nil),      // 18: anteroom.peer.v1.Supply
+	(*Gather)(nil),      // 19: anteroom.peer.v1.Gather
+	(*RoomGather)(nil),  // 20: anteroom.peer.v1.RoomGather
+	(*Reply)(nil),       // 21: anteroom.peer.v1.Reply
+	(*NodeReply)(nil),   // 22: anteroom.peer.v1.NodeReply
+	(*RoomReply)(nil),   // 23: anteroom.peer.v1.RoomReply
+	(*RoomNode)(nil),    // 24: anteroom.peer.v1.RoomNode
+	(*Front)(nil),       // 25: anteroom.peer.v1.Front
+	(*Tagged)(nil),      // 26: anteroom.peer.v1.Tagged
+	(*Sample)(nil),      // 27: anteroom.peer.v1.Sample
+	(*Net)(nil),         // 28: anteroom.peer.v1.Net
+	(*VoidCount)(nil),   // 29: anteroom.peer.v1.VoidCount
+	(*Commit)(nil),      // 30: anteroom.peer.v1.Commit
+	(*RoomCommit)(nil),  // 31: anteroom.peer.v1.RoomCommit
+	(*Deal)(nil),        // 32: anteroom.peer.v1.Deal
+	(*Move)(nil),        // 33: anteroom.peer.v1.Move
+	(*Room)(nil),        // 34: anteroom.peer.v1.Room
+	(*Event)(nil),       // 35: anteroom.peer.v1.Event
+	(*Nack)(nil),        // 36: anteroom.peer.v1.Nack
+	(*Probe)(nil),       // 37: anteroom.peer.v1.Probe
+	(*ProbeAck)(nil),    // 38: anteroom.peer.v1.ProbeAck
+	(*Urgent)(nil),      // 39: anteroom.peer.v1.Urgent
+	(*Slots)(nil),       // 40: anteroom.peer.v1.Slots
+	(*SlotsAck)(nil),    // 41: anteroom.peer.v1.SlotsAck
+	(*RoomQPID)(nil),    // 42: anteroom.peer.v1.RoomQPID
+	(*SyncRequest)(nil), // 43: anteroom.peer.v1.SyncRequest
+	(*SyncReply)(nil),   // 44: anteroom.peer.v1.SyncReply
+	(*SyncAck)(nil),     // 45: anteroom.peer.v1.SyncAck
+	(*TakenTicket)(nil), // 46: anteroom.peer.v1.TakenTicket
+	(*Goodbye)(nil),     // 47: anteroom.peer.v1.Goodbye
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
-	18, // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
-	20, // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
-	29, // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
-	34, // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
-	35, // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
-	36, // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
-	37, // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
-	38, // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
-	39, // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
-	40, // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
-	41, // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
-	42, // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
-	43, // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
-	45, // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
-	7,  // 14: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
-	7,  // 15: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
-	10, // 16: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
-	7,  // 17: anteroom.peer.v1.Voters.founders:type_name -> anteroom.peer.v1.Member
-	7,  // 18: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
-	7,  // 19: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
-	10, // 20: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
-	10, // 21: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
-	8,  // 22: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
-	7,  // 23: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
-	19, // 24: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
-	12, // 25: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
-	13, // 26: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
-	10, // 27: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
-	10, // 28: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
-	21, // 29: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
-	16, // 30: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
-	22, // 31: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
-	11, // 32: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
-	14, // 33: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
-	23, // 34: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	24, // 35: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	27, // 36: anteroom.peer.v1.RoomReply.net:type_name -> anteroom.peer.v1.Net
-	28, // 37: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	33, // 38: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	17, // 39: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
-	11, // 40: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	12, // 41: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	14, // 42: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	26, // 43: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	9,  // 44: anteroom.peer.v1.Net.account:type_name -> anteroom.peer.v1.Account
-	7,  // 45: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	10, // 46: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	19, // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
+	21, // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
+	30, // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
+	36, // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
+	37, // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
+	38, // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
+	39, // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
+	40, // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
+	41, // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
+	42, // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
+	43, // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
+	44, // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
+	45, // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
+	47, // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
+	8,  // 14: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
+	8,  // 15: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
+	11, // 16: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
+	8,  // 17: anteroom.peer.v1.Voters.founders:type_name -> anteroom.peer.v1.Member
+	8,  // 18: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
+	8,  // 19: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
+	11, // 20: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
+	11, // 21: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,  // 22: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
+	8,  // 23: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
+	20, // 24: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
+	13, // 25: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
+	14, // 26: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
+	11, // 27: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
+	11, // 28: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
+	22, // 29: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
+	17, // 30: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
+	23, // 31: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
+	12, // 32: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
+	15, // 33: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
+	24, // 34: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	25, // 35: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	28, // 36: anteroom.peer.v1.RoomReply.net:type_name -> anteroom.peer.v1.Net
+	29, // 37: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	34, // 38: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	18, // 39: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
+	12, // 40: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13, // 41: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15, // 42: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	27, // 43: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	10, // 44: anteroom.peer.v1.Net.account:type_name -> anteroom.peer.v1.Account
+	8,  // 45: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11, // 46: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
 	0,  // 47: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	11, // 48: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	14, // 49: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	16, // 50: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	30, // 51: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	33, // 52: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	11, // 53: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	11, // 54: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	15, // 55: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	15, // 56: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	15, // 57: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	31, // 58: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	32, // 59: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	31, // 60: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	13, // 61: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	10, // 62: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	25, // 63: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	1,  // 64: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	2,  // 65: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	3,  // 66: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	7,  // 67: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	12, // 68: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	10, // 69: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	8,  // 70: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	8,  // 71: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	10, // 72: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	8,  // 73: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	10, // 74: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 75: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	9,  // 76: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	9,  // 77: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	9,  // 78: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	4,  // 79: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	10, // 80: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	5,  // 81: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	44, // 82: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	44, // 83: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	84, // [84:84] is the sub-list for method output_type
-	84, // [84:84] is the sub-list for method input_type
-	84, // [84:84] is the sub-list for extension type_name
-	84, // [84:84] is the sub-list for extension extendee
-	0,  // [0:84] is the sub-list for field type_name
+	12, // 48: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15, // 49: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17, // 50: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	31, // 51: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	34, // 52: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12, // 53: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12, // 54: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16, // 55: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16, // 56: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16, // 57: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	32, // 58: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	33, // 59: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	32, // 60: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14, // 61: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11, // 62: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	26, // 63: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	2,  // 64: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,  // 65: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,  // 66: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,  // 67: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13, // 68: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,  // 69: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	35, // 70: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	35, // 71: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,  // 72: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11, // 73: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,  // 74: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,  // 75: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11, // 76: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,  // 77: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11, // 78: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	10, // 79: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10, // 80: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	10, // 81: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10, // 82: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,  // 83: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11, // 84: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,  // 85: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	46, // 86: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	46, // 87: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	88, // [88:88] is the sub-list for method output_type
+	88, // [88:88] is the sub-list for method input_type
+	88, // [88:88] is the sub-list for extension type_name
+	88, // [88:88] is the sub-list for extension extendee
+	0,  // [0:88] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -4213,8 +4423,8 @@ func file_anteroom_peer_v1_message_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   40,
+			NumEnums:      7,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

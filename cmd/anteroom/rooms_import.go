@@ -1,0 +1,199 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/internal/config"
+)
+
+// leftOut is a key that is not taken over.
+type leftOut struct {
+	Room string `json:"room"`
+	Key  string `json:"key"`
+	Why  string `json:"why"`
+}
+
+func (p *program) roomsImportCommand() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Turn Cloudflare's waiting rooms into a file",
+		Long: `Turn waiting rooms as Cloudflare's API has them into a file for rooms apply. FILE
+is the answer to GET /zones/…/waiting_rooms, or one room of it; - is standard
+input. What could not be taken over is told on stderr. Nothing is sent.`,
+		Example: "  anteroom rooms import rooms.json > rooms.yaml",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return wrongUsage(errors.New("name one FILE with rooms of Cloudflare's, or - for standard input"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return p.roomsImport(cmd.InOrStdin(), args[0], asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func (p *program) roomsImport(stdin io.Reader, name string, asJSON bool) error {
+	from := stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		from = file
+	}
+	text, err := io.ReadAll(io.LimitReader(from, roomsFileMax))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	theirs, err := cloudflareRooms(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	var rooms []yaml.MapSlice
+	var left []leftOut
+	for _, one := range theirs {
+		room, without := fromCloudflare(one)
+		rooms, left = append(rooms, room), append(left, without...)
+	}
+	out, err := yaml.MarshalWithOptions(yaml.MapSlice{{Key: "rooms", Value: rooms}}, yaml.IndentSequence(true), yaml.UseLiteralStyleIfMultiline(true))
+	if err != nil {
+		return err
+	}
+	f := config.ParseRooms(name, out)
+	for _, e := range f.Errors {
+		left = append(left, leftOut{Key: e.Key, Why: "taken over, but wrong here: " + e.Text})
+	}
+	if asJSON {
+		p.printJSON(struct {
+			Rooms   []config.Room `json:"rooms"`
+			LeftOut []leftOut     `json:"left_out"`
+		}{f.Config.Rooms, left})
+		return nil
+	}
+	fmt.Fprint(p.stdout, string(out))
+	for _, l := range left {
+		fmt.Fprintln(p.stderr, strings.TrimPrefix(l.Room+": "+l.Key+": "+l.Why, ": "))
+	}
+	return nil
+}
+
+// cloudflareRooms finds the rooms in an answer of the API, in a list, or in what
+// is one.
+func cloudflareRooms(text []byte) ([]map[string]json.RawMessage, error) {
+	var answer struct {
+		Result json.RawMessage `json:"result"`
+	}
+	if json.Unmarshal(text, &answer) == nil && len(answer.Result) > 0 {
+		text = answer.Result
+	}
+	var all []map[string]json.RawMessage
+	if json.Unmarshal(text, &all) != nil {
+		var one map[string]json.RawMessage
+		if json.Unmarshal(text, &one) != nil {
+			return nil, errors.New("no JSON of a waiting room; give what Cloudflare's API answers to GET /zones/…/waiting_rooms")
+		}
+		all = []map[string]json.RawMessage{one}
+	}
+	for _, one := range all {
+		if one["name"] == nil || one["host"] == nil {
+			return nil, errors.New("no waiting room of Cloudflare's: it has no name or no host")
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("there is no room in it")
+	}
+	return all, nil
+}
+
+// fromCloudflare takes over what it can of a room.
+func fromCloudflare(theirs map[string]json.RawMessage) (room yaml.MapSlice, left []leftOut) {
+	var name string
+	_ = json.Unmarshal(theirs["name"], &name) // what is wrong with it is told below
+	lack := func(key, why string) { left = append(left, leftOut{name, key, why}) }
+	set := func(key string, v any) { room = append(room, yaml.MapItem{Key: key, Value: v}) }
+	set("name", name)
+	set("routes", cloudflareRoutes(theirs))
+	for _, key := range []string{
+		"total_active_users", "new_users_per_minute", "queueing_method", "queueing_status_code", "cookie_suffix", "default_template_language",
+		"suspended", "cookie_attributes", "enabled_origin_commands", "custom_page_html",
+	} {
+		var v any
+		if err := json.Unmarshal(theirs[key], &v); err == nil && v != nil && v != "" {
+			if n, ok := v.(float64); ok {
+				v = int(n)
+			}
+			set(key, v)
+		}
+	}
+	var minutes int
+	if json.Unmarshal(theirs["session_duration"], &minutes) == nil && minutes > 0 {
+		set("session_duration", fmt.Sprintf("%dm", minutes))
+	}
+	if string(theirs["disable_session_renewal"]) == "true" {
+		set("session_renewal", false)
+	}
+	lack("origin", "Cloudflare knows the site by its DNS; add the site's address if anteroom is to pass visitors on, or leave it out behind another proxy")
+	if string(theirs["queue_all"]) == "true" {
+		lack("queue_all", "there it lets nobody in; here that is: anteroom rooms hold "+name)
+	}
+	told := []string{
+		"name", "host", "path", "additional_routes", "total_active_users", "new_users_per_minute", "queueing_method", "queueing_status_code", "cookie_suffix",
+		"default_template_language", "suspended", "cookie_attributes", "enabled_origin_commands", "custom_page_html", "session_duration",
+		"disable_session_renewal", "queue_all",
+		"id", "created_on", "modified_on", // which say nothing of how people wait
+	}
+	var keys []string
+	for key := range theirs {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		switch v := string(theirs[key]); {
+		case slices.Contains(told, key) || v == "null" || v == `""`:
+		case key == "json_response_enabled":
+			if v == "true" {
+				lack(key, "not needed: who asks for JSON gets it")
+			}
+		case key == "description":
+			lack(key, "rooms have none here; keep it as a comment: "+v)
+		case strings.HasPrefix(key, "turnstile_"):
+			if v != `"off"` {
+				lack(key, "there is no such check here")
+			}
+		case strings.HasPrefix(key, "next_event_"):
+			lack(key, "events are another answer of the API (…/events), and are not taken over")
+		default:
+			lack(key, "not known here")
+		}
+	}
+	return room, left
+}
+
+func cloudflareRoutes(theirs map[string]json.RawMessage) []yaml.MapSlice {
+	type route struct{ Host, Path string }
+	var first route
+	var all []route
+	_ = json.Unmarshal(theirs["host"], &first.Host) // a wrong one is told by the check of what comes out
+	_ = json.Unmarshal(theirs["path"], &first.Path)
+	_ = json.Unmarshal(theirs["additional_routes"], &all)
+	var routes []yaml.MapSlice
+	for _, r := range append([]route{first}, all...) {
+		if r.Path == "" {
+			r.Path = "/"
+		}
+		routes = append(routes, yaml.MapSlice{{Key: "host", Value: r.Host}, {Key: "path", Value: r.Path}})
+	}
+	return routes
+}

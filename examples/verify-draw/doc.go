@@ -1,0 +1,3 @@
+// Package verifydraw tests the script that checks the draw of an event. It is
+// for visitors, and needs nothing but Python.
+package verifydraw

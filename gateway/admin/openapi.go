@@ -1,0 +1,6 @@
+package admin
+
+import _ "embed"
+
+//go:embed openapi.yaml
+var openAPI []byte
