@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,12 +15,14 @@ import (
 	"github.com/anteroom/anteroom/gateway"
 )
 
+var guests = flag.Int("guests", 500, "how many come to the event of TestEventWithADraw")
+
 // An event, from doors that are shut to doors that are shut: in a room that lets
-// nobody in, 500 people gather while the pre-queue lasts, nobody gets in before
+// nobody in, people gather while the pre-queue lasts, nobody gets in before
 // the start, then everybody does in the order of a draw that was committed to
 // before, the limit holds, and after the end nobody joins any more.
 func TestEventWithADraw(t *testing.T) {
-	const people, limit = 500, 100
+	people, limit := *guests, *guests/5
 	c := newCluster(t, limit)
 	now := time.Now().UTC()
 	gather, start, end := now.Add(10*time.Second), now.Add(20*time.Second), now.Add(52*time.Second)
@@ -39,7 +42,7 @@ func TestEventWithADraw(t *testing.T) {
 	if probe == "" || before == nil || before.Commitment == "" || before.Seed != "" {
 		t.Fatalf("a visitor in the pre-queue is told of the draw: %+v", before)
 	}
-	c.until("everybody gathered", time.Until(start), func() bool { return crowd.Counts().Joined == people })
+	c.until("everybody gathered", time.Until(start), func() bool { return crowd.Counts().Joined == int64(people) })
 	c.stays("nobody is in before the start", time.Until(start)-200*time.Millisecond, func() bool { return crowd.Counts().OnSite+crowd.Counts().Done == 0 })
 
 	var after *gateway.Draw
@@ -57,7 +60,7 @@ func TestEventWithADraw(t *testing.T) {
 	}
 	n, s := crowd.Counts(), c.shop.Stats()
 	c.phase("%d were in, %d at most at once of %d", n.Done, s.Peak, limit)
-	if s.Peak > limit || n.Done != people {
+	if s.Peak > limit || n.Done != int64(people) {
 		t.Errorf("%d of %d were in, %d at once, the limit is %d", n.Done, people, s.Peak, limit)
 	}
 	c.verify(before, after)
