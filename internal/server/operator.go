@@ -266,8 +266,7 @@ func (o operator) Reclaim(ctx context.Context, e admin.Edit, name string) (admin
 	}
 	for i := range snapshot.Rooms {
 		old := &snapshot.Rooms[i]
-		deleted := old.Room.Mode == eviction.Deleted
-		if old.Room.OnPartition == eviction.Majority || deleted && old.Room.OnPartition == eviction.Stop { // it stops for nobody
+		if old.Room.OnPartition == eviction.Majority || old.Room.Mode == eviction.Deleted {
 			continue
 		}
 		next := old.Room
@@ -280,9 +279,7 @@ func (o operator) Reclaim(ctx context.Context, e admin.Edit, name string) (admin
 				return done, err
 			}
 		}
-		if !deleted {
-			done.Rooms = append(done.Rooms, next.Name)
-		}
+		done.Rooms = append(done.Rooms, next.Name)
 	}
 	return done, nil
 }
