@@ -258,7 +258,7 @@ func (n *Node) goneForGood(w *wave, name qpid.NodeID) bool {
 // will not return.
 func (n *Node) stopsFor(m Member) bool {
 	return slices.ContainsFunc(n.gates, func(g *Gate) bool {
-		return g.cfg.OnPartition == Stop && !slices.Contains(g.cfg.Reclaimed, m)
+		return g.cfg.OnPartition == Stop && g.cfg.Mode != Deleted && !slices.Contains(g.cfg.Reclaimed, m)
 	})
 }
 

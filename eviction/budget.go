@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // Sizes of what a wave says of a room, in bytes: about what they take in the
@@ -71,8 +73,16 @@ func (n *Node) dueRooms(now Time) (rooms []RoomGather, more bool) {
 	next := n.nextEpoch()
 	slices.SortFunc(due, func(a, b *Gate) int { return cmp.Compare(a.cfg.Name, b.cfg.Name) })
 	for _, g := range due {
+		keying, seed := g.keying, g.seed
+		if g.told > keying {
+			keying, seed = g.told, g.toldSeed
+		}
+		key := qpid.Epoch{}
+		if g.cfg.At(max(g.at, n.clock.hlc)).Method == Random {
+			key = next
+		}
 		rooms = append(rooms, RoomGather{
-			Room: g.cfg.Name, Version: g.cfg.Version, Want: g.hint, Cut: g.cut, Key: next, Keying: g.keying, Seed: g.seed,
+			Room: g.cfg.Name, Version: g.cfg.Version, Want: g.hint, Cut: g.cut, Key: key, Keying: keying, Seed: seed,
 			Digest: g.digested == now.Boot,
 		})
 	}

@@ -98,6 +98,9 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.calls += rn.Calls
 		rs.ttl = max(rs.ttl, rn.TTL)
 		rs.agreed = rs.agreed && rn.Version == rs.plan.Version && rn.Sum == sum
+		if rn.Keying > max(rs.keying, g.keying) {
+			g.told, g.toldSeed = rn.Keying, rn.Seed // the next gather tells everybody
+		}
 		rs.keying = max(rs.keying, rn.Keying)
 		if rn.Digest != nil {
 			if rs.digests == nil {
@@ -350,7 +353,9 @@ func (rs *roomSums) share() int {
 
 // entitle picks who is called next and returns how many slots each node needs.
 func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k int) (need []int) {
-	k -= rs.due
+	if k -= rs.due; (rs.cfg.Method == Random) != (g.drawKey == d.epoch) {
+		k = 0 // the replies are in another order
+	}
 	queued := func(i int) int { return rs.nodes[i].Queued }
 	need = make([]int, len(rs.nodes))
 	switch {

@@ -218,6 +218,17 @@ func (g *Gate) Draw() Draw {
 	return d
 }
 
+// KeepDraw returns the room with the seed of the draw that made the order of the
+// queue, if it has that draw.
+func (g *Gate) KeepDraw(r Room) Room {
+	return r.seeds(func(e *Event) [32]byte {
+		if g.keying != 0 && uint64(e.Start) == g.keying {
+			return g.seed
+		}
+		return e.Seed
+	})
+}
+
 // Redraws reports whether r gives another seed to the draw that made the order of
 // the queue.
 func (g *Gate) Redraws(r *Room) bool {

@@ -192,6 +192,9 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Wanted: g.Wanted, Version: g.cfg.Version, Sum: g.sum, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.longest())),
 		Arrivals: g.arrivals.rate(now.Boot), Calls: g.calls.rate(now.Boot), Lightest: qpid.Empty(w.index),
 	}
+	if g.keying > rg.Keying {
+		n.Seed = g.seed
+	}
 	if g.leasedAt != never {
 		n.Lapsed = now.Boot - g.leasedAt
 	}
@@ -301,7 +304,7 @@ func (g *Gate) front(w *wave, rg RoomGather, queued int) Front {
 	if rg.Want == 0 {
 		return Front{Complete: queued == 0}
 	}
-	if g.cfg.At(max(g.at, w.T)).Method != Random {
+	if rg.Key == (qpid.Epoch{}) {
 		return front(g.c, w.index, rg.Want, queued, func(i int) qpid.Weight { w, _ := g.Queue.Select(i); return w })
 	}
 	g.drawKey = rg.Key

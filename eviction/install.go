@@ -171,12 +171,13 @@ func (g *Gate) applyCut(c Cut) {
 // keying is never taken back.
 func (g *Gate) Rekey(t uint64) bool {
 	k, seed := g.cfg.keyingAt(t)
-	if g.told > k {
-		k, seed = g.told, g.toldSeed
+	if g.told >= k {
+		k, seed = g.told, g.toldSeed // also of the same draw: the coordinator's seed counts
 	}
-	if k <= g.keying {
+	if k < g.keying || k == 0 || k == g.keying && (g.told != k || seed == g.seed) {
 		return false
 	}
+	g.digests, g.lengths, g.digestOf, g.digestT = nil, nil, nil, 0 // they speak of other weights
 	g.keying, g.seed, g.cut = k, seed, Cut{Keying: k}
 	return true
 }

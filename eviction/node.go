@@ -182,6 +182,9 @@ func (n *Node) Calls(g *Gate, now Time) bool {
 	return n.Admits(g, now) && !g.closed && !n.cutOff && g.cfg.Mode.calls() && !g.waits(uint64(n.clock.now))
 }
 
+// Gathers reports whether an event keeps everybody waiting here and now.
+func (n *Node) Gathers(g *Gate) bool { return g.waits(uint64(n.clock.now)) }
+
 // Open reports whether a newcomer may walk straight in.
 func (n *Node) Open(g *Gate, now Time) bool {
 	return g.open && n.Calls(g, now) && g.now.started(uint64(n.clock.now)) && now.Boot >= g.shyUntil

@@ -159,6 +159,7 @@ type RoomNode struct {
 	Digest   []qpid.Weight // for positions, see digest
 	Length   int           // of the queue that Digest describes
 	Keying   uint64
+	Seed     [32]byte // of a draw that the coordinator does not know
 }
 
 // Net is a sum over ledgers of slots received from an account minus slots sent to it.

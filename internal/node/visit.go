@@ -30,7 +30,7 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	}
 	v := visitor{id: id, stamp: n.ev.Stamp(), seen: now.Boot}
 	r.gate.Arrived(now.Boot)
-	if c.Method == eviction.Passthrough {
+	if c.Method == eviction.Passthrough && c.Mode != eviction.Held && !n.ev.Gathers(r.gate) {
 		return Answer{State: Admitted, Pass: r.passthrough(&v)}, nil
 	}
 	if n.ev.Open(r.gate, now) && r.gate.Queue.Len() == 0 && r.gate.Due == 0 && r.gate.Wanted == 0 && r.gate.Spend(now.Boot) {

@@ -266,7 +266,8 @@ func (o operator) Reclaim(ctx context.Context, e admin.Edit, name string) (admin
 	}
 	for i := range snapshot.Rooms {
 		old := &snapshot.Rooms[i]
-		if old.Room.OnPartition == eviction.Majority || old.Room.Mode == eviction.Deleted {
+		deleted := old.Room.Mode == eviction.Deleted
+		if old.Room.OnPartition == eviction.Majority || deleted && old.Room.OnPartition == eviction.Stop { // it stops for nobody
 			continue
 		}
 		next := old.Room
@@ -279,7 +280,9 @@ func (o operator) Reclaim(ctx context.Context, e admin.Edit, name string) (admin
 				return done, err
 			}
 		}
-		done.Rooms = append(done.Rooms, next.Name)
+		if !deleted {
+			done.Rooms = append(done.Rooms, next.Name)
+		}
 	}
 	return done, nil
 }

@@ -1798,12 +1798,14 @@ type RoomNode struct {
 	Lightest []byte                 `protobuf:"bytes,15,opt,name=lightest,proto3" json:"lightest,omitempty"`
 	Voters   *Voters                `protobuf:"bytes,16,opt,name=voters,proto3" json:"voters,omitempty"`
 	// Weights.
-	Digest        []byte `protobuf:"bytes,17,opt,name=digest,proto3" json:"digest,omitempty"`
-	Length        int64  `protobuf:"varint,18,opt,name=length,proto3" json:"length,omitempty"`
-	Keying        uint64 `protobuf:"varint,19,opt,name=keying,proto3" json:"keying,omitempty"`
-	Called        int64  `protobuf:"varint,20,opt,name=called,proto3" json:"called,omitempty"`
-	Sum           uint64 `protobuf:"fixed64,21,opt,name=sum,proto3" json:"sum,omitempty"`
-	Wanted        int64  `protobuf:"varint,22,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	Digest []byte `protobuf:"bytes,17,opt,name=digest,proto3" json:"digest,omitempty"`
+	Length int64  `protobuf:"varint,18,opt,name=length,proto3" json:"length,omitempty"`
+	Keying uint64 `protobuf:"varint,19,opt,name=keying,proto3" json:"keying,omitempty"`
+	Called int64  `protobuf:"varint,20,opt,name=called,proto3" json:"called,omitempty"`
+	Sum    uint64 `protobuf:"fixed64,21,opt,name=sum,proto3" json:"sum,omitempty"`
+	Wanted int64  `protobuf:"varint,22,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	// 32 bytes, or none.
+	Seed          []byte `protobuf:"bytes,23,opt,name=seed,proto3" json:"seed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1990,6 +1992,13 @@ func (x *RoomNode) GetWanted() int64 {
 		return x.Wanted
 	}
 	return 0
+}
+
+func (x *RoomNode) GetSeed() []byte {
+	if x != nil {
+		return x.Seed
+	}
+	return nil
 }
 
 type Front struct {
@@ -4006,7 +4015,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03net\x18\x04 \x03(\v2\x15.anteroom.peer.v1.NetR\x03net\x121\n" +
 	"\x05voids\x18\x05 \x03(\v2\x1b.anteroom.peer.v1.VoidCountR\x05voids\x12.\n" +
 	"\x06newest\x18\x06 \x01(\v2\x16.anteroom.peer.v1.RoomR\x06newest\x120\n" +
-	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\"\xcc\x04\n" +
+	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\"\xe0\x04\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -4030,7 +4039,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06keying\x18\x13 \x01(\x04R\x06keying\x12\x16\n" +
 	"\x06called\x18\x14 \x01(\x03R\x06called\x12\x10\n" +
 	"\x03sum\x18\x15 \x01(\x06R\x03sum\x12\x16\n" +
-	"\x06wanted\x18\x16 \x01(\x03R\x06wanted\"\xa5\x01\n" +
+	"\x06wanted\x18\x16 \x01(\x03R\x06wanted\x12\x12\n" +
+	"\x04seed\x18\x17 \x01(\fR\x04seed\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
