@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"hash"
 	"time"
 )
 
@@ -244,9 +245,26 @@ func (g *Gate) Redraws(r *Room) bool {
 // It is below start, so that whoever comes later stands behind all of them. Of
 // equal places the smaller id is first.
 func Shuffled(seed [32]byte, start uint64, id [16]byte) uint64 {
-	h := hmac.New(sha256.New, seed[:])
-	h.Write(id[:])
-	return scaled(binary.BigEndian.Uint64(h.Sum(nil)), start)
+	return new(places).of(seed, start, id)
+}
+
+// places is Shuffled with a hash that is kept: a draw asks for all places at
+// once. Not safe for concurrent use.
+type places struct {
+	seed [32]byte
+	mac  hash.Hash
+	id   [16]byte
+	sum  [32]byte
+}
+
+func (p *places) of(seed [32]byte, start uint64, id [16]byte) uint64 {
+	if p.mac == nil || p.seed != seed {
+		p.mac, p.seed = hmac.New(sha256.New, seed[:]), seed
+	}
+	p.id = id
+	p.mac.Reset()
+	p.mac.Write(p.id[:])
+	return scaled(binary.BigEndian.Uint64(p.mac.Sum(p.sum[:0])), start)
 }
 
 // checkEvents returns what is wrong with the events, each saying what would be

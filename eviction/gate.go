@@ -43,6 +43,7 @@ type Gate struct {
 	told      uint64 // the coordinator's keying, and its seed
 	toldSeed  [32]byte
 	seed      [32]byte // of the draw that keying speaks of, whatever the configuration says by now
+	places    places
 	open      bool
 	closed    bool
 	paced     bool
@@ -392,7 +393,7 @@ func (g *Gate) Key(w qpid.Weight) qpid.Weight {
 
 // shuffled is apart from Key, which else would allocate what it returns as it was.
 func (g *Gate) shuffled(w qpid.Weight) qpid.Weight {
-	return qpid.Weight{Stamp: Shuffled(g.seed, g.keying, w.ID), ID: w.ID}
+	return qpid.Weight{Stamp: g.places.of(g.seed, g.keying, w.ID), ID: w.ID}
 }
 
 // scaled is ⌊x × below / 2⁶⁴⌋.

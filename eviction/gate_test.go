@@ -251,3 +251,27 @@ func TestNobodyStampsBeforeAQuorumHasVouchedForTheClock(t *testing.T) {
 		t.Error("a side that a quorum once vouched for keeps no places")
 	}
 }
+
+// A side of a split does not know how many slots there are by now. What it
+// thought must not count once it is back, or slots that are away would be
+// forgotten when the limit is lowered.
+func TestWavesOfASideDoNotSayHowManySlotsThereAre(t *testing.T) {
+	s := newSolo(t, Room{Target: 8, Session: time.Minute, OnPartition: Share})
+	s.gather(t, 1)
+	s.commit(t, 1)
+	s.g.ledger.mint(3)
+	s.pass(time.Second)
+	s.gather(t, 20)
+	s.commit(t, 1, func(c *Commit, r *RoomCommit) {
+		c.Grade, r.Burn = Side, []Deal{{Index: 1, N: 2}}
+	})
+	s.pass(time.Second)
+	reply := s.gather(t, 21)
+	there := Supply{Slots: 75, At: qpid.Epoch{Num: 10, Coordinator: "a.1"}}
+	if got := reply.Rooms[0].Supply.merge(there); got != there {
+		t.Errorf("75 slots of wave 10 and what a side thinks are together %+v, want %+v", got, there)
+	}
+	if got := reply.Rooms[0].Supply.left(); got != 6 {
+		t.Errorf("the side has %d slots of 8 left, want 6: it burned 2", got)
+	}
+}

@@ -103,11 +103,12 @@ type PeerAccount struct {
 	Acked          int // of Sent
 }
 
-// Supply is an upper bound of the slots in existence, as a wave left it.
+// Supply is an upper bound of the slots in existence, as the last wave of a
+// primary left it.
 type Supply struct {
 	Slots  int
 	At     qpid.Epoch // of the wave
-	Burned int        // of them, by that wave's own commit
+	Burned int        // of them, by this node since
 }
 
 // left returns how many can be left.

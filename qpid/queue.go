@@ -160,6 +160,23 @@ func (q *Queue) Insert(w Weight) bool {
 	return true
 }
 
+// refill replaces all items by these, which it sorts.
+func (q *Queue) refill(items []Weight) {
+	slices.SortFunc(items, Weight.Compare)
+	*q = Queue{tree: q.tree, count: len(items)}
+	q.tree.Clear(false)
+	for len(items) > 0 || q.tree.Len() == 0 {
+		n := min(len(items), runMax-runMax/16)
+		r := &run{items: append(make([]Weight, 0, runMax), items[:n]...)}
+		if q.tree.Len() > 0 {
+			r.floor = items[0]
+		}
+		q.add(r)
+		items = items[n:]
+	}
+	q.deal()
+}
+
 // Delete removes w and reports whether it was there.
 func (q *Queue) Delete(w Weight) bool {
 	r := q.find(w)

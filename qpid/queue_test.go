@@ -177,6 +177,16 @@ func TestQueueAgreesWithSortedSlice(t *testing.T) {
 					twin.delete(w)
 				}
 			},
+			"refill": func(t *rapid.T) {
+				mirror := func(w Weight) Weight { w.Stamp ^= 7; return w } // another order, as a draw makes
+				line := make([]Weight, len(twin))
+				for i, w := range twin {
+					line[i] = mirror(w)
+				}
+				twin = slices.Clone(line)
+				slices.SortFunc(twin, Weight.Compare)
+				q.refill(line)
+			},
 			"": func(t *rapid.T) {
 				compareWithTwin(t, q, twin, weight.Draw(t, "probe"), Weight{}, UpTo(30), Empty(0))
 			},

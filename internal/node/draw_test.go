@@ -314,3 +314,48 @@ func TestPrequeueOfAPassthroughRoomBeginsByTheClock(t *testing.T) {
 		}
 	}
 }
+
+// Those who wait when an event of a passthrough room ends, or when a room is
+// suspended, are let in by their next check-in; a call's slot is free again.
+func TestPeopleWhoWaitWalkInOnceTheRoomIsPassthrough(t *testing.T) {
+	room := eviction.Room{
+		Name: "shop", Target: 2, Session: time.Minute, TicketTTL: time.Hour, Method: eviction.Passthrough,
+		Events: []eviction.Event{{
+			Name: "sale", Prequeue: wallStart + 10e6, Start: wallStart + 12e6, End: wallStart + 16e6,
+			Set: eviction.SetMethod, Method: eviction.FIFO,
+		}},
+	}
+	c := founded(t, 3, room)
+	c.run(time.Duration(11e6-c.now) * time.Microsecond)
+	var tickets []node.Ticket
+	for i := range 12 {
+		tickets = append(tickets, c.join(c.node[i%3], "shop").Ticket)
+	}
+	c.run(3 * time.Second)
+	before := c.now
+	states := map[node.State]int{}
+	for i := range tickets {
+		a, err := c.checkIn(c.node[(i+1)%3], tickets[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		states[a.State]++
+	}
+	if states[node.Called] != 2 || states[node.Waiting] != 10 {
+		t.Fatalf("during the event %v, want 2 called and 10 who wait", states)
+	}
+	c.run(3 * time.Second)
+	for i := range tickets {
+		for range 2 { // an answer may be lost
+			a, err := c.checkIn(c.node[(i+2)%3], tickets[i])
+			if err != nil || a.State != node.Admitted || a.Pass.Expires < wallStart+before+60e6 {
+				t.Errorf("visitor %d after the event: %v with a pass until %d, %v", i, a.State, a.Pass.Expires-wallStart, err)
+			}
+		}
+	}
+	for _, m := range c.node {
+		if rs := c.room(m, "shop"); rs.Queued+rs.Called+rs.Used != 0 {
+			t.Errorf("%s has %d in line, %d called, %d slots in use; want none", m.cfg.Self.Name, rs.Queued, rs.Called, rs.Used)
+		}
+	}
+}

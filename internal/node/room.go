@@ -91,19 +91,16 @@ func newRoom(n *Node, g *eviction.Gate, now eviction.Time) *room {
 func (r *room) prepare(t uint64) {
 	if r.gate.Rekey(t) {
 		r.cut = r.gate.Cut()
-		var all []qpid.Weight
-		r.gate.Queue.Ascend(func(w qpid.Weight) bool { all = append(all, w); return true })
-		for _, w := range all {
-			r.q.Remove(w)
-		}
-		for _, w := range all {
-			r.q.Insert(r.gate.Key(r.visitors.get(w.ID).weight()))
-		}
+		line := make([]qpid.Weight, 0, r.gate.Queue.Len())
 		r.visitors.all(func(v *visitor) {
+			if v.stage == queued {
+				line = append(line, r.gate.Key(v.weight()))
+			}
 			if v.stamp < r.gate.Keying() {
 				v.shown = 0 // the draw may have put it further back
 			}
 		})
+		r.q.Refill(line)
 	}
 	r.q.Freeze()
 	r.gate.Called = r.called

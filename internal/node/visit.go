@@ -30,8 +30,8 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	}
 	v := visitor{id: id, stamp: n.ev.Stamp(), seen: now.Boot}
 	r.gate.Arrived(now.Boot)
-	if c.Method == eviction.Passthrough && c.Mode != eviction.Held && !n.ev.Gathers(r.gate) {
-		return Answer{State: Admitted, Pass: r.passthrough(&v)}, nil
+	if r.passesThrough() {
+		return r.passthrough(now, v.id, v.stamp), nil
 	}
 	if n.ev.Open(r.gate, now) && r.gate.Queue.Len() == 0 && r.gate.Due == 0 && r.gate.Wanted == 0 && r.gate.Spend(now.Boot) {
 		in := r.visitors.add(v)
@@ -65,6 +65,13 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 	r, v, to, err := n.resolve(now, t)
 	if err != nil || to != (eviction.Member{}) {
 		return Answer{Forward: to}, err
+	}
+	if r.passesThrough() && (v == nil || v.stage != onSite) { // since an event has ended, or the room was suspended
+		if v != nil && r.withdraw(v, now) {
+			r.retire(v, spent, now)
+			n.advance(now)
+		}
+		return r.passthrough(now, t.ID, t.Stamp), nil
 	}
 	if v == nil {
 		if v, err = r.takeOver(now, t); err != nil || v == nil {
@@ -115,7 +122,7 @@ func (n *Node) Glance(now eviction.Time, t Ticket) (a Answer, ok bool) {
 	}
 	n.ev.Now(now)
 	v := r.visitors.get(t.ID)
-	if n.ev.Pending() || !n.ev.Clear() || v == nil || t.Gen > v.gen || v.stage > called {
+	if n.ev.Pending() || !n.ev.Clear() || v == nil || t.Gen > v.gen || v.stage > called || r.passesThrough() {
 		return Answer{}, false
 	}
 	r.hearFrom(v, now, t)
@@ -314,6 +321,13 @@ func (r *room) pass(v *visitor) Pass {
 	return Pass{Room: r.name, ID: v.id, Stamp: v.stamp, Home: r.gate.Ledger().Account(), Expires: v.expires}
 }
 
-func (r *room) passthrough(v *visitor) Pass {
-	return Pass{Room: r.name, ID: v.id, Stamp: v.stamp, Expires: int64(v.stamp) + r.gate.Session().Microseconds()}
+// passesThrough reports whether nobody waits here and now.
+func (r *room) passesThrough() bool {
+	c := r.gate.InForce()
+	return c.Method == eviction.Passthrough && c.Mode != eviction.Held && !r.node.ev.Gathers(r.gate)
+}
+
+// passthrough lets somebody in without a slot.
+func (r *room) passthrough(now eviction.Time, id qpid.ItemID, stamp uint64) Answer {
+	return Answer{State: Admitted, Pass: Pass{Room: r.name, ID: id, Stamp: stamp, Expires: r.node.ev.Now(now) + r.gate.Session().Microseconds()}}
 }
