@@ -37,6 +37,7 @@ const (
 	Add                          // a new node
 	Leave                        // a node says goodbye
 	Retarget                     // a room's limit changes
+	Remode                       // a room is held, drained or released
 	faultKinds
 )
 
@@ -46,7 +47,7 @@ func (f Fault) String() string {
 		"crash of all but one", "crash of all", "crash inside a wave", "crash after the first commit", "rolling restart", "pause",
 		"pause inside a wave", "pause inside an answer", "cut", "cut one way", "cut off", "halves", "bridge", "ring",
 		"flip of the majority", "swizzle", "slow link", "suspicion", "flapping", "clock step", "clock jump", "add", "leave",
-		"retarget",
+		"retarget", "change of mode",
 	}[f]
 }
 
@@ -137,6 +138,8 @@ func (w *world) strike(f Fault) {
 		w.sayGoodbye(h)
 	case Retarget:
 		w.retarget(h)
+	case Remode:
+		w.remode(h)
 	case ClockStep, ClockJump:
 		w.turnClock(f, h)
 	default:
@@ -268,9 +271,21 @@ func (w *world) retarget(h *host) {
 	w.setRoom(h, r, room)
 }
 
+// remode holds, drains or releases a room at some node.
+func (w *world) remode(h *host) {
+	r := w.rngFaults.IntN(len(w.o.Rooms))
+	if r >= len(h.seen.rooms) || h.seen.rooms[r].Room.Name == "" {
+		return
+	}
+	room := h.seen.rooms[r].Room
+	room.Mode = [...]eviction.Mode{eviction.Normal, eviction.Held, eviction.Draining}[w.rngFaults.IntN(3)]
+	w.reached.n[reachMode]++
+	w.setRoom(h, r, room)
+}
+
 // setRoom proposes a configuration at h.
 func (w *world) setRoom(h *host, r int, room eviction.Room) {
-	w.printf("%s is told that room %s has a limit of %d", h.name, room.Name, room.Target)
+	w.printf("%s is told that room %s is %v and has a limit of %d", h.name, room.Name, room.Mode, room.Target)
 	w.court.rooms[r].hard = max(w.court.rooms[r].hard, room.Target)
 	if err := h.n.SetRoom(h.clock.read(w.now), room); err != nil {
 		w.fail("config", "%s: SetRoom: %v", h.name, err)

@@ -18,8 +18,14 @@ func schedule(o *eviction.Room) []eviction.Event {
 
 // S14, closed doors. Between the beginning of a pre-queue and its event nobody
 // is called and nobody walks in. The clock of a node may be wrong by the greatest
-// skew.
+// skew. Nor does a node call anybody into a room that it knows to be held, before
+// this step and after.
 func (w *world) checkDoors(h *host, r int, t *place) {
+	if h.seen.rooms[r].Room.Mode == eviction.Held {
+		if rs, _ := h.n.Room(w.o.Rooms[r].Name, h.clock.read(w.now)); rs.Room.Mode == eviction.Held {
+			w.fail("S14", "%s calls ticket %d into a room that is held", h.name, ticketOf(t.id))
+		}
+	}
 	skew := w.o.Cluster.MaxSkew.Microseconds()
 	for _, e := range schedule(&w.o.Rooms[r]) {
 		if now := wallAt(w.now); now > e.Prequeue+skew && now < e.Start-skew {

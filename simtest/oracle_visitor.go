@@ -291,12 +291,16 @@ func (w *world) logged(h *host, e *node.Admission) {
 	case node.Dropped:
 		n[reachDropped]++
 		w.became(t, h, gone)
+	case node.Through:
+		n[reachThrough]++
+		t.admitted = true
+		w.became(t, h, gone)
 	case node.Ended: // the session's own end says so
 	}
 }
 
 func eventName(e node.Event) string {
-	return [...]string{"entitled", "called", "admitted from the queue", "admitted at once", "parked", "ended", "taken over", "given up"}[e]
+	return [...]string{"entitled", "called", "admitted from the queue", "admitted at once", "parked", "ended", "taken over", "given up", "through"}[e]
 }
 
 // became follows a ticket at its home; a ghost elsewhere says nothing.

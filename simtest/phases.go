@@ -138,7 +138,7 @@ func (w *world) leftBehind(r int) bool {
 func (w *world) loosen() {
 	for r := range w.o.Rooms {
 		w.configure(r, func(room *eviction.Room) {
-			room.Events = nil // over long ago
+			room.Events, room.Mode = nil, eviction.Normal // over long ago
 			room.NewPerMinute = 0
 			room.Target = max(room.Target, 5+w.crowd.active/10)
 			if room.OnPartition == eviction.Stop && w.anyGone() {

@@ -21,6 +21,7 @@ const (
 	reachAdd
 	reachTrap
 	reachRetarget
+	reachMode
 	reachQuarantine
 	reachFounding
 	reachSecondFounding
@@ -52,6 +53,7 @@ const (
 	reachPassTaken
 	reachParked
 	reachDropped
+	reachThrough
 	reachBackFromParked
 	reachOpenAdmission
 	reachCalled
@@ -83,11 +85,11 @@ const (
 func (g goal) String() string {
 	return [...]string{
 		"restart", "restart with disk", "save", "all nodes down", "goodbye", "pause", "answer held by a pause", "link cut",
-		"clock jump", "false suspicion", "node added", "crash inside a wave", "limit changed", "clock quarantine", "founding",
+		"clock jump", "false suspicion", "node added", "crash inside a wave", "limit changed", "mode changed", "clock quarantine", "founding",
 		"second founding", "coordinator take-over", "side without quorum", "unanimous wave", "survivor line", "voter change",
 		"node left out of a wave", "freeze", "nack", "void", "settled", "mint", "top-up", "burn", "slots moved", "room over the limit",
 		"open to closed", "closed to open", "sampled cut", "random draw", "shuffled event", "event of a schedule", "limit of an event", "end of an event", "pacing", "ticket taken over",
-		"pass taken over", "parked", "place given up", "back from parked", "open admission", "call", "replay of a used ticket rejected",
+		"pass taken over", "parked", "place given up", "walked through after waiting", "back from parked", "open admission", "call", "replay of a used ticket rejected",
 		"ended pass honoured", "forward", "forward refused", "answer lost", "ticket expired", "pass expired", "second tab",
 		"left silently", "cancelled", "pass left to expire", "patience lost", "deleteMin", "deleteMin while frozen",
 		"deleteMin answered", "root moved", "sync of taken tickets", "pass waits for a slot", "reclaim", "signing keys lost", "quorum lost for good", "rooms took turns",

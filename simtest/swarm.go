@@ -182,7 +182,7 @@ func (d dice) events(o Options) (events []eviction.Event) {
 		e.Set = eviction.Set(d.pick(0, 0, int(eviction.SetTarget), int(eviction.SetTarget|eviction.SetSession), d.IntN(32)))
 		e.Target, e.NewPerMinute = d.pick(0, 1+d.IntN(10), 1+d.IntN(80), 100+d.IntN(100)), d.pick(0, 300, 1200)
 		e.Session, e.NoRenewal = d.between(time.Second, 10*time.Second), d.one(2)
-		e.Method = eviction.Method(d.pick(0, 0, int(eviction.Random), int(eviction.Reject)))
+		e.Method = eviction.Method(d.pick(0, 0, int(eviction.Random), int(eviction.Passthrough), int(eviction.Reject)))
 		events = append(events, e)
 	}
 	return events

@@ -44,10 +44,11 @@ const (
 	Ended    = "ended"    // the session is over
 	TookOver = "taken_over"
 	Dropped  = "dropped" // given up
+	Through  = "through" // let in without a slot: the room has become passthrough
 )
 
 func name(e node.Event) string {
-	return [...]string{Entitled, Called, Admitted, Open, Parked, Ended, TookOver, Dropped}[e]
+	return [...]string{Entitled, Called, Admitted, Open, Parked, Ended, TookOver, Dropped, Through}[e]
 }
 
 // Of makes the line for what a node says has happened.

@@ -57,6 +57,7 @@ const (
 	Ended                  // the session is over, the slot is free
 	TakenOver              // a place came from a node that is gone
 	Dropped                // given up: silent for ticket_ttl, or abandoned
+	Through                // let in without a slot: the room has become passthrough
 )
 
 // Admission is one line of the admission log.

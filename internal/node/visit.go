@@ -68,6 +68,7 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 	}
 	if r.passesThrough() && (v == nil || v.stage != onSite) { // since an event has ended, or the room was suspended
 		if v != nil && r.withdraw(v, now) {
+			r.record(Through, v.weight(), 0, qpid.Weight{})
 			r.retire(v, spent, now)
 			n.advance(now)
 		}
