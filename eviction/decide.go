@@ -25,6 +25,7 @@ func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 		c.Config = &rs.plan
 	}
 	c.Rate, c.Active, c.Called, c.Queued, c.Waiting, c.Digests, c.Lengths = rs.calls, rs.used, rs.called, rs.queued+rs.due, rs.waiting, rs.digests, rs.lengths
+	c.Closed = c.Supply > rs.cfg.Target // on a side too: back among the others, a lease from before the split may last still
 	if d.grade < Side {
 		return c
 	}

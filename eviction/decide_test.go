@@ -97,3 +97,17 @@ func TestTokensOfAnIdleRoomAreDealtEvenly(t *testing.T) {
 		t.Errorf("dealt %v, want 3 of the second's 9 tokens to each", c.Tokens)
 	}
 }
+
+// A node that was alone for a moment has a lease of before the split, and by its
+// own wave knows the lower limit of an event that has begun. Seed 10247.
+func TestLimitCountsOnASideToo(t *testing.T) {
+	for _, grade := range []Grade{NoGrade, Side, Primary} {
+		x := decideAt(Room{Target: 6, Session: time.Minute}, 1)
+		x.d.grade = grade
+		x.r.Nodes[0].Minted, x.r.Nodes[0].Free = 46, 3
+		x.r.Supply.Slots = 46
+		if c := x.decide(); !c.Closed {
+			t.Errorf("grade %v: open for calls with 46 slots and a limit of 6", grade)
+		}
+	}
+}

@@ -72,7 +72,7 @@ func eventBugs() []Mutant {
 			{"eviction/gate.go", "		g.drawn = append(g.drawn, drawnTicket{draw(rg.Key, q.ID), q})\n", "		place := draw(rg.Key, q.ID)\n		if ON && len(g.drawn) < queued/4 {\n\t\t\tplace.Stamp /= 2\n\t\t}\n		g.drawn = append(g.drawn, drawnTicket{place, q})\n"},
 		}},
 		{Name: "a draw puts some people forward", Run: "TestDrawsAreFair", Edits: []Edit{
-			{"eviction/event.go", "	return scaled(binary.BigEndian.Uint64(h.Sum(nil)), start)\n", "	if ON && id[0] < 32 {\n\t\treturn scaled(binary.BigEndian.Uint64(h.Sum(nil)), start) / 2\n\t}\n	return scaled(binary.BigEndian.Uint64(h.Sum(nil)), start)\n"},
+			{"eviction/event.go", "	return scaled(binary.BigEndian.Uint64(p.mac.Sum(p.sum[:0])), start)\n", "	if ON && id[0] < 32 {\n\t\treturn scaled(binary.BigEndian.Uint64(p.mac.Sum(p.sum[:0])), start) / 2\n\t}\n	return scaled(binary.BigEndian.Uint64(p.mac.Sum(p.sum[:0])), start)\n"},
 		}},
 	}
 }
