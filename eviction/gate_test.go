@@ -275,3 +275,25 @@ func TestWavesOfASideDoNotSayHowManySlotsThereAre(t *testing.T) {
 		t.Errorf("the side has %d slots of 8 left, want 6: it burned 2", got)
 	}
 }
+
+// An operator's change counts, also after one at a node whose clock was ahead.
+// Seed 12654 of the swarm.
+func TestChangeIsNewerThanWhatAClockAheadHasDated(t *testing.T) {
+	s := newSolo(t, Room{Target: 8, Session: time.Minute})
+	s.gather(t, 1)
+	held := s.g.cfg
+	held.Mode, held.Version = Held, Version{uint64(s.now.Wall) + 180e6, "c"}
+	s.commit(t, 1, func(_ *Commit, r *RoomCommit) { r.Agreed, r.Config = false, &held })
+	for _, mode := range []Mode{Normal, Draining} {
+		next := s.g.cfg
+		next.Mode = mode
+		before := s.g.cfg.Version
+		if s.g.proposed != nil {
+			before = s.g.proposed.Version
+		}
+		s.SetRoom(s.now, next)
+		if got := s.g.proposed; got.Mode != mode || got.Version.Compare(before) <= 0 {
+			t.Errorf("%v is proposed as %v, no newer than %v, which it changes", got.Mode, got.Version, before)
+		}
+	}
+}

@@ -121,6 +121,7 @@ func (n *Node) probe(now Time) {
 		return
 	}
 	l.probedAt = now.Boot
+	mid := n.middle(now)
 	for _, p := range n.view {
 		if p.Member == n.self.Member {
 			continue
@@ -132,13 +133,15 @@ func (n *Node) probe(now Time) {
 		}
 		if now.Boot-c.heard >= micros(n.c.Period) || now.Boot-c.probed >= 1_000_000 {
 			c.probed = now.Boot
-			n.send(p.Member, &Probe{Lead: n.self, Epoch: n.epoch, Sent: n.clock.now})
+			off := c.clock.ok && abs(c.clock.offset-mid)-c.clock.err > micros(n.c.MaxSkew)
+			n.send(p.Member, &Probe{Lead: n.self, Epoch: n.epoch, Sent: n.clock.now, Off: off})
 		}
 	}
 }
 
 func (n *Node) onProbe(now Time, from Member, p *Probe) {
 	n.clock.probed = true
+	n.clock.agreed = n.clock.agreed && !p.Off
 	follow := n.senior(now, p.Lead)
 	if n.lead.active && n.lead.started != never && !n.clock.quarantined && Seniority(n.self, p.Lead) < 0 && n.view.index(n.self.Member) == 0 {
 		follow = n.self

@@ -92,6 +92,7 @@ type Probe struct {
 	Lead  Peer
 	Epoch qpid.Epoch
 	Sent  int64 // the coordinator's clock
+	Off   bool  // the other's clock is certain to have been out of bounds when it was last heard
 }
 
 // ProbeAck answers a Probe.

@@ -115,6 +115,12 @@ func (n *Node) SetRoom(now Time, r Room) {
 		empty.Target, empty.Version = 0, Version{}
 		g = n.addGate(empty)
 	}
+	// What is changed now is newer than all that is known here, also if a clock
+	// that was ahead has dated that.
+	r.Version.Stamp = max(r.Version.Stamp, g.cfg.Version.Stamp+1)
+	if g.proposed != nil {
+		r.Version.Stamp = max(r.Version.Stamp, g.proposed.Version.Stamp+1)
+	}
 	g.proposed = &r
 	g.busy = true
 	n.urge(g)
@@ -429,6 +435,7 @@ type Status struct {
 	Quarantined, Leaving bool
 	HLC                  uint64
 	Clock                int64 // pass time, µs
+	ClockAt              int64 // boot time, µs, of that reading
 	Following            Member
 }
 
@@ -437,7 +444,7 @@ func (n *Node) Status() Status {
 	return Status{
 		Epoch: n.epoch, Installed: n.installed, Grade: n.grade, LeaseUntil: n.leaseUntil, Line: n.line, Knows: n.knows,
 		Voters: n.voters, List: slices.Clone(n.list), Frozen: n.wave != nil, Leading: n.lead.active,
-		Quarantined: n.clock.quarantined, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, Following: n.follow.Member,
+		Quarantined: n.clock.quarantined, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, ClockAt: n.clock.last.Boot, Following: n.follow.Member,
 	}
 }
 

@@ -30,6 +30,7 @@ type court struct {
 	open       []bool        // by room: what the newest commit said
 	lastCall   []int64       // by room: true time of the newest call, or when none was due
 	installs   []int64       // by host: true time of the newest install
+	offAt      []int64       // by host: true time at which its pass clock was last found near its bounds
 }
 
 // roomCase is one room before the court.
@@ -106,7 +107,7 @@ func (c *court) init(o Options) {
 	}
 	c.open = make([]bool, len(o.Rooms))
 	c.lastCall = make([]int64, len(o.Rooms))
-	c.installs = make([]int64, hostsMax)
+	c.installs, c.offAt = make([]int64, hostsMax), make([]int64, hostsMax)
 }
 
 func (c *court) born(h *host) {

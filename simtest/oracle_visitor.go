@@ -235,10 +235,10 @@ func (w *world) refreshed(h *host, q *request) {
 		w.reached.n[reachPassTaken]++
 	}
 	w.moveSession(q.session, p.Home)
-	s.ended = false
-	if !s.live {
+	if !s.live && !(s.ended && p.Home == q.pass.Home) { // its home had its slot all the time, if another node was told of its end
 		c.rooms[q.room].rose = true
 	}
+	s.ended = false
 	w.startSession(q.session, p.Expires)
 }
 

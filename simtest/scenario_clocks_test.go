@@ -172,6 +172,26 @@ func TestScenarioClockOffAndDeadLinkDoNotStopTheOthers(t *testing.T) {
 	}
 }
 
+// A node starts with a clock that is just good enough. Then its wall clock is set
+// right, by so much that it no longer follows, and the clock that it keeps drifts
+// until the others leave it out. Once nothing that it timed is alive it goes by
+// the wall clock again, and is back. Seed 11342 of the swarm.
+func TestScenarioAClockThatDriftsOutOfBoundsComesBack(t *testing.T) {
+	s := assemble(t, short(5))
+	const bad = 4
+	s.hosts[bad].clock.set(0, 90_000)
+	s.hosts[bad].clock.drift = 2000
+	s.launch()
+	s.until(5*time.Second, "a cluster of five", func() bool { return s.sees(0, 5) })
+	s.run(time.Second)
+	s.hosts[bad].clock.set(s.now, -20_000)
+	s.hosts[bad].mishaps++
+	s.until(10*time.Second, "four without it", func() bool { return s.sees(0, 4) })
+	s.until(10*time.Second, "all five again", func() bool { return s.sees(0, 5) && s.sees(bad, 5) })
+	s.hosts[bad].clock.drift = 0
+	s.finish()
+}
+
 // badClock is a cluster of which one node's clock goes wrong, or was so from
 // the start.
 func badClock(t *testing.T, off time.Duration, step bool, bad int) *script {

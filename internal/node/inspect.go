@@ -21,6 +21,7 @@ type Status struct {
 	Quarantined bool              // its clock is off
 	HLC         uint64
 	Clock       int64  // pass time, µs
+	ClockAt     int64  // boot time, µs, of that reading
 	Waiting     string // why it is not part of a cluster; empty: it is
 }
 

@@ -22,7 +22,7 @@ func FromBody(b eviction.Body) (*peerv1.Body, error) {
 		return &peerv1.Body{Kind: &peerv1.Body_Nack{Nack: &peerv1.Nack{Epoch: fromEpoch(b.Epoch), Lead: fromPeer(b.Lead)}}}, nil
 	case *eviction.Probe:
 		return &peerv1.Body{Kind: &peerv1.Body_Probe{Probe: &peerv1.Probe{
-			Lead: fromPeer(b.Lead), Epoch: fromEpoch(b.Epoch), Sent: b.Sent,
+			Lead: fromPeer(b.Lead), Epoch: fromEpoch(b.Epoch), Sent: b.Sent, Off: b.Off,
 		}}}, nil
 	case *eviction.ProbeAck:
 		return &peerv1.Body{Kind: &peerv1.Body_ProbeAck{ProbeAck: &peerv1.ProbeAck{
@@ -74,7 +74,7 @@ func (r *reader) body(p *peerv1.Body) eviction.Body {
 	case *peerv1.Body_Nack:
 		return &eviction.Nack{Epoch: r.epoch(k.Nack.GetEpoch()), Lead: r.peer(k.Nack.GetLead())}
 	case *peerv1.Body_Probe:
-		return &eviction.Probe{Lead: r.peer(k.Probe.GetLead()), Epoch: r.epoch(k.Probe.GetEpoch()), Sent: k.Probe.GetSent()}
+		return &eviction.Probe{Lead: r.peer(k.Probe.GetLead()), Epoch: r.epoch(k.Probe.GetEpoch()), Sent: k.Probe.GetSent(), Off: k.Probe.GetOff()}
 	case *peerv1.Body_ProbeAck:
 		a := k.ProbeAck
 		return &eviction.ProbeAck{

@@ -3245,6 +3245,7 @@ type Probe struct {
 	Lead          *PeerInfo              `protobuf:"bytes,1,opt,name=lead,proto3" json:"lead,omitempty"`
 	Epoch         *Epoch                 `protobuf:"bytes,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Sent          int64                  `protobuf:"varint,3,opt,name=sent,proto3" json:"sent,omitempty"`
+	Off           bool                   `protobuf:"varint,4,opt,name=off,proto3" json:"off,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3298,6 +3299,13 @@ func (x *Probe) GetSent() int64 {
 		return x.Sent
 	}
 	return 0
+}
+
+func (x *Probe) GetOff() bool {
+	if x != nil {
+		return x.Off
+	}
+	return false
 }
 
 type ProbeAck struct {
@@ -4160,11 +4168,12 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06method\x18\f \x01(\x0e2\x18.anteroom.peer.v1.MethodR\x06method\"e\n" +
 	"\x04Nack\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12.\n" +
-	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\"z\n" +
+	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\"\x8c\x01\n" +
 	"\x05Probe\x12.\n" +
 	"\x04lead\x18\x01 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\x12-\n" +
 	"\x05epoch\x18\x02 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12\x12\n" +
-	"\x04sent\x18\x03 \x01(\x03R\x04sent\"\xb1\x01\n" +
+	"\x04sent\x18\x03 \x01(\x03R\x04sent\x12\x10\n" +
+	"\x03off\x18\x04 \x01(\bR\x03off\"\xb1\x01\n" +
 	"\bProbeAck\x12\x12\n" +
 	"\x04sent\x18\x01 \x01(\x03R\x04sent\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x122\n" +
