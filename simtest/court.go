@@ -41,7 +41,8 @@ type roomCase struct {
 	activeMax int
 	active    int
 	live      int  // sessions
-	rose      bool // somebody was called or let in by the input at hand
+	rose      bool // somebody was called or let in by the input at hand,
+	roseOn    eviction.Line
 	expiries  []expiry
 	accounts  []account
 	index     map[eviction.Account]int32

@@ -12,7 +12,9 @@ import (
 // moves to another node is the same session. Whenever somebody is called, walks
 // in or comes back with a pass that was over, active is within the highest
 // limit that a leased node goes by; it is never beyond the highest limit the
-// room ever had. With survivor lines, each side may fill the limit.
+// room ever had. With survivor lines, each side may fill the limit: whenever it
+// lets somebody in, those on the site by its own accounts are within the limit
+// that it goes by.
 func (w *world) checkCapacity(r int) {
 	c := &w.court.rooms[r]
 	w.expire(c)
@@ -29,14 +31,37 @@ func (w *world) checkCapacity(r int) {
 	if w.o.Rooms[r].Method == eviction.Passthrough {
 		return
 	}
-	limit, bound := c.hard, "the highest limit ever"
-	if rose {
+	limit, bound := c.hard*(1+c.sides), "the highest limit ever"
+	switch {
+	case rose && c.sides == 0:
 		limit, bound = w.limitInForce(r), "the limit in force"
+	case rose:
+		w.checkSide(r, c.roseOn)
 	}
-	limit *= 1 + c.sides
 	if c.active > limit {
 		c.over = max(c.over, c.active-limit)
 		w.fail("S1", "room %s: %d on the site and %d called, %s is %d: %s", c.name, c.live, called, bound, limit, w.ledgers(r))
+	}
+}
+
+// checkSide is S1 for one line of a room that has had several.
+func (w *world) checkSide(r int, line eviction.Line) {
+	c := &w.court.rooms[r]
+	inside, limit := 0, 0
+	for i := range c.accounts {
+		if c.accounts[i].line == line {
+			inside += c.accounts[i].live
+		}
+	}
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		if rs := &h.seen.rooms[r]; w.mayAct(h, r) && rs.Line == line {
+			inside += rs.Called
+			limit = max(limit, rs.Now.Target)
+		}
+	}
+	if inside > limit {
+		w.fail("S1", "room %s: %d on the site or called on line %v, whose limit is %d: %s", c.name, inside, line, limit, w.ledgers(r))
 	}
 }
 
