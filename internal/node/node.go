@@ -69,8 +69,8 @@ func validate(c Config) error {
 	if c.Expect < 0 {
 		errs = append(errs, fmt.Errorf("node.expect: %d is negative; give the number of nodes that start together, or 0", c.Expect))
 	}
-	if len(c.Rooms) > c.RoomsMax {
-		errs = append(errs, fmt.Errorf("rooms: %d are more than the %d that a node may have", len(c.Rooms), c.RoomsMax))
+	if n := offeredOf(c.Rooms); n > c.RoomsMax {
+		errs = append(errs, fmt.Errorf("rooms: %d are more than the %d that a node may have", n, c.RoomsMax))
 	}
 	seen := make(map[string]bool, len(c.Rooms))
 	for _, r := range c.Rooms {
@@ -132,6 +132,9 @@ func (n *Node) SetRoom(now eviction.Time, r eviction.Room) error {
 		return fmt.Errorf("%w:\n%w", ErrInvalid, err)
 	}
 	old, err := n.room(r.Name)
+	if full := n.full(&r, old); full != nil {
+		return full
+	}
 	if err == nil {
 		was := old.gate.Room()
 		if r = old.gate.KeepDraw(r).KeepSeeds(&was).Seeded(n.c.Secret[:]); old.gate.Redraws(&r) {
@@ -140,12 +143,38 @@ func (n *Node) SetRoom(now eviction.Time, r eviction.Room) error {
 	} else {
 		r = r.Seeded(n.c.Secret[:])
 	}
-	if err != nil && len(n.rooms) >= n.c.RoomsMax {
-		return fmt.Errorf("%w: room %q: there are %d rooms already, the most a node may have", ErrInvalid, r.Name, len(n.rooms))
-	}
 	n.ev.SetRoom(now, r)
 	n.advance(now)
 	return nil
+}
+
+// full says why there is no place for r, which replaces old unless that is nil.
+// Deleted rooms are remembered, or a node that was away would bring them back.
+func (n *Node) full(r *eviction.Room, old *room) error {
+	var rooms []eviction.Room
+	for _, o := range n.rooms {
+		if o != old {
+			rooms = append(rooms, o.gate.Room())
+		}
+	}
+	switch offered := offeredOf(rooms); {
+	case r.Mode != eviction.Deleted && offered >= n.c.RoomsMax:
+		return fmt.Errorf("%w: room %q: there are %d rooms already, the most a node may have", ErrInvalid, r.Name, offered)
+	case old == nil && len(rooms) >= 2*n.c.RoomsMax:
+		return fmt.Errorf("%w: room %q: %d deleted rooms are remembered besides %d others, and no more fit: use the name of one of them",
+			ErrInvalid, r.Name, len(rooms)-offered, offered)
+	}
+	return nil
+}
+
+// offeredOf counts the rooms that are not deleted.
+func offeredOf(rooms []eviction.Room) (n int) {
+	for i := range rooms {
+		if rooms[i].Mode != eviction.Deleted {
+			n++
+		}
+	}
+	return n
 }
 
 // Adopt replaces what all nodes share, the settings of the cluster. It fails

@@ -199,3 +199,37 @@ func TestSurvivor(t *testing.T) {
 		}
 	}
 }
+
+// Deleted rooms take none of the places of others, and are not without bound.
+func TestDeletedRoomsTakeNoPlaces(t *testing.T) {
+	c := &cluster{t: t, step: 10_000, sent: map[string]int{}}
+	room := eviction.Room{Name: "shop", Target: 4, Session: time.Minute, TicketTTL: time.Hour}
+	c.add(node.Config{Expect: 1, RoomsMax: 2, Rooms: []eviction.Room{room}}, "a")
+	c.gossip()
+	set := func(name string, m eviction.Mode) error {
+		c.run(time.Second)
+		r := room
+		r.Name, r.Mode = name, m
+		return c.node[0].SetRoom(c.at(c.node[0]), r)
+	}
+	for i, step := range []struct {
+		name string
+		mode eviction.Mode
+		ok   bool
+	}{
+		{"one", eviction.Normal, true},
+		{"two", eviction.Normal, false},
+		{"one", eviction.Deleted, true},
+		{"two", eviction.Normal, true},
+		{"one", eviction.Normal, false}, // it would be the third again
+		{"two", eviction.Deleted, true},
+		{"three", eviction.Normal, true},
+		{"three", eviction.Deleted, true},
+		{"four", eviction.Normal, false}, // three are remembered
+		{"one", eviction.Normal, true},
+	} {
+		if err := set(step.name, step.mode); (err == nil) != step.ok {
+			t.Fatalf("step %d, %s %v: %v", i+1, step.name, step.mode, err)
+		}
+	}
+}
