@@ -40,9 +40,9 @@ type roomCase struct {
 	over      int
 	activeMax int
 	active    int
-	live      int  // sessions
-	rose      bool // somebody was called or let in by the input at hand,
-	roseOn    eviction.Line
+	live      int   // sessions
+	rose      bool  // somebody was called or let in by the input at hand,
+	roseAt    int32 // at this host
 	expiries  []expiry
 	accounts  []account
 	index     map[eviction.Account]int32

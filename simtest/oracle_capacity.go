@@ -36,7 +36,7 @@ func (w *world) checkCapacity(r int) {
 	case rose && c.sides == 0:
 		limit, bound = w.limitInForce(r), "the limit in force"
 	case rose:
-		w.checkSide(r, c.roseOn)
+		w.checkSide(r, w.hosts[c.roseAt].seen.rooms[r].Line)
 	}
 	if c.active > limit {
 		c.over = max(c.over, c.active-limit)

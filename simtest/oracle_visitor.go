@@ -236,7 +236,7 @@ func (w *world) refreshed(h *host, q *request) {
 	}
 	w.moveSession(q.session, p.Home)
 	if !s.live && !(s.ended && p.Home == q.pass.Home) { // its home had its slot all the time, if another node was told of its end
-		c.rooms[q.room].rose, c.rooms[q.room].roseOn = true, h.seen.rooms[q.room].Line
+		c.rooms[q.room].rose, c.rooms[q.room].roseAt = true, h.index
 	}
 	s.ended = false
 	w.startSession(q.session, p.Expires)
@@ -313,7 +313,7 @@ func (w *world) became(t *place, h *host, s ticketState) {
 // came notes that somebody was called or let in.
 func (w *world) came(h *host, r int, t *place) {
 	h.seen.acted[r] = true
-	w.court.rooms[r].rose, w.court.rooms[r].roseOn = true, h.seen.rooms[r].Line
+	w.court.rooms[r].rose, w.court.rooms[r].roseAt = true, h.index
 	w.court.lastCall[r] = w.now
 	if t.calledAt == 0 {
 		t.calledAt = w.now
