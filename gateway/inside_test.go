@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -128,6 +129,42 @@ func FuzzCookies(f *testing.F) {
 			if k = strings.TrimSpace(k); k != "" && !isOurs(k) && !strings.Contains(strings.Join(h["Cookie"], ";"), k) {
 				t.Fatalf("%q lost %q: %q", line, k, h["Cookie"])
 			}
+		}
+	})
+}
+
+func FuzzAccepts(f *testing.F) {
+	f.Add("text/html,application/json;q=0.9", "application/xhtml+xml ; q=0.30;x=y")
+	f.Add("application/problem+json;Q=1.000", ";;q=,q=0.")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		html, json := accepts([]string{a, b})
+		if html < 0 || html > 1000 || json < 0 || json > 1000 {
+			t.Errorf("%q, %q: %d and %d", a, b, html, json)
+		}
+		if !strings.Contains(strings.ToLower(a+b), "html") && html > 0 || !strings.Contains(strings.ToLower(a+b), "json") && json > 0 {
+			t.Errorf("%q, %q: %d and %d, for what is not named", a, b, html, json)
+		}
+	})
+}
+
+// FuzzForwarded has a stranger, and a trusted proxy, say anything of where a
+// request comes from: a stranger's word is worth nothing.
+func FuzzForwarded(f *testing.F) {
+	for _, from := range []string{"192.0.2.7:80", "127.0.0.1:80"} {
+		f.Add(from, "198.51.100.7, 10.0.0.1", "https", "shop.example.com:8080")
+		f.Add(from, "unknown,,[2001:db8::1]:99", "HTTPS,http", "[::1]")
+		f.Add(from, "::ffff:10.1.1.1", "", ".,\x00")
+	}
+	g := &Gateway{c: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}}}
+	f.Fuzz(func(t *testing.T, from, addresses, proto, host string) {
+		r := httptest.NewRequest("GET", "http://site.example.com/", nil)
+		r.RemoteAddr = from
+		plain := g.client(r)
+		for name, v := range map[string]string{"X-Forwarded-For": addresses, "X-Forwarded-Proto": proto, "X-Forwarded-Host": host} {
+			r.Header.Set(name, v)
+		}
+		if c := g.client(r); !c.trusted && c != plain || c.trusted != plain.trusted {
+			t.Errorf("from %q: %+v, without its headers %+v", from, c, plain)
 		}
 	})
 }

@@ -30,11 +30,12 @@ const (
 
 // Finding is the room and the rule that a request meets.
 type Finding struct {
-	Fate  Fate
-	Room  *Room           // nil: none
-	Route Route           // by which it is the room's
-	Path  string          // as rules see it; empty: ambiguous, so that no rule about paths is met
-	Rules []rules.Verdict // all rules of the room
+	Prefix string // of our own pages
+	Fate   Fate
+	Room   *Room           // nil: none
+	Route  Route           // by which it is the room's
+	Path   string          // as rules see it; empty: ambiguous, so that no rule about paths is met
+	Rules  []rules.Verdict // all rules of the room
 }
 
 // Find says what would become of a request at a gateway of that configuration,
@@ -44,14 +45,23 @@ func Find(c Config, p Probe) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
+	return t.finding(&c, p), nil
+}
+
+// Find says what would become of a request here and now. It may be called from
+// many goroutines at once.
+func (g *Gateway) Find(p Probe) Finding { return g.rooms.Load().finding(&g.c, p) }
+
+func (t *table) finding(c *Config, p Probe) Finding {
 	host := hostName(bare(p.URL.Host))
+	f := Finding{Prefix: c.Prefix, Fate: FateNone, Path: rules.Path(p.URL)}
 	if own, ok := strings.CutPrefix(p.URL.Path, c.Prefix); ok && c.Prefix != "" && (own == "" || own[0] == '/') {
-		return Finding{Fate: FateOwn, Path: rules.Path(p.URL)}, nil
+		f.Fate = FateOwn
+		return f
 	}
-	f := Finding{Fate: FateNone, Path: rules.Path(p.URL)}
 	r := t.find(host, p.URL.Path)
 	if r == nil {
-		return f, nil
+		return f
 	}
 	f.Room, f.Route = r.room, Route{r.host, r.path}
 	from := client{trusted: true, https: p.URL.Scheme == "https", host: host}
@@ -66,5 +76,5 @@ func Find(c Config, p Probe) (Finding, error) {
 	default:
 		f.Fate = FateQueue
 	}
-	return f, nil
+	return f
 }

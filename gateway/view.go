@@ -30,6 +30,13 @@ const (
 	PageLeft        PageKind = "left"        // the visitor gave the place up on purpose
 )
 
+// Reasons why nobody is called in a room, in RoomState.Paused and View.Paused. A
+// page has words of its own for them.
+const (
+	PausedHeld      = "nobody is let in for now; places are kept" // by an operator
+	PausedOverLimit = "there are more people on the site than its limit, which was lowered; calls go on when some have left"
+)
+
 // View is all that a page may show. It never has a ticket or a pass in it:
 // those stay in cookies that no script can read.
 type View struct {

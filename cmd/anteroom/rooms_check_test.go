@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/anteroom/anteroom/internal/config"
 )
 
 const roomsConfig = `
@@ -72,7 +74,8 @@ func TestRoomsCheckSaysWhatIsWrong(t *testing.T) {
 				"anteroom rooms check: --ip \"me\": give an address such as 192.0.2.7\n" +
 				"anteroom rooms check: --header \"x\": give a name and a value, such as 'Cookie: staff=yes'\n",
 		},
-		{"rooms check --url http://a/", 1, "anteroom rooms check: anteroom.yaml: no such file or directory; docs/anteroom.yaml is a file to start from\n"},
+		{"rooms check --url http://a/ --config a.yaml --admin http://b:9090", 2, "anteroom rooms check: --config and --admin are both given; give the file or the running node\n"},
+		{"rooms check --url http://a/ --config anteroom.yaml", 1, "anteroom rooms check: anteroom.yaml: no such file or directory; docs/anteroom.yaml is a file to start from\n"},
 		{
 			"rooms check --url http://a/ --config bad.yaml", 1,
 			"anteroom rooms check: bad.yaml:1: rooms[0].bypass_rules[0].expression: column 1: http.hots is no field; did you mean http.host?\n",
@@ -81,6 +84,32 @@ func TestRoomsCheckSaysWhatIsWrong(t *testing.T) {
 		stdout, stderr, code := execute(t, t.Context(), strings.Fields(c.args)...)
 		if code != c.code || stdout != "" || stderr != c.want {
 			t.Errorf("%s: exit code %d, output %q, errors\n%s, want\n%s", c.args, code, stdout, stderr, c.want)
+		}
+	}
+}
+
+// With --admin the node is asked, whatever lies here: it has what the cluster runs
+// with, and others of its rules than the file.
+func TestRoomsCheckAsksARunningNode(t *testing.T) {
+	shop := shopOf(200)
+	shop.BypassRules = []config.BypassRule{{Description: "assets", Expression: `starts_with(http.request.uri.path, "/assets/")`, Enabled: true}}
+	at := newBoard(shop).port(t, "sesame-sesame-16")
+	inDir(t, map[string]string{"anteroom.yaml": roomsConfig})
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--url https://shop.example.com/assets/a.css --token sesame-sesame-16", 0, "room shop, by its route shop.example.com/\nIt goes straight to http://127.0.0.1:9000: rule 1 is met.\n"},
+		{"--url https://shop.example.com/ --ip 192.0.2.7 --token sesame-sesame-16", 0, "It needs a pass to go to http://127.0.0.1:9000, or waits for one.\n"},
+		{"--url http://news.example.com/ --token sesame-sesame-16", 0, "No room has it"},
+		{"--url http://shop.example.com/ --json --token sesame-sesame-16", 0, `"fate":"queue","prefix":"/_anteroom","room":"shop"`},
+		{"--url /a --header x --token sesame-sesame-16", 2, "--url \"/a\": give the whole address"},
+		{"--url http://shop.example.com/", 1, "asks for a token"},
+	} {
+		stdout, stderr, code := execute(t, t.Context(), append(strings.Fields("rooms check "+c.args), "--admin", at)...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%s: exit code %d, output %q, errors %q, want %q", c.args, code, stdout, stderr, c.want)
 		}
 	}
 }

@@ -22,44 +22,73 @@ type leftOut struct {
 	Why  string `json:"why"`
 }
 
+// importing is what `rooms import` reads.
+type importing struct {
+	rooms         string
+	events, rules []string // room=file
+	asJSON        bool
+}
+
 func (p *program) roomsImportCommand() *cobra.Command {
-	asJSON := false
+	var i importing
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Turn Cloudflare's waiting rooms into a file",
 		Long: `Turn waiting rooms as Cloudflare's API has them into a file for rooms apply. FILE
 is the answer to GET /zones/…/waiting_rooms, or one room of it; - is standard
-input. What could not be taken over is told on stderr. Nothing is sent.`,
-		Example: "  anteroom rooms import rooms.json > rooms.yaml",
+input. The events and the rules of a room are answers of their own,
+…/waiting_rooms/ID/events and …/rules. What could not be taken over is told on
+stderr. Nothing is sent.`,
+		Example: `  anteroom rooms import rooms.json > rooms.yaml
+  anteroom rooms import rooms.json --events shop=events.json --rules shop=rules.json > rooms.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return wrongUsage(errors.New("name one FILE with rooms of Cloudflare's, or - for standard input"))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return p.roomsImport(cmd.InOrStdin(), args[0], asJSON) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			i.rooms = args[0]
+			return p.roomsImport(cmd.InOrStdin(), i)
+		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().StringArrayVar(&i.events, "events", nil, "the events of a room, as `ROOM=FILE`; may be repeated")
+	cmd.Flags().StringArrayVar(&i.rules, "rules", nil, "the bypass rules of a room, as `ROOM=FILE`; may be repeated")
+	cmd.Flags().BoolVar(&i.asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
-func (p *program) roomsImport(stdin io.Reader, name string, asJSON bool) error {
+// readJSON reads a file, or standard input for -.
+func readJSON(stdin io.Reader, name string) ([]byte, error) {
 	from := stdin
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { _ = file.Close() }() // it was only read
 		from = file
 	}
 	text, err := io.ReadAll(io.LimitReader(from, roomsFileMax))
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return text, nil
+}
+
+func (p *program) roomsImport(stdin io.Reader, i importing) error {
+	text, err := readJSON(stdin, i.rooms)
+	if err != nil {
+		return err
 	}
 	theirs, err := cloudflareRooms(text)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", i.rooms, err)
+	}
+	for key, files := range map[string][]string{"events": i.events, "rules": i.rules} {
+		if err := addToRooms(theirs, stdin, key, files); err != nil {
+			return err
+		}
 	}
 	var rooms []yaml.MapSlice
 	var left []leftOut
@@ -71,11 +100,11 @@ func (p *program) roomsImport(stdin io.Reader, name string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	f := config.ParseRooms(name, out)
+	f := config.ParseRooms(i.rooms, out)
 	for _, e := range f.Errors {
 		left = append(left, leftOut{Key: e.Key, Why: "taken over, but wrong here: " + e.Text})
 	}
-	if asJSON {
+	if i.asJSON {
 		p.printJSON(struct {
 			Rooms   []config.Room `json:"rooms"`
 			LeftOut []leftOut     `json:"left_out"`
@@ -122,7 +151,7 @@ func fromCloudflare(theirs map[string]json.RawMessage) (room yaml.MapSlice, left
 	var name string
 	_ = json.Unmarshal(theirs["name"], &name) // what is wrong with it is told below
 	lack := func(key, why string) { left = append(left, leftOut{name, key, why}) }
-	set := func(key string, v any) { room = append(room, yaml.MapItem{Key: key, Value: v}) }
+	set := func(key string, v any) { room = append(room, yaml.MapItem{Key: key, Value: unixLines(v)}) }
 	set("name", name)
 	set("routes", cloudflareRoutes(theirs))
 	for _, key := range []string{
@@ -144,6 +173,14 @@ func fromCloudflare(theirs map[string]json.RawMessage) (room yaml.MapSlice, left
 	if string(theirs["disable_session_renewal"]) == "true" {
 		set("session_renewal", false)
 	}
+	events, without := cloudflareEvents(name, theirs["events"])
+	if left = append(left, without...); len(events) > 0 {
+		set("events", events)
+	}
+	rules, without := cloudflareRules(name, theirs["rules"])
+	if left = append(left, without...); len(rules) > 0 {
+		set("bypass_rules", rules)
+	}
 	lack("origin", "Cloudflare knows the site by its DNS; add the site's address if anteroom is to pass visitors on, or leave it out behind another proxy")
 	if string(theirs["queue_all"]) == "true" {
 		lack("queue_all", "there it lets nobody in; here that is: anteroom rooms hold "+name)
@@ -151,7 +188,7 @@ func fromCloudflare(theirs map[string]json.RawMessage) (room yaml.MapSlice, left
 	told := []string{
 		"name", "host", "path", "additional_routes", "total_active_users", "new_users_per_minute", "queueing_method", "queueing_status_code", "cookie_suffix",
 		"default_template_language", "suspended", "cookie_attributes", "enabled_origin_commands", "custom_page_html", "session_duration",
-		"disable_session_renewal", "queue_all",
+		"disable_session_renewal", "queue_all", "events", "rules",
 		"id", "created_on", "modified_on", // which say nothing of how people wait
 	}
 	var keys []string
@@ -173,7 +210,9 @@ func fromCloudflare(theirs map[string]json.RawMessage) (room yaml.MapSlice, left
 				lack(key, "there is no such check here")
 			}
 		case strings.HasPrefix(key, "next_event_"):
-			lack(key, "events are another answer of the API (…/events), and are not taken over")
+			if theirs["events"] == nil && key == "next_event_start_time" {
+				lack(key, "events are another answer of the API, …/waiting_rooms/ID/events; add them with --events "+name+"=FILE")
+			}
 		default:
 			lack(key, "not known here")
 		}

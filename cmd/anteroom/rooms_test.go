@@ -11,9 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/gateway/admin"
 	"github.com/anteroom/anteroom/internal/config"
 	"github.com/anteroom/anteroom/internal/fairness"
+	"github.com/anteroom/anteroom/internal/server"
 )
 
 // board is a cluster as far as an operator changes it.
@@ -129,6 +131,22 @@ func (b *board) Reclaim(_ context.Context, _ admin.Edit, node string) (admin.Rec
 		return admin.Reclaimed{Node: node, Rooms: []string{}}, nil
 	}
 	return admin.Reclaimed{Node: node, Rooms: []string{"news", "shop"}}, nil
+}
+
+func (b *board) Find(p gateway.Probe) gateway.Finding {
+	var c config.Config
+	for _, name := range b.names {
+		c.Rooms = append(c.Rooms, b.rooms[name])
+	}
+	rooms, err := server.Rooms(c)
+	if err != nil {
+		panic(err)
+	}
+	f, err := gateway.Find(gateway.Config{Prefix: "/_anteroom", Rooms: rooms}, p)
+	if err != nil {
+		panic(err)
+	}
+	return f
 }
 
 func (b *board) port(t *testing.T, token string) string {

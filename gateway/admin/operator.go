@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/anteroom/anteroom/gateway"
 )
 
 // Operator changes rooms. It may be called from many goroutines at once. What it
@@ -20,6 +22,8 @@ type Operator interface {
 	SetMode(ctx context.Context, e Edit, m Mode) (Outcome, error)
 	// Reclaim says that a node will not return, in all rooms that wait for it.
 	Reclaim(ctx context.Context, e Edit, node string) (Reclaimed, error)
+	// Find says what would become of a request to the site.
+	Find(p gateway.Probe) gateway.Finding
 	// History are samples of a room, the oldest first; false: there is no such room.
 	History(room string) ([]Sample, bool)
 	// Audit are the last changes that this node knows of, the newest first.

@@ -24,7 +24,7 @@ func FuzzParseSet(f *testing.F) {
 
 // What follows the gateway's address stays at the gateway.
 func FuzzLocal(f *testing.F) {
-	for _, s := range []string{"/a?b=c", "//evil", "http://evil/x", "/\\evil", "*", "/@evil", "/%0d%0aX: y"} {
+	for _, s := range []string{"/a?b=c", "//evil", "http://evil/x", "/\\evil", "*", "/@evil", "/%0d%0aX: y", "/?#%"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

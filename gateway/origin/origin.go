@@ -233,7 +233,7 @@ func local(u *url.URL) string {
 	if where.RawQuery == "" {
 		return where.EscapedPath()
 	}
-	return where.EscapedPath() + "?" + where.RawQuery
+	return where.EscapedPath() + "?" + strings.ReplaceAll(where.RawQuery, "#", "%23") // which no browser sends, and some programs do
 }
 
 // refuse does not say what is wrong with a pass: who made it up learns nothing.

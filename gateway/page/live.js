@@ -16,6 +16,7 @@ const plural = new Intl.PluralRules(locale);
 const clock = new Intl.DateTimeFormat(locale, {timeStyle: "medium"});
 const time = iso => clock.format(new Date(iso));
 const date = new Intl.DateTimeFormat(locale, {dateStyle: "full", timeStyle: "short"});
+const two = new Intl.NumberFormat(locale, {minimumIntegerDigits: 2});
 
 const say = (key, n, more) => {
   const w = words[key];
@@ -59,22 +60,45 @@ const announce = (text, news) => {
 const set = (id, text) => {
   if ($(id) && $(id).textContent !== text) $(id).textContent = text;
 };
-let now, heardAt = 0, refresh = 20, fails = 0;
+let now, heardAt = 0, ahead = 0, refresh = 20, fails = 0;
+// Goes by the server's clock: many another is wrong.
+const hear = o => {
+  [now, heardAt] = [o, Date.now()];
+  ahead = Date.parse(o.last_updated) - heardAt;
+  refresh = o.refresh_interval_seconds || refresh;
+};
+const until = iso => Date.parse(iso) - Date.now() - ahead;
+
+// Counts down for the eyes alone: no screen reader reads a timer out.
+let ticking;
+const tick = () => {
+  clearTimeout(ticking);
+  const ms = until(now.starts_at), s = Math.ceil(ms / 1e3);
+  if ($("doors").hidden = !(ms > 0)) return;
+  set("timer", [s / 3600, s / 60 % 60, s % 60].map(n => two.format(Math.floor(n))).join(":"));
+  ticking = setTimeout(s > 1 ? tick : show, ms % 1e3 || 1e3);
+};
 const show = () => {
   const {position, queued, held_until: held, starts_at: starts, paused} = now;
   const estimate = wait(!paused && now.estimated_wait_seconds);
-  const early = Date.parse(starts) > Date.now();
+  const early = until(starts) > 0;
+  const opens = early ? say("starts", 0, {time: date.format(new Date(starts))}) : "";
+  const why = page.reasons[/^waiting for /.exec(paused) || paused];
   set("lead", early ? words["starts.lead"] : page.lead);
+  set("opens", opens);
   const note = fails > 1 ? words.lost
-    : early ? say("starts", 0, {time: date.format(new Date(starts))})
-    : Date.parse(held) > Date.now() ? say("held", 0, {time: time(held)})
-    : paused ? words.paused + " " + (words[page.reasons[paused]] || paused) : "";
+    : early ? ""
+    : until(held) > 0 ? say("held", 0, {time: time(held)})
+    : !paused ? ""
+    : ["paused", "lost"].includes(why) ? words[why]
+    : words.paused + " " + (words[why] || paused);
   $("note").hidden = !note;
   set("note", note);
   set("updated", time(now.last_updated));
   set("wait", estimate);
   set("queued", number.format(queued));
   set("seed", now.draw?.seed);
+  $("place").parentNode.hidden = page.method === "random" || early && !position;
   let progress = "";
   if (position > 0) {
     const [, first, best] = keep(now.joined_at + now.draw?.seed, position);
@@ -87,7 +111,9 @@ const show = () => {
     document.title = say("tab", best, {title});
     progress = say("status", best, {wait: estimate});
   }
-  announce(note || progress, note && note !== said);
+  const news = note || opens;
+  announce(news || progress, news && news !== said);
+  tick();
 };
 
 // The server has something else to show: the site, or why there is no place.
@@ -114,11 +140,11 @@ const go = (after, to = page.here) => {
 };
 
 const heard = (o, after) => {
-  now = o;
-  heardAt = Date.now();
+  hear(o);
   fails = 0;
-  refresh = o.refresh_interval_seconds || refresh;
   if (o.state !== "waiting" || o.queueing_method !== page.method) return go(after);
+  // A draw that this page has nothing of, or no more: no hurry, everyone hears of it at once.
+  if (!o.draw !== !$("seed")) return go(after + 1e3 * refresh * Math.random());
   show();
 };
 const tell = o => {
@@ -190,6 +216,7 @@ const start = () => {
 };
 const halt = () => {
   clearTimeout(timer);
+  clearTimeout(ticking);
   lead?.abort();
   channel?.close();
   stream?.close();
@@ -209,8 +236,6 @@ addEventListener("pageshow", e => {
   start();
   if (e.persisted) ask();
 });
-now = page.now;
-heardAt = Date.now();
-refresh = now.refresh_interval_seconds || refresh;
+hear(page.now);
 show();
 })();

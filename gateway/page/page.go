@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -57,8 +58,8 @@ func New() (*Pages, error) {
 		template:  t,
 		languages: all,
 		matcher:   xlanguage.NewMatcher(tags),
-		css:       template.CSS(squeeze(pageCSS)),
-		js:        template.JS(squeeze(liveJS)),
+		css:       template.CSS(squeezeCSS(pageCSS)),
+		js:        template.JS(squeezeJS(liveJS)),
 		reasons:   reasons(),
 	}, nil
 }
@@ -103,18 +104,44 @@ func (p *Pages) language(v gateway.View) *language {
 	return p.languages[i]
 }
 
-// squeeze drops indentation, empty lines and lines that are comments: they are
-// for whoever reads the source. It knows no strings that span lines, so the
-// files must have none.
-func squeeze(source string) string {
+// squeezeJS drops what is for whoever reads the source: comments, indentation,
+// spaces around operators. Lines stay, because some end a statement. It knows
+// strings in double quotes only, none of which may span lines, and no "- -".
+func squeezeJS(source string) string {
 	var b strings.Builder
+	around := regexp.MustCompile(` ?([{}()<>=!&|?:;,+*/%-]+) ?`)
 	for line := range strings.Lines(source) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
-			b.WriteString(line)
-			b.WriteByte('\n')
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "//") {
+			continue
 		}
+		for i, part := range strings.Split(line, `"`) {
+			inside := i%2 == 1
+			if i > 0 {
+				b.WriteByte('"')
+			}
+			part, comment, _ := strings.Cut(part, " // ")
+			if !inside {
+				part = around.ReplaceAllString(part, "$1")
+			}
+			b.WriteString(part)
+			if comment != "" {
+				break
+			}
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// squeezeCSS does the same for a style sheet without comments and strings with
+// spaces around punctuation.
+func squeezeCSS(source string) string {
+	var b strings.Builder
+	for line := range strings.Lines(source) {
+		b.WriteString(strings.TrimSpace(line))
+	}
+	return strings.NewReplacer(": ", ":", " { ", "{", " {", "{", " }", "}", ";}", "}", "; ", ";", ", ", ",").Replace(b.String())
 }
 
 // utc writes a time for those whose browser does not write it in their own zone.

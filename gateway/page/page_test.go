@@ -98,9 +98,17 @@ func TestWaitingPageSaysWhyNobodyGoesIn(t *testing.T) {
 	}{
 		{"a reason that has words", func(v *gateway.View) { v.Paused = "waiting for a cluster to join" }, "The waiting room is starting."},
 		{"an operator's own words", func(v *gateway.View) { v.Paused = "Back after <lunch>" }, "Your place is kept. Back after &lt;lunch&gt;"},
+		{"a node without a cluster", func(v *gateway.View) { v.Paused = "waiting for 3 nodes to start a cluster together" }, "kept. The waiting room is starting.</p>"},
+		{"an operator's hold", func(v *gateway.View) { v.Paused = gateway.PausedHeld }, `id="note">Nobody is being let in just now. Your place is kept.</p>`},
+		{"a limit that was lowered", func(v *gateway.View) { v.Paused = gateway.PausedOverLimit }, "kept. There are more people on the site than it can take now."},
+		{"a node that is not reached", func(v *gateway.View) {
+			v.Paused = "the node that keeps this place does not answer just now; the place is safe"
+		}, `id="note">The waiting room does not answer just now.`},
 		{"after a restart", func(v *gateway.View) { v.HeldUntil = at.Add(22 * time.Second) }, "Nobody goes in before 2:03:44 PM UTC"},
 		{"a restart that is over", func(v *gateway.View) { v.HeldUntil = at.Add(-time.Second) }, `id="note" hidden></p>`},
 		{"before the doors open", func(v *gateway.View) { v.StartsAt = at.Add(time.Hour) }, "The doors open at 2026-11-21 15:03 UTC."},
+		{"before the doors open, without places", func(v *gateway.View) { v.StartsAt, v.Position = at.Add(time.Hour), 0 }, `<p class="place" hidden>Your place`},
+		{"before a draw", func(v *gateway.View) { v.StartsAt, v.Draw = at.Add(time.Hour), &gateway.Draw{} }, `<p class="small">Everyone who waits has the same chance`},
 		{"no estimate for a line that stands still", func(v *gateway.View) { v.Paused = "lunch" }, `<dd id="wait">Not known just now</dd>`},
 		{"a place that was given up", func(v *gateway.View) { v.Rejoined = true }, "your earlier place went to the next person"},
 		{"words for all who wait", func(v *gateway.View) { v.Message = "Tickets left: 100 & counting" }, `<p class="message">Tickets left: 100 &amp; counting</p>`},
@@ -202,10 +210,20 @@ func TestWaitingPageIsSmall(t *testing.T) {
 	}
 }
 
-func TestSqueezeKeepsWhatRuns(t *testing.T) {
-	got := squeeze("  // why\n\ta = \"// not a comment\"; // why\n\n  b\n")
-	if want := "a = \"// not a comment\"; // why\nb\n"; got != want {
-		t.Errorf("squeeze = %q, want %q", got, want)
+func TestSqueezingKeepsWhatRuns(t *testing.T) {
+	got := squeezeJS("  // why\n\ta = \"// no {comment} : \" + f(x, y) ? -1 : 2; // why: \"so\"\n\n  const {b} = c => {\n")
+	if want := "a=\"// no {comment} : \"+f(x,y)?-1:2;\nconst{b}=c=>{\n"; got != want {
+		t.Errorf("squeezeJS = %q, want %q", got, want)
+	}
+	got = squeezeCSS(":root {\n  --a: #fff;\n  font: 1rem/1.5 a, \"B C\";\n}\n* { b: c }\n@media (d: e) { * { f: g !important } }\n")
+	if want := `:root{--a:#fff;font:1rem/1.5 a,"B C"}*{b:c}@media (d:e){*{f:g !important}}`; got != want {
+		t.Errorf("squeezeCSS = %q, want %q", got, want)
+	}
+	if bad := regexp.MustCompile("`|- -|\\+ \\+|'[^']*[{}()<>=!&|?:;,+*/%-] ").FindString(regexp.MustCompile(`(?m)^\s*//.*$`).ReplaceAllString(liveJS, "")); bad != "" {
+		t.Errorf("live.js has %q, which squeezeJS does not know", bad)
+	}
+	if strings.Contains(pageCSS, "/*") {
+		t.Error("page.css has a comment, which squeezeCSS does not know")
 	}
 }
 

@@ -44,7 +44,7 @@ func sampleList() []sample {
 		{"waiting", func(*gateway.View) {}},
 		{"called", func(v *gateway.View) { v.Kind, v.Position, v.PeopleAhead = gateway.PageCalled, 1, 0 }},
 		{"paused", func(v *gateway.View) {
-			v.Paused, v.Wait, v.Cloudflare.WaitTimeKnown, v.Cloudflare.WaitTime = "held", gateway.Estimate{}, false, 0
+			v.Paused, v.Wait, v.Cloudflare.WaitTimeKnown, v.Cloudflare.WaitTime = gateway.PausedHeld, gateway.Estimate{}, false, 0
 			v.Cloudflare.WaitTimeFormatted = "unavailable"
 		}},
 		{"queue_all", func(v *gateway.View) {

@@ -30,6 +30,7 @@ type sheet struct {
 	Updated, UpdatedAt string // for people and for machines
 	Button             string
 	Waiting, Random    bool
+	NoPlace            bool // there are no places: in a draw, and before one
 	Reloads            bool // without a script
 }
 
@@ -48,6 +49,12 @@ type state struct {
 	Paused      string    `json:"paused,omitempty"`
 	HeldUntil   time.Time `json:"held_until,omitzero"`
 	StartsAt    time.Time `json:"starts_at,omitzero"`
+	Draw        *drawn    `json:"draw,omitempty"`
+}
+
+// drawn is what the script reads of a draw.
+type drawn struct {
+	Seed string `json:"seed,omitempty"`
 }
 
 type estimate struct {
@@ -74,18 +81,23 @@ func newSheet(p *Pages, l *language, v gateway.View) (*sheet, error) {
 	if !s.Waiting {
 		return s, s.other(v)
 	}
-	if !v.InAddress { // else there is nothing that the script could ask
-		s.JS, s.Live = p.js, template.JS(l.live)
-	}
 	s.Random = v.Method == random
-	kind := "fifo."
+	kind, live := "fifo.", l.live[0]
 	if s.Random {
-		kind = "random."
+		kind, live = "random.", l.live[1]
+	}
+	if !v.InAddress { // else there is nothing that the script could ask
+		s.JS, s.Live = p.js, template.JS(live)
 	}
 	s.Title, s.Lead, s.How = l.say(kind+"title"), l.say(kind+"lead"), l.say(kind+"how")
-	if v.StartsAt.After(v.LastUpdated) {
+	if v.Draw != nil {
+		s.How = l.say("random.how")
+	}
+	early := v.StartsAt.After(v.LastUpdated)
+	if early {
 		s.Lead = l.say("starts.lead")
 	}
+	s.NoPlace = s.Random || early && v.Position == 0
 	if v.Paused != "" {
 		v.Wait.Known = false // it is for a line that moves
 	}
@@ -135,8 +147,10 @@ func (p *Pages) note(l *language, v gateway.View) string {
 		return ""
 	}
 	why := v.Paused
-	if key, ok := p.reasons[v.Paused]; ok {
-		why = l.say(key)
+	if key := p.reason(v.Paused); key != "" {
+		if why = l.say(key); allSaid(key) {
+			return why
+		}
 	}
 	return l.say("paused") + " " + why
 }
@@ -149,6 +163,9 @@ func (p *Pages) data(v gateway.View, lead string) (template.JS, error) {
 			State: "waiting", Position: v.Position, Queued: v.Queued, Refresh: v.RefreshSeconds, JoinedAt: v.JoinedAt,
 			LastUpdated: v.LastUpdated, Method: v.Method, Paused: v.Paused, HeldUntil: v.HeldUntil, StartsAt: v.StartsAt,
 		},
+	}
+	if v.Draw != nil {
+		d.Now.Draw = &drawn{v.Draw.Seed}
 	}
 	if v.Wait.Known {
 		d.Now.Wait = &estimate{v.Wait.P25, v.Wait.P50, v.Wait.P75}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/feature/plural"
@@ -31,7 +32,7 @@ type language struct {
 
 	tag     xlanguage.Tag
 	printer *message.Printer // writes numbers
-	live    []byte           // the words that the script needs, as JSON
+	live    [2][]byte        // the words that the script needs, as JSON: of a line, and of a draw
 }
 
 // words is one text, in as many forms as the language has for numbers. A text
@@ -55,20 +56,39 @@ func (w words) MarshalJSON() ([]byte, error) {
 }
 
 // reasons says which words explain what a node gives as the reason why it calls
-// nobody. A reason that is not here is shown as it came.
+// nobody: after those of "paused", unless they say it all. A reason that is not
+// here is shown as it came.
 func reasons() map[string]string {
 	return map[string]string{
-		"on a side without a quorum":                      "paused.split",
+		starting:                     "paused.start",
+		"on a side without a quorum": "paused.split",
 		"its clock is off; it waits to be measured again": "paused.clock",
-		"waiting for a cluster to join":                   "paused.start",
+		gateway.PausedHeld:      "paused",
+		gateway.PausedOverLimit: "paused.crowd",
+		"the node that keeps this place does not answer just now; the place is safe": "lost",
 	}
 }
+
+// starting begins all reasons of a node that serves nobody yet; they go on to say
+// what operators want to know.
+const starting = "waiting for "
+
+// reason finds the words for what a node says; empty: there are none.
+func (p *Pages) reason(paused string) string {
+	if strings.HasPrefix(paused, starting) {
+		paused = starting
+	}
+	return p.reasons[paused]
+}
+
+// allSaid reports whether the words of key need none of "paused" before them.
+func allSaid(key string) bool { return key == "paused" || key == "lost" }
 
 // live lists what the script says of its own accord.
 func live() []string {
 	return []string{
 		"wait.unknown", "wait.soon", "wait.about", "wait.draw", "minutes", "hours", "status", "tab",
-		"paused", "paused.split", "paused.clock", "paused.start", "held", "starts", "starts.lead", "lost", "turn", "turn.lead",
+		"paused", "paused.split", "paused.clock", "paused.start", "paused.crowd", "held", "starts", "starts.lead", "lost", "turn", "turn.lead",
 	}
 }
 
@@ -116,12 +136,18 @@ func readLanguage(name string) (*language, error) {
 		return nil, err
 	}
 	l.printer = message.NewPrinter(digits)
-	needed := make(map[string]words)
-	for _, key := range live() {
-		needed[key] = l.Words[key]
+	for i, without := range [][]string{{"wait.draw"}, {"wait.soon", "wait.about", "status", "tab"}} {
+		needed := make(map[string]words)
+		for _, key := range live() {
+			if !slices.Contains(without, key) {
+				needed[key] = l.Words[key]
+			}
+		}
+		if l.live[i], err = json.Marshal(needed); err != nil {
+			return nil, err
+		}
 	}
-	l.live, err = json.Marshal(needed)
-	return l, err
+	return l, nil
 }
 
 // say returns the words of key, with each pair of more put in: a placeholder

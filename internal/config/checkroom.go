@@ -98,11 +98,11 @@ func (f *File) checkRoom(key string, r Room) {
 }
 
 func (f *File) checkNumbers(key string, r Room) {
-	limitless := r.Suspended || r.QueueingMethod == "passthrough" || r.QueueingMethod == "reject"
+	free := r.Suspended || limitless(r.QueueingMethod)
 	switch {
-	case !f.given(key+".total_active_users") && !limitless:
+	case !f.given(key+".total_active_users") && !free:
 		f.fault(key+".total_active_users", "missing; give how many people may be on the site at a time, about 75 %% of what it can bear")
-	case r.TotalActiveUsers == 0 && !limitless:
+	case r.TotalActiveUsers == 0 && !free:
 		f.warn(key+".total_active_users", "0 lets nobody in: everyone waits until it is raised")
 	}
 	if !slices.Contains(statusCodes(), r.QueueingStatusCode) {

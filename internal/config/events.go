@@ -97,6 +97,7 @@ func (f *File) checkEvents(key string, r Room) {
 			continue
 		}
 		f.checkEvent(at, e)
+		f.checkEventLimit(key, at, r, e)
 		for j, o := range r.Events[:i] {
 			if e.Name == o.Name {
 				f.fault(at+".name", "%q is the name of events[%d] too; give each its own", e.Name, j)
@@ -144,6 +145,23 @@ func (f *File) checkEvent(at string, e Event) {
 		f.fault(at+".custom_page_html", "%d bytes; give at most %d", n, pageMax)
 	}
 }
+
+// checkEventLimit finds an event that goes by a limit which nobody gave: its room
+// may do without one.
+func (f *File) checkEventLimit(key, at string, r Room, e Event) {
+	if method := cmp.Or(e.QueueingMethod, r.QueueingMethod); e.Suspended || r.Suspended || limitless(method) || e.TotalActiveUsers > 0 {
+		return
+	}
+	switch {
+	case !f.given(key+".total_active_users") && limitless(r.QueueingMethod):
+		f.fault(at+".total_active_users", "missing, and the room has none either; give how many people may be on the site at a time during the event")
+	case r.TotalActiveUsers == 0 && limitless(r.QueueingMethod):
+		f.warn(at+".total_active_users", "the room's 0 lets nobody in: everyone waits until the event is over; give the event one of its own")
+	}
+}
+
+// limitless reports whether a room of that method needs no limit.
+func limitless(method string) bool { return method == "passthrough" || method == "reject" }
 
 func (f *File) checkEventTimes(at string, e Event) {
 	for _, m := range []struct {

@@ -59,6 +59,37 @@ func TestWrongEventsAreToldWithTheirLines(t *testing.T) {
 	}
 }
 
+// A room that is shut, or open to all, needs no limit; an event in it that has
+// people wait does.
+func TestAnEventNeedsALimitOfItsRoomOrItsOwn(t *testing.T) {
+	const times = "name: sale, event_start_time: 2026-11-27T18:00:00Z, event_end_time: 2026-11-27T20:00:00Z"
+	const missing = "rooms[0].events[0].total_active_users: missing"
+	for _, c := range []struct{ room, event, want string }{
+		{"queueing_method: reject", "queueing_method: fifo", missing},
+		{"queueing_method: passthrough", "queueing_method: random", missing},
+		{"queueing_method: reject, total_active_users: 0", "queueing_method: fifo", "warning: rooms[0].events[0].total_active_users: the room's 0 lets nobody in"},
+		{"queueing_method: reject", "queueing_method: fifo, total_active_users: 5", ""},
+		{"queueing_method: reject, total_active_users: 5", "queueing_method: fifo", ""},
+		{"queueing_method: reject", "queueing_method: passthrough", ""},
+		{"queueing_method: reject", "queueing_method: fifo, suspended: true", ""},
+		{"queueing_method: reject", "description: shut then too", ""},
+		{"suspended: true", "queueing_method: fifo", ""},
+		{"queueing_method: fifo", "queueing_method: random", "rooms[0].total_active_users: missing"}, // told once
+	} {
+		f := parse("rooms: [{name: shop, "+c.room+", events: [{"+times+", "+c.event+"}]}]\nnode: {data: d}\n", config.Options{})
+		var got []string
+		for _, p := range problems(f.Errors) {
+			got = append(got, strings.TrimPrefix(p, "a.yaml:1: "))
+		}
+		for _, p := range problems(f.Warnings) {
+			got = append(got, "warning: "+strings.TrimPrefix(p, "a.yaml:1: "))
+		}
+		if text := strings.Join(got, "\n"); c.want == "" && text != "" || !strings.HasPrefix(text, c.want) || strings.Contains(text, "\n") {
+			t.Errorf("room %s, event %s: %q, want %q", c.room, c.event, text, c.want)
+		}
+	}
+}
+
 func TestEventsReachTheCore(t *testing.T) {
 	f := parse(`
 node: {data: d}

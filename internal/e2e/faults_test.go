@@ -89,6 +89,44 @@ func TestPauseIsExplained(t *testing.T) {
 	p.stayed()
 }
 
+// Before the doors open the page counts down, in silence, by the server's clock.
+func TestCountdownToTheStart(t *testing.T) {
+	l := newLine(t, 0)
+	l.change(func() { l.starts, l.draws = time.Now().Add(90*time.Second), true })
+	p := newPerson(t)
+	p.open(l.URL + "/")
+	p.until("the countdown to be there", "!doors.hidden && timer.textContent.startsWith('00:01:')")
+	p.until("no place to be spoken of", "place.parentNode.hidden && ahead.parentNode.hidden && note.hidden")
+	p.until("the start to be told", "opens.textContent.startsWith('The doors open at ') && opens.textContent === document.getElementById('status').textContent")
+	p.until("to look for news that are read out", `window.read = 0, new MutationObserver(() => read++).observe(document.getElementById("status"), {childList: true, characterData: true, subtree: true}), true`)
+	p.until("a timer that nobody reads out", "timer.getAttribute('role') === 'timer' && !timer.closest('[aria-live],[role=status],[role=alert],[role=log]')")
+	p.isAccessible("countdown")
+	p.picture("countdown")
+	was := p.text("#timer")
+	p.until("three seconds to pass", fmt.Sprintf("timer.textContent < %q && (window.ticks ??= new Set).add(timer.textContent).size > 3", was))
+	p.until("nothing to have been read out", "read === 0")
+
+	p.until("to set the clock of this browser an hour ahead", "Date.now = (now => () => now() + 36e5)(Date.now), true")
+	l.change(func() { l.starts = time.Now().Add(3 * time.Second) })
+	p.until("the clock not to matter", "!doors.hidden && timer.textContent.startsWith('00:00:0')")
+	p.until("the doors to be open", "doors.hidden && lead.textContent.startsWith('The site is full just now')")
+	l.letIn(0)
+	p.reads("#place", "1")
+	p.until("the place to be shown", "!place.parentNode.hidden")
+}
+
+// Who waits already when a draw is announced, or is over, gets the page about it.
+func TestPageLoadsItselfForADraw(t *testing.T) {
+	l, p := inLine(t, 4)
+	p.until("nothing of a draw", "!document.getElementById('seed')")
+	l.change(func() { l.starts, l.draws = time.Now().Add(time.Hour), true })
+	p.until("what one can check", "!!document.getElementById('seed') && !doors.hidden")
+	p.sees("Everyone who waits has the same chance")
+	l.change(func() { l.starts, l.draws = time.Time{}, false })
+	p.until("nothing of a draw again", "!document.getElementById('seed')")
+	p.sees("First come, first served")
+}
+
 func TestScreenReaderIsNotTalkedOver(t *testing.T) {
 	l, p := inLine(t, 9)
 	for i := range 5 {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,9 +27,15 @@ func gallery() map[string]func(*gateway.View) {
 		"not counted yet": func(v *gateway.View) { v.Position, v.PeopleAhead, v.Wait = 0, 0, gateway.Estimate{} },
 		"draw":            func(v *gateway.View) { v.Method, v.Position, v.PeopleAhead = "random", 0, 0 },
 		"paused":          func(v *gateway.View) { v.Paused = "on a side without a quorum" },
+		"held by hand":    func(v *gateway.View) { v.Paused = gateway.PausedHeld },
+		"over its limit":  func(v *gateway.View) { v.Paused = gateway.PausedOverLimit },
 		"held":            func(v *gateway.View) { v.HeldUntil = v.LastUpdated.Add(20 * time.Second) },
 		"before the start": func(v *gateway.View) {
 			v.StartsAt, v.Position, v.PeopleAhead, v.Wait = v.LastUpdated.Add(time.Hour), 0, 0, gateway.Estimate{}
+		},
+		"before a draw": func(v *gateway.View) {
+			v.StartsAt, v.Position, v.PeopleAhead, v.Wait = v.LastUpdated.Add(26*time.Hour), 0, 0, gateway.Estimate{}
+			v.Draw = &gateway.Draw{Commitment: strings.Repeat("9f86d081", 8), Ticket: strings.Repeat("00112233", 4)}
 		},
 		"given up":    func(v *gateway.View) { v.Rejoined = true },
 		"called":      kind(gateway.PageCalled),

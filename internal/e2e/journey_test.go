@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -87,24 +88,24 @@ func demo(t *testing.T) (url string) {
 	return url
 }
 
-// freePorts returns the first of n ports in a row that nobody listens on. They
-// may be taken before the program listens; then it says so.
+// freePorts returns the first of n ports in a row that nobody listens on, and that
+// the system gives to no connection of its own accord: those begin at 32768.
+// Somebody else may take one before the program listens; then it says so.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 	for range 100 {
-		first := 0
-		for i := range n {
-			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(first+min(i, first)))
+		first := 10_000 + rand.IntN(10_000)
+		free := 0
+		for free < n {
+			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(first+free))
 			if err != nil {
 				break
 			}
-			defer func() { _ = l.Close() }()
-			if i == 0 {
-				first = l.Addr().(*net.TCPAddr).Port
-			}
-			if i == n-1 {
-				return first
-			}
+			_ = l.Close()
+			free++
+		}
+		if free == n {
+			return first
 		}
 	}
 	t.Fatalf("there are no %d free ports in a row", n)

@@ -24,8 +24,11 @@ func TestEveryLanguageFitsASmallPhone(t *testing.T) {
 		t.Fatal(err)
 	}
 	states := map[string]func(*gateway.View){
-		"line":    func(v *gateway.View) { v.Position, v.PeopleAhead = 123_456, 123_455 },
-		"draw":    func(v *gateway.View) { v.Method, v.Position, v.PeopleAhead = "random", 0, 0 },
+		"line": func(v *gateway.View) { v.Position, v.PeopleAhead = 123_456, 123_455 },
+		"draw": func(v *gateway.View) { v.Method, v.Position, v.PeopleAhead = "random", 0, 0 },
+		"start": func(v *gateway.View) {
+			v.StartsAt, v.Position, v.Wait = v.LastUpdated.Add(149*time.Hour), 0, gateway.Estimate{}
+		},
 		"held":    func(v *gateway.View) { v.HeldUntil = v.LastUpdated.Add(20 * time.Second) },
 		"cookies": func(v *gateway.View) { v.Kind, v.KeepURL = gateway.PageCookies, "/unasked" },
 		"address": func(v *gateway.View) { v.InAddress, v.CheckInURL, v.AbandonURL = true, "", "" },

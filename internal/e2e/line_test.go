@@ -33,6 +33,8 @@ type line struct {
 	joined  map[string]time.Time
 	inside  map[string]bool
 	paused  string
+	starts  time.Time      // the doors open; zero: they are open
+	draws   bool           // at the start
 	dark    bool           // answers nobody
 	streams bool           // has event streams
 	news    chan struct{}  // closed when something changes
@@ -142,6 +144,17 @@ func (l *line) answer(id string) (map[string]any, bool) {
 	if l.paused != "" {
 		a["paused"] = l.paused
 	}
+	early := l.starts.After(time.Now())
+	if early {
+		a["starts_at"], a["estimated_wait_seconds"] = l.starts, nil
+	}
+	if l.draws {
+		a["draw"] = map[string]any{"event": "sale"}
+		if early {
+			a["position"], a["people_ahead"] = nil, nil
+			return a, at >= 0
+		}
+	}
 	if l.inside[id] || at >= 0 && l.paused == "" && at < l.limit-len(l.inside) {
 		a["state"] = "called"
 		return a, true
@@ -192,12 +205,21 @@ func (l *line) visit(w http.ResponseWriter, r *http.Request) {
 func (l *line) viewOf(a map[string]any, r *http.Request) gateway.View {
 	v := gateway.View{
 		Kind: gateway.PageWaiting, Room: "shop", Method: "fifo", RefreshSeconds: l.refresh, LastUpdated: a["last_updated"].(time.Time),
-		Position: a["position"].(int), PeopleAhead: a["people_ahead"].(int), Queued: a["queued"].(int), JoinedAt: a["joined_at"].(time.Time),
+		Queued: a["queued"].(int), JoinedAt: a["joined_at"].(time.Time),
 		CheckInURL: api + "checkin", AbandonURL: api + "abandon", StreamURL: api + "stream",
 		HereURL: r.URL.RequestURI(), RefreshURL: "/_anteroom/wait?to=" + r.URL.RequestURI(),
 	}
+	if p, ok := a["position"].(int); ok {
+		v.Position, v.PeopleAhead = p, p-1
+	}
 	if p, ok := a["paused"].(string); ok {
 		v.Paused = p
+	}
+	if at, ok := a["starts_at"].(time.Time); ok {
+		v.StartsAt = at
+	}
+	if a["draw"] != nil {
+		v.Draw = &gateway.Draw{Event: "sale", Commitment: "9f86d081884c7d65", Ticket: "00112233"}
 	}
 	if e, ok := a["estimated_wait_seconds"].(map[string]int); ok {
 		v.Wait = gateway.Estimate{Known: true, P25: e["p25"], P50: e["p50"], P75: e["p75"]}

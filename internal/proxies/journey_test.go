@@ -150,8 +150,14 @@ func TestOneGoesInAndTheNextWaits(t *testing.T) {
 			return inShop(second.open("/"))
 		})
 		second.buys()
+		if a := second.send(http.MethodPost, "/_anteroom/v1/rooms/shop/end", "", "Origin: https://evil.example", "Sec-Fetch-Site: cross-site"); a.StatusCode != 403 {
+			t.Errorf("another site's page ends a visit: %d %v", a.StatusCode, a.Header)
+		}
 		if a := first.open("/"); !first.waiting(a) {
 			t.Errorf("the first, back again: %d %v\n%.200s", a.StatusCode, a.Header, a.body)
+		}
+		if a := second.send(http.MethodPost, "/_anteroom/v1/rooms/shop/end", ""); a.StatusCode != 204 || second.cookie() != "" { // as a form
+			t.Errorf("end: %d %v %s", a.StatusCode, a.Header, a.body)
 		}
 		if got := s.Shop.Stats(); got.Peak > 1 {
 			t.Errorf("the shop had %d at once", got.Peak)
@@ -207,8 +213,15 @@ func (v *visitor) ends() {
 	if v.site.Origin {
 		return
 	}
-	if a := v.send(http.MethodPost, "/_anteroom/v1/rooms/shop/end", ""); a.StatusCode != 204 || v.cookie() != "" {
-		v.t.Fatalf("end: %d %v %s", a.StatusCode, a.Header, a.body)
+	v.beacon()
+}
+
+// beacon is what navigator.sendBeacon sends.
+func (v *visitor) beacon() {
+	v.t.Helper()
+	a := v.send(http.MethodPost, "/_anteroom/v1/rooms/shop/end", "", "Accept: */*", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: empty", "Origin: "+v.site.URL)
+	if a.StatusCode != 204 || v.cookie() != "" {
+		v.t.Fatalf("a beacon: %d %v %s", a.StatusCode, a.Header, a.body)
 	}
 }
 

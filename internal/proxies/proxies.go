@@ -17,6 +17,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -190,16 +191,20 @@ func Replaced(t testing.TB, text string, words map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// freePort returns a port that nobody listens on. It may be taken before the
-// program listens; then that says so.
+// freePort returns a port that nobody listens on, and that the system gives to no
+// connection of its own accord: those begin at 32768. Somebody else may take it
+// before the program listens; then that says so.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := strconv.Itoa(20_000 + rand.IntN(12_000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	t.Fatal("there is no free port from 20000 to 31999")
+	return ""
 }
 
 // journal is what programs and nodes say. It may be read while they do.

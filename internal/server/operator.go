@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/gateway/admin"
 	"github.com/anteroom/anteroom/internal/config"
 	"github.com/anteroom/anteroom/internal/node"
@@ -286,6 +287,8 @@ func (o operator) Reclaim(ctx context.Context, e admin.Edit, name string) (admin
 	}
 	return done, nil
 }
+
+func (o operator) Find(p gateway.Probe) gateway.Finding { return o.s.gateway.Find(p) }
 
 func (o operator) History(room string) ([]admin.Sample, bool) {
 	if r, _ := o.running(room); r == nil {

@@ -1,0 +1,54 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// operate changes the room of a demo at its admin port.
+func operate(t *testing.T, shop, change string) {
+	t.Helper()
+	u, err := url.Parse(shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := fmt.Sprintf("http://127.0.0.1:%d/v1/rooms/shop", port+3) // after the ports of three nodes
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, at, strings.NewReader(change))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", change, resp.Status)
+	}
+}
+
+// Somebody comes before an event, sees the time run, and is in after the start.
+func TestSomebodyComesToAnEvent(t *testing.T) {
+	shop := demo(t)
+	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339Nano) }
+	operate(t, shop, fmt.Sprintf(`{"events":[{"name":"sale","prequeue_start_time":%q,"event_start_time":%q,"event_end_time":%q,"shuffle_at_event_start":true}]}`,
+		at(-time.Second), at(12*time.Second), at(time.Hour)))
+	p := newPerson(t)
+	p.open(shop + "/")
+	p.until("the countdown", "!doors.hidden && timer.textContent.startsWith('00:00:') && place.parentNode.hidden")
+	p.until("the commitment", "[...document.querySelectorAll('details textarea')].some(a => /^[0-9a-f]{64}$/.test(a.value))")
+	p.picture("countdown")
+	p.isAccessible("countdown")
+	p.until("the seed to be kept back", "seed.value === ''")
+	p.sees("The new harvest is here")
+}
