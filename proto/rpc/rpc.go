@@ -35,7 +35,9 @@ type Config struct {
 	Links         *link.Links
 	WaitingRoom   anteroomv1.WaitingRoomServer
 	Authorization authv3.AuthorizationServer
-	Options       []grpc.ServerOption // more of them, for tests and interceptors
+	PriorityQueue anteroomv1.PriorityQueueServer
+	Register      func(grpc.ServiceRegistrar) // offers more of the peers' services; nil: none
+	Options       []grpc.ServerOption         // more of them, for tests and interceptors
 }
 
 // NewServer returns a server and its health. All services are NOT_SERVING until
@@ -62,6 +64,12 @@ func NewServer(c Config) (*grpc.Server, *health.Server) {
 	if c.Authorization != nil {
 		authv3.RegisterAuthorizationServer(s, c.Authorization)
 	}
+	if c.PriorityQueue != nil {
+		anteroomv1.RegisterPriorityQueueServer(s, c.PriorityQueue)
+	}
+	if c.Register != nil {
+		c.Register(s)
+	}
 	reflection.Register(s)
 	return s, h
 }
@@ -74,4 +82,5 @@ func Serving(h *health.Server, ready bool) {
 	}
 	h.SetServingStatus("", is)
 	h.SetServingStatus(anteroomv1.WaitingRoom_ServiceDesc.ServiceName, is)
+	h.SetServingStatus(anteroomv1.PriorityQueue_ServiceDesc.ServiceName, is)
 }

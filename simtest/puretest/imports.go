@@ -31,6 +31,9 @@ func layers() []layer {
 		{pkg: "eviction", ours: []string{"qpid"}},
 		{pkg: "internal/ticket", ours: []string{"eviction", "qpid"}},
 		{pkg: "internal/node", ours: []string{"eviction", "internal/ticket", "qpid"}},
+		{pkg: "internal/pqueue", ours: []string{"qpid"}},
+		{pkg: "internal/broker", ours: []string{"eviction", "internal/pqueue", "qpid"}},
+		{pkg: "internal/queueloop", ours: []string{"eviction", "internal/broker", "internal/pqueue", "qpid"}},
 		{pkg: "internal/fairness", ours: []string{"qpid"}},
 		{pkg: "internal/plot", ours: []string{"internal/fairness"}, foreign: []string{"golang.org/x/image/font", "gonum.org/v1/plot"}},
 		{pkg: "internal/term"},
@@ -47,19 +50,22 @@ func layers() []layer {
 		{pkg: "internal/shop"},
 		{pkg: "gateway/...", ours: []string{"eviction", "gateway/...", "internal/fairness", "internal/rules", "internal/ticket", "qpid"}, foreign: []string{whatever}},
 		{pkg: "membership", ours: []string{"eviction", "qpid"}, foreign: []string{whatever}},
-		{pkg: "proto/...", ours: []string{"eviction", "internal/ticket", "proto/...", "qpid"}, foreign: []string{whatever}},
+		{pkg: "proto/...", ours: []string{"eviction", "internal/broker", "internal/pqueue", "internal/ticket", "proto/...", "qpid"}, foreign: []string{whatever}},
+		{pkg: "internal/replog", ours: []string{"eviction", "proto/...", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/server", ours: []string{"eviction", "gateway/...", "internal/...", "membership", "proto/...", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/proxies", ours: []string{"internal/config", "internal/server", "internal/shop"}}, // a harness for tests
+		{pkg: "client", ours: []string{"proto/..."}, foreign: []string{whatever}},                        // what programs import to use the queues
 		{pkg: "internal/e2e", foreign: []string{whatever}},
 		{pkg: "internal/growth"}, // its tests start everything
 		{pkg: "examples/...", ours: []string{"gateway/origin"}},
 		// The simulator stands in for the loop and the links, and for nothing else.
 		{pkg: "simtest", ours: []string{"eviction", "internal/fairness", "internal/node", "internal/ticket", "proto/...", "qpid"}},
+		{pkg: "simtest/queues", ours: []string{"eviction", "internal/broker", "internal/pqueue", "qpid"}},
 		{pkg: "simtest/explore", ours: []string{"eviction", "internal/node", "qpid"}},
 		{pkg: "simtest/mutants"},
 		{pkg: "simtest/puretest"},
 		{pkg: "internal/trials", ours: []string{"eviction", "internal/fairness", "internal/plot", "internal/thesis", "qpid", "simtest"}},
-		{pkg: "cmd/...", ours: []string{"eviction", "gateway/...", "internal/...", "membership", "proto/...", "qpid", "simtest"}, foreign: []string{whatever}},
+		{pkg: "cmd/...", ours: []string{"client", "eviction", "gateway/...", "internal/...", "membership", "proto/...", "qpid", "simtest"}, foreign: []string{whatever}},
 	}
 }
 

@@ -1,0 +1,108 @@
+/*
+Package broker is one node's part of the priority queues of a cluster: it knows
+which shards (package pqueue) have a queue's items, joins them to one queue with
+QPID (package qpid), and brings every caller's request to the node that must
+answer it. Like those packages it is a pure state machine:
+
+	b.Do(now, call)          // or Take, Step, SetView, Tick …
+	r := b.Ready()
+	send(r.Messages)         // each at most once, in order
+	propose(r.Proposals)     // to the logs of durable and replicated queues
+	answer(r.Answers)
+
+# Where an item is
+
+Items of a queue in memory, and of a durable one, are at home at the node that
+wins a rendezvous of all members over the item's id: so an Insert that is
+repeated at another node meets the same shard, which knows the id. An id of the
+form …@node is at home at that node; ids that are made here have it, so that
+what is inserted without an id stays where it was inserted. When members come or
+go some ids get another home, while the items stay. For a minute after it an
+Insert first asks the homes of before. What it cannot ask is a node that is gone: an
+Insert that was lost with its node, and is repeated, makes a second item, and if
+the queue is durable both are there when the node is back. A replicated queue's items
+are all with the node that leads its log.
+
+A handle names the node, and so Ack and all else that has one goes straight
+there. By id alone the home is asked, and if it does not know the item, everybody.
+
+# DeleteMin
+
+Every named queue has a qpid.Node at every node. Its items are the ready ones of
+the shards that this node leads. A deleteMin goes along the pointers to the root,
+which takes its first item out of QPID, leases it through its shard, and so
+through its log if it has one, and sends it to the caller. The caller repeats
+what is not answered under the same number: the root then finds the lease that
+it has given, or, if it has lost its office, leases another item; whoever gets
+what it does not wait for any more gives it back, without a mark on the item. A
+lease of which nobody heard lapses.
+
+So no item is leased while its lease lasts, and an item is delivered again only
+after its lease has lapsed or was given back. Order is QPID's: a deleteMin that
+is faster than the news of a lighter item does not wait for it.
+
+# Rounds
+
+QPID needs all tables to be made from one snapshot whenever the tree changes or
+a message is lost. The waves of the waiting rooms do that for their queues; here
+it is a round of its own, because waves come five times a second, and a queue
+that is made anew cannot tell "nothing waits" from "I have not heard yet" for as
+long as messages travel.
+
+	gather(epoch, list)   coordinator to all: freeze, and say so
+	frozen(epoch)         from each
+	commit(epoch)         install
+
+The coordinator is the first of the list of the last wave, and the round's list
+is that list, in its order, with the tree of the waves (children of position i
+at 8i+1 … 8i+8). There is a round when the list has changed, and when somebody
+misses a message. A member that misses three rounds in a row is left out until it
+says something.
+
+The snapshot that everybody installs is that of a network without items. Each
+node can write it down by itself: the weight of a side is that of its lightest
+node, which is the one at the lowest position; that is 0 on the parent's side,
+and the child's own position on a child's. Both ends of a link thus have the same
+two numbers, and position 0 is the one root. Then each node's items count as
+inserted just after the install, which QPID allows at any time; their updates and
+findRoots are part of the new epoch. This is right because an epoch begins only
+when all who are in it are frozen: no root of an older one is at work among them.
+A queue of which a node hears for the first time in the middle of an epoch is
+installed then: as long as nobody has told it anything, its table is that of the
+beginning.
+
+A node that is not in the list stays in its old epoch, and may be root there, of
+its own items. Two roots hand out different items, so this does no harm, but for
+queues with an interval.
+
+# Interval
+
+A queue with an interval lets at most so many items out in any such time. Only a
+root does, and only with authority: the coordinator vouches that the root's round
+is still the last one and that its own last wave had a quorum and is less than
+Fresh ago. The word holds for Fresh, counted from when it was asked for. So the
+authority of a root that was left out ends 2 Fresh after the last wave that its
+coordinator was in, by clocks that run at the same rate. A node that was out of
+the waves for longer than Fresh, or on a side without a quorum, has no authority,
+and gives none, before the next round: there may have been one without it.
+
+The times of the last grants travel with the root's office, as ages, and in
+rounds. A round in which everybody reports who was in any of the last rounds of
+its members knows all grants, and the next one may follow at once when its time
+has come. If somebody is missing, or if nobody was in a round before, nothing goes
+out for 3 Fresh and an interval: no grant that nobody remembers can be younger.
+Grants are counted over a window that slides, so an idle time earns nothing.
+
+With no quorum such a queue stands still, until the waves let one side go on
+alone (survivor_after). If both sides of a split do, each keeps the interval for
+itself.
+
+# Bounds
+
+Queues, calls, waiting callers, commands on their way through a log, held
+deleteMins, remembered grants: each has a bound in Config or a constant, and is
+refused beyond it. What another node asks for is bounded by what its callers may.
+A queue that was made on use is forgotten when it has been empty and unused for ten
+minutes; in the middle of an epoch whose tree knows it, with the next round.
+*/
+package broker

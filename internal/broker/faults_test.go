@@ -1,0 +1,214 @@
+package broker_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/broker"
+	"github.com/anteroom/anteroom/internal/pqueue"
+)
+
+func TestPauseHoldsEverywhereAndForNewcomers(t *testing.T) {
+	c := newCluster(t, 3)
+	c.insert(0, "q", "a@n1", 0)
+	mode := func(at int, m pqueue.Mode) {
+		t.Helper()
+		a := c.do(at, broker.Call{Command: pqueue.Command{Op: pqueue.OpMode, Queue: "q", Mode: pqueue.ModeSetting{Mode: m}}})
+		if a.Result.Code != pqueue.OK || len(a.Missing) > 0 {
+			t.Fatalf("mode: %+v", a)
+		}
+	}
+	mode(2, pqueue.Paused)
+	c.start(eviction.Member{Name: "n4", Boot: 1})
+	c.pass(1_000_000)
+	stats := c.do(0, broker.Call{Command: pqueue.Command{Op: pqueue.OpStats, Queue: "q"}})
+	if len(stats.Parts) != 4 {
+		t.Fatalf("the newcomer does not know the queue: %+v", stats)
+	}
+	for _, p := range stats.Parts {
+		if p.Result.Stats[0].Mode.Mode != pqueue.Paused {
+			t.Errorf("%s does not know that the queue is paused", p.Node)
+		}
+	}
+	for at := range 4 {
+		if a := c.take(at, broker.Take{Queue: "q", Max: 1}); !a.Paused || a.Result.Code != pqueue.Empty {
+			t.Fatalf("at %d: %+v", at, a)
+		}
+	}
+	id := c.begin(1, broker.Take{Queue: "q", Max: 1, Wait: 10_000_000})
+	mode(3, pqueue.Running)
+	c.pass(broker.TickEvery)
+	if a := c.nodes[1].answers[id]; len(a.Parts) != 1 {
+		t.Fatalf("after resume: %+v", a)
+	}
+	mode(0, pqueue.Draining)
+	if a := c.do(1, broker.Call{Command: pqueue.Command{Op: pqueue.OpInsert, Queue: "q", ID: "b@n3"}}); a.Result.Code != pqueue.IsDraining {
+		t.Fatalf("insert into a draining queue: %+v", a)
+	}
+}
+
+func TestALostNodeTakesItsItemsAndNobodyElses(t *testing.T) {
+	c := newCluster(t, 4)
+	for i := range 40 {
+		c.insert(0, "q", fmt.Sprintf("i%02d@n%d", i, i%4+1), 0)
+		c.now.Clock++
+	}
+	c.nodes[0].down = true
+	if a := c.do(1, broker.Call{Handle: broker.Handle{Node: "n1", Number: 1}, Command: pqueue.Command{Op: pqueue.OpCancel, Queue: "q"}}); a.Result.Code != pqueue.Unavailable {
+		t.Fatalf("cancel at a lost node: %+v", a)
+	}
+	c.pass(2_000_000)
+	got := names(c.take(3, broker.Take{Queue: "q", Max: 100}))
+	if len(got) != 30 || slices.ContainsFunc(got, func(id string) bool { return id[4:] == "n1" }) {
+		t.Fatalf("got %d: %v", len(got), got)
+	}
+}
+
+func TestALostAnswerIsAskedForAgain(t *testing.T) {
+	c := newCluster(t, 2)
+	c.insert(0, "q", "a@n1", 0)
+	lost := 0
+	c.cut = func(from, _ eviction.Member) bool {
+		if from.Name == "n1" && lost < 1 {
+			lost++
+			return true
+		}
+		return false
+	}
+	a := c.take(1, broker.Take{Queue: "q", Max: 1})
+	if len(a.Parts) != 1 {
+		t.Fatalf("take: %+v", a)
+	}
+	s := c.do(0, broker.Call{Command: pqueue.Command{Op: pqueue.OpStats, Queue: "q"}})
+	if n := s.Parts[0].Result.Stats[0].Counters.Leased; n != 1 {
+		t.Fatalf("leased %d times for one deleteMin", n)
+	}
+}
+
+func TestACallerWhoHasGoneKeepsNothing(t *testing.T) {
+	c := newCluster(t, 2)
+	id := c.begin(1, broker.Take{Queue: "q", Max: 5, Wait: 10_000_000})
+	c.nodes[1].b.Forsake(c.now, id)
+	c.insert(0, "q", "a@n1", 0)
+	c.pass(1_000_000)
+	if a := c.take(0, broker.Take{Queue: "q", Max: 1}); len(a.Parts) != 1 || a.Parts[0].Result.Items[0].Attempts != 1 {
+		t.Fatalf("take: %+v", a)
+	}
+}
+
+func TestIntervalLetsSoManyOutAndNoMore(t *testing.T) {
+	c := newCluster(t, 3)
+	for i := range 20 {
+		c.insert(i%3, "slow", fmt.Sprintf("i%02d@n%d", i, i%3+1), 0)
+		c.now.Clock++
+	}
+	c.pass(10_000_000) // an idle time earns nothing
+	var at []int64
+	var got []string
+	for len(got) < 20 {
+		a := c.take(len(got)%3, broker.Take{Queue: "slow", Max: 3, Wait: 5_000_000})
+		for range a.Parts {
+			at = append(at, c.now.Boot)
+		}
+		got = append(got, names(a)...)
+	}
+	for i := 2; i < len(at); i++ {
+		if at[i]-at[i-2] < 1_000_000 {
+			t.Fatalf("items %d to %d within %d µs", i-2, i, at[i]-at[i-2])
+		}
+	}
+	if span := at[19] - at[0]; span > 10_000_000 {
+		t.Fatalf("20 items, two a second, took %d µs", span)
+	}
+	if !slices.IsSorted(got) {
+		t.Fatalf("order: %v", got)
+	}
+}
+
+func TestIntervalHoldsWhenTheRootIsLost(t *testing.T) {
+	c := newCluster(t, 3)
+	for i := range 6 {
+		c.insert(0, "slow", fmt.Sprintf("i%02d@n%d", i, 3-i/2), 0)
+		c.now.Clock++
+	}
+	c.pass(3_000_000)
+	if a := c.take(0, broker.Take{Queue: "slow", Max: 2}); len(a.Parts) != 2 || a.Parts[0].Node != "n3" {
+		t.Fatalf("first: %+v", a)
+	}
+	last := c.now.Boot
+	c.nodes[2].down = true
+	c.pass(200_000)
+	a := c.take(0, broker.Take{Queue: "slow", Max: 2, Wait: 20_000_000})
+	if len(a.Parts) == 0 || c.now.Boot-last < 1_000_000 {
+		t.Fatalf("after %d µs: %+v", c.now.Boot-last, a)
+	}
+	if c.now.Boot-last > 4_000_000 {
+		t.Fatalf("the queue stood still for %d µs", c.now.Boot-last)
+	}
+}
+
+func TestWatchersSeeAllNodes(t *testing.T) {
+	c := newCluster(t, 3)
+	if code := c.nodes[0].b.Watch(c.now, "q", true); code != pqueue.OK {
+		t.Fatal(code)
+	}
+	c.settle()
+	c.insert(1, "q", "a@n3", 0)
+	c.take(2, broker.Take{Queue: "q", Max: 1})
+	var kinds []pqueue.Kind
+	for _, s := range c.nodes[0].seen {
+		if s.Node != "n3" || s.Change.Item.ID != "a@n3" || s.Change.Item.Payload != nil {
+			t.Fatalf("saw %+v", s)
+		}
+		kinds = append(kinds, s.Change.Kind)
+	}
+	if !slices.Equal(kinds, []pqueue.Kind{pqueue.WasInserted, pqueue.WasLeased}) {
+		t.Fatalf("saw %v", kinds)
+	}
+}
+
+func TestStrangersCannotFillANode(t *testing.T) {
+	c := newCluster(t, 2)
+	code := pqueue.OK
+	for i := range 100 {
+		a := c.do(0, broker.Call{Command: pqueue.Command{Op: pqueue.OpInsert, Queue: fmt.Sprint("q", i), ID: "x@n1"}})
+		if code = a.Result.Code; code != pqueue.OK {
+			break
+		}
+	}
+	if code != pqueue.QueuesFull {
+		t.Fatalf("the last of 100 queues: %v", code)
+	}
+	if a := c.take(0, broker.Take{Queue: "one more", Max: 1}); a.Result.Code != pqueue.QueuesFull {
+		t.Fatalf("take: %+v", a)
+	}
+}
+
+func TestARepeatedInsertMeetsTheSameItemWhenItsHomeHasChanged(t *testing.T) {
+	c := newCluster(t, 2)
+	handles := map[string]broker.Handle{}
+	for i := range 50 {
+		id := fmt.Sprint("job", i)
+		handles[id] = c.insert(0, "q", id, 0)
+	}
+	c.start(eviction.Member{Name: "n3", Boot: 1})
+	c.pass(1_000_000)
+	for i := range 50 {
+		id := fmt.Sprint("job", i)
+		a := c.do(i%3, broker.Call{Command: pqueue.Command{Op: pqueue.OpInsert, Queue: "q", ID: id}})
+		if !a.Result.Exists || a.Handle != handles[id] {
+			t.Fatalf("%s: %+v, want %v", id, a, handles[id])
+		}
+	}
+	moved := 0
+	for i := range 50 {
+		if h := c.insert(0, "q", fmt.Sprint("new", i), 0); h.Node == "n3" {
+			moved++
+		}
+	}
+	if moved == 0 {
+		t.Fatal("the newcomer is nobody's home")
+	}
+}

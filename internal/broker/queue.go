@@ -1,0 +1,386 @@
+package broker
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/pqueue"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// queue is one named queue at one node: its part of the QPID network, and who
+// waits for items here.
+//
+// Invariant: the items of q are the ready ones of the shard that this node
+// leads, but for those whose lease is on its way through a log.
+type queue struct {
+	c       Queue
+	listed  bool // in the configuration
+	q       *qpid.Node
+	mode    pqueue.ModeSetting
+	pacer   pacer
+	touched bool  // messages of the installed round's tree have come or gone
+	used    int64 // boot time
+	since   int64 // boot time of the last install
+
+	held     []heldOp // deleteMins that wait for the end of a round, or for authority
+	heldAt   int64    // boot time since which there are any
+	askers   interest // members at which somebody waits
+	watchers interest // members at which somebody watches
+	watched  bool     // somebody watches here
+	told     int64    // boot time at which others last heard that somebody waits or watches here
+
+	wokeAt  int64   // boot time at which others were last told of an item
+	waiters []*take // that found nothing, longest first
+	asking  int     // of them, with a deleteMin under way
+	burst   int     // that may be
+	awake   bool    // in the broker's awake
+	pollAt  int64   // boot time at which the first of them asks again
+	backoff int64   // µs
+}
+
+// heldOp is a deleteMin at this node.
+type heldOp struct {
+	m     qpid.Message
+	lease int64 // µs
+}
+
+// interest is which members want to hear of something.
+type interest []interested
+
+type interested struct {
+	member eviction.Member
+	until  int64 // boot time
+}
+
+func (in *interest) drop(m eviction.Member) {
+	*in = slices.DeleteFunc(*in, func(i interested) bool { return i.member == m })
+}
+
+func (in *interest) add(m eviction.Member, until int64) {
+	in.drop(m)
+	*in = append(*in, interested{m, until})
+}
+
+// live returns those that have not run out.
+func (in *interest) live(now int64) []eviction.Member {
+	var live []eviction.Member
+	for _, i := range *in {
+		if i.until > now {
+			live = append(live, i.member)
+		}
+	}
+	return live
+}
+
+const (
+	interestMax   = 10_000_000 // µs for which a member's interest is believed
+	interestEvery = 2_000_000  // µs between two words of it
+)
+
+func (b *Broker) onQPID(m Message) error {
+	q := b.queue(m.Queue)
+	if q == nil {
+		made, code := b.use(m.Queue)
+		if code != pqueue.OK {
+			b.round.need = b.round.need || m.QPID.Kind != qpid.MsgDeleteMin
+			return errors.New("broker: no room for another queue")
+		}
+		q = made
+	}
+	m.QPID.From, m.QPID.To = m.From.Name, m.To.Name
+	switch m.QPID.Kind {
+	case qpid.MsgDeleteMin:
+		b.deleteMin(q, heldOp{m.QPID, m.For})
+		return nil
+	case qpid.MsgUpdate, qpid.MsgFindRoot:
+	default:
+		return errMessage
+	}
+	if m.QPID.Kind == qpid.MsgFindRoot && m.QPID.Epoch == b.round.made {
+		q.pacer.merge(b.now.Boot, m.Pace)
+	}
+	q.touched, q.used = true, b.now.Boot
+	err := q.q.Step(m.QPID)
+	if q.q.Frozen() && !b.round.frozen {
+		b.round.need = true
+	}
+	b.pump(q)
+	return err
+}
+
+// deleteMin carries on with a deleteMin that has come to this node: grants an
+// item if this is the root, and passes it on if it is not.
+func (b *Broker) deleteMin(q *queue, o heldOp) {
+	caller := o.m.Op.Caller
+	switch grant, known := b.recent.find(o.m.Op); {
+	case known && !grant.done:
+		return // it is on its way through the log
+	case known:
+		b.repeat(q, grant.weight, o)
+		return
+	case q.q.Frozen():
+		b.hold(q, o)
+		return
+	case q.q.IsRoot() && q.mode.Mode == pqueue.Paused:
+		b.grantedTo(caller, q, o.m.Op.Seq, pqueue.Result{Code: pqueue.IsPaused}, 0)
+		return
+	case q.q.IsRoot() && q.c.Interval > 0 && !q.q.Min().IsEmpty():
+		if at := q.pacer.next(); at > b.now.Boot {
+			b.grantedTo(caller, q, o.m.Op.Seq, pqueue.Result{Code: pqueue.Empty}, at-b.now.Boot)
+			return
+		}
+		if !b.authority() {
+			b.hold(q, o) // until the coordinator has vouched
+			return
+		}
+	}
+	if caller == b.self.Name && o.m.From == b.self.Name {
+		q.q.DeleteMin(o.m.Op)
+	} else if q.q.Step(o.m) != nil {
+		b.stats.Refused++
+	}
+	b.pumpWith(q, &o)
+}
+
+// hold keeps a deleteMin for a moment in which nothing can go out.
+func (b *Broker) hold(q *queue, o heldOp) {
+	if b.held >= pendingMax {
+		b.grantedTo(o.m.Op.Caller, q, o.m.Op.Seq, pqueue.Result{Code: pqueue.Busy}, 0)
+		return
+	}
+	if len(q.held) == 0 {
+		q.heldAt = b.now.Boot
+	}
+	b.held++
+	q.held = append(q.held, o)
+}
+
+// tickHeld gives up waiting for a word of authority that does not come.
+func (b *Broker) tickHeld(q *queue) {
+	if len(q.held) == 0 || q.q.Frozen() || b.now.Boot < q.heldAt+b.c.Fresh {
+		return
+	}
+	held := q.held
+	q.held = nil
+	b.held -= len(held)
+	for _, o := range held {
+		b.grantedTo(o.m.Op.Caller, q, o.m.Op.Seq, pqueue.Result{Code: pqueue.Empty}, b.c.Fresh)
+	}
+}
+
+// goOn handles the deleteMins that were held.
+func (b *Broker) goOn(q *queue) {
+	held := q.held
+	q.held = nil
+	b.held -= len(held)
+	for _, o := range held {
+		b.deleteMin(q, o)
+	}
+	if len(q.waiters) > 0 {
+		b.wake(q)
+	}
+}
+
+// pump does what q's QPID wants done.
+func (b *Broker) pump(q *queue) { b.pumpWith(q, nil) }
+
+func (b *Broker) pumpWith(q *queue, o *heldOp) {
+	r := q.q.Ready()
+	for _, taken := range r.Removed { // before the office of the root goes on, and this with it
+		b.recent.add(taken.Op, taken.Weight)
+		if q.c.Interval > 0 {
+			q.pacer.grant(grantID(taken), b.now.Boot)
+		}
+	}
+	for _, m := range r.Messages {
+		to, ok := b.member(m.To)
+		switch m.Kind {
+		case qpid.MsgTaken:
+			b.ended(q, qpid.Answer{Op: m.Op, Outcome: m.Outcome}, r.Removed)
+			continue
+		case qpid.MsgDeleteMin:
+			if ok && o != nil {
+				b.send(Message{Kind: MsgQPID, To: to, Queue: q.c.Name, QPID: m, For: o.lease})
+			}
+			continue
+		default:
+		}
+		q.touched = true
+		if !ok {
+			b.round.need = true // the tree has a node that nobody knows
+			continue
+		}
+		out := Message{Kind: MsgQPID, To: to, Queue: q.c.Name, QPID: m}
+		if m.Kind == qpid.MsgFindRoot && q.c.Interval > 0 {
+			out.Pace = q.pacer.pace(b.now.Boot)
+		}
+		b.send(out)
+	}
+	for _, a := range r.Answers {
+		b.ended(q, a, r.Removed)
+	}
+	for _, taken := range r.Removed {
+		if o != nil {
+			b.grant(q, taken.Weight, *o)
+		}
+	}
+}
+
+// grantID tells one grant from another.
+func grantID(r qpid.Removal) uint64 { return mix(pqueue.NumberOf(r.Weight) ^ r.Op.Seq<<20) }
+
+// ended answers a deleteMin that took nothing. What one took goes through the
+// shard first.
+func (b *Broker) ended(q *queue, a qpid.Answer, removed []qpid.Removal) {
+	switch a.Outcome {
+	case qpid.NothingWaits:
+		b.grantedTo(a.Op.Caller, q, a.Op.Seq, pqueue.Result{Code: pqueue.Empty}, 0)
+	case qpid.Refused:
+		b.grantedTo(a.Op.Caller, q, a.Op.Seq, pqueue.Result{Code: pqueue.Busy}, 0)
+	case qpid.Taken:
+		if !slices.ContainsFunc(removed, func(r qpid.Removal) bool { return r.Op == a.Op }) {
+			b.grantedTo(a.Op.Caller, q, a.Op.Seq, pqueue.Result{Code: pqueue.Busy}, 0) // long ago; ask anew
+		}
+	}
+}
+
+// grant leases the item to the caller of a deleteMin, through its shard.
+func (b *Broker) grant(q *queue, w qpid.Weight, o heldOp) {
+	op := o.m.Op
+	c := pqueue.Command{
+		Op: pqueue.OpLease, Queue: q.c.Name, Number: pqueue.NumberOf(w), For: max(1, min(o.lease, q.c.Limits.LeaseMax)),
+		Taker: pqueue.Taker{Node: string(op.Caller), Seq: op.Seq},
+	}
+	b.execute(q.c.Kind, c, func(r pqueue.Result) {
+		if r.Code == pqueue.OK {
+			b.recent.finish(op)
+		} else {
+			b.recent.drop(op)
+			b.mend(q, c.Number)
+			if r.Code != pqueue.IsPaused {
+				r = pqueue.Result{Code: pqueue.Busy} // somebody was quicker: ask anew
+			}
+		}
+		b.grantedTo(op.Caller, q, op.Seq, r, 0)
+	})
+}
+
+// repeat answers a deleteMin again, as long as its lease stands.
+func (b *Broker) repeat(q *queue, w qpid.Weight, o heldOp) {
+	find := pqueue.Command{Op: pqueue.OpFind, Queue: q.c.Name, Number: pqueue.NumberOf(w)}
+	if r := b.shards[q.c.Kind].state.Apply(find); r.State == pqueue.Leased {
+		b.grant(q, w, o) // the shard knows who has it: the same taker gets the same lease
+		return
+	}
+	b.grantedTo(o.m.Op.Caller, q, o.m.Op.Seq, pqueue.Result{Code: pqueue.Busy}, 0)
+}
+
+// mend puts an item back into QPID whose lease came to nothing.
+func (b *Broker) mend(q *queue, number uint64) {
+	s := &b.shards[q.c.Kind]
+	if r := s.state.Apply(pqueue.Command{Op: pqueue.OpFind, Queue: q.c.Name, Number: number}); s.leads && r.Code == pqueue.OK && r.State == pqueue.Ready {
+		i := r.Items[0]
+		q.q.Insert(pqueue.WeightOf(i.Priority, i.Stamp, s.state.Salt(), i.Number))
+		b.pump(q)
+	}
+}
+
+// grantedTo tells the caller of a deleteMin how it has ended; after is when to
+// ask again, 0: as the caller likes.
+func (b *Broker) grantedTo(caller qpid.NodeID, q *queue, seq uint64, r pqueue.Result, after int64) {
+	if caller == b.self.Name {
+		b.onGranted(b.self, q.c.Name, seq, r, after)
+		return
+	}
+	if to, ok := b.member(caller); ok {
+		b.send(Message{Kind: MsgGranted, To: to, Queue: q.c.Name, Seq: seq, Result: r, For: after})
+	}
+}
+
+// adoptMode takes in a mode that may be newer, also for what this node keeps.
+func (b *Broker) adoptMode(q *queue, m pqueue.ModeSetting) {
+	if !m.Newer(q.mode) {
+		return
+	}
+	q.mode = m
+	b.setMode(q)
+	if m.Mode != pqueue.Paused {
+		b.wake(q)
+	}
+}
+
+// setMode has the queue's shard, if it is led here, know the mode.
+func (b *Broker) setMode(q *queue) {
+	s := &b.shards[q.c.Kind]
+	if s.leads && q.mode.Newer(s.state.ModeOf(q.c.Name)) {
+		b.execute(q.c.Kind, pqueue.Command{Op: pqueue.OpMode, Queue: q.c.Name, Mode: q.mode}, func(pqueue.Result) {})
+	}
+}
+
+const (
+	idleAfter = 600_000_000 // µs without any use
+	idleEvery = 10_000_000  // µs between two looks
+)
+
+// tidy forgets queues that were made on use and are of no use any more. In the
+// middle of a round's tree a node that has told others of its items must stay.
+func (b *Broker) tidy() {
+	memory := &b.shards[Memory]
+	full := len(b.queues) >= b.c.QueuesMax
+	b.queues = slices.DeleteFunc(b.queues, func(q *queue) bool {
+		busy := len(q.waiters) > 0 || len(q.held) > 0 || q.watched || len(q.askers.live(b.now.Boot)) > 0 || q.mode.Mode != pqueue.Running
+		if q.listed || busy || b.now.Boot < q.used+idleAfter && !(full && b.now.Boot >= q.used+idleEvery) {
+			return false
+		}
+		if r := memory.state.Apply(pqueue.Command{Op: pqueue.OpForget, Queue: q.c.Name, Now: b.now.Clock}); r.Code == pqueue.Full {
+			return false
+		}
+		b.round.need = b.round.need || full && q.touched
+		return !q.touched
+	})
+}
+
+// recent remembers grants, so that a deleteMin which is asked again brings the
+// same item.
+type recent struct {
+	byOp  map[qpid.OpID]recentGrant
+	order []qpid.OpID // a ring
+	at    int
+}
+
+type recentGrant struct {
+	weight qpid.Weight
+	done   bool // the lease is given
+}
+
+const recentMax = 8192
+
+func (r *recent) find(op qpid.OpID) (recentGrant, bool) {
+	g, ok := r.byOp[op]
+	return g, ok
+}
+
+func (r *recent) add(op qpid.OpID, w qpid.Weight) {
+	if r.byOp == nil {
+		r.byOp = make(map[qpid.OpID]recentGrant)
+	}
+	if len(r.order) < recentMax {
+		r.order = append(r.order, op)
+	} else {
+		delete(r.byOp, r.order[r.at])
+		r.order[r.at] = op
+		r.at = (r.at + 1) % recentMax
+	}
+	r.byOp[op] = recentGrant{weight: w}
+}
+
+func (r *recent) finish(op qpid.OpID) {
+	if g, ok := r.byOp[op]; ok {
+		g.done = true
+		r.byOp[op] = g
+	}
+}
+
+func (r *recent) drop(op qpid.OpID) { delete(r.byOp, op) }

@@ -1,0 +1,177 @@
+package broker
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/pqueue"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// request is a command that another member, or this one, has been asked for.
+type request struct {
+	to   eviction.Member
+	then func(pqueue.Result)
+}
+
+// answerWithin is how long a member is given for an answer, in µs.
+const answerWithin = 3_000_000
+
+// timeout is when something is given up, or asked again. Lists of them are in
+// the order of time.
+type timeout struct {
+	at  int64 // boot time
+	seq uint64
+}
+
+// ask has another member carry out a command; then hears how it went, once.
+func (b *Broker) ask(to eviction.Member, c pqueue.Command, then func(pqueue.Result)) {
+	if to == b.self {
+		b.serve(c, then)
+		return
+	}
+	if !slices.Contains(b.view.List, to) {
+		then(pqueue.Result{Code: pqueue.Unavailable})
+		return
+	}
+	b.seq++
+	b.requests[b.seq] = &request{to, then}
+	b.timeouts = append(b.timeouts, timeout{b.now.Boot + answerWithin, b.seq})
+	b.send(Message{Kind: MsgRequest, To: to, Seq: b.seq, Command: c})
+}
+
+func (b *Broker) onRequest(m Message) {
+	b.serve(m.Command, func(r pqueue.Result) {
+		if m.Seq != 0 {
+			b.send(Message{Kind: MsgResponse, To: m.From, Seq: m.Seq, Result: r})
+		}
+	})
+}
+
+func (b *Broker) onResponse(from eviction.Member, seq uint64, r pqueue.Result) {
+	if q := b.requests[seq]; q != nil && q.to == from {
+		delete(b.requests, seq)
+		q.then(r)
+	}
+}
+
+// expire gives up requests that are not answered.
+func (b *Broker) expire() {
+	for len(b.timeouts) > 0 && b.timeouts[0].at <= b.now.Boot {
+		b.unanswered(b.timeouts[0].seq)
+		b.timeouts = b.timeouts[1:]
+	}
+}
+
+// fail gives up all that m was asked for.
+func (b *Broker) fail(m eviction.Member) {
+	for _, seq := range slices.Sorted(maps.Keys(b.requests)) {
+		if q := b.requests[seq]; q != nil && q.to == m {
+			b.unanswered(seq)
+		}
+	}
+}
+
+func (b *Broker) unanswered(seq uint64) {
+	if q := b.requests[seq]; q != nil {
+		delete(b.requests, seq)
+		q.then(pqueue.Result{Code: pqueue.Unavailable})
+	}
+}
+
+// serve carries out a command for whoever asks, with the shard of this node.
+func (b *Broker) serve(c pqueue.Command, then func(pqueue.Result)) {
+	if c.Op == pqueue.OpStats {
+		then(b.stat(c.Queue))
+		return
+	}
+	q := b.queue(c.Queue)
+	if q == nil && (c.Op == pqueue.OpInsert || c.Op == pqueue.OpMode && c.Mode.Mode != pqueue.Running) {
+		made, code := b.use(c.Queue)
+		if code != pqueue.OK {
+			then(pqueue.Result{Code: code})
+			return
+		}
+		q = made
+	}
+	if q == nil {
+		then(pqueue.Result{Code: pqueue.QueueUnknown})
+		return
+	}
+	q.used = b.now.Boot
+	switch c.Op {
+	case pqueue.OpMode:
+		b.adoptMode(q, c.Mode)
+		then(pqueue.Result{})
+	case pqueue.OpInsert:
+		b.insert(q, c, then)
+	case pqueue.OpAck, pqueue.OpNack, pqueue.OpRelease, pqueue.OpExtend, pqueue.OpUpdate, pqueue.OpCancel, pqueue.OpRequeue, pqueue.OpBury,
+		pqueue.OpPeek, pqueue.OpFind, pqueue.OpRank, pqueue.OpDead:
+		b.execute(q.c.Kind, c, then)
+	default: // nobody asks another node for the rest
+		then(pqueue.Result{Code: pqueue.Invalid})
+	}
+}
+
+// insert puts an item into this node's shard of q, and makes the queue there first if
+// it must.
+func (b *Broker) insert(q *queue, c pqueue.Command, then func(pqueue.Result)) {
+	s := &b.shards[q.c.Kind]
+	switch {
+	case len(c.Payload) > q.c.PayloadMax:
+		then(pqueue.Result{Code: pqueue.Invalid})
+		return
+	case b.memory()+int64(len(c.Payload)) > b.c.MemoryMax:
+		then(pqueue.Result{Code: pqueue.Full})
+		return
+	}
+	if _, ok := s.state.Limits(q.c.Name); !ok {
+		b.execute(q.c.Kind, pqueue.Command{Op: pqueue.OpConfigure, Queue: q.c.Name, Limits: q.c.Limits}, func(pqueue.Result) {})
+		b.setMode(q)
+	}
+	b.execute(q.c.Kind, c, then)
+}
+
+// stat is what this node's shards say of a queue, or of all, and what this node
+// itself does.
+func (b *Broker) stat(name string) pqueue.Result {
+	var r pqueue.Result
+	for _, q := range b.queues {
+		if name != "" && q.c.Name != name {
+			continue
+		}
+		st := pqueue.Stats{Queue: q.c.Name}
+		if s := &b.shards[q.c.Kind]; s.state != nil && s.leads {
+			if in := s.state.Apply(pqueue.Command{Op: pqueue.OpStats, Queue: q.c.Name}); len(in.Stats) == 1 {
+				st = in.Stats[0]
+			}
+		}
+		st.Mode, st.Root, st.Waiters, st.Kind = q.mode, q.q.IsRoot(), len(q.waiters), q.c.Kind.String()
+		r.Stats = append(r.Stats, st)
+	}
+	return r
+}
+
+// scatter asks all members; then hears what each said, and who did not.
+func (b *Broker) scatter(to []eviction.Member, c pqueue.Command, then func(parts []Part, missing []qpid.NodeID)) {
+	left := len(to)
+	if left == 0 {
+		then(nil, nil)
+		return
+	}
+	var parts []Part
+	var missing []qpid.NodeID
+	for _, m := range to {
+		b.ask(m, c, func(r pqueue.Result) {
+			if r.Code == pqueue.Unavailable {
+				missing = append(missing, m.Name)
+			} else {
+				parts = append(parts, Part{m.Name, b.kindOf(c.Queue), r})
+			}
+			if left--; left == 0 {
+				then(parts, missing)
+			}
+		})
+	}
+}

@@ -1,0 +1,222 @@
+package broker
+
+import (
+	"fmt"
+
+	"github.com/anteroom/anteroom/internal/pqueue"
+)
+
+// shard is a pqueue.Shard at this node: the memory's, a log's that this node
+// leads, or a log's that it follows.
+type shard struct {
+	kind    Kind
+	logged  bool
+	state   *pqueue.Shard // nil: there is none of this kind here
+	leads   bool
+	ticking bool // a Tick is on its way through the log
+}
+
+// proposal is a command on its way through a log.
+type proposal struct {
+	kind Kind
+	then func(pqueue.Result)
+}
+
+const proposalsMax = 20_000
+
+// tickSteps bounds what one Tick of a shard does.
+const tickSteps = 1000
+
+// execute has a command carried out by the shard of that kind, through its log
+// if it has one; then hears how it went.
+func (b *Broker) execute(k Kind, c pqueue.Command, then func(pqueue.Result)) {
+	s := &b.shards[k]
+	c.Now = b.now.Clock
+	switch {
+	case s.state == nil || !s.leads:
+		then(pqueue.Result{Code: pqueue.Unavailable})
+	case c.Op.Reads():
+		then(s.state.Apply(c))
+	case !s.logged:
+		r := s.state.Apply(c)
+		b.mirror(s)
+		then(r)
+	case len(b.proposals) >= proposalsMax:
+		then(pqueue.Result{Code: pqueue.Busy})
+	default:
+		b.seq++
+		b.proposals[b.seq] = &proposal{k, then}
+		b.out.Proposals = append(b.out.Proposals, Proposal{Kind: k, Token: b.seq, Command: c.Encode(nil)})
+	}
+}
+
+// mirror takes over into QPID what has changed in a shard.
+func (b *Broker) mirror(s *shard) {
+	for _, c := range s.state.Changes() {
+		q := b.queue(c.Queue)
+		if q == nil {
+			if q = b.known(s, c.Queue); q == nil {
+				continue
+			}
+		}
+		if c.Left {
+			q.q.Remove(c.Out)
+		}
+		if c.Came {
+			q.q.Insert(c.In)
+			b.tellAskers(q)
+		}
+		b.pump(q)
+		b.tellWatchers(q, c)
+	}
+}
+
+// known makes a queue that a shard has, and the configuration does not list any more.
+func (b *Broker) known(s *shard, name string) *queue {
+	if len(b.queues) >= 2*b.c.QueuesMax {
+		return nil
+	}
+	c := b.c.OnUse
+	c.Name, c.Kind = name, s.kind
+	if l, ok := s.state.Limits(name); ok {
+		c.Limits = l
+	}
+	return b.addQueue(c, false)
+}
+
+// Apply applies committed commands of a log, on whatever node, and returns a
+// result for each. A command that cannot be read is one of a newer version.
+func (b *Broker) Apply(now Time, k Kind, commands [][]byte) [][]byte {
+	b.read(now)
+	s := &b.shards[k]
+	results := make([][]byte, len(commands))
+	for i, text := range commands {
+		r := pqueue.Result{Code: pqueue.Invalid}
+		if c, err := pqueue.DecodeCommand(text); err == nil && s.state != nil {
+			r = s.state.Apply(c)
+		}
+		results[i] = r.Encode(nil)
+	}
+	if s.state != nil && s.leads {
+		b.mirror(s)
+	}
+	return results
+}
+
+// Snapshot is the whole shard of a log.
+func (b *Broker) Snapshot(k Kind) []byte { return b.shards[k].state.Encode() }
+
+// Restore replaces the shard of a log.
+func (b *Broker) Restore(now Time, k Kind, snapshot []byte) error {
+	b.read(now)
+	s := &b.shards[k]
+	if s.state == nil || !s.logged {
+		return fmt.Errorf("broker: there is no log of kind %v here", k)
+	}
+	state, err := pqueue.Restore(snapshot)
+	if err != nil {
+		return err
+	}
+	leads := s.leads
+	b.lead(s, false)
+	s.state = state
+	b.lead(s, leads)
+	return nil
+}
+
+// Leads says that this node leads a log from now on, after all that was
+// committed before, or does so no more.
+func (b *Broker) Leads(now Time, k Kind, leads bool) {
+	b.read(now)
+	if s := &b.shards[k]; s.state != nil && s.logged && s.leads != leads {
+		b.lead(s, leads)
+	}
+	b.steer()
+}
+
+// lead puts a shard's ready items into QPID, or takes them out.
+func (b *Broker) lead(s *shard, leads bool) {
+	s.leads, s.ticking = leads, false
+	s.state.Follow(leads)
+	for _, name := range s.state.Queues() {
+		q := b.queue(name)
+		if q == nil {
+			if q = b.known(s, name); q == nil {
+				continue
+			}
+		}
+		if q.c.Kind != s.kind {
+			continue // the configuration has made another kind of it; its old items stay where they are
+		}
+		s.state.EachReady(name, func(i pqueue.Item) {
+			w := pqueue.WeightOf(i.Priority, i.Stamp, s.state.Salt(), i.Number)
+			if leads {
+				q.q.Insert(w)
+			} else {
+				q.q.Remove(w)
+			}
+		})
+		b.pump(q)
+		if leads {
+			b.adoptMode(q, s.state.ModeOf(name))
+			b.setMode(q)
+			b.tellAskers(q)
+		}
+	}
+	if leads {
+		b.configure(s)
+	}
+}
+
+// configure makes the listed queues of a shard, and those bounds that have changed.
+func (b *Broker) configure(s *shard) {
+	for _, q := range b.queues {
+		if has, ok := s.state.Limits(q.c.Name); q.listed && q.c.Kind == s.kind && (!ok || has != q.c.Limits) {
+			b.execute(s.kind, pqueue.Command{Op: pqueue.OpConfigure, Queue: q.c.Name, Limits: q.c.Limits}, func(pqueue.Result) { b.setMode(q) })
+		}
+	}
+}
+
+// tickShard does what time brings, in bounded steps.
+func (b *Broker) tickShard(s *shard) {
+	if s.state == nil || !s.leads || s.ticking {
+		return
+	}
+	if due, ok := s.state.NextDue(); s.logged && (!ok || due > b.now.Clock) {
+		return
+	}
+	s.ticking = s.logged
+	b.execute(s.kind, pqueue.Command{Op: pqueue.OpTick, Max: tickSteps}, func(pqueue.Result) { s.ticking = false })
+}
+
+// Proposed says how a proposal went: its result if it was applied here, and
+// otherwise whether it may be applied yet.
+func (b *Broker) Proposed(now Time, token uint64, result []byte, refused bool) {
+	b.read(now)
+	p := b.proposals[token]
+	if p == nil {
+		return
+	}
+	delete(b.proposals, token)
+	r := pqueue.Result{Code: pqueue.Unavailable}
+	if refused {
+		r = pqueue.Result{Code: pqueue.LogUnready}
+	} else if result != nil {
+		if decoded, err := pqueue.DecodeResult(result); err == nil {
+			r = decoded
+		}
+	}
+	p.then(r)
+	b.steer()
+}
+
+// memory is what all items here take, in bytes.
+func (b *Broker) memory() int64 {
+	n := int64(0)
+	for k := range b.shards {
+		if b.shards[k].state != nil {
+			n += b.shards[k].state.Bytes()
+		}
+	}
+	return n
+}

@@ -1,0 +1,377 @@
+package pqueue
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// errTorn is bytes that end too early, or say more than they have.
+var errTorn = errors.New("pqueue: the encoding is torn")
+
+// Encoder appends values to B, in an encoding that a Decoder reads.
+type Encoder struct{ B []byte }
+
+// Uint, Int, Bool, Bytes and String append one value each.
+func (e *Encoder) Uint(v uint64) { e.B = binary.AppendUvarint(e.B, v) }
+
+// Int appends a signed number.
+func (e *Encoder) Int(v int64) { e.B = binary.AppendVarint(e.B, v) }
+
+// Bool appends one byte.
+func (e *Encoder) Bool(v bool) {
+	b := byte(0)
+	if v {
+		b = 1
+	}
+	e.B = append(e.B, b)
+}
+
+// Bytes appends a length and the bytes.
+func (e *Encoder) Bytes(v []byte) {
+	e.Uint(uint64(len(v)))
+	e.B = append(e.B, v...)
+}
+
+// String is Bytes of a string.
+func (e *Encoder) String(v string) {
+	e.Uint(uint64(len(v)))
+	e.B = append(e.B, v...)
+}
+
+// Weight appends 24 bytes.
+func (e *Encoder) Weight(w qpid.Weight) {
+	e.B = binary.BigEndian.AppendUint64(e.B, w.Stamp)
+	e.B = append(e.B, w.ID[:]...)
+}
+
+// Decoder reads what an Encoder wrote. After the first value that is not there
+// all others are zero, and Err says so.
+type Decoder struct {
+	b   []byte
+	err error
+}
+
+// NewDecoder reads b, of which Bytes returns parts.
+func NewDecoder(b []byte) *Decoder { return &Decoder{b: b} }
+
+// Err says whether all values were there, and nothing else.
+func (d *Decoder) Err() error {
+	if d.err == nil && len(d.b) > 0 {
+		return fmt.Errorf("pqueue: %d bytes too many", len(d.b))
+	}
+	return d.err
+}
+
+func (d *Decoder) fail() { d.err, d.b = errTorn, nil }
+
+// Left is how many bytes are left.
+func (d *Decoder) Left() int { return len(d.b) }
+
+// Uint reads an unsigned number.
+func (d *Decoder) Uint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+// Int reads a signed number.
+func (d *Decoder) Int() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+// Count reads a number of things of at least size bytes each, which must be
+// there.
+func (d *Decoder) Count(size int) int {
+	n := d.Uint()
+	if n > uint64(len(d.b)/size) {
+		d.fail()
+		return 0
+	}
+	return int(n)
+}
+
+// Bool reads one byte.
+func (d *Decoder) Bool() bool {
+	if len(d.b) == 0 || d.b[0] > 1 {
+		d.fail()
+		return false
+	}
+	v := d.b[0] == 1
+	d.b = d.b[1:]
+	return v
+}
+
+// Bytes reads bytes; they are part of what is decoded. None are nil.
+func (d *Decoder) Bytes() []byte {
+	n := d.Count(1)
+	if n == 0 {
+		return nil
+	}
+	v := d.b[:n:n]
+	d.b = d.b[n:]
+	return v
+}
+
+// String reads a string.
+func (d *Decoder) String() string { return string(d.Bytes()) }
+
+// Weight reads a weight.
+func (d *Decoder) Weight() qpid.Weight {
+	var w qpid.Weight
+	if len(d.b) < 24 {
+		d.fail()
+		return w
+	}
+	w.Stamp = binary.BigEndian.Uint64(d.b)
+	copy(w.ID[:], d.b[8:24])
+	d.b = d.b[24:]
+	return w
+}
+
+func (e *Encoder) mode(m ModeSetting) {
+	e.Uint(uint64(m.Mode))
+	e.Uint(m.Stamp)
+	e.String(m.By)
+}
+
+func (d *Decoder) mode() ModeSetting {
+	m := ModeSetting{Mode: Mode(d.small(uint64(Draining)))}
+	m.Stamp, m.By = d.Uint(), d.String()
+	return m
+}
+
+// small reads a number that is at most most.
+func (d *Decoder) small(most uint64) uint64 {
+	v := d.Uint()
+	if v > most {
+		d.fail()
+		return 0
+	}
+	return v
+}
+
+func (e *Encoder) limits(l Limits) {
+	for _, v := range []int64{int64(l.ItemsMax), l.BytesMax, int64(l.AttemptsMax), int64(l.DeadMax), int64(l.RememberMax), l.Remember, l.LeaseMax} {
+		e.Int(v)
+	}
+}
+
+func (d *Decoder) limits() Limits {
+	return Limits{
+		ItemsMax: int(d.Int()), BytesMax: d.Int(), AttemptsMax: int(d.Int()), DeadMax: int(d.Int()), RememberMax: int(d.Int()),
+		Remember: d.Int(), LeaseMax: d.Int(),
+	}
+}
+
+// Which parts of a command follow: most have few.
+const (
+	hasInsert = 1 << iota // ID, Priority, Payload, NotBefore, Expires
+	hasLease              // Lease, For, Taker, Text
+	hasMode
+	hasLimits
+	hasWeight
+)
+
+// Encode appends c to b.
+func (c Command) Encode(b []byte) []byte {
+	e := Encoder{b}
+	parts := uint64(0)
+	if c.ID != "" || c.Priority != 0 || c.Payload != nil || c.NotBefore != 0 || c.Expires != 0 {
+		parts |= hasInsert
+	}
+	if c.Lease != 0 || c.For != 0 || c.Taker != (Taker{}) || c.Text != "" {
+		parts |= hasLease
+	}
+	if c.Mode != (ModeSetting{}) {
+		parts |= hasMode
+	}
+	if c.Limits != (Limits{}) {
+		parts |= hasLimits
+	}
+	if c.Weight != (qpid.Weight{}) {
+		parts |= hasWeight
+	}
+	e.Uint(uint64(c.Op))
+	e.Uint(parts)
+	e.String(c.Queue)
+	e.Int(c.Now)
+	e.Uint(c.Number)
+	e.Int(int64(c.Max))
+	if parts&hasInsert != 0 {
+		e.String(c.ID)
+		e.Uint(uint64(c.Priority))
+		e.Bytes(c.Payload)
+		e.Int(c.NotBefore)
+		e.Int(c.Expires)
+	}
+	if parts&hasLease != 0 {
+		e.Uint(c.Lease)
+		e.Int(c.For)
+		e.String(c.Taker.Node)
+		e.Uint(c.Taker.Seq)
+		e.String(c.Text)
+	}
+	if parts&hasMode != 0 {
+		e.mode(c.Mode)
+	}
+	if parts&hasLimits != 0 {
+		e.limits(c.Limits)
+	}
+	if parts&hasWeight != 0 {
+		e.Weight(c.Weight)
+	}
+	return e.B
+}
+
+// DecodeCommand reads what Encode wrote. The payload is part of b.
+func DecodeCommand(b []byte) (Command, error) {
+	d := NewDecoder(b)
+	c := Command{Op: Op(d.small(uint64(opEnd) - 1))}
+	parts := d.small(2*hasWeight - 1)
+	c.Queue, c.Now, c.Number, c.Max = d.String(), d.Int(), d.Uint(), int(d.Int())
+	if parts&hasInsert != 0 {
+		c.ID, c.Priority, c.Payload = d.String(), uint32(d.small(1<<32-1)), d.Bytes()
+		c.NotBefore, c.Expires = d.Int(), d.Int()
+	}
+	if parts&hasLease != 0 {
+		c.Lease, c.For = d.Uint(), d.Int()
+		c.Taker = Taker{d.String(), d.Uint()}
+		c.Text = d.String()
+	}
+	if parts&hasMode != 0 {
+		c.Mode = d.mode()
+	}
+	if parts&hasLimits != 0 {
+		c.Limits = d.limits()
+	}
+	if parts&hasWeight != 0 {
+		c.Weight = d.Weight()
+	}
+	if c.Op == 0 && d.err == nil {
+		return Command{}, errors.New("pqueue: a command without an operation")
+	}
+	return c, d.Err()
+}
+
+func (e *Encoder) item(i Item) {
+	e.Uint(i.Number)
+	e.String(i.ID)
+	e.Uint(uint64(i.Priority))
+	for _, v := range []int64{i.Stamp, i.Inserted, i.NotBefore, i.Expires, i.Until} {
+		e.Int(v)
+	}
+	e.Uint(uint64(i.State))
+	e.Uint(uint64(i.Attempts))
+	e.Uint(i.Lease)
+	e.String(i.Reason)
+	e.Bytes(i.Payload)
+}
+
+func (d *Decoder) item() Item {
+	i := Item{Number: d.Uint(), ID: d.String(), Priority: uint32(d.small(1<<32 - 1))}
+	for _, v := range []*int64{&i.Stamp, &i.Inserted, &i.NotBefore, &i.Expires, &i.Until} {
+		*v = d.Int()
+	}
+	i.State, i.Attempts, i.Lease = State(d.small(uint64(Finished))), uint32(d.small(1<<32-1)), d.Uint()
+	i.Reason, i.Payload = d.String(), d.Bytes()
+	return i
+}
+
+// itemMin is the least that an encoded item takes, in bytes.
+const itemMin = 13
+
+// Encode appends r to b.
+func (r Result) Encode(b []byte) []byte {
+	e := Encoder{b}
+	e.Uint(uint64(r.Code))
+	e.Uint(r.Number)
+	e.Uint(uint64(r.State))
+	e.Uint(r.Lease)
+	e.Int(r.Until)
+	e.Uint(r.N)
+	e.Bool(r.Exists)
+	e.Uint(uint64(len(r.Items)))
+	for _, i := range r.Items {
+		e.item(i)
+	}
+	e.Uint(uint64(len(r.Stats)))
+	for _, s := range r.Stats {
+		e.stats(s)
+	}
+	return e.B
+}
+
+// DecodeResult reads what Encode wrote. Payloads are part of b.
+func DecodeResult(b []byte) (Result, error) {
+	d := NewDecoder(b)
+	r := Result{Code: Code(d.small(uint64(codes) - 1)), Number: d.Uint(), State: State(d.small(uint64(Finished)))}
+	r.Lease, r.Until, r.N, r.Exists = d.Uint(), d.Int(), d.Uint(), d.Bool()
+	for range d.Count(itemMin) {
+		r.Items = append(r.Items, d.item())
+	}
+	for range d.Count(statsMin) {
+		r.Stats = append(r.Stats, d.stats())
+	}
+	return r, d.Err()
+}
+
+// statsMin is the least that encoded Stats take, in bytes.
+const statsMin = 22
+
+func (e *Encoder) stats(s Stats) {
+	e.String(s.Queue)
+	e.mode(s.Mode)
+	for _, v := range []int64{int64(s.Ready), int64(s.Delayed), int64(s.Leased), int64(s.Dead), s.Bytes, s.Oldest} {
+		e.Int(v)
+	}
+	e.counters(s.Counters)
+	e.Bool(s.Root)
+	e.Int(int64(s.Waiters))
+	e.String(s.Kind)
+}
+
+func (d *Decoder) stats() Stats {
+	s := Stats{Queue: d.String(), Mode: d.mode()}
+	s.Ready, s.Delayed, s.Leased, s.Dead = int(d.Int()), int(d.Int()), int(d.Int()), int(d.Int())
+	s.Bytes, s.Oldest, s.Counters = d.Int(), d.Int(), d.counters()
+	s.Root, s.Waiters, s.Kind = d.Bool(), int(d.Int()), d.String()
+	return s
+}
+
+func (c *Counters) all() []*uint64 {
+	return []*uint64{&c.Inserted, &c.Leased, &c.Acked, &c.Nacked, &c.Lapsed, &c.Cancelled, &c.Expired, &c.Died, &c.Repeated}
+}
+
+func (e *Encoder) counters(c Counters) {
+	for _, v := range c.all() {
+		e.Uint(*v)
+	}
+}
+
+func (d *Decoder) counters() Counters {
+	var c Counters
+	for _, v := range c.all() {
+		*v = d.Uint()
+	}
+	return c
+}
+
+// Rest takes all bytes that are left.
+func (d *Decoder) Rest() []byte {
+	b := d.b
+	d.b = nil
+	return b
+}

@@ -1,0 +1,70 @@
+package pqueue_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/anteroom/anteroom/internal/pqueue"
+)
+
+func seedShard() *pqueue.Shard {
+	s := pqueue.New(7)
+	for _, c := range []pqueue.Command{
+		{Op: pqueue.OpConfigure, Queue: "q", Limits: limits(), Now: 5},
+		{Op: pqueue.OpInsert, Queue: "q", ID: "a", Payload: []byte("x"), Expires: 400},
+		{Op: pqueue.OpInsert, Queue: "q", ID: "b", NotBefore: 100},
+		{Op: pqueue.OpLease, Queue: "q", Number: 5, For: 20, Taker: pqueue.Taker{Node: "n", Seq: 1}},
+		{Op: pqueue.OpCancel, Queue: "q", ID: "b"},
+	} {
+		s.Apply(c)
+	}
+	return s
+}
+
+// FuzzRestore: no bytes make Restore panic, and what it takes makes the same bytes again.
+func FuzzRestore(f *testing.F) {
+	f.Add(seedShard().Encode())
+	f.Add(pqueue.New(0).Encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = pqueue.Resum(b)
+		s, err := pqueue.Restore(b)
+		if err != nil {
+			return
+		}
+		again, err := pqueue.Restore(s.Encode())
+		if err != nil || !bytes.Equal(again.Encode(), s.Encode()) {
+			t.Fatalf("a snapshot of what was restored: %v", err)
+		}
+		s.Apply(pqueue.Command{Op: pqueue.OpTick, Now: 1 << 40, Max: 1000})
+	})
+}
+
+// FuzzCommand: no bytes make a decoder panic, and no command a shard.
+func FuzzCommand(f *testing.F) {
+	f.Add(pqueue.Command{Op: pqueue.OpInsert, Queue: "q", ID: "a", Payload: []byte("x")}.Encode(nil))
+	f.Add(pqueue.Command{Op: pqueue.OpLease, Queue: "q", Number: 3, For: 9, Taker: pqueue.Taker{Node: "n", Seq: 2}}.Encode(nil))
+	f.Add(pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: limits()}.Encode(nil))
+	f.Add(pqueue.Result{Items: []pqueue.Item{{ID: "a"}}, Stats: []pqueue.Stats{{Queue: "q"}}}.Encode(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, err := pqueue.DecodeResult(b); err == nil {
+			if again, err := pqueue.DecodeResult(r.Encode(nil)); err != nil || cmp.Diff(r, again) != "" {
+				t.Fatalf("%+v became %+v (%v)", r, again, err)
+			}
+		}
+		c, err := pqueue.DecodeCommand(b)
+		if err != nil {
+			return
+		}
+		if again, err := pqueue.DecodeCommand(c.Encode(nil)); err != nil || cmp.Diff(c, again) != "" {
+			t.Fatalf("%+v became %+v (%v)", c, again, err)
+		}
+		s := seedShard()
+		s.Apply(c)
+		s.Apply(pqueue.Command{Op: pqueue.OpTick, Now: 1 << 40, Max: 1000})
+		if _, err := pqueue.Restore(s.Encode()); err != nil {
+			t.Fatalf("after %+v: %v", c, err)
+		}
+	})
+}

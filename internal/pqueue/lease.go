@@ -1,0 +1,173 @@
+package pqueue
+
+import "github.com/anteroom/anteroom/qpid"
+
+// leaseOut leases a ready item. A taker that repeats itself while it has the
+// lease is given the same one again.
+func (q *queue) leaseOut(c Command) Result {
+	i := q.items[c.Number]
+	switch {
+	case c.For <= 0 || c.For > q.limits.LeaseMax:
+		return Result{Code: Invalid}
+	case i != nil && i.state == Leased && i.taker == c.Taker:
+		return Result{Number: i.number, State: Leased, Lease: i.lease, Until: i.until, Items: []Item{i.copied()}}
+	case i == nil || i.state != Ready:
+		return Result{Code: NotReady}
+	case q.mode.Mode == Paused:
+		return Result{Code: IsPaused}
+	}
+	s, was := q.shard, i.before()
+	s.lease++
+	i.lease, i.until, i.taker = s.lease, s.now+c.For, c.Taker
+	i.attempts++
+	q.move(i, Leased)
+	q.counters.Leased++
+	q.tell(WasLeased, i, was)
+	return Result{Number: i.number, State: Leased, Lease: i.lease, Until: i.until, Items: []Item{i.copied()}}
+}
+
+// settle does what the holder of a lease says. A lease that has lapsed is as
+// good as ever for an Ack, as long as nobody else was given the item.
+func (q *queue) settle(c Command) Result {
+	i := q.items[c.Number]
+	if i == nil {
+		f, ok := q.finished.find(c.Number)
+		switch {
+		case !ok:
+			return Result{Code: ItemUnknown}
+		case c.Op == OpAck && f.acked && f.lease == c.Lease:
+			return Result{Number: c.Number, State: Finished}
+		}
+		return Result{Code: ItemFinished, Number: c.Number, State: Finished}
+	}
+	if i.lease != c.Lease || c.Lease == 0 || i.state != Leased && c.Op != OpAck {
+		return Result{Code: LeaseLost, Number: i.number, State: i.state}
+	}
+	was := i.before()
+	switch c.Op {
+	case OpAck:
+		q.finish(i)
+		q.finished.ack(i.number)
+		q.counters.Acked++
+		q.tell(WasAcked, i, was)
+	case OpNack:
+		q.weigh(-i.cost())
+		i.reason = c.Text
+		q.weigh(i.cost())
+		q.counters.Nacked++
+		q.putBack(i, c.For, WasNacked, was)
+	case OpRelease:
+		i.attempts--
+		q.counters.Leased--
+		q.move(i, Ready)
+		q.tell(WasNacked, i, was)
+	default: // OpExtend
+		if c.For <= 0 || c.For > q.limits.LeaseMax {
+			return Result{Code: Invalid}
+		}
+		i.until = q.shard.now + c.For
+		q.shard.due.set(i, i.until)
+		q.tell(WasExtended, i, was)
+	}
+	return Result{Number: i.number, State: i.state, Lease: i.lease, Until: i.until}
+}
+
+// putBack ends a lease without success.
+func (q *queue) putBack(i *item, delay int64, k Kind, was told) {
+	now := q.shard.now
+	if i.expires != 0 && i.expires <= now {
+		q.finish(i)
+		q.counters.Expired++
+		q.tell(HasExpired, i, was)
+		return
+	}
+	to := Ready
+	switch {
+	case q.limits.AttemptsMax > 0 && int(i.attempts) >= q.limits.AttemptsMax:
+		to = Dead
+	case delay > 0:
+		i.notBefore, to = now+delay, Delayed
+	}
+	q.move(i, to)
+	q.tell(k, i, was)
+	if to == Dead {
+		q.counters.Died++
+		q.tell(HasDied, i, told{})
+		q.trimDead()
+	}
+}
+
+// fallDue does what time brings to i.
+func (q *queue) fallDue(i *item) {
+	was, now := i.before(), q.shard.now
+	switch {
+	case i.state == Leased:
+		q.counters.Lapsed++
+		q.putBack(i, 0, HasLapsed, was)
+	case i.expires != 0 && i.expires <= now:
+		q.finish(i)
+		q.counters.Expired++
+		q.tell(HasExpired, i, was)
+	default: // delayed
+		i.notBefore = 0
+		q.move(i, Ready)
+		q.tell(BecameReady, i, was)
+	}
+}
+
+// trimDead drops the longest dead beyond the bound.
+func (q *queue) trimDead() {
+	for q.dead.Len() > q.limits.DeadMax {
+		w, _ := q.dead.Min()
+		q.finish(q.items[NumberOf(w)])
+	}
+}
+
+func (q *queue) deadLetters(most int) Result {
+	var r Result
+	room := answerMax
+	q.dead.Ascend(func(w qpid.Weight) bool {
+		i := q.items[NumberOf(w)]
+		room -= int(i.cost())
+		if len(r.Items) >= most || room < 0 && len(r.Items) > 0 {
+			return false
+		}
+		r.Items = append(r.Items, i.copied())
+		return true
+	})
+	return r
+}
+
+// raise requeues or drops dead letters: one, or all.
+func (q *queue) raise(c Command) Result {
+	if c.Number == 0 && c.ID == "" {
+		n := uint64(0)
+		for w, ok := q.dead.Min(); ok; w, ok = q.dead.Min() {
+			q.raiseOne(c.Op, q.items[NumberOf(w)])
+			n++
+		}
+		return Result{N: n}
+	}
+	i, r := q.find(c)
+	if i == nil {
+		return r
+	}
+	if i.state != Dead {
+		return Result{Code: NotReady, Number: i.number, State: i.state}
+	}
+	q.raiseOne(c.Op, i)
+	return Result{N: 1, Number: i.number, State: i.state}
+}
+
+func (q *queue) raiseOne(op Op, i *item) {
+	was := i.before()
+	if op == OpBury {
+		q.finish(i)
+		q.counters.Cancelled++
+		q.tell(WasCancelled, i, was)
+		return
+	}
+	i.attempts = 0
+	q.move(i, Ready)
+	q.tell(WasRequeued, i, was)
+}

@@ -1,0 +1,399 @@
+package pqueue_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/anteroom/anteroom/internal/pqueue"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// twin is a queue as slow and as plain as can be: one slice of everything that
+// ever was.
+type twin struct {
+	now   int64
+	l     pqueue.Limits
+	items []*twinItem
+	mode  pqueue.Mode
+	gone  int // items finished
+}
+
+type twinItem struct {
+	pqueue.Item
+	acked bool
+	gone  int64 // when it was finished
+	nth   int   // as which one
+	died  uint64
+}
+
+func (m *twin) in(s ...pqueue.State) (found []*twinItem) {
+	for _, i := range m.items {
+		if slices.Contains(s, i.State) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+func (m *twin) ready() []string {
+	r := m.in(pqueue.Ready)
+	slices.SortStableFunc(r, func(a, b *twinItem) int {
+		if c := cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Stamp, b.Stamp)); c != 0 {
+			return c
+		}
+		return pqueue.WeightOf(a.Priority, a.Stamp, 7, a.Number).Compare(pqueue.WeightOf(b.Priority, b.Stamp, 7, b.Number))
+	})
+	names := []string{}
+	for _, i := range r {
+		names = append(names, i.ID)
+	}
+	return names
+}
+
+func (m *twin) byID(id string) *twinItem {
+	for _, i := range slices.Backward(m.items) {
+		if i.ID == id && i.State != pqueue.None {
+			return i
+		}
+	}
+	return nil
+}
+
+func (m *twin) finish(i *twinItem) {
+	m.gone++
+	i.State, i.gone, i.nth = pqueue.Finished, m.now, m.gone
+	m.trim()
+}
+
+func (m *twin) trim() {
+	f := m.in(pqueue.Finished)
+	slices.SortStableFunc(f, func(a, b *twinItem) int { return cmp.Compare(a.nth, b.nth) })
+	for k, i := range f {
+		if len(f)-k > m.l.RememberMax || i.gone+m.l.Remember <= m.now {
+			i.State = pqueue.None
+		}
+	}
+}
+
+func (m *twin) putBack(i *twinItem, delay int64) {
+	i.Until = 0
+	switch {
+	case i.Expires != 0 && i.Expires <= m.now:
+		m.finish(i)
+	case m.l.AttemptsMax > 0 && int(i.Attempts) >= m.l.AttemptsMax:
+		i.State, i.died = pqueue.Dead, i.Lease
+		dead := m.in(pqueue.Dead)
+		slices.SortFunc(dead, func(a, b *twinItem) int { return cmp.Compare(a.died, b.died) })
+		for len(dead) > m.l.DeadMax {
+			m.finish(dead[0])
+			dead = dead[1:]
+		}
+	case delay > 0:
+		i.State, i.NotBefore = pqueue.Delayed, m.now+delay
+	default:
+		i.State = pqueue.Ready
+	}
+}
+
+// tick does all that is due, the earliest first.
+func (m *twin) tick() {
+	for {
+		var next *twinItem
+		at := int64(0)
+		for _, i := range m.items {
+			due := int64(0)
+			switch i.State {
+			case pqueue.Leased:
+				due = i.Until
+			case pqueue.Ready:
+				due = i.Expires
+			case pqueue.Delayed:
+				if due = i.NotBefore; i.Expires != 0 {
+					due = min(due, i.Expires)
+				}
+			default:
+			}
+			if due != 0 && due <= m.now && (next == nil || due < at || due == at && i.Number < next.Number) {
+				next, at = i, due
+			}
+		}
+		if next == nil {
+			m.trim()
+			return
+		}
+		switch {
+		case next.State == pqueue.Leased:
+			m.putBack(next, 0)
+		case next.Expires != 0 && next.Expires <= m.now:
+			m.finish(next)
+		default:
+			next.State, next.NotBefore = pqueue.Ready, 0
+		}
+	}
+}
+
+// machine drives a shard and its twin with the same commands.
+type machine struct {
+	s   *pqueue.Shard
+	m   twin
+	seq uint64
+	// mirror is what somebody who only hears of changes takes for ready.
+	mirror map[qpid.Weight]bool
+}
+
+func (h *machine) apply(t *rapid.T, c pqueue.Command) pqueue.Result {
+	c.Queue, c.Now = "q", h.m.now
+	decoded, err := pqueue.DecodeCommand(c.Encode(nil))
+	if err != nil || gocmp.Diff(c, decoded) != "" {
+		t.Fatalf("%+v became %+v (%v)", c, decoded, err)
+	}
+	r := h.s.Apply(decoded)
+	if again, err := pqueue.DecodeResult(r.Encode(nil)); err != nil || gocmp.Diff(r, again) != "" {
+		t.Fatalf("%+v became %+v (%v)", r, again, err)
+	}
+	return r
+}
+
+func (h *machine) advance(t *rapid.T) {
+	h.m.now += rapid.Int64Range(0, 40).Draw(t, "pass")
+}
+
+func (h *machine) insert(t *rapid.T) {
+	h.advance(t)
+	c := pqueue.Command{
+		Op: pqueue.OpInsert, ID: fmt.Sprint("i", rapid.IntRange(0, 15).Draw(t, "id")), Priority: rapid.Uint32Range(0, 2).Draw(t, "priority"),
+		Payload: []byte("p"),
+	}
+	if rapid.Bool().Draw(t, "delayed") {
+		c.NotBefore = h.m.now + rapid.Int64Range(-5, 60).Draw(t, "not before")
+	}
+	if rapid.Bool().Draw(t, "expiring") {
+		c.Expires = h.m.now + rapid.Int64Range(1, 90).Draw(t, "expires")
+	}
+	was := h.m.byID(c.ID)
+	r := h.apply(t, c)
+	switch {
+	case was != nil:
+		if !r.Exists || r.Number != was.Number || r.State != was.State {
+			t.Fatalf("repeated insert of %+v: %+v", was, r)
+		}
+	case h.m.mode == pqueue.Draining:
+		want(t, r, pqueue.IsDraining)
+	case len(h.m.in(pqueue.Ready, pqueue.Delayed, pqueue.Leased)) >= h.m.l.ItemsMax:
+		want(t, r, pqueue.Full)
+	default:
+		want(t, r, pqueue.OK)
+		i := &twinItem{Item: pqueue.Item{Number: r.Number, ID: c.ID, Priority: c.Priority, Stamp: h.m.now, State: pqueue.Ready, Expires: c.Expires}}
+		if c.NotBefore > h.m.now {
+			i.State, i.NotBefore, i.Stamp = pqueue.Delayed, c.NotBefore, c.NotBefore
+		}
+		h.m.items = append(h.m.items, i)
+	}
+}
+
+func want(t *rapid.T, r pqueue.Result, c pqueue.Code) {
+	if r.Code != c {
+		t.Fatalf("went %v, want %v: %+v", r.Code, c, r)
+	}
+}
+
+func (h *machine) lease(t *rapid.T) {
+	r := h.apply(t, pqueue.Command{Op: pqueue.OpPeek, Max: 1})
+	if len(r.Items) == 0 {
+		return
+	}
+	h.seq++
+	i := h.m.byID(r.Items[0].ID)
+	c := pqueue.Command{Op: pqueue.OpLease, Number: i.Number, For: rapid.Int64Range(1, 80).Draw(t, "for"), Taker: pqueue.Taker{Node: "n", Seq: h.seq}}
+	r = h.apply(t, c)
+	if h.m.mode == pqueue.Paused {
+		want(t, r, pqueue.IsPaused)
+		return
+	}
+	want(t, r, pqueue.OK)
+	i.State, i.Lease, i.Until = pqueue.Leased, r.Lease, h.m.now+c.For
+	i.Attempts++
+}
+
+// someone returns an item and a number of a lease, of its own most of the time.
+func (h *machine) someone(t *rapid.T) (*twinItem, uint64) {
+	if len(h.m.items) == 0 {
+		t.Skip("nobody yet")
+	}
+	i := rapid.SampledFrom(h.m.items).Draw(t, "item")
+	if rapid.IntRange(0, 5).Draw(t, "stale") == 0 && i.Lease > 0 {
+		return i, i.Lease - 1
+	}
+	return i, i.Lease
+}
+
+func (h *machine) settle(t *rapid.T) {
+	h.advance(t)
+	i, lease := h.someone(t)
+	op := rapid.SampledFrom([]pqueue.Op{pqueue.OpAck, pqueue.OpNack, pqueue.OpRelease, pqueue.OpExtend}).Draw(t, "op")
+	c := pqueue.Command{Op: op, Number: i.Number, Lease: lease, For: rapid.Int64Range(1, 50).Draw(t, "for")}
+	r := h.apply(t, c)
+	switch {
+	case i.State == pqueue.None:
+		want(t, r, pqueue.ItemUnknown)
+	case i.State == pqueue.Finished && op == pqueue.OpAck && i.acked && lease == i.Lease:
+		want(t, r, pqueue.OK)
+	case i.State == pqueue.Finished:
+		want(t, r, pqueue.ItemFinished)
+	case lease != i.Lease || lease == 0 || i.State != pqueue.Leased && op != pqueue.OpAck:
+		want(t, r, pqueue.LeaseLost)
+	case op == pqueue.OpAck:
+		want(t, r, pqueue.OK)
+		i.acked = true
+		h.m.finish(i)
+	case op == pqueue.OpNack:
+		want(t, r, pqueue.OK)
+		h.m.putBack(i, c.For)
+	case op == pqueue.OpRelease:
+		want(t, r, pqueue.OK)
+		i.State, i.Until = pqueue.Ready, 0
+		i.Attempts--
+	default:
+		want(t, r, pqueue.OK)
+		i.Until = h.m.now + c.For
+	}
+}
+
+func (h *machine) change(t *rapid.T) {
+	i, _ := h.someone(t)
+	cancel := rapid.Bool().Draw(t, "cancel")
+	c := pqueue.Command{Op: pqueue.OpUpdate, ID: i.ID, Priority: rapid.Uint32Range(0, 2).Draw(t, "priority")}
+	if cancel {
+		c.Op = pqueue.OpCancel
+	}
+	i = h.m.byID(i.ID)
+	r := h.apply(t, c)
+	switch {
+	case i == nil:
+		want(t, r, pqueue.ItemUnknown)
+	case i.State == pqueue.Finished:
+		want(t, r, pqueue.ItemFinished)
+	case cancel:
+		want(t, r, pqueue.OK)
+		h.m.finish(i)
+	default:
+		want(t, r, pqueue.OK)
+		i.Priority = c.Priority
+	}
+}
+
+func (h *machine) dead(t *rapid.T) {
+	i, _ := h.someone(t)
+	requeue := rapid.Bool().Draw(t, "requeue")
+	c := pqueue.Command{Op: pqueue.OpBury, Number: i.Number}
+	if requeue {
+		c.Op = pqueue.OpRequeue
+	}
+	r := h.apply(t, c)
+	switch {
+	case i.State == pqueue.None:
+		want(t, r, pqueue.ItemUnknown)
+	case i.State == pqueue.Finished:
+		want(t, r, pqueue.ItemFinished)
+	case i.State != pqueue.Dead:
+		want(t, r, pqueue.NotReady)
+	case requeue:
+		i.State, i.Attempts = pqueue.Ready, 0
+	default:
+		h.m.finish(i)
+	}
+}
+
+func (h *machine) setMode(t *rapid.T) {
+	h.seq++
+	h.m.mode = rapid.SampledFrom([]pqueue.Mode{pqueue.Running, pqueue.Running, pqueue.Paused, pqueue.Draining}).Draw(t, "mode")
+	h.apply(t, pqueue.Command{Op: pqueue.OpMode, Mode: pqueue.ModeSetting{Mode: h.m.mode, Stamp: h.seq}})
+}
+
+func (h *machine) tick(t *rapid.T) {
+	h.advance(t)
+	for h.apply(t, pqueue.Command{Op: pqueue.OpTick, Max: 3}).N == 3 {
+	}
+	h.m.tick()
+}
+
+// again goes on with a shard restored from a snapshot.
+func (h *machine) again(t *rapid.T) {
+	h.hear(t)
+	b := h.s.Encode()
+	s, err := pqueue.Restore(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b, s.Encode()) {
+		t.Fatal("a restored shard has another snapshot")
+	}
+	h.s = s
+	h.s.Follow(true)
+}
+
+func (h *machine) hear(t *rapid.T) {
+	for _, c := range h.s.Changes() {
+		if c.Left {
+			if !h.mirror[c.Out] {
+				t.Fatalf("%+v: was not ready", c)
+			}
+			delete(h.mirror, c.Out)
+		}
+		if c.Came {
+			if h.mirror[c.In] {
+				t.Fatalf("%+v: was ready already", c)
+			}
+			h.mirror[c.In] = true
+		}
+	}
+}
+
+func (h *machine) check(t *rapid.T) {
+	h.hear(t)
+	r := h.apply(t, pqueue.Command{Op: pqueue.OpPeek, Max: 100})
+	got, numbers := []string{}, map[uint64]bool{}
+	for _, i := range r.Items {
+		got = append(got, i.ID)
+		numbers[i.Number] = true
+	}
+	if diff := gocmp.Diff(h.m.ready(), got); diff != "" {
+		t.Fatalf("ready (-want +got):\n%s", diff)
+	}
+	for w := range h.mirror {
+		if !numbers[pqueue.NumberOf(w)] {
+			t.Fatalf("changes say that %v is ready, it is not", w)
+		}
+	}
+	st := h.apply(t, pqueue.Command{Op: pqueue.OpStats}).Stats[0]
+	want := [4]int{len(h.m.in(pqueue.Ready)), len(h.m.in(pqueue.Delayed)), len(h.m.in(pqueue.Leased)), len(h.m.in(pqueue.Dead))}
+	if got := [4]int{st.Ready, st.Delayed, st.Leased, st.Dead}; got != want || len(h.mirror) != st.Ready {
+		t.Fatalf("counts %v, mirror %d, want %v", got, len(h.mirror), want)
+	}
+	if alive := want[0] + want[1] + want[2] + want[3]; alive == 0 && st.Bytes != 0 || int64(alive)*pqueue.CostOfItem > st.Bytes {
+		t.Fatalf("%d items take %d bytes", alive, st.Bytes)
+	}
+	c := st.Counters
+	if in, out := c.Inserted, c.Acked+c.Cancelled+c.Expired; in < out+uint64(want[0]+want[1]+want[2]+want[3]) {
+		t.Fatalf("counters do not add up: %+v and %v", c, want)
+	}
+}
+
+func TestAShardDoesWhatItsTwinDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := &machine{s: pqueue.New(7), mirror: map[qpid.Weight]bool{}}
+		h.m = twin{now: 1000, l: pqueue.Limits{ItemsMax: 8, BytesMax: 1 << 20, AttemptsMax: 3, DeadMax: 2, RememberMax: 4, Remember: 200, LeaseMax: 1 << 40}}
+		h.s.Follow(true)
+		h.s.Apply(pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: h.m.l, Now: h.m.now})
+		t.Repeat(map[string]func(*rapid.T){
+			"insert": h.insert, "insert more": h.insert, "lease": h.lease, "lease more": h.lease, "settle": h.settle, "settle more": h.settle,
+			"change": h.change, "dead": h.dead, "mode": h.setMode, "tick": h.tick, "again": h.again, "": h.check,
+		})
+	})
+}

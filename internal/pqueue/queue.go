@@ -1,0 +1,282 @@
+package pqueue
+
+import (
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// item is one in a queue.
+type item struct {
+	queue     *queue
+	number    uint64
+	id        string
+	priority  uint32
+	state     State
+	attempts  uint32
+	stamp     int64
+	inserted  int64
+	notBefore int64
+	expires   int64
+	lease     uint64
+	until     int64 // of the lease
+	taker     Taker
+	reason    string
+	payload   []byte
+
+	due   int64 // when something happens to it by itself
+	place int   // in the shard's dues; -1: it is not there
+}
+
+// queue is one named queue of a shard. An item is in items until it is
+// finished, and in ready, dead or neither according to its state.
+type queue struct {
+	shard  *Shard
+	name   string
+	limits Limits
+	mode   ModeSetting
+
+	items    map[uint64]*item
+	ids      map[string]uint64 // of items and of finished ones
+	ready    *qpid.Queue
+	dead     *qpid.Queue // by the number of the lease that was the last: the longest dead first
+	finished finished
+	delayed  int
+	leased   int
+	bytes    int64
+	counters Counters
+}
+
+func newQueue(s *Shard, name string) *queue {
+	return &queue{
+		shard: s, name: name, items: make(map[uint64]*item), ids: make(map[string]uint64),
+		ready: qpid.NewQueue(), dead: qpid.NewQueue(), finished: newFinished(),
+	}
+}
+
+func (i *item) weight() qpid.Weight {
+	return WeightOf(i.priority, i.stamp, i.queue.shard.salt, i.number)
+}
+
+// grave is the item's place among the dead.
+func (i *item) grave() qpid.Weight {
+	w := WeightOf(0, 0, 0, i.number)
+	w.Stamp = i.lease
+	return w
+}
+
+func (i *item) cost() int64 { return int64(len(i.payload)+len(i.id)+len(i.reason)) + CostOfItem }
+
+func (i *item) copied() Item {
+	return Item{
+		Number: i.number, ID: i.id, Priority: i.priority, Stamp: i.stamp, Inserted: i.inserted, NotBefore: i.notBefore, Expires: i.expires,
+		State: i.state, Attempts: i.attempts, Lease: i.lease, Until: i.until, Reason: i.reason, Payload: i.payload,
+	}
+}
+
+// told is a note of the item before something happens to it.
+type told struct {
+	ready  bool
+	weight qpid.Weight
+}
+
+func (i *item) before() told { return told{i.state == Ready, i.weight()} }
+
+// tell notes a change for whoever follows the shard.
+func (q *queue) tell(k Kind, i *item, was told) {
+	if !q.shard.follow {
+		return
+	}
+	c := Change{Queue: q.name, Kind: k, At: q.shard.now, Item: i.copied(), Left: was.ready, Out: was.weight, Came: i.state == Ready, In: i.weight()}
+	c.Item.Payload = nil
+	if c.Left && c.Came && c.Out == c.In {
+		c.Left, c.Came = false, false
+	}
+	q.shard.changes = append(q.shard.changes, c)
+}
+
+// move puts i into another state; Finished takes it away.
+func (q *queue) move(i *item, to State) {
+	switch i.state {
+	case Ready:
+		q.ready.Delete(i.weight())
+	case Delayed:
+		q.delayed--
+	case Leased:
+		q.leased--
+		i.until = 0
+	case Dead:
+		q.dead.Delete(i.grave())
+	default:
+	}
+	i.state = to
+	due := int64(0)
+	switch to {
+	case Ready:
+		q.ready.Insert(i.weight())
+		due = i.expires
+	case Delayed:
+		q.delayed++
+		if due = i.notBefore; i.expires != 0 {
+			due = min(due, i.expires)
+		}
+	case Leased:
+		q.leased++
+		due = i.until
+	case Dead:
+		q.dead.Insert(i.grave())
+	default:
+	}
+	q.shard.due.set(i, due)
+}
+
+func (q *queue) insert(c Command) Result {
+	if n, ok := q.ids[c.ID]; ok && c.ID != "" {
+		q.counters.Repeated++
+		if i := q.items[n]; i != nil {
+			return Result{Number: n, State: i.state, Exists: true}
+		}
+		return Result{Number: n, State: Finished, Exists: true}
+	}
+	s := q.shard
+	i := &item{
+		queue: q, id: c.ID, priority: c.Priority, payload: c.Payload, inserted: s.now, stamp: s.now,
+		notBefore: c.NotBefore, expires: c.Expires, place: -1,
+	}
+	switch {
+	case c.ID == "":
+		return Result{Code: Invalid}
+	case q.mode.Mode == Draining:
+		return Result{Code: IsDraining}
+	case q.ready.Len()+q.delayed+q.leased >= q.limits.ItemsMax, q.bytes+i.cost() > q.limits.BytesMax:
+		return Result{Code: Full}
+	}
+	s.next = max(s.next+1, uint64(max(s.now, 1)))
+	i.number = s.next
+	q.items[i.number], q.ids[i.id] = i, i.number
+	q.weigh(i.cost())
+	was := i.before()
+	if i.notBefore > s.now {
+		i.stamp = i.notBefore
+		q.move(i, Delayed)
+	} else {
+		i.notBefore = 0
+		q.move(i, Ready)
+	}
+	q.counters.Inserted++
+	q.tell(WasInserted, i, was)
+	return Result{Number: i.number, State: i.state}
+}
+
+// weigh counts bytes.
+func (q *queue) weigh(n int64) {
+	q.bytes += n
+	q.shard.bytes += n
+}
+
+// finish takes an item away and remembers it for a while.
+func (q *queue) finish(i *item) {
+	q.move(i, Finished)
+	q.weigh(-i.cost())
+	delete(q.items, i.number)
+	q.finished.add(finishedItem{number: i.number, lease: i.lease, id: i.id, at: q.shard.now})
+	q.trimFinished()
+}
+
+// find returns the item that c names, by number or by id.
+func (q *queue) find(c Command) (*item, Result) {
+	n := c.Number
+	if n == 0 {
+		n = q.ids[c.ID]
+	}
+	if i := q.items[n]; i != nil {
+		return i, Result{Number: n}
+	}
+	if _, ok := q.finished.find(n); ok {
+		return nil, Result{Code: ItemFinished, Number: n, State: Finished}
+	}
+	return nil, Result{Code: ItemUnknown}
+}
+
+func (q *queue) update(c Command) Result {
+	i, r := q.find(c)
+	if i == nil {
+		return r
+	}
+	was := i.before()
+	state := i.state
+	if state == Ready {
+		q.ready.Delete(i.weight())
+	}
+	i.priority = c.Priority
+	if state == Ready {
+		q.ready.Insert(i.weight())
+	}
+	q.tell(WasUpdated, i, was)
+	return Result{Number: i.number, State: state, Items: []Item{i.copied()}}
+}
+
+func (q *queue) cancel(c Command) Result {
+	i, r := q.find(c)
+	if i == nil {
+		return r
+	}
+	was, stood := i.before(), i.state
+	q.finish(i)
+	q.counters.Cancelled++
+	q.tell(WasCancelled, i, was)
+	return Result{Number: i.number, State: stood}
+}
+
+func (q *queue) setMode(c Command) Result {
+	if c.Mode.Mode > Draining {
+		return Result{Code: Invalid}
+	}
+	if !c.Mode.Newer(q.mode) {
+		return Result{}
+	}
+	changed := q.mode.Mode != c.Mode.Mode
+	q.mode = c.Mode
+	if changed && q.shard.follow {
+		q.shard.changes = append(q.shard.changes, Change{Queue: q.name, Kind: ModeChanged, At: q.shard.now, Mode: q.mode.Mode})
+	}
+	return Result{}
+}
+
+// peek shows the first ready items, as many as fit an answer.
+func (q *queue) peek(most int) Result {
+	var r Result
+	room := answerMax
+	q.ready.Ascend(func(w qpid.Weight) bool {
+		i := q.items[NumberOf(w)]
+		room -= int(i.cost())
+		if len(r.Items) >= most || room < 0 && len(r.Items) > 0 {
+			return false
+		}
+		r.Items = append(r.Items, i.copied())
+		return true
+	})
+	return r
+}
+
+// answerMax bounds the bytes of a Result with many items.
+const answerMax = 160 << 10
+
+func (q *queue) show(c Command) Result {
+	i, r := q.find(c)
+	if i == nil {
+		return r
+	}
+	shown := i.copied()
+	shown.Payload = nil
+	return Result{Number: i.number, State: i.state, N: uint64(q.ready.Rank(i.weight())), Items: []Item{shown}}
+}
+
+// EachReady calls fn with every ready item of a queue, the first one first. fn
+// must not change the shard.
+func (s *Shard) EachReady(name string, fn func(Item)) {
+	if q := s.byName[name]; q != nil {
+		q.ready.Ascend(func(w qpid.Weight) bool {
+			fn(q.items[NumberOf(w)].copied())
+			return true
+		})
+	}
+}

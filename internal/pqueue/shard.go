@@ -1,0 +1,186 @@
+package pqueue
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Shard is a number of named queues. It is not safe for concurrent use.
+type Shard struct {
+	salt   uint32
+	now    int64  // the latest time heard of
+	next   uint64 // number of the next item
+	lease  uint64 // number of the last lease
+	queues []*queue
+	byName map[string]*queue
+	due    dues
+	bytes  int64
+
+	follow  bool
+	changes []Change
+}
+
+// New returns a shard without queues. The salt tells shards apart where two
+// items are equal in all else.
+func New(salt uint32) *Shard {
+	return &Shard{salt: salt, byName: make(map[string]*queue)}
+}
+
+// Follow has the shard keep its changes for Changes, or not.
+func (s *Shard) Follow(on bool) { s.follow, s.changes = on, nil }
+
+// Changes drains what has changed since it was last called.
+func (s *Shard) Changes() []Change {
+	c := s.changes
+	s.changes = nil
+	return c
+}
+
+// Bytes is what all items take, CostOfItem each included.
+func (s *Shard) Bytes() int64 { return s.bytes }
+
+// Now is the latest time the shard has heard of, Unix microseconds.
+func (s *Shard) Now() int64 { return s.now }
+
+// Queues returns the names of all queues, sorted.
+func (s *Shard) Queues() []string {
+	names := make([]string, len(s.queues))
+	for i, q := range s.queues {
+		names[i] = q.name
+	}
+	return names
+}
+
+// Limits returns those of a queue.
+func (s *Shard) Limits(name string) (Limits, bool) {
+	if q := s.byName[name]; q != nil {
+		return q.limits, true
+	}
+	return Limits{}, false
+}
+
+// ModeOf returns the mode of a queue.
+func (s *Shard) ModeOf(name string) ModeSetting {
+	if q := s.byName[name]; q != nil {
+		return q.mode
+	}
+	return ModeSetting{}
+}
+
+// Apply carries out a command.
+func (s *Shard) Apply(c Command) Result {
+	if !c.Op.Reads() {
+		s.now = max(s.now, c.Now)
+	}
+	switch c.Op {
+	case OpConfigure:
+		return s.configure(c)
+	case OpTick:
+		return Result{N: uint64(s.tick(c.Max))}
+	case OpStats:
+		return s.stats(c.Queue)
+	default:
+	}
+	q := s.byName[c.Queue]
+	if q == nil {
+		return Result{Code: QueueUnknown}
+	}
+	switch c.Op {
+	case OpInsert:
+		return q.insert(c)
+	case OpLease:
+		return q.leaseOut(c)
+	case OpAck, OpNack, OpRelease, OpExtend:
+		return q.settle(c)
+	case OpUpdate:
+		return q.update(c)
+	case OpCancel:
+		return q.cancel(c)
+	case OpMode:
+		return q.setMode(c)
+	case OpRequeue, OpBury:
+		return q.raise(c)
+	case OpForget:
+		return s.forget(q)
+	case OpPeek:
+		return q.peek(c.Max)
+	case OpFind:
+		return q.show(c)
+	case OpRank:
+		return Result{N: uint64(q.ready.Rank(c.Weight))}
+	case OpDead:
+		return q.deadLetters(c.Max)
+	default:
+		return Result{Code: Invalid}
+	}
+}
+
+func (s *Shard) configure(c Command) Result {
+	l := c.Limits
+	if c.Queue == "" || min(l.ItemsMax, l.AttemptsMax, l.DeadMax, l.RememberMax) < 0 || min(l.BytesMax, l.Remember, l.LeaseMax) < 0 {
+		return Result{Code: Invalid}
+	}
+	q := s.byName[c.Queue]
+	if q == nil {
+		q = newQueue(s, c.Queue)
+		i, _ := slices.BinarySearchFunc(s.queues, c.Queue, func(q *queue, name string) int { return cmp.Compare(q.name, name) })
+		s.queues = slices.Insert(s.queues, i, q)
+		s.byName[c.Queue] = q
+	}
+	q.limits = l
+	q.trimDead()
+	q.trimFinished()
+	return Result{}
+}
+
+// forget drops a queue of which nothing would be missed.
+func (s *Shard) forget(q *queue) Result {
+	if len(q.items) > 0 || q.finished.len() > 0 || q.mode.Mode != Running {
+		return Result{Code: Full}
+	}
+	delete(s.byName, q.name)
+	s.queues = slices.DeleteFunc(s.queues, func(o *queue) bool { return o == q })
+	return Result{}
+}
+
+// NextDue is when the next Tick has something to do, false if never.
+func (s *Shard) NextDue() (int64, bool) {
+	if len(s.due) == 0 {
+		return 0, false
+	}
+	return s.due[0].due, true
+}
+
+// tick does what has become due, most steps at a time, the earliest first.
+func (s *Shard) tick(most int) int {
+	n := 0
+	for ; n < most && len(s.due) > 0 && s.due[0].due <= s.now; n++ {
+		i := s.due[0]
+		i.queue.fallDue(i)
+	}
+	for _, q := range s.queues {
+		q.trimFinished()
+	}
+	return n
+}
+
+func (s *Shard) stats(name string) Result {
+	var r Result
+	for _, q := range s.queues {
+		if name != "" && q.name != name {
+			continue
+		}
+		st := Stats{
+			Queue: q.name, Mode: q.mode, Ready: q.ready.Len(), Delayed: q.delayed, Leased: q.leased, Dead: q.dead.Len(),
+			Bytes: q.bytes, Counters: q.counters,
+		}
+		if w, ok := q.ready.Min(); ok {
+			st.Oldest = q.items[NumberOf(w)].inserted
+		}
+		r.Stats = append(r.Stats, st)
+	}
+	return r
+}
+
+// Salt is part of the weights of all items.
+func (s *Shard) Salt() uint32 { return s.salt }

@@ -1,0 +1,123 @@
+package pqueue
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+)
+
+// version begins every snapshot.
+const version = "anteroom-shard-1\n"
+
+// Encode is the whole shard as bytes, the same for equal shards. Whoever
+// followed it is not part of it.
+func (s *Shard) Encode() []byte {
+	e := Encoder{append(make([]byte, 0, len(version)+int(s.bytes)), version...)}
+	e.Uint(uint64(s.salt))
+	e.Int(s.now)
+	e.Uint(s.next)
+	e.Uint(s.lease)
+	e.Uint(uint64(len(s.queues)))
+	for _, q := range s.queues {
+		e.queue(q)
+	}
+	return binary.BigEndian.AppendUint32(e.B, crc32.ChecksumIEEE(e.B))
+}
+
+func (e *Encoder) queue(q *queue) {
+	e.String(q.name)
+	e.limits(q.limits)
+	e.mode(q.mode)
+	e.counters(q.counters)
+	e.Uint(uint64(len(q.items)))
+	for _, n := range slices.Sorted(maps.Keys(q.items)) {
+		i := q.items[n]
+		e.item(i.copied())
+		e.String(i.taker.Node)
+		e.Uint(i.taker.Seq)
+	}
+	e.Uint(uint64(q.finished.len()))
+	for _, f := range q.finished.order[q.finished.head:] {
+		e.Uint(f.number)
+		e.Uint(f.lease)
+		e.String(f.id)
+		e.Int(f.at)
+		e.Bool(f.acked)
+	}
+}
+
+// Restore makes a shard of what Encode wrote. It copies what it keeps.
+func Restore(b []byte) (*Shard, error) {
+	if len(b) < len(version)+4 || string(b[:len(version)]) != version {
+		return nil, errors.New("pqueue: not a snapshot of this version")
+	}
+	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
+	if crc32.ChecksumIEEE(body) != sum {
+		return nil, errors.New("pqueue: the snapshot is damaged")
+	}
+	return restore(slices.Clone(body[len(version):]))
+}
+
+func restore(body []byte) (*Shard, error) {
+	d := NewDecoder(body)
+	s := New(uint32(d.small(1<<32 - 1)))
+	s.now, s.next, s.lease = d.Int(), d.Uint(), d.Uint()
+	for range d.Count(queueMin) {
+		q := newQueue(s, d.String())
+		if n := len(s.queues); q.name == "" || n > 0 && s.queues[n-1].name >= q.name {
+			d.fail()
+			break
+		}
+		s.queues = append(s.queues, q)
+		s.byName[q.name] = q
+		d.queue(q)
+	}
+	if err := d.Err(); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	return s, nil
+}
+
+// queueMin and finishedMin are the least that one takes, in bytes.
+const (
+	queueMin    = 22
+	finishedMin = 5
+)
+
+func (d *Decoder) queue(q *queue) {
+	q.limits, q.mode, q.counters = d.limits(), d.mode(), d.counters()
+	s := q.shard
+	for range d.Count(itemMin + 2) {
+		in := d.item()
+		taker := Taker{d.String(), d.Uint()}
+		_, twice := q.items[in.Number]
+		_, named := q.ids[in.ID]
+		alive := in.State >= Ready && in.State <= Dead
+		if twice || named || !alive || in.ID == "" || in.Number == 0 || in.Number > s.next || in.Lease > s.lease {
+			d.fail()
+			return
+		}
+		i := &item{
+			queue: q, number: in.Number, id: in.ID, priority: in.Priority, attempts: in.Attempts, stamp: in.Stamp, inserted: in.Inserted,
+			notBefore: in.NotBefore, expires: in.Expires, lease: in.Lease, until: in.Until, taker: taker, reason: in.Reason, payload: in.Payload, place: -1,
+		}
+		q.items[i.number], q.ids[i.id] = i, i.number
+		q.weigh(i.cost())
+		q.move(i, in.State)
+	}
+	for range d.Count(finishedMin) {
+		f := finishedItem{number: d.Uint(), lease: d.Uint(), id: d.String(), at: d.Int(), acked: d.Bool()}
+		_, twice := q.finished.byNumber[f.number]
+		if _, alive := q.items[f.number]; alive || twice {
+			d.fail()
+			return
+		}
+		q.finished.add(f)
+		if _, named := q.ids[f.id]; !named {
+			q.ids[f.id] = f.number
+		}
+	}
+}

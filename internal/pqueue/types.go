@@ -1,0 +1,246 @@
+package pqueue
+
+import (
+	"encoding/binary"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// State is where an item stands.
+type State uint8
+
+const (
+	None     State = iota // there is no such item
+	Ready                 // waits for a lease
+	Delayed               // not ready before its time
+	Leased                // somebody works on it
+	Dead                  // was leased too often
+	Finished              // acknowledged, cancelled or expired; its id is remembered
+)
+
+// Mode is what an operator lets a queue do.
+type Mode uint8
+
+const (
+	Running  Mode = iota
+	Paused        // nothing is leased
+	Draining      // nothing is inserted
+)
+
+// ModeSetting is a mode and who set it when. Of two, that with the higher stamp
+// holds, on all nodes.
+type ModeSetting struct {
+	Mode  Mode
+	Stamp uint64 // Unix microseconds
+	By    string
+}
+
+// Newer reports whether m holds over o.
+func (m ModeSetting) Newer(o ModeSetting) bool {
+	return m.Stamp > o.Stamp || m.Stamp == o.Stamp && m.By > o.By
+}
+
+// Limits are the bounds of one queue.
+type Limits struct {
+	ItemsMax    int   // ready, delayed and leased
+	BytesMax    int64 // of payloads, with CostOfItem each
+	AttemptsMax int   // leases before an item is dead; 0: no bound
+	DeadMax     int   // dead letters kept
+	RememberMax int   // ids of finished items kept
+	Remember    int64 // µs for which they are
+	LeaseMax    int64 // µs
+}
+
+// CostOfItem is what an item is taken to need beside its payload, in bytes.
+const CostOfItem = 300
+
+// Taker names one deleteMin: who asks, and which of its requests it is.
+type Taker struct {
+	Node string
+	Seq  uint64
+}
+
+// Item is a copy of an item. Its payload is shared and must not be changed.
+type Item struct {
+	Number    uint64 // never used twice in a shard
+	ID        string
+	Priority  uint32
+	Stamp     int64 // Unix µs: its place among those of its priority
+	Inserted  int64
+	NotBefore int64 // 0: at once
+	Expires   int64 // 0: never
+	State     State
+	Attempts  uint32
+	Lease     uint64 // number of the last lease; 0: never leased
+	Until     int64  // of the lease, if it is leased
+	Reason    string
+	Payload   []byte
+}
+
+// stampMax keeps the heaviest item lighter than an empty queue. It is in the
+// year 286,000.
+const stampMax = 1<<63 - 1
+
+// WeightOf is the place of an item among all of its queue, on whatever shard:
+// by priority, then by stamp. What is equal in both comes in an order that
+// favours no shard. The number of the item is part of it; see NumberOf.
+func WeightOf(priority uint32, stamp int64, salt uint32, number uint64) qpid.Weight {
+	t := uint64(min(max(stamp, 0), stampMax))
+	w := qpid.Weight{Stamp: uint64(priority)<<32 | t>>32}
+	binary.BigEndian.PutUint32(w.ID[:], uint32(t))
+	binary.BigEndian.PutUint32(w.ID[4:], scramble(salt, number))
+	binary.BigEndian.PutUint64(w.ID[8:], number)
+	return w
+}
+
+// NumberOf is the number of the item whose weight w is.
+func NumberOf(w qpid.Weight) uint64 { return binary.BigEndian.Uint64(w.ID[8:]) }
+
+// scramble is the finalizer of MurmurHash3 over both numbers.
+func scramble(salt uint32, number uint64) uint32 {
+	h := number ^ uint64(salt)<<32 ^ uint64(salt)
+	h ^= h >> 33
+	h *= 0xff51afd7ed558ccd
+	h ^= h >> 33
+	h *= 0xc4ceb9fe1a85ec53
+	h ^= h >> 33
+	return uint32(h)
+}
+
+// Code says how a command went.
+type Code uint8
+
+const (
+	OK Code = iota
+	QueueUnknown
+	ItemUnknown
+	LeaseLost    // the item was leased to somebody else since, or is not leased
+	ItemFinished // it is acknowledged, cancelled or expired
+	IsDraining
+	IsPaused
+	NotReady // the item to be leased is not ready
+	Full
+	Invalid     // the command makes no sense
+	Unavailable // nobody could carry it out; it may have happened all the same
+	QueuesFull  // no room for another queue
+	Busy        // too much to do just now
+	Empty       // nothing waits
+	LogUnready  // a log takes nothing just now; nothing has happened
+	codes
+)
+
+// Op is what a command is for.
+type Op uint8
+
+const (
+	OpConfigure Op = iota + 1 // Queue, Limits: makes the queue if it is not there
+	OpInsert                  // Queue, ID, Priority, Payload, NotBefore, Expires
+	OpLease                   // Queue, Number, Taker, For
+	OpAck                     // Queue, Number, Lease
+	OpNack                    // Queue, Number, Lease, For: delay, Text: reason
+	OpRelease                 // Queue, Number, Lease: the lease never reached its taker, and does not count
+	OpExtend                  // Queue, Number, Lease, For
+	OpUpdate                  // Queue, Number or ID, Priority
+	OpCancel                  // Queue, Number or ID
+	OpMode                    // Queue, Mode
+	OpTick                    // Max: steps at most
+	OpRequeue                 // Queue, Number or ID; neither: all
+	OpBury                    // Queue, Number or ID; neither: all. Drops dead letters
+	OpForget                  // Queue: drops it if nothing is in it
+	OpPeek                    // Queue, Max; reads only, as all below
+	OpFind                    // Queue, Number or ID
+	OpRank                    // Queue, Weight
+	OpDead                    // Queue, Max
+	OpStats                   // Queue; empty: all
+	opEnd
+)
+
+// Reads reports whether the operation changes nothing.
+func (o Op) Reads() bool { return o >= OpPeek && o < opEnd }
+
+// Command is what a shard is told. Each Op says which fields it uses.
+type Command struct {
+	Op        Op
+	Queue     string
+	Now       int64 // Unix µs
+	Number    uint64
+	ID        string
+	Lease     uint64
+	Priority  uint32
+	Payload   []byte
+	NotBefore int64
+	Expires   int64
+	For       int64 // µs
+	Taker     Taker
+	Text      string
+	Max       int
+	Mode      ModeSetting
+	Limits    Limits
+	Weight    qpid.Weight
+}
+
+// Result is how a command went.
+type Result struct {
+	Code   Code
+	Number uint64
+	State  State // where the item stands now; OpCancel: where it stood
+	Lease  uint64
+	Until  int64
+	N      uint64 // OpTick, OpRequeue, OpBury: how many; OpRank: how many ready ones are lighter
+	Exists bool   // OpInsert: it was there before
+	Items  []Item
+	Stats  []Stats
+}
+
+// Counters only grow.
+type Counters struct {
+	Inserted, Leased, Acked, Nacked, Lapsed, Cancelled, Expired, Died, Repeated uint64
+}
+
+// Stats is one queue of a shard.
+type Stats struct {
+	Queue                        string
+	Mode                         ModeSetting
+	Ready, Delayed, Leased, Dead int
+	Bytes                        int64
+	Oldest                       int64 // when the first ready item was inserted, Unix µs; 0: none is ready
+	Counters                     Counters
+	// What package broker adds for its node: whether the first item of the whole
+	// queue is thought to be there, and how many callers wait there.
+	Root    bool
+	Waiters int
+	Kind    string
+}
+
+// Kind is what has happened to an item.
+type Kind uint8
+
+const (
+	WasInserted Kind = iota + 1
+	WasLeased
+	WasAcked
+	WasNacked
+	HasLapsed
+	WasCancelled
+	WasUpdated
+	HasExpired
+	HasDied
+	WasRequeued
+	WasExtended
+	ModeChanged // of the queue
+	BecameReady // its time has come
+)
+
+// Change is what has happened to an item. The weights say what that means to
+// the ready ones.
+type Change struct {
+	Queue string
+	Kind  Kind
+	At    int64
+	Item  Item // without its payload
+	Mode  Mode
+	Left  bool // Out is not ready any more
+	Came  bool // In is ready now
+	Out   qpid.Weight
+	In    qpid.Weight
+}

@@ -1,0 +1,322 @@
+package replog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+func TestThreeMembersApplyTheSameCommands(t *testing.T) {
+	t.Parallel()
+	m := three(t)
+	want := numbered("c", 200)
+	for _, c := range want {
+		m.put(c)
+	}
+	equal(t, "applied", distinct(m.same()), want)
+	for _, name := range m.up() {
+		if leader, ok := m.nodes[name].Leader(); !ok || leader != m.leader().name {
+			t.Errorf("Leader at %s = %v, %v", name, leader, ok)
+		}
+		if err := m.nodes[name].Ready(); err != nil {
+			t.Errorf("Ready at %s = %v", name, err)
+		}
+	}
+}
+
+func TestCommandGoesToTheLeaderOnly(t *testing.T) {
+	t.Parallel()
+	m := three(t)
+	leader := m.leader()
+	for _, name := range m.up() {
+		a := <-m.nodes[name].propose("c")
+		if refused := errors.Is(a.err, ErrRefused); refused != (name != leader.name) || !refused && a.err != nil {
+			t.Errorf("propose at %s, while %s leads = %v", name, leader.name, a.err)
+		}
+	}
+	equal(t, "applied", distinct(m.same()), []string{"c"})
+}
+
+// One member stops, and later another one is cut off, while commands are put. The
+// acknowledged ones are all there at the end, in one order.
+func TestNothingAcknowledgedIsLostWithAMemberStoppedAndOneCutOff(t *testing.T) {
+	t.Parallel()
+	m := three(t)
+	done := make(chan struct{})
+	var acknowledged []string
+	vain := 0
+	go func() {
+		defer close(done)
+		for _, c := range numbered("c", 60) {
+			vain += m.put(c)
+			acknowledged = append(acknowledged, c)
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	stopped := m.leader().name
+	m.stop(stopped)
+	m.see()
+	second := m.leader().name
+	c := member(stopped)
+	c.Group.Self.Boot = 2
+	m.start(c)
+	m.see()
+	until(t, "the one that was stopped has caught up", func() bool {
+		return len(m.states[stopped].texts()) >= len(m.states[second].texts())-1
+	})
+	m.split(second, true)
+	m.see()
+	until(t, "it knows that it leads no more", func() bool { return !m.states[second].leading() })
+	if err := m.nodes[second].Ready(); err == nil || !strings.Contains(err.Error(), "2 of its 3 nodes must reach each other") {
+		t.Errorf("Ready without a majority = %v", err)
+	}
+	if a := <-m.nodes[second].propose("lost"); !errors.Is(a.err, ErrRefused) {
+		t.Errorf("propose without a majority = %v", a.err)
+	}
+	m.leader(second)
+	m.split(second, false)
+	m.see()
+	<-done
+	all := m.same()
+	if len(all) < len(acknowledged) || len(all) > len(acknowledged)+vain {
+		t.Errorf("%d applied, %d acknowledged, %d in vain", len(all), len(acknowledged), vain)
+	}
+	// A command that was tried again may be there twice; the caller's ids tell.
+	equal(t, "applied", distinct(all), acknowledged)
+}
+
+func distinct(all []string) []string {
+	seen := map[string]bool{}
+	var once []string
+	for _, c := range all {
+		if !seen[c] {
+			seen[c] = true
+			once = append(once, c)
+		}
+	}
+	return once
+}
+
+func TestAllCrashAndComeBack(t *testing.T) {
+	t.Parallel()
+	m := newMesh(t)
+	m.stores = nil
+	for _, name := range []qpid.NodeID{"n1", "n2", "n3"} {
+		m.start(slowly(member(name)))
+	}
+	m.see()
+	m.voters("n1", "n2", "n3")
+	want := numbered("c", 50)
+	for _, c := range want {
+		m.put(c)
+	}
+	crashed := copied(t, m.dir) // all of them, at about the same time
+	after := newMesh(t)
+	after.dir, after.stores = crashed, nil
+	for _, name := range m.up() {
+		c := member(name)
+		c.Group.Self.Boot = 2
+		after.start(slowly(c))
+	}
+	after.see()
+	after.put("last")
+	equal(t, "after a crash", distinct(after.same()), append(want, "last"))
+}
+
+// slowly gives a member time for a real disk.
+func slowly(c Config) Config {
+	c.Group.Election = 2 * time.Second
+	return c
+}
+
+func TestMemberThatIsDeadForLongIsReplaced(t *testing.T) {
+	t.Parallel()
+	m := newMesh(t)
+	for _, name := range []qpid.NodeID{"n1", "n2", "n3", "n4"} {
+		c := member(name)
+		c.Group.ReplaceAfter = 300 * time.Millisecond
+		m.start(c)
+	}
+	m.see()
+	m.voters("n1", "n2", "n3")
+	m.put("before")
+	until(t, "the spare node knows who leads", func() bool {
+		leader, ok := m.nodes["n4"].Leader()
+		return ok && leader == m.leader().name && m.nodes["n4"].Ready() == nil
+	})
+	m.stop("n3")
+	m.see()
+	m.voters("n1", "n2", "n4")
+	m.put("after")
+	c := member("n3")
+	c.Group.Self.Boot = 2
+	m.start(c)
+	m.see()
+	m.put("again")
+	m.voters("n1", "n2", "n4")
+	until(t, "the one that came has applied all", func() bool {
+		return slices.Equal(distinct(m.states["n4"].texts()), []string{"before", "after", "again"})
+	})
+}
+
+func TestGroupDoesNotShrink(t *testing.T) {
+	t.Parallel()
+	m := newMesh(t)
+	for _, name := range []qpid.NodeID{"n1", "n2", "n3"} {
+		c := member(name)
+		c.Group.ReplaceAfter = time.Millisecond
+		m.start(c)
+	}
+	m.see()
+	m.voters("n1", "n2", "n3")
+	m.stop("n3")
+	m.see()
+	for i := range 20 {
+		m.put(fmt.Sprint(i))
+		time.Sleep(20 * time.Millisecond)
+	}
+	m.voters("n1", "n2", "n3")
+}
+
+// A node that has lost its disk has forgotten what it acknowledged.
+func TestMemberWithAnEmptyDiskIsAnotherMember(t *testing.T) {
+	t.Parallel()
+	m := three(t)
+	m.put("before")
+	var wiped qpid.NodeID
+	for _, name := range m.up() {
+		if name != m.leader().name {
+			wiped = name
+		}
+	}
+	was := m.nodes[wiped].group.id
+	m.stop(wiped)
+	m.see()
+	gone := filepath.Join(m.dir, string(wiped))
+	delete(m.stores, gone)
+	if err := os.RemoveAll(gone); err != nil {
+		t.Fatal(err)
+	}
+	c := member(wiped)
+	c.Group.Self.Boot = 2
+	m.start(c)
+	if m.nodes[wiped].group.id == was {
+		t.Fatal("it is the same")
+	}
+	m.see()
+	until(t, "the new one votes and the old one is gone", func() bool {
+		servers := m.leader().raft.GetConfiguration().Configuration().Servers
+		voters, old := 0, false
+		for _, s := range servers {
+			old = old || s.ID == was
+			if s.Suffrage == 0 {
+				voters++
+			}
+		}
+		return voters == 3 && len(servers) == 3 && !old
+	})
+	m.put("after")
+	equal(t, "applied", distinct(m.same()), []string{"before", "after"})
+}
+
+func TestLateMemberGetsTheSnapshot(t *testing.T) {
+	t.Parallel()
+	m := newMesh(t)
+	for _, name := range []qpid.NodeID{"n1", "n2"} {
+		c := member(name)
+		c.Group.Founders, c.CompactBytes = 2, 1
+		m.start(c)
+	}
+	m.see()
+	m.voters("n1", "n2")
+	var want []string
+	for i := range 300 { // many more entries than are kept behind a snapshot
+		want = append(want, fmt.Sprint(i, strings.Repeat("x", 10<<10)))
+		m.put(want[i])
+	}
+	until(t, "the log was cut", func() bool {
+		first, err := m.leader().disk.FirstIndex()
+		return err == nil && first > 10
+	})
+	m.start(member("n3"))
+	m.see()
+	m.voters("n1", "n2", "n3")
+	equal(t, "applied", distinct(m.same()), want)
+	if first, _ := m.nodes["n3"].disk.FirstIndex(); first < 10 {
+		t.Errorf("it has the log from entry %d on", first)
+	}
+}
+
+func TestTooFewNodesTakeNothing(t *testing.T) {
+	t.Parallel()
+	m := newMesh(t)
+	for _, name := range []qpid.NodeID{"n1", "n2", "n3"} {
+		c := member(name)
+		c.Group.Replicas, c.Group.Founders = 3, 1
+		m.start(c)
+	}
+	m.see()
+	until(t, "it says how many it takes", func() bool {
+		err := m.nodes["n1"].Ready()
+		return err != nil && strings.Contains(err.Error(), "begins with 4 nodes, and 3 are there")
+	})
+	if a := <-m.nodes["n1"].propose("c"); !errors.Is(a.err, ErrRefused) {
+		t.Errorf("propose = %v", a.err)
+	}
+	c := member("n4")
+	c.Group.Replicas, c.Group.Founders = 3, 0
+	m.start(c)
+	m.see()
+	m.put("c")
+	m.voters("n1", "n2", "n3", "n4")
+	equal(t, "applied", distinct(m.same()), []string{"c"})
+}
+
+func TestFollowerThatFallsBehindIsNotAsked(t *testing.T) {
+	t.Parallel()
+	m := three(t)
+	leader := m.leader()
+	var putting sync.WaitGroup
+	for i := range 8 {
+		putting.Go(func() {
+			for j := range 20 {
+				m.put(fmt.Sprint(i, ".", j))
+			}
+		})
+	}
+	for _, name := range m.up() {
+		if name != leader.name {
+			m.split(name, true)
+			m.split(name, false)
+			break
+		}
+	}
+	putting.Wait()
+	if all := distinct(m.same()); len(all) != 160 {
+		t.Errorf("%d of 160 commands", len(all))
+	}
+}
+
+func TestStrangersAreTurnedAway(t *testing.T) {
+	t.Parallel()
+	m := three(t)
+	g := m.nodes["n1"].group
+	for _, hello := range [][3]string{{"", "n2.x", string(g.id)}, {"other", "n2.x", string(g.id)}, {g.l.owner.papers().Group, "n2.x", "n1.other"}} {
+		if err := g.admit(helloOf(hello)); err == nil {
+			t.Errorf("admit(%q) = nil", hello)
+		}
+	}
+	m.nodes["n2"].SetMembers(map[eviction.Member]string{})
+	if _, err := m.nodes["n2"].group.connection("n1"); err == nil {
+		t.Error("there is a way to a node that is not among the members")
+	}
+}

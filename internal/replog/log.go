@@ -1,0 +1,344 @@
+package replog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+const (
+	entryMax    = 256 << 10 // bytes: an entry that has more takes no further command
+	underWay    = 4         // entries that raft has and has not applied
+	enqueueWait = 2 * time.Second
+	endWithin   = 5 * time.Second // what is under way, once it was told to end; then raft
+	snapshots   = 1               // that are kept: an older one is of no use, for its log is gone
+)
+
+// ErrRefused is a command that was not appended: it can be proposed again.
+var ErrRefused = errors.New("the log did not take it")
+
+// Config is what a log needs to know. The zero value of a number means its
+// default.
+type Config struct {
+	Dir     string      // of its files, made if there is none; of nothing else
+	Node    qpid.NodeID // this node's name
+	Machine StateMachine
+	// Leads is called with true when this node has begun to lead and everything
+	// that was committed before is applied, with false at once when it is known to lead no more: in
+	// turns, beginning with true, and never during a call of Machine's.
+	Leads  func(bool)
+	Logger *slog.Logger // nil: none
+	Group  *Group       // of a replicated log; nil: a durable one
+
+	WaitingMax   int   // commands that wait [8192]
+	WaitingBytes int   // bytes of them [64 MiB]
+	CommandMax   int   // bytes of one [256 KiB]
+	CompactBytes int64 // the log grows by this much before a snapshot [64 MiB]
+	SnapshotMax  int64 // bytes of a snapshot [1 GiB]
+
+	through func(entries) entries // tests put faults in the way of the disk; nil: none
+}
+
+// Log makes commands durable. Its methods are safe for concurrent use.
+type Log struct {
+	c       Config
+	log     *slog.Logger
+	raft    *raft.Raft
+	machine *machine
+	disk    *disk
+	owner   *owner
+	group   *group // nil: durable
+	notify  chan bool
+	wake    chan struct{} // a token: commands wait
+	flight  chan flight   // entries that raft has, in order
+
+	mu      sync.Mutex
+	waiting []proposal
+	bytes   int // of waiting
+	ended   bool
+}
+
+// proposal is a command that waits.
+type proposal struct {
+	command []byte
+	then    func(result []byte, err error)
+}
+
+// flight is an entry under way.
+type flight struct {
+	proposals []proposal
+	future    raft.ApplyFuture
+}
+
+// Open opens the log in c.Dir, or founds it, and restores the state from it. The
+// error says what is wrong with the directory and what to do. The caller must
+// call Run then, which tells about leadership, and closes the files.
+func Open(c Config) (*Log, error) {
+	c.WaitingMax = cmp.Or(c.WaitingMax, 8192)
+	c.WaitingBytes = cmp.Or(c.WaitingBytes, 64<<20)
+	c.CommandMax = cmp.Or(c.CommandMax, 256<<10)
+	c.CompactBytes = cmp.Or(c.CompactBytes, 64<<20)
+	c.SnapshotMax = cmp.Or(c.SnapshotMax, 1<<30)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	l := &Log{
+		c: c, log: c.Logger, notify: make(chan bool), wake: make(chan struct{}, 1), flight: make(chan flight, underWay),
+		machine: &machine{
+			snapshotMax: c.SnapshotMax, leads: c.Leads, state: c.Machine, full: make(chan struct{}, 1), compact: c.CompactBytes,
+		},
+	}
+	if err := l.open(); err != nil {
+		return nil, fmt.Errorf("the queues' directory %s: %w", c.Dir, err)
+	}
+	return l, nil
+}
+
+// open opens the files and starts raft.
+func (l *Log) open() (err error) {
+	kind := "durable"
+	if l.c.Group != nil {
+		kind = "replicated"
+		if err := l.c.Group.complete(l.c.Node); err != nil {
+			return err
+		}
+	}
+	if l.owner, err = openOwner(l.c.Dir, l.c.Node, kind); err != nil {
+		return err
+	}
+	opened := false
+	defer func() {
+		if !opened {
+			_ = l.owner.close()
+		}
+	}()
+	logger := forRaft(l.log)
+	if l.disk, err = openDisk(l.c.Dir, logger); err != nil {
+		return err
+	}
+	if l.c.through != nil {
+		l.disk.entries = l.c.through(l.disk.entries)
+	}
+	err = l.owner.matches(l.disk)
+	if err == nil {
+		err = l.start(logger)
+	}
+	if err != nil {
+		_ = l.disk.Close()
+		return err
+	}
+	opened = true
+	return nil
+}
+
+// start starts raft.
+func (l *Log) start(logger hclog.Logger) error {
+	files, err := raft.NewFileSnapshotStoreWithLogger(l.c.Dir, snapshots, logger)
+	if err != nil {
+		return err
+	}
+	conf := raft.DefaultConfig()
+	conf.Logger = logger
+	conf.LocalID = serverOf(l.c.Node, l.owner.papers().Disk)
+	conf.NotifyCh = l.notify
+	conf.NoLegacyTelemetry = true
+	conf.ShutdownOnRemove = false
+	conf.MaxAppendEntries = 16 // of up to 512 KiB: an entry may be one full of commands
+	conf.SnapshotThreshold = 1 << 62
+	conf.SnapshotInterval = 24 * time.Hour // compact asks for them
+	conf.TrailingLogs = 64                 // a member that was away for a moment needs no snapshot
+	var transport raft.Transport
+	founds := false
+	switch p := l.owner.papers(); {
+	case l.c.Group == nil:
+		conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+		conf.TrailingLogs = 1
+		_, transport = raft.NewInmemTransport(raft.ServerAddress(conf.LocalID))
+		founds = true
+	default:
+		l.group = newGroup(l, *l.c.Group, conf.LocalID)
+		transport = l.group.transport(conf)
+		founds = p.Founded
+	}
+	r, err := l.newRaft(conf, files, transport, founds)
+	if err != nil && l.group != nil {
+		_ = l.group.close()
+	}
+	l.raft = r
+	return err
+}
+
+// newRaft starts raft, and founds the group if it must be and is not.
+func (l *Log) newRaft(conf *raft.Config, files raft.SnapshotStore, t raft.Transport, founds bool) (*raft.Raft, error) {
+	if err := complete(l.disk, files); err != nil {
+		return nil, err
+	}
+	old, err := raft.HasExistingState(l.disk, l.disk, files)
+	if err != nil {
+		return nil, err
+	}
+	if founds && !old {
+		if err := raft.BootstrapCluster(conf, l.disk, l.disk, files, t, alone(conf.LocalID)); err != nil {
+			return nil, err
+		}
+	}
+	r, err := raft.NewRaft(conf, l.machine, l.disk, l.disk, files, t)
+	if err != nil {
+		return nil, cmp.Or(l.machine.failed, err)
+	}
+	return r, nil
+}
+
+// alone is a group of one.
+func alone(id raft.ServerID) raft.Configuration {
+	return raft.Configuration{Servers: []raft.Server{{ID: id, Address: raft.ServerAddress(id)}}}
+}
+
+// Run runs the log until ctx is done, then ends it and closes its files. Leads
+// is called from it. Commands under way end with an error.
+func (l *Log) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	running.Go(func() { l.submit(ctx) })
+	running.Go(l.land)
+	running.Go(func() { l.compact(ctx) })
+	if l.group != nil {
+		running.Go(func() { l.group.run(ctx) })
+	}
+	l.follow(ctx, &running)
+	return cmp.Or(l.close(&running), context.Cause(ctx))
+}
+
+// follow tells the caller who leads, until ctx is done.
+func (l *Log) follow(ctx context.Context, running *sync.WaitGroup) {
+	begun := make(chan uint64)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case term := <-begun:
+			l.begin(term)
+		case leads := <-l.notify:
+			if !leads {
+				l.resign()
+				continue
+			}
+			term := l.raft.CurrentTerm()
+			running.Go(func() {
+				// The barrier comes back once everything before it is applied, or with an
+				// error when the leadership is lost.
+				if l.raft.Barrier(0).Error() != nil {
+					return
+				}
+				select {
+				case begun <- term:
+				case <-ctx.Done():
+				}
+			})
+		}
+	}
+}
+
+// begin says that this node has led since term, if it still does.
+func (l *Log) begin(term uint64) {
+	l.machine.mu.Lock()
+	defer l.machine.mu.Unlock()
+	if l.raft.State() == raft.Leader && l.raft.CurrentTerm() == term {
+		l.log.Info("queues: this node leads the log", slog.String("dir", l.c.Dir), slog.Uint64("term", term))
+		l.machine.lead(true, term)
+	}
+}
+
+// resign says that this node does not lead.
+func (l *Log) resign() {
+	l.machine.mu.Lock()
+	defer l.machine.mu.Unlock()
+	l.machine.lead(false, 0)
+}
+
+// close ends raft and closes the files. What is under way ends first: raft may
+// leave it without an answer.
+func (l *Log) close(running *sync.WaitGroup) error {
+	idle := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(idle)
+	}()
+	_ = l.await(idle)
+	if l.group != nil {
+		_ = l.group.close() // before the disk: what is not written down must not be said
+	}
+	close(l.disk.ended)
+	over := make(chan struct{})
+	go func() {
+		_ = l.raft.Shutdown().Error() // there is none
+		close(over)
+	}()
+	err := cmp.Or(l.await(over), l.await(idle))
+	l.resign()
+	if err != nil {
+		return err // whoever still uses the files keeps them
+	}
+	return cmp.Or(l.disk.Close(), l.owner.close())
+}
+
+// await waits for done to be closed, and takes what raft says meanwhile.
+func (l *Log) await(done <-chan struct{}) error {
+	timer := time.NewTimer(endWithin)
+	defer timer.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-l.notify:
+		case <-timer.C:
+			return fmt.Errorf("the queues' log in %s did not end within %v: does its disk answer?", l.c.Dir, endWithin)
+		}
+	}
+}
+
+// compact takes a snapshot whenever the log has grown enough.
+func (l *Log) compact(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.machine.full:
+		}
+		err := l.raft.Snapshot().Error()
+		if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && ctx.Err() == nil {
+			l.log.Warn("queues: no snapshot, so the log grows", slog.String("dir", l.c.Dir), slog.Any("err", err))
+		}
+	}
+}
+
+// Leader returns the node that leads the log, as far as this one knows.
+func (l *Log) Leader() (node qpid.NodeID, known bool) {
+	if l.group != nil {
+		return l.group.leader()
+	}
+	return l.c.Node, l.raft.State() == raft.Leader
+}
+
+// Ready returns nil if a command is likely to be taken, by this node or by the one
+// that leads. The error says what is missing.
+func (l *Log) Ready() error {
+	if err := l.disk.Fault(); err != nil {
+		return fmt.Errorf("the disk of %s fails: %w", l.c.Dir, err)
+	}
+	if l.group != nil {
+		return l.group.ready()
+	}
+	if l.raft.State() != raft.Leader {
+		return errors.New("the log is just starting")
+	}
+	return nil
+}

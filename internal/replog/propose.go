@@ -1,0 +1,148 @@
+package replog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+)
+
+// Propose appends a command and returns at once. Then, which must not block, is
+// called exactly once, on a goroutine of the log's or this one, with what Apply
+// returned here; or with an error that is ErrRefused if nothing was appended,
+// and any other if the command may or may not be applied later. The log owns the
+// command's bytes from here on.
+func (l *Log) Propose(command []byte, then func(result []byte, err error)) {
+	if err := l.take(proposal{command, then}); err != nil {
+		then(nil, fmt.Errorf("%w: %w", ErrRefused, err))
+		return
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take puts a command into the queue.
+func (l *Log) take(p proposal) error {
+	if len(p.command) > l.c.CommandMax {
+		return fmt.Errorf("a command of %d bytes is larger than %d", len(p.command), l.c.CommandMax)
+	}
+	if l.raft.State() != raft.Leader {
+		if err := l.Ready(); err != nil {
+			return err
+		}
+		return raft.ErrNotLeader
+	}
+	if l.group != nil {
+		if err := l.group.enough(); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.ended:
+		return errors.New("the node is stopping")
+	case len(l.waiting) >= l.c.WaitingMax:
+		return fmt.Errorf("%d commands wait already", len(l.waiting))
+	case l.bytes+len(p.command) > l.c.WaitingBytes:
+		return fmt.Errorf("commands of %d bytes wait already", l.bytes)
+	}
+	l.waiting = append(l.waiting, p)
+	l.bytes += len(p.command)
+	return nil
+}
+
+// submit gives entries of what waits to raft, until ctx is done.
+func (l *Log) submit(ctx context.Context) {
+	defer close(l.flight)
+	for {
+		select {
+		case <-ctx.Done():
+			l.turnAway()
+			return
+		case <-l.wake:
+		}
+		for {
+			proposals, entry := l.next()
+			if len(proposals) == 0 {
+				break
+			}
+			l.flight <- flight{proposals, l.raft.Apply(entry, enqueueWait)}
+		}
+	}
+}
+
+// next takes as many commands as fit into an entry out of the queue.
+func (l *Log) next() (taken []proposal, entry []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size, n := 0, 0
+	for n < len(l.waiting) && size < entryMax {
+		size += len(l.waiting[n].command)
+		n++
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	taken = append(taken, l.waiting[:n]...)
+	left := copy(l.waiting, l.waiting[n:])
+	clear(l.waiting[left:])
+	l.waiting = l.waiting[:left]
+	l.bytes -= size
+	for _, p := range taken {
+		entry = appendCommand(entry, p.command)
+	}
+	return taken, entry
+}
+
+// turnAway answers those that wait when the log ends.
+func (l *Log) turnAway() {
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
+	for {
+		proposals, _ := l.next()
+		if len(proposals) == 0 {
+			return
+		}
+		for _, p := range proposals {
+			p.then(nil, fmt.Errorf("%w: the node is stopping", ErrRefused))
+		}
+	}
+}
+
+// land answers entries when raft has applied them, in their order.
+func (l *Log) land() {
+	for f := range l.flight {
+		results, err := landed(f)
+		for i, p := range f.proposals {
+			if err != nil {
+				p.then(nil, err)
+				continue
+			}
+			p.then(results[i], nil)
+		}
+	}
+}
+
+// landed waits for an entry to be applied.
+func landed(f flight) ([][]byte, error) {
+	err := f.future.Error()
+	switch {
+	case err == nil:
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	default:
+		return nil, fmt.Errorf("it is not known whether the log took it: %w", err)
+	}
+	switch answer := f.future.Response().(type) {
+	case [][]byte:
+		return answer, nil
+	case error:
+		return nil, answer
+	}
+	return nil, errEntry
+}

@@ -1,0 +1,302 @@
+// Package priorityqueue offers the queues of package broker to programs as the
+// gRPC service anteroom.v1.PriorityQueue: it puts requests and answers into
+// words. Nothing is decided here but how much one caller may ask for.
+package priorityqueue
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom/internal/broker"
+	"github.com/anteroom/anteroom/internal/pqueue"
+	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Queues are what the service offers.
+type Queues interface {
+	// Do carries out a call. An error is the context's: nobody knows whether the
+	// call was carried out.
+	Do(ctx context.Context, c broker.Call) (broker.Answer, error)
+	// Take carries out a deleteMin. If the context ends, what it was given goes
+	// back.
+	Take(ctx context.Context, t broker.Take) (broker.Answer, error)
+	// Watch begins to watch a queue; the function ends it. The code says why
+	// there is no watch.
+	Watch(queue string) (Watch, func(), pqueue.Code)
+	// Clock is the time of the queues, in Unix microseconds.
+	Clock() int64
+}
+
+// Watch brings what happens to a queue.
+type Watch interface {
+	// Events is closed when the node stops.
+	Events() <-chan broker.Seen
+	// Missed returns what there was no room for since it was last asked.
+	Missed() uint64
+}
+
+// Config is what the service needs. The zero value of a number means its default.
+type Config struct {
+	Queues Queues
+	Self   qpid.NodeID // at which ids that are made here are at home
+	Logger *slog.Logger
+
+	Answer  time.Duration // a call takes no longer [5s]
+	WaitMax time.Duration // DeleteMin waits no longer [1m]
+}
+
+// Server is the service.
+type Server struct {
+	anteroomv1.UnimplementedPriorityQueueServer
+	c       Config
+	log     *slog.Logger
+	closing chan struct{}
+	close   sync.Once
+}
+
+// New returns the service. Register it with rpc.NewServer.
+func New(c Config) *Server {
+	c.Answer = cmp.Or(c.Answer, 5*time.Second)
+	c.WaitMax = cmp.Or(c.WaitMax, time.Minute)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{c: c, log: c.Logger, closing: make(chan struct{})}
+}
+
+// Close ends all watches, which do not end by themselves, and all waiting.
+func (s *Server) Close() { s.close.Do(func() { close(s.closing) }) }
+
+const (
+	idMax     = 256
+	reasonMax = 1024
+	itemsMax  = 1000
+	idsMax    = 1000
+)
+
+var queueName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}(/[A-Za-z0-9][A-Za-z0-9._-]{0,62})?$`)
+
+func checkQueue(name string) error {
+	if !queueName.MatchString(name) {
+		return invalid("queue: %q is no name; give name or namespace/name, each of up to 63 letters, digits, dots, - and _", name)
+	}
+	return nil
+}
+
+// do carries out a call and turns a code that is not OK into an error.
+func (s *Server) do(ctx context.Context, c broker.Call) (broker.Answer, error) {
+	if err := checkQueue(c.Command.Queue); err != nil && (c.Command.Op != pqueue.OpStats || c.Command.Queue != "") {
+		return broker.Answer{}, err
+	}
+	asked, cancel := context.WithTimeout(ctx, s.c.Answer)
+	defer cancel()
+	a, err := s.c.Queues.Do(asked, c)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return a, s.statusOf(ctx.Err())
+	case err != nil:
+		return a, s.verdict(pqueue.Unavailable)
+	case a.Result.Code != pqueue.OK:
+		return a, s.verdict(a.Result.Code)
+	}
+	return a, nil
+}
+
+// named is a call on the item that id names, which may be a handle.
+func named(op pqueue.Op, queue, id string) (broker.Call, error) {
+	if id == "" || len(id) > idMax {
+		return broker.Call{}, invalid("id: %d bytes; give the id or the handle of an item, %d bytes at most", len(id), idMax)
+	}
+	c := broker.Call{Command: pqueue.Command{Op: op, Queue: queue}}
+	if h, err := broker.ParseHandle(id); err == nil {
+		c.Handle = h
+	} else {
+		c.Command.ID = id
+	}
+	return c, nil
+}
+
+// leased is a call by the holder of a lease.
+func leased(op pqueue.Op, queue, receipt string) (broker.Call, error) {
+	h, lease, err := broker.ParseReceipt(receipt)
+	if err != nil {
+		return broker.Call{}, invalid("receipt: %v; give the one that came with the lease", err)
+	}
+	return broker.Call{Handle: h, Command: pqueue.Command{Op: op, Queue: queue, Lease: lease}}, nil
+}
+
+// Insert puts an item into a queue.
+func (s *Server) Insert(ctx context.Context, r *anteroomv1.InsertRequest) (*anteroomv1.InsertResponse, error) {
+	c := pqueue.Command{Op: pqueue.OpInsert, Queue: r.GetQueue(), ID: r.GetId(), Priority: r.GetPriority(), Payload: r.GetPayload()}
+	if c.ID == "" {
+		var id [16]byte
+		_, _ = rand.Read(id[:]) // never fails
+		c.ID = broker.MadeAt(s.c.Self, hex.EncodeToString(id[:]))
+	}
+	if len(c.ID) > idMax {
+		return nil, invalid("id: %d bytes; give %d at most", len(c.ID), idMax)
+	}
+	if t := r.GetNotBefore(); t != nil {
+		if t.CheckValid() != nil {
+			return nil, invalid("not_before: no time")
+		}
+		c.NotBefore = max(0, t.AsTime().UnixMicro())
+	}
+	ttl, err := duration("ttl", r.GetTtl())
+	if err != nil {
+		return nil, err
+	}
+	if ttl > 0 {
+		c.Expires = s.c.Queues.Clock() + ttl
+	}
+	a, err := s.do(ctx, broker.Call{Command: c})
+	if err != nil {
+		return nil, err
+	}
+	return &anteroomv1.InsertResponse{Id: c.ID, Handle: a.Handle.String(), Existed: a.Result.Exists, State: stateOf(a.Result.State)}, nil
+}
+
+// DeleteMin leases the first items of a queue.
+func (s *Server) DeleteMin(ctx context.Context, r *anteroomv1.DeleteMinRequest) (*anteroomv1.DeleteMinResponse, error) {
+	if err := checkQueue(r.GetQueue()); err != nil {
+		return nil, err
+	}
+	lease, err := duration("lease", r.GetLease())
+	if err != nil {
+		return nil, err
+	}
+	wait, err := duration("wait", r.GetWait())
+	if err != nil {
+		return nil, err
+	}
+	if r.GetMaxItems() > itemsMax {
+		return nil, invalid("max_items: %d; give %d at most", r.GetMaxItems(), itemsMax)
+	}
+	wait = min(wait, s.c.WaitMax.Microseconds())
+	asked, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if wait > 0 {
+		go func() {
+			select {
+			case <-s.closing:
+				cancel()
+			case <-asked.Done():
+			}
+		}()
+	}
+	a, err := s.c.Queues.Take(asked, broker.Take{
+		Queue: r.GetQueue(), Max: int(max(1, r.GetMaxItems())), For: lease, Wait: wait, Within: wait + s.c.Answer.Microseconds(),
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, s.statusOf(ctx.Err())
+	case err != nil:
+		return nil, s.verdict(pqueue.Unavailable)
+	case a.Result.Code == pqueue.OK || a.Result.Code == pqueue.Empty:
+		return s.leases(r.GetQueue(), a), nil
+	default:
+		return nil, s.verdict(a.Result.Code)
+	}
+}
+
+// Ack says that the work on an item is done.
+func (s *Server) Ack(ctx context.Context, r *anteroomv1.AckRequest) (*anteroomv1.AckResponse, error) {
+	c, err := leased(pqueue.OpAck, r.GetQueue(), r.GetReceipt())
+	if err == nil {
+		_, err = s.do(ctx, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &anteroomv1.AckResponse{}, nil
+}
+
+// Nack gives an item back.
+func (s *Server) Nack(ctx context.Context, r *anteroomv1.NackRequest) (*anteroomv1.NackResponse, error) {
+	c, err := leased(pqueue.OpNack, r.GetQueue(), r.GetReceipt())
+	if err != nil {
+		return nil, err
+	}
+	if len(r.GetReason()) > reasonMax {
+		return nil, invalid("reason: %d bytes; give %d at most", len(r.GetReason()), reasonMax)
+	}
+	c.Command.Text = r.GetReason()
+	if c.Command.For, err = duration("delay", r.GetDelay()); err != nil {
+		return nil, err
+	}
+	a, err := s.do(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &anteroomv1.NackResponse{State: stateOf(a.Result.State)}, nil
+}
+
+// Extend makes a lease last.
+func (s *Server) Extend(ctx context.Context, r *anteroomv1.ExtendRequest) (*anteroomv1.ExtendResponse, error) {
+	c, err := leased(pqueue.OpExtend, r.GetQueue(), r.GetReceipt())
+	if err != nil {
+		return nil, err
+	}
+	if c.Command.For, err = duration("lease", r.GetLease()); err != nil {
+		return nil, err
+	}
+	a, err := s.do(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &anteroomv1.ExtendResponse{Until: moment(a.Result.Until)}, nil
+}
+
+// Update changes the priority of an item.
+func (s *Server) Update(ctx context.Context, r *anteroomv1.UpdateRequest) (*anteroomv1.UpdateResponse, error) {
+	c, err := named(pqueue.OpUpdate, r.GetQueue(), r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	c.Command.Priority = r.GetPriority()
+	a, err := s.do(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Result.Items) != 1 {
+		return nil, s.verdict(pqueue.Unavailable)
+	}
+	return &anteroomv1.UpdateResponse{Item: itemOf(r.GetQueue(), a.Handle, a.Result.Items[0])}, nil
+}
+
+// Cancel takes an item away.
+func (s *Server) Cancel(ctx context.Context, r *anteroomv1.CancelRequest) (*anteroomv1.CancelResponse, error) {
+	c, err := named(pqueue.OpCancel, r.GetQueue(), r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.do(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &anteroomv1.CancelResponse{State: stateOf(a.Result.State)}, nil
+}
+
+// Position says how many ready items go before an item.
+func (s *Server) Position(ctx context.Context, r *anteroomv1.PositionRequest) (*anteroomv1.PositionResponse, error) {
+	c, err := named(pqueue.OpRank, r.GetQueue(), r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.do(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	p := &anteroomv1.PositionResponse{Position: a.Result.N, State: stateOf(a.Result.State), Missing: missing(a)}
+	if len(p.Missing) == 0 {
+		p.Bound = new(uint64)
+	}
+	return p, nil
+}
