@@ -23,6 +23,7 @@ func (f *File) check() {
 	f.checkProxies()
 	f.checkCountryHeader()
 	f.checkRooms()
+	f.checkQueues()
 }
 
 // fault notes an error about key unless there is one already.

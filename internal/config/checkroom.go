@@ -19,7 +19,7 @@ func (f *File) checkRooms() {
 	if len(rooms) > roomsMax {
 		f.wrong("rooms", "%d are more than the %d that a node may have; give the others nodes of their own", len(rooms), roomsMax)
 	}
-	if len(rooms) == 0 {
+	if len(rooms) == 0 && len(f.Config.Queues) == 0 {
 		f.warn("rooms", "none: this node serves only rooms that the others tell it of; list the rooms of the cluster")
 	}
 	names := map[string]int{}

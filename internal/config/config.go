@@ -37,6 +37,8 @@ type Config struct {
 	TrustedProxies []string `json:"trusted_proxies"` // prefixes or single addresses, see Proxies
 	CountryHeader  string   `json:"country_header"`  // in which they say where a visitor is; empty: they do not
 	Rooms          []Room   `json:"rooms"`
+	Queueing       Queueing `json:"queueing"`
+	Queues         []Queue  `json:"queues"`
 }
 
 // Node is what differs between the nodes of a cluster.
@@ -164,7 +166,8 @@ func Default(host string) Config {
 			MaxSkew:      Duration(c.MaxSkew),
 			ExcludeAfter: Duration(c.ExcludeAfter),
 		},
-		Prefix: "/_anteroom",
+		Prefix:   "/_anteroom",
+		Queueing: DefaultQueueing(),
 	}
 }
 

@@ -222,6 +222,8 @@ func setDefaults(to reflect.Value) {
 		*p = DefaultRoute()
 	case *BypassRule:
 		*p = DefaultBypassRule()
+	case *Queue:
+		*p = DefaultQueue()
 	}
 }
 

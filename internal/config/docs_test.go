@@ -30,7 +30,10 @@ func defaults() map[string]string {
 	room.BypassRules, room.IPLists = []config.BypassRule{config.DefaultBypassRule()}, []config.IPList{{}}
 	room.Events = []config.Event{{}}
 	collect(all, "rooms[]", reflect.ValueOf(room))
+	collect(all, "queues[]", reflect.ValueOf(config.DefaultQueue()))
 	delete(all, "rooms")
+	delete(all, "queues")
+	all["queues[].name"] = "required"
 	for _, key := range []string{"bypass_rules[].expression", "ip_lists[].name", "ip_lists[].items", "events[].name", "events[].event_start_time", "events[].event_end_time"} {
 		all["rooms[]."+key] = "required"
 	}
@@ -82,6 +85,9 @@ func TestTheSampleIsAGoodConfiguration(t *testing.T) {
 	room := config.DefaultRoom()
 	room.Name, room.TotalActiveUsers, room.Origin, room.Routes = "shop", 200, "http://127.0.0.1:9000", []config.Route{config.DefaultRoute()}
 	room.BypassRules, room.IPLists, room.Events = []config.BypassRule{}, []config.IPList{}, []config.Event{}
+	queue := config.DefaultQueue()
+	queue.Name = "jobs"
+	want.Queues = []config.Queue{queue}
 	want.Rooms, want.TrustedProxies = []config.Room{room}, []string{}
 	if diff := cmp.Diff(want, f.Config); diff != "" {
 		t.Errorf("beside data and a room it differs from the defaults (-want +got):\n%s", diff)
@@ -99,12 +105,12 @@ func TestTheSampleHasEveryKeyWithItsDefault(t *testing.T) {
 			continue
 		}
 		depth := (len(m[1]) + len(m[2])) / 2
-		if depth >= 2 && parents[0] == "rooms" {
+		if depth >= 2 && (parents[0] == "rooms" || parents[0] == "queues") {
 			depth-- // the dash of the list
 		}
 		parents = append(parents[:depth], m[3])
 		if m[4] != "" {
-			sample[strings.Replace(strings.Join(parents, "."), "rooms.", "rooms[].", 1)] = m[4]
+			sample[strings.Replace(strings.Replace(strings.Join(parents, "."), "rooms.", "rooms[].", 1), "queues.", "queues[].", 1)] = m[4]
 		}
 	}
 	want := defaults()
@@ -148,7 +154,7 @@ func TestTheReferenceHasEveryKey(t *testing.T) {
 func TestKeysAreThoseWithAVariable(t *testing.T) {
 	want := []string{}
 	for key := range defaults() {
-		if !strings.HasPrefix(key, "rooms") {
+		if !strings.HasPrefix(key, "rooms") && !strings.HasPrefix(key, "queues") {
 			want = append(want, key)
 		}
 	}

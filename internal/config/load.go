@@ -92,12 +92,12 @@ func Variable(key string) string {
 	return "ANTEROOM_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// Keys lists the keys that have a variable: all but those of rooms.
+// Keys lists the keys that have a variable: all but those of rooms and queues.
 func Keys() []string {
 	var keys []string
 	c := Default("")
 	c.walk(func(key string, _ reflect.Value) {
-		if key != "rooms" {
+		if !listed(key) {
 			keys = append(keys, key)
 		}
 	})
@@ -133,7 +133,7 @@ func resembles(name string) bool {
 	if strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT") {
 		return false
 	}
-	for _, section := range []string{"NODE", "CLUSTER", "SECURITY", "PREFIX", "TRUSTED", "COUNTRY", "ROOMS"} {
+	for _, section := range []string{"NODE", "CLUSTER", "SECURITY", "PREFIX", "TRUSTED", "COUNTRY", "ROOMS", "QUEUE"} {
 		if strings.HasPrefix(name, "ANTEROOM_"+section) {
 			return true
 		}
@@ -146,7 +146,7 @@ func resembles(name string) bool {
 func (f *File) set(s Setting) {
 	found := false
 	f.Config.walk(func(key string, v reflect.Value) {
-		if key != s.Key || key == "rooms" {
+		if key != s.Key || listed(key) {
 			return
 		}
 		found = true

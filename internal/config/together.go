@@ -57,7 +57,7 @@ func (f *File) compare(o *File) {
 // compareCluster notes where settings differ on which all nodes must agree.
 func (f *File) compareCluster(o *File) {
 	for _, key := range Differences(o.Config, f.Config) {
-		if strings.HasPrefix(key, "cluster.") {
+		if strings.HasPrefix(key, "cluster.") || strings.HasPrefix(key, "queue") {
 			f.fault(key, "not as in %s; give the same on all nodes", o.Name)
 		}
 	}

@@ -72,9 +72,9 @@ func paused(s *loop.Snapshot, r *node.RoomStatus) string {
 	case s.Status.Waiting != "":
 		return s.Status.Waiting
 	case r.Room.Mode == eviction.Held:
-		return "nobody is let in for now; places are kept"
+		return gateway.PausedHeld
 	case r.Closed:
-		return "there are more people on the site than its limit, which was lowered; calls go on when some have left"
+		return gateway.PausedOverLimit
 	}
 	return ""
 }

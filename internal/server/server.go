@@ -71,6 +71,7 @@ type Server struct {
 	members *membership.Membership
 	gateway *gateway.Gateway
 	public  *waitingroom.Server
+	queues  *queues
 	door    *door           // of the gateway's port
 	share   shares          // of the connections
 	rooms   []eviction.Room // that the gateway has; of the goroutine that watches
@@ -189,6 +190,9 @@ func (s *Server) build() error {
 		Self: s.self.Member, Peer: peer{s}, Policy: s.auth, Logger: s.log, Dial: s.o.Dial,
 		Wall: func() time.Time { return time.UnixMicro(s.o.Clock().Wall) },
 	})
+	if err := s.buildQueues(); err != nil {
+		return err
+	}
 	s.members, err = membership.New(membership.Config{
 		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Join: s.c.Node.Join,
 		Key: s.c.Security.GossipKeyBytes(), Logger: s.log, OnView: s.onView,
@@ -282,6 +286,7 @@ func shed(what, help string, n func() uint64) prometheus.CounterFunc {
 // onView hands a view to the links and to the node.
 func (s *Server) onView(v membership.View) {
 	s.links.SetMembers(v.Addr)
+	s.queues.setMembers(v)
 	s.loop.SetView(v.Members)
 }
 
@@ -292,13 +297,17 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	public, private := s.httpServer(front), s.adminServer(port)
 	visitors, operators := s.door.keep(public, ls.gateway), newDoor("admin", operatorsMax, s.log).keep(private, ls.admin)
 	s.public = waitingroom.New(waitingroom.Config{Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Logger: s.log})
-	peer, health := rpc.NewServer(rpc.Config{Policy: s.auth, Links: s.links, WaitingRoom: s.public, Authorization: s.envoys(front), Options: s.keyedCalls()})
+	peer, health := rpc.NewServer(rpc.Config{
+		Policy: s.auth, Links: s.links, WaitingRoom: s.public, Authorization: s.envoys(front), Options: s.keyedCalls(),
+		PriorityQueue: s.queues.public, Register: s.queues.register,
+	})
 	// What must outlive ctx, so that the node can hand over, runs in inner.
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	all, inner := errgroup.WithContext(inner)
 	all.Go(func() error { return s.loop.Run(inner) })
 	all.Go(func() error { return s.links.Run(inner) })
+	s.queues.run(inner, all)
 	all.Go(func() error { return s.members.Run(inner) })
 	all.Go(func() error { s.keys.keep(inner, s.loop); return nil })
 	all.Go(func() error { s.watch(inner, health); return nil })
@@ -354,6 +363,7 @@ func (s *Server) leave(ctx context.Context, public *http.Server) {
 func (s *Server) shutdown(public, private *http.Server, peer *grpc.Server) {
 	s.gateway.Close()
 	s.public.Close()
+	s.queues.close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	for _, h := range []*http.Server{public, private} {

@@ -1,0 +1,251 @@
+// Package queueloop runs the priority queues of one node: it gives the pure
+// package broker the time, its messages and its callers, and does what it says.
+//
+//	l, err := queueloop.New(queueloop.Config{Broker: …, Links: …, Clock: …})
+//	go l.Run(ctx)
+//	answer, err := l.Do(ctx, broker.Call{Command: pqueue.Command{Op: pqueue.OpInsert, …}})
+//
+// Whoever has something for the broker borrows it for a moment; there is no
+// goroutine to hand it to, and so none to wait for. Nothing is decided here.
+package queueloop
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/broker"
+	"github.com/anteroom/anteroom/internal/pqueue"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Links reaches the other members.
+type Links interface {
+	// Send queues m for m.To and returns at once. It arrives at most once, and
+	// what arrives at one member is in order; what was lost on the way is reported
+	// with Loop.Broke.
+	Send(m broker.Message)
+}
+
+// Config says what a loop runs and what stands around it.
+type Config struct {
+	Broker broker.Config
+	Links  Links
+	Clock  func() broker.Time
+	Logger *slog.Logger // nil: none
+}
+
+// Loop runs one node's queues. Its methods are safe for concurrent use.
+type Loop struct {
+	c   Config
+	log *slog.Logger
+
+	mu        sync.Mutex // of all below
+	broker    *broker.Broker
+	waiting   map[uint64]chan broker.Answer
+	next      uint64 // id of the last call
+	watches   map[string][]*Watch
+	watching  int
+	proposers [3]*proposer // by kind
+	stopped   bool
+}
+
+// New makes a loop. The error lists what is wrong with c.Broker.
+func New(c Config) (*Loop, error) {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	b, err := broker.New(c.Broker, c.Clock())
+	if err != nil {
+		return nil, err
+	}
+	return &Loop{c: c, log: c.Logger, broker: b, waiting: map[uint64]chan broker.Answer{}, watches: map[string][]*Watch{}}, nil
+}
+
+// Attach gives the loop the log of a kind that c.Broker.Logs names. Call it
+// before Run.
+func (l *Loop) Attach(k broker.Kind, log Log) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.proposers[k] = &proposer{loop: l, log: log, wake: make(chan struct{}, 1)}
+}
+
+// Run turns the clock, until ctx is done. Then whoever waits is told that the
+// node is stopping.
+func (l *Loop) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, p := range l.proposers {
+		if p != nil {
+			running.Go(func() { p.run(ctx.Done()) })
+		}
+	}
+	tick := time.NewTicker(broker.TickEvery * time.Microsecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			l.stop()
+			running.Wait()
+			return context.Cause(ctx)
+		case <-tick.C:
+			l.with(func(b *broker.Broker, now broker.Time) { b.Tick(now) })
+		}
+	}
+}
+
+func (l *Loop) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
+	for id, c := range l.waiting {
+		c <- broker.Answer{Result: pqueue.Result{Code: pqueue.Unavailable}}
+		delete(l.waiting, id)
+	}
+	for _, all := range l.watches {
+		for _, w := range all {
+			close(w.events)
+		}
+	}
+	clear(l.watches)
+}
+
+// with has f use the broker, and does what that leads to.
+func (l *Loop) with(f func(*broker.Broker, broker.Time)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f(l.broker, l.c.Clock())
+	r := l.broker.Ready()
+	for _, m := range r.Messages {
+		l.c.Links.Send(m)
+	}
+	for _, p := range r.Proposals {
+		to := l.proposers[p.Kind]
+		if to == nil {
+			panic(fmt.Sprintf("queueloop: a command for the %v log, which is not attached", p.Kind))
+		}
+		to.waiting = append(to.waiting, p)
+		select {
+		case to.wake <- struct{}{}:
+		default: // it is awake
+		}
+	}
+	for _, a := range r.Answers {
+		if c := l.waiting[a.ID]; c != nil {
+			c <- a // has room for one, and gets one
+			delete(l.waiting, a.ID)
+		}
+	}
+	for _, s := range r.Seen {
+		l.tell(s)
+	}
+}
+
+// call begins something and returns where its answer comes.
+func (l *Loop) call(f func(b *broker.Broker, now broker.Time, id uint64)) (uint64, <-chan broker.Answer) {
+	c := make(chan broker.Answer, 1)
+	id := uint64(0)
+	l.with(func(b *broker.Broker, now broker.Time) {
+		if l.stopped {
+			c <- broker.Answer{Result: pqueue.Result{Code: pqueue.Unavailable}}
+			return
+		}
+		l.next++
+		id = l.next
+		l.waiting[id] = c
+		f(b, now, id)
+	})
+	return id, c
+}
+
+// Do carries out a call. If ctx ends first nobody knows whether it was carried
+// out.
+func (l *Loop) Do(ctx context.Context, c broker.Call) (broker.Answer, error) {
+	id, answer := l.call(func(b *broker.Broker, now broker.Time, id uint64) {
+		c.ID = id
+		b.Do(now, c)
+	})
+	select {
+	case a := <-answer:
+		return a, nil
+	case <-ctx.Done():
+		l.mu.Lock()
+		delete(l.waiting, id)
+		l.mu.Unlock()
+		return broker.Answer{}, ctx.Err()
+	}
+}
+
+// Take carries out a deleteMin. If ctx ends first, what it was given goes back.
+func (l *Loop) Take(ctx context.Context, t broker.Take) (broker.Answer, error) {
+	id, answer := l.call(func(b *broker.Broker, now broker.Time, id uint64) {
+		t.ID = id
+		b.Take(now, t)
+	})
+	select {
+	case a := <-answer:
+		return a, nil
+	case <-ctx.Done():
+	}
+	var late broker.Answer
+	l.with(func(b *broker.Broker, now broker.Time) {
+		delete(l.waiting, id)
+		b.Forsake(now, id)
+		select {
+		case late = <-answer: // it was just answered
+		default:
+		}
+	})
+	if len(late.Parts) > 0 {
+		return late, nil
+	}
+	return broker.Answer{}, ctx.Err()
+}
+
+// Deliver hands in messages of another member.
+func (l *Loop) Deliver(messages ...broker.Message) {
+	l.with(func(b *broker.Broker, now broker.Time) {
+		for _, m := range messages {
+			if err := b.Step(now, m); err != nil {
+				l.log.Debug("message refused", "from", m.From.String(), "err", err)
+			}
+		}
+	})
+}
+
+// Broke says that messages from m, or to it, may have been lost.
+func (l *Loop) Broke(m eviction.Member) {
+	l.with(func(b *broker.Broker, now broker.Time) { b.Broke(now, m) })
+}
+
+// SetView hands in what the last wave said.
+func (l *Loop) SetView(v broker.View) {
+	l.with(func(b *broker.Broker, now broker.Time) { b.SetView(now, v) })
+}
+
+// SetLeader says who leads the log of the replicated queues; empty: nobody
+// knows.
+func (l *Loop) SetLeader(leader qpid.NodeID) {
+	l.with(func(b *broker.Broker, now broker.Time) { b.SetLeader(now, leader) })
+}
+
+// Snapshot is what this node has, for its metrics.
+type Snapshot struct {
+	Queues []pqueue.Stats
+	Kinds  []broker.Kind // of each
+	Counts broker.Counts
+	Calls  int // under way
+	Ready  bool
+}
+
+// Snapshot returns what this node has now.
+func (l *Loop) Snapshot() Snapshot {
+	var s Snapshot
+	l.with(func(b *broker.Broker, _ broker.Time) {
+		s.Queues, s.Kinds = b.Local()
+		s.Counts, s.Calls, s.Ready = b.Counts(), b.Calls(), b.Installed()
+	})
+	return s
+}

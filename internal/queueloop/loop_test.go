@@ -1,0 +1,191 @@
+package queueloop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/broker"
+	"github.com/anteroom/anteroom/internal/pqueue"
+	"github.com/anteroom/anteroom/internal/queueloop"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// disk is a log that applies what it is given, in order, or refuses it.
+type disk struct {
+	mu      sync.Mutex
+	machine queueloop.StateMachine
+	full    atomic.Bool
+	applied int
+}
+
+var errFull = errors.New("no room")
+
+func (d *disk) Refused(err error) bool { return errors.Is(err, errFull) }
+
+func (d *disk) Propose(command []byte, then func([]byte, error)) {
+	if d.full.Load() {
+		then(nil, errFull)
+		return
+	}
+	d.mu.Lock()
+	d.applied++
+	result := d.machine.Apply([][]byte{command})[0]
+	d.mu.Unlock()
+	then(result, nil)
+}
+
+// links leads nowhere.
+type links struct{}
+
+func (links) Send(broker.Message) {}
+
+// start runs a loop of one node, with a durable queue "kept".
+func start(t *testing.T) (*queueloop.Loop, *disk) {
+	t.Helper()
+	m := eviction.Member{Name: "a", Boot: 1}
+	q := broker.Queue{
+		Limits: pqueue.Limits{ItemsMax: 10_000, BytesMax: 1 << 30, RememberMax: 10, Remember: 1 << 40, LeaseMax: 1 << 40}, Lease: 1 << 30, PayloadMax: 100,
+	}
+	kept := q
+	kept.Name, kept.Kind = "kept", broker.Durable
+	began := time.Now()
+	l, err := queueloop.New(queueloop.Config{
+		Links: links{}, Clock: func() broker.Time {
+			return broker.Time{Boot: time.Since(began).Microseconds() + 1, Clock: time.Now().UnixMicro()}
+		},
+		Broker: broker.Config{Self: m, CreateOnUse: true, OnUse: q, Queues: []broker.Queue{kept}, Logs: []broker.Kind{broker.Durable}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &disk{machine: l.Machine(broker.Durable)}
+	l.Attach(broker.Durable, d)
+	ctx, stop := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	go func() { over <- l.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-over; !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	l.Leads(broker.Durable, true)
+	l.SetView(broker.View{List: []eviction.Member{m}, Primary: true, At: 1})
+	return l, d
+}
+
+func insert(t *testing.T, l *queueloop.Loop, queue, id string) pqueue.Code {
+	t.Helper()
+	a, err := l.Do(t.Context(), broker.Call{Command: pqueue.Command{Op: pqueue.OpInsert, Queue: queue, ID: id}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Result.Code
+}
+
+func TestADurableItemIsInTheLogBeforeTheAnswer(t *testing.T) {
+	l, d := start(t)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if code := insert(t, l, "kept", fmt.Sprint(i)); code != pqueue.OK {
+				t.Errorf("insert %d: %v", i, code)
+			}
+		})
+	}
+	all.Wait()
+	a, err := l.Take(t.Context(), broker.Take{Queue: "kept", Max: 20, Wait: 5_000_000, Within: 10_000_000})
+	if err != nil || len(a.Parts) != 20 {
+		t.Fatalf("take: %+v %v", a, err)
+	}
+	d.mu.Lock()
+	snapshot, applied := d.machine.Snapshot(), d.applied
+	d.mu.Unlock()
+	if applied < 41 { // a configuration, the inserts, the leases
+		t.Errorf("%d commands in the log", applied)
+	}
+	again, _ := start(t)
+	if err := again.Machine(broker.Durable).Restore(snapshot); err != nil {
+		t.Fatal(err)
+	}
+	a, err = again.Do(t.Context(), broker.Call{Command: pqueue.Command{Op: pqueue.OpStats, Queue: "kept"}})
+	if err != nil || a.Parts[0].Result.Stats[0].Leased != 20 {
+		t.Errorf("restored: %+v %v", a, err)
+	}
+	if err := again.Machine(broker.Durable).Restore(snapshot[:20]); err == nil {
+		t.Error("half a snapshot is restored")
+	}
+}
+
+func TestALogThatTakesNothingStopsOnlyItsQueues(t *testing.T) {
+	l, d := start(t)
+	if code := insert(t, l, "kept", "a"); code != pqueue.OK {
+		t.Fatal(code)
+	}
+	d.full.Store(true)
+	if code := insert(t, l, "kept", "b"); code != pqueue.LogUnready {
+		t.Errorf("with a full disk: %v", code)
+	}
+	if code := insert(t, l, "memory", "b"); code != pqueue.OK {
+		t.Errorf("in memory: %v", code)
+	}
+	l.Leads(broker.Durable, false)
+	if code := insert(t, l, "kept", "c"); code != pqueue.Unavailable {
+		t.Errorf("without a leader: %v", code)
+	}
+}
+
+func TestWhatACallerDoesNotWaitForGoesBack(t *testing.T) {
+	l, _ := start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() {
+		_, err := l.Take(ctx, broker.Take{Queue: "q", Max: 1, Wait: 60_000_000, Within: 70_000_000})
+		over <- err
+	}()
+	for l.Snapshot().Calls == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := <-over; !errors.Is(err, context.Canceled) {
+		t.Errorf("take: %v", err)
+	}
+	if code := insert(t, l, "q", "a"); code != pqueue.OK {
+		t.Fatal(code)
+	}
+	a, err := l.Take(t.Context(), broker.Take{Queue: "q", Max: 1, Wait: 5_000_000, Within: 10_000_000})
+	if err != nil || len(a.Parts) != 1 || a.Parts[0].Result.Items[0].Attempts != 1 {
+		t.Errorf("take: %+v %v", a, err)
+	}
+}
+
+func TestASlowWatcherIsToldWhatItMissed(t *testing.T) {
+	l, _ := start(t)
+	w, done, code := l.Watch("q")
+	if code != pqueue.OK {
+		t.Fatal(code)
+	}
+	const n = 2000
+	for i := range n {
+		if code := insert(t, l, "q", fmt.Sprint(i)); code != pqueue.OK {
+			t.Fatal(code)
+		}
+	}
+	missed := w.Missed()
+	if got := len(w.Events()); missed == 0 || uint64(got)+missed != n {
+		t.Errorf("%d seen and %d missed of %d", got, missed, n)
+	}
+	done()
+	if w.Missed() != 0 {
+		t.Error("it is told twice")
+	}
+}

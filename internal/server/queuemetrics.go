@@ -1,0 +1,112 @@
+package server
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anteroom/anteroom/internal/pqueue"
+)
+
+// queueMetrics offers this node's share of the priority queues to Prometheus. It is
+// read when asked for. Shares of several nodes add up.
+type queueMetrics struct{ q *queues }
+
+var _ prometheus.Collector = queueMetrics{}
+
+// queueMetric is one number of a queue.
+type queueMetric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(pqueue.Stats) float64
+}
+
+func queueItems() *prometheus.Desc {
+	return prometheus.NewDesc("anteroom_queue_items", "Items of a queue that this node keeps: ready, delayed, leased or dead.", []string{"queue", "state"}, nil)
+}
+
+func queueMetricsOfOne() []queueMetric {
+	count := func(name, help string, of func(pqueue.Counters) uint64) queueMetric {
+		d := prometheus.NewDesc("anteroom_queue_"+name+"_total", help, []string{"queue"}, nil)
+		return queueMetric{d, prometheus.CounterValue, func(s pqueue.Stats) float64 { return float64(of(s.Counters)) }}
+	}
+	gauge := func(name, help string, of func(pqueue.Stats) float64) queueMetric {
+		return queueMetric{prometheus.NewDesc("anteroom_queue_"+name, help, []string{"queue"}, nil), prometheus.GaugeValue, of}
+	}
+	return []queueMetric{
+		gauge("bytes", "Bytes of the items of a queue that this node keeps.", func(s pqueue.Stats) float64 { return float64(s.Bytes) }),
+		gauge("waiters", "Callers of DeleteMin who wait at this node.", func(s pqueue.Stats) float64 { return float64(s.Waiters) }),
+		gauge("root", "1 if the first item of the whole queue is thought to be here.", func(s pqueue.Stats) float64 { return truth(s.Root) }),
+		gauge("paused", "1 if the queue is paused.", func(s pqueue.Stats) float64 { return truth(s.Mode.Mode == pqueue.Paused) }),
+		gauge("draining", "1 if nothing can be inserted.", func(s pqueue.Stats) float64 { return truth(s.Mode.Mode == pqueue.Draining) }),
+		gauge("oldest_timestamp_seconds", "When the first ready item here was inserted; 0: none is ready.", func(s pqueue.Stats) float64 { return float64(s.Oldest) / 1e6 }),
+		count("inserted", "Items inserted.", func(c pqueue.Counters) uint64 { return c.Inserted }),
+		count("leased", "Leases given.", func(c pqueue.Counters) uint64 { return c.Leased }),
+		count("acked", "Items acknowledged.", func(c pqueue.Counters) uint64 { return c.Acked }),
+		count("nacked", "Items given back.", func(c pqueue.Counters) uint64 { return c.Nacked }),
+		count("lapsed", "Leases that ran out.", func(c pqueue.Counters) uint64 { return c.Lapsed }),
+		count("cancelled", "Items cancelled.", func(c pqueue.Counters) uint64 { return c.Cancelled }),
+		count("expired", "Items whose ttl ran out.", func(c pqueue.Counters) uint64 { return c.Expired }),
+		count("died", "Items that became dead letters.", func(c pqueue.Counters) uint64 { return c.Died }),
+		count("repeated", "Inserts that were repeated and changed nothing.", func(c pqueue.Counters) uint64 { return c.Repeated }),
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// queueTotals are the numbers of the node.
+func queueTotals() map[string]*prometheus.Desc {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc("anteroom_queue_"+name, help, nil, nil)
+	}
+	return map[string]*prometheus.Desc{
+		"rounds":   desc("rounds_total", "Times that the tree of the queues was made anew."),
+		"refused":  desc("messages_refused_total", "Messages of other nodes about queues that made no sense or for which there was no room."),
+		"repeated": desc("deletemins_repeated_total", "DeleteMins that were asked again because no answer had come."),
+		"returned": desc("leases_returned_total", "Leases that came when nobody waited for them any more, and went back at once."),
+		"calls":    desc("calls", "Calls under way at this node."),
+	}
+}
+
+func queueLogs() *prometheus.Desc {
+	return prometheus.NewDesc("anteroom_queue_log_ready", "1 if the log behind durable or replicated queues takes items.", []string{"kind"}, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (m queueMetrics) Describe(to chan<- *prometheus.Desc) {
+	to <- queueItems()
+	to <- queueLogs()
+	for _, q := range queueMetricsOfOne() {
+		to <- q.desc
+	}
+	for _, d := range queueTotals() {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m queueMetrics) Collect(to chan<- prometheus.Metric) {
+	snap := m.q.loop.Snapshot()
+	items, all := queueItems(), queueMetricsOfOne()
+	for _, s := range snap.Queues {
+		for state, n := range map[string]int{"ready": s.Ready, "delayed": s.Delayed, "leased": s.Leased, "dead": s.Dead} {
+			to <- prometheus.MustNewConstMetric(items, prometheus.GaugeValue, float64(n), s.Queue, state)
+		}
+		for _, q := range all {
+			to <- prometheus.MustNewConstMetric(q.desc, q.kind, q.of(s), s.Queue)
+		}
+	}
+	for i, l := range m.q.logs {
+		to <- prometheus.MustNewConstMetric(queueLogs(), prometheus.GaugeValue, truth(l.Ready() == nil), m.q.kinds[i].String())
+	}
+	totals := queueTotals()
+	for name, n := range map[string]uint64{
+		"rounds": snap.Counts.Rounds, "refused": snap.Counts.Refused, "repeated": snap.Counts.Repeated, "returned": snap.Counts.Returned,
+	} {
+		to <- prometheus.MustNewConstMetric(totals[name], prometheus.CounterValue, float64(n))
+	}
+	to <- prometheus.MustNewConstMetric(totals["calls"], prometheus.GaugeValue, float64(snap.Calls))
+}
