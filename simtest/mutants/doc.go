@@ -15,6 +15,9 @@ type Mutant struct {
 	// Empty: the swarm, by a broken promise. A directed test takes less time and
 	// says what it is about; the swarm's part is to notice what nobody thought of.
 	Run string
+	// First is a seed from which on the swarm of the queues notices soon; 0: the
+	// first.
+	First int
 }
 
 // Edit replaces the only place in File where Old stands. ON in New stands for

@@ -27,7 +27,7 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the simulator anew; left out of -short")
 	}
-	bin := compile(t, slices.Concat(mutants.Unsafe(), mutants.Bugs()))
+	bin := compile(t, "./simtest", slices.Concat(mutants.Unsafe(), mutants.Bugs()))
 	t.Run("asleep", func(t *testing.T) {
 		t.Parallel()
 		if out, err := run(bin, "", "-test.run=^("+strings.Join(directed(), "|")+")$"); err != nil {
@@ -98,8 +98,35 @@ func run(bin, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// compile builds the simulator's tests with all mutants of list in them.
-func compile(t *testing.T, list []mutants.Mutant) (bin string) {
+// TestPlantedBugsOfQueuesAreCaught does the same with the priority queues.
+func TestPlantedBugsOfQueuesAreCaught(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the simulator anew; left out of -short")
+	}
+	bin := compile(t, "./simtest/queues", mutants.Queues())
+	for _, m := range mutants.Queues() {
+		t.Run(m.Name, func(t *testing.T) {
+			out, err := run(bin, m.Name, "-test.run=^TestSwarm$", "-seeds=150", fmt.Sprintf("-first=%d", max(1, m.First)))
+			if err == nil || !strings.Contains(out, "repeat it with") {
+				t.Errorf("nobody noticed: %v\n%s", err, tail(out))
+			}
+			t.Log(brief(out))
+		})
+	}
+}
+
+// brief is the line that says what was noticed.
+func brief(out string) string {
+	for line := range strings.Lines(out) {
+		if _, what, ok := strings.Cut(line, ": seed "); ok {
+			return "seed " + strings.TrimSpace(what)
+		}
+	}
+	return ""
+}
+
+// compile builds the tests of a simulator with all mutants of list in them.
+func compile(t *testing.T, pkg string, list []mutants.Mutant) (bin string) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -153,7 +180,7 @@ func mutant(name string) bool { return name == awake }
 		t.Fatal(err)
 	}
 	bin = filepath.Join(dir, "simtest.test")
-	c := exec.Command("go", "test", "-c", "-overlay", config, "-o", bin, "./simtest")
+	c := exec.Command("go", "test", "-c", "-overlay", config, "-o", bin, pkg)
 	c.Dir = root
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("compile: %v\n%s", err, out)

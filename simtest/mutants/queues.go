@@ -1,0 +1,23 @@
+package mutants
+
+// Queues lists planted bugs of the priority queues. The swarm of package
+// simtest/queues has to notice each.
+func Queues() []Mutant {
+	return []Mutant{
+		{Name: "a second answer gives back what the first one brought", Edits: []Edit{
+			{"internal/broker/take.go", "if given && !b.delivered.has(seq, from, r) {", "if given && (ON || !b.delivered.has(seq, from, r)) {"},
+		}},
+		{Name: "a round forgets what was granted", First: 54, Edits: []Edit{
+			{"internal/broker/round.go", "		q.pacer.merge(b.now.Boot, s.Pace)\n", "		if !(ON) {\n			q.pacer.merge(b.now.Boot, s.Pace)\n		}\n"},
+		}},
+		{Name: "a root needs nobody's word", First: 250, Edits: []Edit{
+			{"internal/broker/queue.go", "if !b.authority() {", "if !(ON) && !b.authority() {"},
+		}},
+		{Name: "the root's office goes on without its pace", Edits: []Edit{
+			{"internal/broker/queue.go", "			out.Pace = q.pacer.pace(b.now.Boot)\n", "			if !(ON) {\n				out.Pace = q.pacer.pace(b.now.Boot)\n			}\n"},
+		}},
+		{Name: "an item whose lease came to nothing is forgotten", Edits: []Edit{
+			{"internal/broker/queue.go", "			b.mend(q, c.Number)\n", "			if !(ON) {\n				b.mend(q, c.Number)\n			}\n"},
+		}},
+	}
+}

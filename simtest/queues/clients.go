@@ -1,0 +1,176 @@
+package queues
+
+import (
+	"fmt"
+
+	"github.com/anteroom/anteroom/internal/broker"
+	"github.com/anteroom/anteroom/internal/pqueue"
+)
+
+// client is one call at one node.
+type client struct {
+	n     *node
+	queue string
+	op    pqueue.Op // 0: a deleteMin
+	id    string
+	lease *lease
+	lasts int64 // of a deleteMin: the lease that it asks for
+	until int64 // by which it must have been answered
+}
+
+func names() []string { return []string{"q", "q", "kept", "safe", "slow", "slow/safe"} }
+
+// client has somebody do something, somewhere.
+func (w *World) client() {
+	if !w.loading {
+		return
+	}
+	w.after(w.load.Int64N(2*w.o.Load), w.client)
+	n := w.nodes[w.load.IntN(len(w.nodes))]
+	queue := names()[w.load.IntN(len(names()))]
+	kind, wait, most := w.load.IntN(20), w.load.Int64N(2*second), 1+w.load.IntN(3)
+	w.calls++
+	id := fmt.Sprintf("i%d", w.calls)
+	if w.load.IntN(2) == 0 {
+		id = broker.MadeAt(w.nodes[w.load.IntN(len(w.nodes))].m.Name, id)
+	}
+	if !n.up || n.paused {
+		return
+	}
+	switch {
+	case kind < 10:
+		n.call(&client{queue: queue, op: pqueue.OpInsert, id: id}, broker.Call{Command: pqueue.Command{
+			Op: pqueue.OpInsert, Queue: queue, ID: id, Priority: uint32(w.load.IntN(3)), Payload: []byte(id),
+		}})
+	case kind < 18:
+		if kind%2 == 0 {
+			wait = 0
+		}
+		n.take(queue, most, wait)
+	case kind == 18:
+		n.call(&client{queue: queue, op: pqueue.OpRank, id: id}, broker.Call{Command: pqueue.Command{Op: pqueue.OpRank, Queue: queue, ID: id}})
+	default:
+		n.call(&client{queue: queue, op: pqueue.OpStats}, broker.Call{Command: pqueue.Command{Op: pqueue.OpStats}})
+	}
+	n.settle()
+}
+
+// answerMax is by when every call has an answer, beyond what it waits.
+const answerMax = 12 * second
+
+func (n *node) call(c *client, call broker.Call) {
+	n.w.calls++
+	call.ID = n.w.calls
+	c.n, c.until = n, n.w.now+answerMax
+	n.clients[call.ID] = c
+	n.b.Do(n.time(), call)
+}
+
+func (n *node) take(queue string, most int, wait int64) {
+	n.w.calls++
+	id := n.w.calls
+	n.clients[id] = &client{n: n, queue: queue, lasts: leaseFor, until: n.w.now + wait + answerMax}
+	n.b.Take(n.time(), broker.Take{ID: id, Queue: queue, Max: most, Wait: wait, For: leaseFor, Within: wait + 5*second})
+	if n.w.load.IntN(20) == 0 {
+		n.do(n.w.load.Int64N(second), func() {
+			if n.clients[id] != nil {
+				delete(n.clients, id)
+				n.b.Forsake(n.time(), id)
+			}
+		})
+	}
+}
+
+func (c *client) answered(a broker.Answer) {
+	w := c.n.w
+	w.note("%v %s %d: %d", c.n.m, c.queue, c.op, a.Result.Code)
+	if w.oracle.hear != nil {
+		w.oracle.hear(a)
+	}
+	if a.Result.Code == pqueue.Unavailable {
+		w.Reached.Unavailable++
+	}
+	switch c.op {
+	case 0:
+		if a.Result.Code == pqueue.Empty {
+			w.Reached.Empty++
+		}
+		for _, p := range a.Parts {
+			if l := w.oracle.leased(c, p); w.loading {
+				c.n.work(l)
+			}
+		}
+	case pqueue.OpInsert:
+		if a.Result.Code == pqueue.OK && !a.Result.Exists {
+			w.oracle.inserted(c.queue, c.id, a)
+		}
+	case pqueue.OpAck, pqueue.OpNack:
+		w.oracle.settled(c.lease, c.op, a.Result.Code)
+	default:
+	}
+}
+
+// work is what the holder of a lease does: it acknowledges most of the time,
+// sometimes gives back, and sometimes is never heard of again.
+func (n *node) work(l *lease) {
+	w := n.w
+	op, after := pqueue.OpAck, w.load.Int64N(4*second)
+	switch w.load.IntN(10) {
+	case 0, 1:
+		return
+	case 2:
+		op = pqueue.OpNack
+	}
+	w.after(after, func() {
+		o := w.nodes[w.load.IntN(len(w.nodes))]
+		if !o.up || o.paused || l.over {
+			return
+		}
+		o.call(&client{queue: l.queue, op: op, lease: l}, broker.Call{
+			Handle: l.handle, Command: pqueue.Command{Op: op, Queue: l.queue, Lease: l.number},
+		})
+		w.oracle.settling(l, op)
+		o.settle()
+	})
+}
+
+// drain takes everything that is left, with nobody else about, and checks that
+// it comes in order and is complete.
+func (w *World) drain() {
+	for _, queue := range []string{"q", "kept", "safe"} {
+		w.drainOne(queue)
+	}
+	w.oracle.end()
+}
+
+func (w *World) drainOne(queue string) {
+	for i := 0; w.oracle.err == nil; i++ {
+		n := w.nodes[i%len(w.nodes)]
+		w.calls++
+		id := w.calls
+		var got *broker.Answer
+		n.clients[id] = &client{n: n, queue: queue, lasts: leaseAtEnd, until: w.now + answerMax}
+		w.oracle.hear = func(a broker.Answer) {
+			if a.ID == id {
+				got = &a
+			}
+		}
+		n.b.Take(n.time(), broker.Take{ID: id, Queue: queue, Max: 1, For: leaseAtEnd, Within: 5 * second})
+		n.settle()
+		for end := w.now + 6*second; got == nil && w.now < end; {
+			w.until(w.now + broker.TickEvery)
+		}
+		if got == nil || got.Result.Code != pqueue.OK && got.Result.Code != pqueue.Empty {
+			w.oracle.fail("queue %s: a deleteMin at %v, when all is well: %+v", queue, n.m, got)
+			return
+		}
+		if got.Result.Code == pqueue.Empty {
+			return
+		}
+		w.oracle.drained(queue, got.Parts)
+		w.until(w.now + 3*w.o.Delay*3 + 10*milli) // let news travel: at rest, order is exact
+	}
+}
+
+// leaseAtEnd outlives the run.
+const leaseAtEnd = 3600 * second

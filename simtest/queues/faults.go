@@ -1,0 +1,121 @@
+package queues
+
+// fault has something go wrong, and sees that it ends.
+func (w *World) fault() {
+	if w.now > 2*second+w.o.Fault {
+		return
+	}
+	defer w.after(w.faults.Int64N(2*w.o.Every), w.fault)
+	n := w.nodes[w.faults.IntN(len(w.nodes))]
+	lasts := 50*milli + w.faults.Int64N(4*second)
+	switch w.faults.IntN(5) {
+	case 0:
+		w.crash(n, lasts)
+	case 1:
+		w.pause(n, lasts)
+	case 2:
+		w.split(lasts)
+	default:
+		o := w.nodes[w.faults.IntN(len(w.nodes))]
+		if o != n {
+			w.note("break %v %v", n.m, o.m)
+			w.breaks(n, o, w.faults.Int64N(300*milli))
+		}
+	}
+}
+
+func (w *World) crash(n *node, lasts int64) {
+	if !n.up {
+		return
+	}
+	w.Reached.Crashes++
+	w.note("crash %v", n.m)
+	n.up, n.leads = false, false
+	w.oracle.crashed(n)
+	for _, o := range w.nodes {
+		if o != n {
+			w.breaks(n, o, w.faults.Int64N(second))
+		}
+	}
+	w.after(lasts, func() {
+		if !n.up {
+			n.boot()
+		}
+	})
+}
+
+func (w *World) pause(n *node, lasts int64) {
+	if !n.up || n.paused {
+		return
+	}
+	w.Reached.Pauses++
+	w.note("pause %v", n.m)
+	n.paused = true
+	life := n.m.Boot
+	w.after(lasts, func() {
+		if n.up && n.m.Boot == life && n.paused {
+			n.wake()
+		}
+	})
+}
+
+// wake lets a paused node go on: what came meanwhile is handled now, late.
+func (n *node) wake() {
+	n.paused = false
+	n.w.note("wake %v", n.m)
+	late := n.late
+	n.late = nil
+	for _, f := range late {
+		if n.up && !n.paused {
+			f()
+			n.settle()
+		}
+	}
+}
+
+// split cuts the nodes into two sides.
+func (w *World) split(lasts int64) {
+	w.Reached.Partitions++
+	for _, n := range w.nodes {
+		n.side = w.faults.IntN(2)
+		w.note("side %v %d", n.m, n.side)
+	}
+	w.cut()
+	w.after(lasts, func() {
+		for _, n := range w.nodes {
+			n.side = 0
+		}
+		w.note("joined")
+	})
+}
+
+// cut breaks the links between the sides; the break is noticed late.
+func (w *World) cut() {
+	for i, n := range w.nodes {
+		for _, o := range w.nodes[:i] {
+			if n.side != o.side {
+				w.breaks(n, o, 100*milli+w.faults.Int64N(3*second))
+			}
+		}
+	}
+}
+
+// heal ends all faults: every node is up, on one side, and awake.
+func (w *World) heal() {
+	w.note("heal")
+	w.healed = true
+	for _, n := range w.nodes {
+		n.side = 0
+		if !n.up {
+			n.boot()
+		}
+		if n.paused {
+			n.wake()
+		}
+	}
+	w.Reached.Rounds = 0
+	for _, n := range w.nodes {
+		w.Reached.Rounds += int(n.b.Counts().Rounds)
+		w.Reached.Returned += int(n.b.Counts().Returned)
+	}
+}

@@ -1,0 +1,253 @@
+package queues
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/broker"
+	"github.com/anteroom/anteroom/internal/pqueue"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// oracle knows what may be and what may not.
+type oracle struct {
+	w      *World
+	err    error
+	items  map[key]*item
+	all    []*item // in the order in which they were first heard of
+	grants map[string][]int64
+	given  map[string]bool // leases that were seen, by receipt
+	last   map[string]pqueue.Item
+	hear   func(broker.Answer)
+}
+
+// key names an item: the shard it is in, and its number there.
+type key struct {
+	queue  string
+	handle broker.Handle
+}
+
+type item struct {
+	key
+	id      string
+	put     bool // its insert was acknowledged
+	life    uint64
+	lease   *lease // the last one that reached a client
+	acked   bool
+	left    bool // may be gone: an ack of it is not answered
+	fetched bool
+}
+
+type lease struct {
+	queue   string
+	handle  broker.Handle
+	item    *item
+	number  uint64
+	granted int64 // by the clock of the shard
+	until   int64
+	given   bool // given back, or it may have been
+	over    bool
+}
+
+func (o *oracle) init(w *World) {
+	*o = oracle{w: w, items: map[key]*item{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}}
+}
+
+func (o *oracle) fail(format string, args ...any) {
+	if o.err == nil {
+		o.err = fmt.Errorf("at %.3f s: "+format, append([]any{float64(o.w.now) / second}, args...)...)
+	}
+}
+
+func (o *oracle) item(queue string, h broker.Handle, id string) *item {
+	k := key{queue, h}
+	i := o.items[k]
+	if i == nil {
+		i = &item{key: k, id: id}
+		if h.Node != "" {
+			i.life = o.w.node(h.Node).m.Boot
+		}
+		o.items[k] = i
+		o.all = append(o.all, i)
+	}
+	return i
+}
+
+// inserted notes an acknowledged insert: the item must not be lost while its
+// node lives.
+func (o *oracle) inserted(queue, id string, a broker.Answer) {
+	o.w.Reached.Inserted++
+	o.item(queue, a.Handle, id).put = true
+}
+
+// roots checks that no epoch has two roots of a queue.
+func (o *oracle) roots() {
+	for _, name := range []string{"q", "slow", "safe"} {
+		type root struct {
+			epoch qpid.Epoch
+			by    eviction.Member
+		}
+		var found []root
+		for _, n := range o.w.nodes {
+			if !n.up {
+				continue
+			}
+			if e, is := n.b.Root(name); is {
+				for _, r := range found {
+					if r.epoch == e {
+						o.fail("queue %s has two roots in epoch %v: %v and %v", name, e, r.by, n.m)
+					}
+				}
+				found = append(found, root{e, n.m})
+			}
+		}
+	}
+}
+
+// sent looks at the grants that go to other nodes.
+func (o *oracle) sent(m broker.Message) {
+	if m.Kind == broker.MsgGranted && m.Result.Code == pqueue.OK {
+		o.grant(m.Queue, m.From.Name, m.Result)
+	}
+}
+
+// grant checks the pace of a queue with an interval: every lease counts, also
+// one that its caller never hears of.
+func (o *oracle) grant(queue string, node qpid.NodeID, r pqueue.Result) {
+	receipt := fmt.Sprint(queue, node, o.w.node(node).m.Boot, r.Number, r.Lease)
+	if !strings.HasPrefix(queue, "slow") || o.given[receipt] {
+		return
+	}
+	o.given[receipt] = true
+	at := r.Until - leaseFor - clockBase - o.w.node(node).skew
+	g := o.grants[queue]
+	i, _ := slices.BinarySearch(g, at)
+	g = slices.Insert(g, i, at)
+	o.grants[queue] = g
+	short := int64(0)
+	if queue == "slow/safe" {
+		short = skewMax // of the nodes that have led its log, whose time it goes by
+	}
+	for last := max(i, slowMany); last <= i+slowMany && last < len(g); last++ {
+		if span := g[last] - g[last-slowMany]; span < slowEvery-short {
+			o.fail("queue %s lets %d items out within %d µs, at %d; %v has one", queue, slowMany+1, span, g[last], node)
+		}
+	}
+}
+
+// leased takes in an item that has come to a client.
+func (o *oracle) leased(c *client, p broker.Part) *lease {
+	n, queue := c.n, c.queue
+	o.w.Reached.Leased++
+	r := p.Result
+	if len(r.Items) != 1 || string(r.Items[0].Payload) != r.Items[0].ID {
+		o.fail("%v got %+v", n.m, r)
+		return &lease{over: true}
+	}
+	if p.Node == n.m.Name {
+		o.grant(queue, p.Node, r)
+	}
+	h := broker.HandleOf(p.Kind, p.Node, r.Number)
+	i := o.item(queue, h, r.Items[0].ID)
+	l := &lease{queue: queue, handle: h, item: i, number: r.Lease, granted: r.Until - c.lasts, until: r.Until}
+	old := i.lease
+	switch {
+	case i.acked:
+		o.fail("%s of %s is acknowledged, and comes again at %v", i.id, queue, n.m)
+	case old != nil && old.number == l.number:
+		o.fail("%s of %s: one lease for two takes", i.id, queue)
+	case old != nil && old.number > l.number:
+		if l.until > old.granted { // it was longer on its way
+			o.fail("%s of %s is leased until %d, and was again at %d", i.id, queue, l.until, old.granted)
+		}
+		l.over = true
+		return l
+	case old != nil && old.until > l.granted && !old.given:
+		o.fail("%s of %s is leased until %d, and again at %d, to %v", i.id, queue, old.until, l.granted, n.m)
+	case old != nil && old.until <= l.granted:
+		o.w.Reached.Lapsed++
+	}
+	if old != nil {
+		old.over = true
+	}
+	i.lease = l
+	return l
+}
+
+// settling notes that an Ack or a Nack is on its way; settled, how it went.
+func (o *oracle) settling(l *lease, op pqueue.Op) {
+	if op == pqueue.OpAck {
+		l.item.left = true
+	} else {
+		l.given = true
+	}
+}
+
+func (o *oracle) settled(l *lease, op pqueue.Op, c pqueue.Code) {
+	switch {
+	case op == pqueue.OpAck && c == pqueue.OK:
+		l.item.acked = true
+		o.w.Reached.Acked++
+	case op == pqueue.OpAck && c != pqueue.Unavailable:
+		l.item.left = l.item.acked
+	case op == pqueue.OpNack && c == pqueue.OK:
+		l.over = true
+	}
+}
+
+// crashed forgets what the memory of a node had.
+func (o *oracle) crashed(n *node) {
+	for _, i := range o.all {
+		if i.handle.Kind == broker.Memory && i.handle.Node == n.m.Name {
+			i.put = false
+			if i.lease != nil {
+				i.lease.over = true
+			}
+		}
+	}
+}
+
+// drained takes in one item of the end, which must come in order.
+func (o *oracle) drained(queue string, parts []broker.Part) {
+	for _, p := range parts {
+		got := p.Result.Items[0]
+		last, ok := o.last[queue]
+		if ok && (got.Priority < last.Priority || got.Priority == last.Priority && got.Stamp < last.Stamp) {
+			o.fail("queue %s at rest: %s (%d, %d) comes after %s (%d, %d)", queue, got.ID, got.Priority, got.Stamp, last.ID, last.Priority, last.Stamp)
+		}
+		o.last[queue] = got
+		o.item(queue, broker.HandleOf(p.Kind, p.Node, got.Number), got.ID).fetched = true
+	}
+}
+
+// end checks that nothing is lost and nobody forgotten.
+func (o *oracle) end() {
+	for _, i := range o.all {
+		if i.put && !i.acked && !i.left && !i.fetched && !strings.HasPrefix(i.queue, "slow") {
+			o.fail("%s of %s (%v) was acknowledged, and is gone", i.id, i.queue, i.handle)
+		}
+	}
+	for _, n := range o.w.nodes {
+		for _, c := range n.waiting() {
+			if o.w.now > c.until {
+				o.fail("a call at %v is not answered: queue %s, operation %d", n.m, c.queue, c.op)
+			}
+		}
+	}
+}
+
+// waiting returns the calls that are not answered, in their order.
+func (n *node) waiting() []*client {
+	var ids []uint64
+	for id := range n.clients { // sorted below
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	var all []*client
+	for _, id := range ids {
+		all = append(all, n.clients[id])
+	}
+	return all
+}
