@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -34,6 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 type program struct {
 	stdout, stderr io.Writer
 	now            func() time.Time
+	dialer         func(ctx context.Context, address string) (net.Conn, error) // of queue; nil: the network's
 }
 
 func (p *program) run(ctx context.Context, args []string) error {
@@ -61,7 +63,7 @@ func (p *program) root() *cobra.Command {
 		return wrongUsage(fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath()))
 	})
 	root.AddCommand(
-		p.demoCommand(), p.serveCommand(), p.statusCommand(), p.roomsCommand(), p.loadCommand(), p.reportCommand(), p.simCommand(), p.configCommand(), p.keysCommand(), p.versionCommand(),
+		p.demoCommand(), p.serveCommand(), p.statusCommand(), p.roomsCommand(), p.queueCommand(), p.loadCommand(), p.reportCommand(), p.simCommand(), p.configCommand(), p.keysCommand(), p.versionCommand(),
 	)
 	return root
 }
@@ -87,9 +89,12 @@ func wrongUsage(err error) error { return usageError{err} }
 
 func exitCode(err error) int {
 	var usage usageError
+	var none nothing
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &none):
+		return 3
 	case errors.As(err, &usage):
 		return 2
 	}

@@ -25,7 +25,7 @@ var (
 
 // cluster is nodes of real processes in front of a shop that counts.
 type cluster struct {
-	t       *testing.T
+	t       testing.TB
 	began   time.Time
 	binary  string
 	dir     string
@@ -33,6 +33,7 @@ type cluster struct {
 	lease   time.Duration // 0: the default
 	session time.Duration
 	room    string // further lines of the room's configuration
+	queues  string // those of the priority queues: a list
 	keys    bool   // all nodes share a key file
 	data    bool   // each keeps its own directory
 	shop    *shop.Shop
@@ -41,7 +42,7 @@ type cluster struct {
 	nodes   []*process
 }
 
-func newCluster(t *testing.T, limit int) *cluster {
+func newCluster(t testing.TB, limit int) *cluster {
 	t.Helper()
 	if os.Getenv("ANTEROOM_E2E") == "" {
 		t.Skip("NOT RUN: a test with real processes; set ANTEROOM_E2E=1")
@@ -260,7 +261,7 @@ func (c *cluster) fair(crowd *visitors.Crowd, err error, tau float64) {
 
 var keep = flag.String("keep", "", "`directory` for what the nodes leave behind; empty: it is deleted")
 
-func tempDir(t *testing.T) string {
+func tempDir(t testing.TB) string {
 	if *keep == "" {
 		return t.TempDir()
 	}

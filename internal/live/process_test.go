@@ -56,7 +56,7 @@ var taken struct {
 // freePorts finds four free ports in a row, below those from which systems take
 // the ports of outgoing connections: a node that is down could not get its own
 // back.
-func freePorts(t *testing.T) int {
+func freePorts(t testing.TB) int {
 	t.Helper()
 	taken.Lock()
 	defer taken.Unlock()
@@ -122,6 +122,9 @@ func (p *process) join(expect int, others ...*process) {
     claim_window: 8s
     ticket_ttl: 1m
 %s`, p.c.origin.URL, p.c.limit, p.c.session, p.c.room)
+	if p.c.queues != "" {
+		c += "queues:\n" + p.c.queues
+	}
 	name := p.c.file(p.id + ".yaml")
 	if err := os.WriteFile(name, []byte(c), 0o600); err != nil {
 		p.c.t.Fatal(err)

@@ -1,0 +1,302 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/anteroom/anteroom/client"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestItemsAreTakenByPriorityAndGoneWhenAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c, _ := newCluster(t, 3)
+		q := c.Queue("jobs")
+		for _, n := range []client.New{{ID: "late", Priority: 7}, {ID: "a", Payload: []byte("pay")}, {ID: "b"}} {
+			if _, err := q.Put(t.Context(), n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		taken, err := q.Take(t.Context(), client.Want{Items: 2, Lease: time.Minute})
+		if err != nil || len(taken.Leases) != 2 || taken.Leases[0].ID != "a" || taken.Leases[1].ID != "b" {
+			t.Fatalf("Take = %+v, %v", taken, err)
+		}
+		if l := taken.Leases[0]; string(l.Payload) != "pay" || l.Attempts != 1 || l.State != client.Leased || time.Until(l.Until) < 50*time.Second {
+			t.Errorf("first lease = %+v", l)
+		}
+		for _, l := range taken.Leases {
+			if err := l.Ack(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		rest, err := q.Peek(t.Context(), 10)
+		if err != nil || len(rest.Items) != 1 || rest.Items[0].ID != "late" || !slices.Equal(rest.Missing, []string{"node-9"}) {
+			t.Errorf("Peek = %+v, %v", rest, err)
+		}
+	})
+}
+
+func TestPutWhoseAnswerIsLostIsPutOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, c, _ := newCluster(t, 2)
+		lost := 0
+		for _, n := range nodes {
+			n.after = func(string) error {
+				if lost++; lost < 3 {
+					return status.Error(codes.Unavailable, "transport is closing")
+				}
+				return nil
+			}
+		}
+		p, err := c.Queue("jobs").Put(t.Context(), client.New{Payload: []byte("x")})
+		if err != nil || !p.Existed || len(p.ID) != 32 || lost != 3 {
+			t.Errorf("Put = %+v, %v after %d answers", p, err, lost)
+		}
+		if n := len(nodes[0].items); n != 1 {
+			t.Errorf("%d items are in the queue", n)
+		}
+	})
+}
+
+func TestNackWhoseAnswerIsLostSucceeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, c, _ := newCluster(t, 1)
+		q := c.Queue("jobs")
+		if _, err := q.Put(t.Context(), client.New{}); err != nil {
+			t.Fatal(err)
+		}
+		taken, err := q.Take(t.Context(), client.Want{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lose := true
+		nodes[0].after = func(string) error {
+			if lose {
+				lose = false
+				return status.Error(codes.Unavailable, "transport is closing")
+			}
+			return nil
+		}
+		if state, err := q.Nack(t.Context(), taken.Leases[0].Receipt, time.Minute, "no"); err != nil || state != "" {
+			t.Errorf("Nack = %q, %v", state, err)
+		}
+		if _, err := q.Nack(t.Context(), taken.Leases[0].Receipt, time.Minute, "no"); !errors.Is(err, client.ErrLeaseLost) {
+			t.Errorf("second Nack: %v", err)
+		}
+	})
+}
+
+func TestAnotherNodeAnswersWhenOneIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, c, kill := newCluster(t, 3)
+		q := c.Queue("jobs")
+		asked := ""
+		for _, n := range nodes {
+			n.before = func(string) error {
+				asked = n.name
+				return nil
+			}
+		}
+		if _, err := q.Put(t.Context(), client.New{}); err != nil {
+			t.Fatal(err)
+		}
+		first := asked
+		kill(int(first[5] - '1'))
+		for range 3 {
+			if _, err := q.Len(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if asked == first {
+			t.Errorf("%s answers, and was killed", asked)
+		}
+	})
+}
+
+func TestNodeThatSaysNothingIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, c, _ := newCluster(t, 2, client.WithTry(50*time.Millisecond))
+		stuck := make(chan struct{})
+		defer close(stuck)
+		asked := make(chan string, 10)
+		for _, n := range nodes {
+			n.before = func(string) error {
+				asked <- n.name
+				if len(asked) == 1 {
+					<-stuck
+				}
+				return nil
+			}
+		}
+		if _, err := c.Queue("jobs").Len(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := <-asked, <-asked; a == b {
+			t.Errorf("%s was asked twice", a)
+		}
+	})
+}
+
+func TestNodesSayWhenToTryAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, c, _ := newCluster(t, 1)
+		tries := 0
+		nodes[0].before = func(string) error {
+			if tries++; tries == 1 {
+				return refusal(codes.ResourceExhausted, client.ErrFull, 120*time.Millisecond)
+			}
+			return nil
+		}
+		began := time.Now()
+		if _, err := c.Queue("jobs").Put(t.Context(), client.New{}); err != nil || tries != 2 {
+			t.Fatalf("%v after %d tries", err, tries)
+		}
+		if took := time.Since(began); took < 120*time.Millisecond {
+			t.Errorf("tried again after %v", took)
+		}
+	})
+}
+
+func TestErrorsThatNoTryMendsComeAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, c, _ := newCluster(t, 2)
+		for _, reason := range []client.Reason{
+			client.ErrQueueUnknown, client.ErrItemUnknown, client.ErrItemFinished, client.ErrLeaseLost, client.ErrDraining,
+			client.ErrTooManyQueues, client.ErrInvalid,
+		} {
+			tries := 0
+			for _, n := range nodes {
+				n.before = func(string) error {
+					tries++
+					return refusal(codes.FailedPrecondition, reason, 0)
+				}
+			}
+			err := c.Queue("jobs").Ack(t.Context(), "r")
+			var e *client.Error
+			if !errors.Is(err, reason) || !errors.As(err, &e) || e.Op != "ack" || e.Queue != "jobs" || tries != 1 {
+				t.Errorf("%s: %v after %d tries", reason, err, tries)
+			}
+			if errors.Is(err, client.ErrFull) || !strings.Contains(err.Error(), "ack jobs: as asked ("+string(reason)+")") {
+				t.Errorf("%s: %v", reason, err)
+			}
+		}
+	})
+}
+
+func TestPatienceAndContextEndTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, c, _ := newCluster(t, 2, client.WithPatience(60*time.Millisecond))
+		for _, n := range nodes {
+			n.before = func(string) error { return refusal(codes.Unavailable, client.ErrUnavailable, 0) }
+		}
+		_, err := c.Queue("jobs").Len(t.Context())
+		if !errors.Is(err, client.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Len with no node: %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		nodes[0].before = func(string) error {
+			cancel()
+			return refusal(codes.Unavailable, client.ErrUnavailable, time.Hour)
+		}
+		nodes[1].before = nodes[0].before
+		if _, err := c.Queue("jobs").Len(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Len with a context that is cancelled: %v", err)
+		}
+	})
+}
+
+// putting puts items until it is told to stop, since nothing says when a watch
+// has begun.
+func putting(t *testing.T, q *client.Queue) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var putter sync.WaitGroup
+	putter.Go(func() {
+		for ctx.Err() == nil {
+			_, _ = q.Put(ctx, client.New{})
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	return func() {
+		cancel()
+		putter.Wait()
+	}
+}
+
+func TestWatchGoesOnAtAnotherNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, c, kill := newCluster(t, 2, client.WithPatience(5*time.Second))
+		q := c.Queue("jobs")
+		asked := make(chan string, 100)
+		for _, n := range nodes {
+			n.before = func(op string) error {
+				if op == "watch" {
+					asked <- n.name
+				}
+				return nil
+			}
+		}
+		defer putting(t, q)()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		stage := 0
+		for e, err := range q.Watch(ctx) {
+			switch {
+			case stage == 2 && errors.Is(err, context.Canceled):
+				stage = 3
+			case err != nil:
+				t.Fatalf("stage %d: %v", stage, err)
+			case e.Kind != "inserted" || e.Item == nil || e.Item.State != client.Ready || e.Node != "node-1":
+				t.Errorf("event = %+v", e)
+			case stage == 0 && !e.Broken:
+				stage = 1
+				kill(int((<-asked)[5] - '1'))
+			case stage == 1 && e.Broken:
+				stage = 2
+				cancel()
+			}
+		}
+		if stage != 3 {
+			t.Errorf("ended at stage %d", stage)
+		}
+	})
+}
+
+func TestWatchEndsWithTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c, _ := newCluster(t, 1)
+		q := c.Queue("jobs")
+		defer putting(t, q)()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for _, err := range q.Watch(ctx) {
+			if err != nil {
+				t.Error(err)
+			}
+			break
+		}
+	})
+}
+
+func TestDialSaysWhatIsWrong(t *testing.T) {
+	for want, f := range map[string]func() (*client.Client, error){
+		"no address":            func() (*client.Client, error) { return client.Dial(nil) },
+		"give host:port":        func() (*client.Client, error) { return client.Dial([]string{"10.0.0.1"}) },
+		"no certificate in PEM": func() (*client.Client, error) { return client.Dial([]string{"a:1"}, client.WithCA([]byte("x"))) },
+		"give times above 0":    func() (*client.Client, error) { return client.Dial([]string{"a:1"}, client.WithTry(-1)) },
+	} {
+		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

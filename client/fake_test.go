@@ -1,0 +1,278 @@
+package client_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/anteroom/anteroom/client"
+	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
+)
+
+// cluster is a slow, obvious stand-in for the service: one sorted slice that all
+// nodes share.
+type cluster struct {
+	mu      sync.Mutex
+	items   []*anteroomv1.Item
+	leases  int
+	changed chan struct{}
+	watched []chan *anteroomv1.WatchResponse
+	acked   []string
+	nacked  []string
+}
+
+// peer is one node of it.
+type peer struct {
+	anteroomv1.UnimplementedPriorityQueueServer
+	*cluster
+	name string
+	// before is asked at each call, and may refuse it.
+	before func(op string) error
+	// after may lose the answer of a call that was carried out.
+	after func(op string) error
+}
+
+func refusal(code codes.Code, reason client.Reason, again time.Duration) error {
+	d := []protoadapt.MessageV1{&errdetails.ErrorInfo{Domain: "anteroom", Reason: string(reason)}}
+	if again > 0 {
+		d = append(d, &errdetails.RetryInfo{RetryDelay: durationpb.New(again)})
+	}
+	s, err := status.New(code, "as asked").WithDetails(d...)
+	if err != nil {
+		panic(err)
+	}
+	return s.Err()
+}
+
+// do is one call: refused, or carried out and perhaps not answered.
+func (p *peer) do(op string, f func() error) error {
+	if p.before != nil {
+		if err := p.before(op); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	err := f()
+	close(p.changed)
+	p.changed = make(chan struct{})
+	p.mu.Unlock()
+	if err == nil && p.after != nil {
+		err = p.after(op)
+	}
+	return err
+}
+
+func (c *cluster) tell(kind anteroomv1.WatchResponse_Kind, i *anteroomv1.Item) {
+	for _, w := range c.watched {
+		w <- &anteroomv1.WatchResponse{Kind: kind, Item: proto.CloneOf(i), At: timestamppb.Now(), Node: "node-1"}
+	}
+}
+
+func (p *peer) Insert(_ context.Context, r *anteroomv1.InsertRequest) (a *anteroomv1.InsertResponse, err error) {
+	err = p.do("put", func() error {
+		if i := p.find(r.GetId()); i != nil {
+			a = &anteroomv1.InsertResponse{Id: i.GetId(), Handle: i.GetHandle(), Existed: true, State: i.GetState()}
+			return nil
+		}
+		i := &anteroomv1.Item{
+			Queue: r.GetQueue(), Id: r.GetId(), Handle: "h-" + r.GetId(), Priority: r.GetPriority(), Payload: r.GetPayload(),
+			State: anteroomv1.ItemState_ITEM_STATE_READY, InsertedAt: timestamppb.Now(),
+		}
+		p.items = append(p.items, i)
+		slices.SortStableFunc(p.items, func(a, b *anteroomv1.Item) int { return cmp.Compare(a.GetPriority(), b.GetPriority()) })
+		p.tell(anteroomv1.WatchResponse_KIND_INSERTED, i)
+		a = &anteroomv1.InsertResponse{Id: i.GetId(), Handle: i.GetHandle(), State: i.GetState()}
+		return nil
+	})
+	return a, err
+}
+
+// find returns an item by its id, its handle, or the receipt of its lease.
+func (c *cluster) find(name string) *anteroomv1.Item {
+	for _, i := range c.items {
+		if name == i.GetId() || name == i.GetHandle() || name == receipt(i) {
+			return i
+		}
+	}
+	return nil
+}
+
+func receipt(i *anteroomv1.Item) string { return fmt.Sprintf("%s/%d", i.GetHandle(), i.GetAttempts()) }
+
+func (p *peer) DeleteMin(ctx context.Context, r *anteroomv1.DeleteMinRequest) (a *anteroomv1.DeleteMinResponse, err error) {
+	until := time.Now().Add(r.GetWait().AsDuration())
+	for {
+		err = p.do("take", func() error {
+			a = &anteroomv1.DeleteMinResponse{}
+			lease := time.Now().Add(cmp.Or(r.GetLease().AsDuration(), time.Minute))
+			for _, i := range p.items {
+				lapsed := i.GetState() == anteroomv1.ItemState_ITEM_STATE_LEASED && i.GetLeaseUntil().AsTime().Before(time.Now())
+				delayed := i.GetNotBefore().AsTime().After(time.Now())
+				if (i.GetState() != anteroomv1.ItemState_ITEM_STATE_LEASED || lapsed) && !delayed && len(a.Leases) < int(max(1, r.GetMaxItems())) {
+					i.State, i.LeaseUntil = anteroomv1.ItemState_ITEM_STATE_LEASED, timestamppb.New(lease)
+					i.Attempts++
+					p.leases++
+					a.Leases = append(a.Leases, &anteroomv1.Lease{Item: proto.CloneOf(i), Receipt: receipt(i), Until: i.LeaseUntil})
+				}
+			}
+			return nil
+		})
+		p.mu.Lock()
+		changed := p.changed
+		p.mu.Unlock()
+		left := min(time.Until(until), 10*time.Millisecond) // leases lapse
+		if err != nil || len(a.GetLeases()) > 0 || left <= 0 {
+			return a, err
+		}
+		select {
+		case <-changed:
+		case <-time.After(left):
+		case <-ctx.Done():
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+	}
+}
+
+// held runs f on the item of a lease.
+func (p *peer) held(op, receipt string, f func(*anteroomv1.Item)) error {
+	return p.do(op, func() error {
+		i := p.find(receipt)
+		switch {
+		case i == nil && slices.Contains(p.acked, receipt) && op == "ack":
+			return nil
+		case i == nil, i.GetState() != anteroomv1.ItemState_ITEM_STATE_LEASED:
+			return refusal(codes.FailedPrecondition, client.ErrLeaseLost, 0)
+		}
+		f(i)
+		return nil
+	})
+}
+
+func (p *peer) Ack(_ context.Context, r *anteroomv1.AckRequest) (*anteroomv1.AckResponse, error) {
+	return &anteroomv1.AckResponse{}, p.held("ack", r.GetReceipt(), func(i *anteroomv1.Item) {
+		p.acked = append(p.acked, r.GetReceipt())
+		p.items = slices.DeleteFunc(p.items, func(o *anteroomv1.Item) bool { return o == i })
+	})
+}
+
+func (p *peer) Nack(_ context.Context, r *anteroomv1.NackRequest) (*anteroomv1.NackResponse, error) {
+	return &anteroomv1.NackResponse{State: anteroomv1.ItemState_ITEM_STATE_DELAYED}, p.held("nack", r.GetReceipt(), func(i *anteroomv1.Item) {
+		p.nacked = append(p.nacked, r.GetReason())
+		i.State = anteroomv1.ItemState_ITEM_STATE_DELAYED
+		i.NotBefore = timestamppb.New(time.Now().Add(r.GetDelay().AsDuration()))
+	})
+}
+
+func (p *peer) Extend(_ context.Context, r *anteroomv1.ExtendRequest) (*anteroomv1.ExtendResponse, error) {
+	a := &anteroomv1.ExtendResponse{Until: timestamppb.New(time.Now().Add(r.GetLease().AsDuration()))}
+	return a, p.held("extend", r.GetReceipt(), func(i *anteroomv1.Item) { i.LeaseUntil = a.Until })
+}
+
+func (p *peer) Cancel(_ context.Context, r *anteroomv1.CancelRequest) (a *anteroomv1.CancelResponse, err error) {
+	return &anteroomv1.CancelResponse{State: anteroomv1.ItemState_ITEM_STATE_LEASED}, p.do("cancel", func() error {
+		p.items = slices.DeleteFunc(p.items, func(i *anteroomv1.Item) bool { return i.GetId() == r.GetId() })
+		return nil
+	})
+}
+
+func (p *peer) Peek(_ context.Context, r *anteroomv1.PeekRequest) (a *anteroomv1.PeekResponse, err error) {
+	a = &anteroomv1.PeekResponse{Missing: []string{"node-9"}}
+	return a, p.do("peek", func() error {
+		for _, i := range p.items[:min(len(p.items), int(r.GetMaxItems()))] {
+			a.Items = append(a.Items, proto.CloneOf(i))
+		}
+		return nil
+	})
+}
+
+func (p *peer) Len(context.Context, *anteroomv1.LenRequest) (*anteroomv1.LenResponse, error) {
+	a := &anteroomv1.LenResponse{}
+	return a, p.do("len", func() error {
+		a.Ready = uint64(len(p.items))
+		return nil
+	})
+}
+
+func (p *peer) Watch(_ *anteroomv1.WatchRequest, s grpc.ServerStreamingServer[anteroomv1.WatchResponse]) error {
+	mine := make(chan *anteroomv1.WatchResponse, 100)
+	if err := p.do("watch", func() error {
+		p.watched = append(p.watched, mine)
+		return nil
+	}); err != nil {
+		return err
+	}
+	for {
+		select {
+		case e := <-mine:
+			if err := s.Send(e); err != nil {
+				return err
+			}
+		case <-s.Context().Done():
+			return s.Context().Err()
+		}
+	}
+}
+
+// newCluster returns nodes of the stand-in, a client of them, and what makes one
+// vanish.
+func newCluster(t testing.TB, n int, o ...client.Option) (peers []*peer, c *client.Client, kill func(i int)) {
+	t.Helper()
+	peers, c, servers, err := standIn(n, o...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Close()
+		for _, s := range servers {
+			s.Stop()
+		}
+	})
+	return peers, c, func(i int) { servers[i].Stop() }
+}
+
+func standIn(n int, o ...client.Option) (peers []*peer, c *client.Client, servers []*grpc.Server, err error) {
+	shared := &cluster{changed: make(chan struct{})}
+	listeners := map[string]*bufconn.Listener{}
+	var addresses []string
+	for i := range n {
+		p := &peer{cluster: shared, name: fmt.Sprintf("node-%d", i+1)}
+		l, s := bufconn.Listen(1<<16), grpc.NewServer()
+		anteroomv1.RegisterPriorityQueueServer(s, p)
+		go func() { _ = s.Serve(l) }()
+		peers, servers = append(peers, p), append(servers, s)
+		listeners[p.name], addresses = l, append(addresses, "passthrough:///"+p.name)
+	}
+	dialer := func(ctx context.Context, name string) (net.Conn, error) { return listeners[name].DialContext(ctx) }
+	c, err = client.Dial(addresses, append([]client.Option{client.WithGRPC(grpc.WithContextDialer(dialer))}, o...)...)
+	return peers, c, servers, err
+}
+
+// dial is what the examples call in place of client.Dial, so that they need no
+// network.
+func dial() (*client.Client, func()) {
+	_, c, servers, err := standIn(3)
+	if err != nil {
+		panic(err)
+	}
+	return c, func() {
+		_ = c.Close()
+		for _, s := range servers {
+			s.Stop()
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/client"
+)
+
+func (p *program) queueUpdateCommand() *cobra.Command {
+	q := &queueing{program: p}
+	priority := 0
+	cmd := &cobra.Command{
+		Use:   "update --queue NAME --priority N ID…",
+		Short: "Change the priority of items",
+		Args:  words("id"),
+	}
+	cmd = q.of(cmd, func(ctx context.Context, of *client.Queue, ids []string) error {
+		if !cmd.Flag("priority").Changed {
+			return wrongUsage(errors.New("--priority is missing; give the new one, as in --priority 5"))
+		}
+		return q.each(ids, "id", func(id string) (string, error) {
+			i, err := of.Update(ctx, id, uint32(priority))
+			return fmt.Sprintf("priority %d, %s", i.Priority, i.State), err
+		})
+	})
+	q.flags.whole(&priority, "priority", 0, math.MaxUint32, "the lowest goes first")
+	return cmd
+}
+
+func (p *program) queueCancelCommand() *cobra.Command {
+	q := &queueing{program: p}
+	return q.of(&cobra.Command{
+		Use:   "cancel --queue NAME ID…",
+		Short: "Take items away, wherever they stand",
+		Args:  words("id"),
+	}, func(ctx context.Context, of *client.Queue, ids []string) error {
+		return q.each(ids, "id", func(id string) (string, error) {
+			was, err := of.Cancel(ctx, id)
+			return "cancelled, was " + string(was), err
+		})
+	})
+}
+
+// queueModeCommand is pause, resume or drain.
+func (p *program) queueModeCommand(verb, short string, do func(*client.Queue, context.Context) ([]string, error)) *cobra.Command {
+	q := &queueing{program: p}
+	return q.of(&cobra.Command{Use: verb + " --queue NAME", Short: short, Args: noCommand},
+		func(ctx context.Context, of *client.Queue, _ []string) error {
+			missing, err := do(of, ctx)
+			if err != nil {
+				return err
+			}
+			q.lacking(missing, "it learns that when it is back")
+			mode := map[string]client.Mode{"pause": client.Paused, "resume": client.Running, "drain": client.Draining}[verb]
+			if q.asJSON {
+				q.line(map[string]any{"queue": q.name, "mode": mode, "missing": append([]string{}, missing...)})
+				return nil
+			}
+			fmt.Fprintf(q.stdout, "%s: %s\n", q.name, mode)
+			return nil
+		})
+}
+
+func (p *program) queueDeadCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dead",
+		Short: "Look at dead letters, put them back, drop them",
+		Long: `Dead letters are items that were taken as often as their queue's max_attempts
+allows, and never acknowledged.`,
+		Args: noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	list, items := &queueing{program: p}, 100
+	cmd.AddCommand(list.of(&cobra.Command{
+		Use: "list --queue NAME", Short: "List dead letters, the oldest first", Args: noCommand,
+	}, func(ctx context.Context, of *client.Queue, _ []string) error {
+		l, err := of.DeadLetters(ctx, items)
+		if err != nil {
+			return err
+		}
+		return list.listing(l)
+	}))
+	list.flags.whole(&items, "max", 1, 1000, "at most so many")
+	cmd.AddCommand(
+		p.queueDeadOnesCommand("requeue", "Put dead letters back in line", "put back in line", (*client.Queue).Requeue),
+		p.queueDeadOnesCommand("delete", "Drop dead letters", "dropped", (*client.Queue).DeleteDeadLetters),
+	)
+	return cmd
+}
+
+// queueDeadOnesCommand does something with some dead letters, or with all.
+func (p *program) queueDeadOnesCommand(verb, short, done string, do func(*client.Queue, context.Context, ...string) (uint64, []string, error)) *cobra.Command {
+	q, all := &queueing{program: p}, false
+	cmd := &cobra.Command{Use: verb + " --queue NAME {ID…|--all}", Short: short, Args: cobra.ArbitraryArgs}
+	cmd = q.of(cmd, func(ctx context.Context, of *client.Queue, ids []string) error {
+		if all == (len(ids) > 0) {
+			return wrongUsage(errors.New("give the ids of dead letters, or --all (anteroom queue dead list shows them)"))
+		}
+		n, missing, err := do(of, ctx, ids...)
+		if err != nil {
+			return err
+		}
+		q.lacking(missing, "what it keeps is as it was")
+		if q.asJSON {
+			q.line(map[string]any{"queue": q.name, "items": n, "missing": append([]string{}, missing...)})
+			return nil
+		}
+		letters := "dead letters"
+		if n == 1 {
+			letters = "dead letter"
+		}
+		fmt.Fprintf(q.stdout, "%s: %d %s %s\n", q.name, n, letters, done)
+		return nil
+	})
+	q.flags.BoolVar(&all, "all", false, "all of them")
+	return cmd
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/client"
+	"github.com/anteroom/anteroom/internal/term"
+)
+
+// stdinMax is more than any queue takes as a payload.
+const stdinMax = 1 << 20
+
+// queuePut is `anteroom queue put`.
+type queuePut struct {
+	queueing
+	id        string
+	priority  int
+	notBefore time.Time
+	delay     time.Duration
+	ttl       time.Duration
+	lines     bool
+}
+
+func (p *program) queuePutCommand() *cobra.Command {
+	q := &queuePut{queueing: queueing{program: p}}
+	cmd := &cobra.Command{
+		Use:   "put --queue NAME [PAYLOAD]",
+		Short: "Put an item into a queue",
+		Long: `Put an item into a queue, with the payload given, or with what is on standard
+input. The item's id is printed when the item is where the queue's configuration
+wants it: in memory, on a disk, on several. An item of an --id that was put before
+is not put again, so a command that failed can simply be repeated with the same
+--id.`,
+		Example: `  anteroom queue put --queue mail/outgoing --priority 1 --id password-7 < letter.txt
+  anteroom queue put --queue jobs --delay 10m 'check 42'
+  find . -name '*.png' | anteroom queue put --queue images --lines`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return wrongUsage(fmt.Errorf("%d payloads are given; give one, in quotes if it has spaces, or --lines for one a line of standard input", len(args)))
+			}
+			return nil
+		},
+	}
+	cmd = q.of(cmd, func(ctx context.Context, to *client.Queue, args []string) error {
+		return q.put(ctx, to, cmd.InOrStdin(), args)
+	})
+	q.flags.StringVar(&q.id, "id", "", "`ID` of the item [random]")
+	q.flags.whole(&q.priority, "priority", 0, math.MaxUint32, "the lowest goes first")
+	q.flags.duration(&q.delay, "delay", 0, 10*365*24*time.Hour, "not to be taken for so long")
+	q.flags.add("not-before", "time", "", "not to be taken before, as in 2026-12-24T18:00:00Z", func(text string) (err error) {
+		if q.notBefore, err = time.Parse(time.RFC3339, text); err != nil {
+			return errors.New("give a time such as 2026-12-24T18:00:00Z")
+		}
+		return nil
+	})
+	q.flags.duration(&q.ttl, "ttl", 0, 10*365*24*time.Hour, "dropped after so long, unless somebody works on it; 0s is never")
+	q.flags.BoolVar(&q.lines, "lines", false, "put one item for each line of standard input")
+	return cmd
+}
+
+func (q *queuePut) put(ctx context.Context, to *client.Queue, stdin io.Reader, args []string) error {
+	if q.delay > 0 {
+		if !q.notBefore.IsZero() {
+			return wrongUsage(errors.New("--delay and --not-before are both given; give one"))
+		}
+		q.notBefore = q.now().Add(q.delay)
+	}
+	n := client.New{ID: q.id, Priority: uint32(q.priority), NotBefore: q.notBefore, TTL: q.ttl}
+	switch {
+	case q.lines && (len(args) > 0 || q.id != ""):
+		return wrongUsage(errors.New("--lines: the items are the lines of standard input; leave out PAYLOAD and --id"))
+	case q.lines:
+		return q.putLines(ctx, to, n, stdin)
+	case len(args) == 1:
+		n.Payload = []byte(args[0])
+	default:
+		if f, is := stdin.(*os.File); is && term.IsTerminal(f) {
+			return wrongUsage(errors.New("there is no payload; give it as an argument, or on standard input"))
+		}
+		payload, err := io.ReadAll(io.LimitReader(stdin, stdinMax+1))
+		if err != nil {
+			return fmt.Errorf("standard input: %w", err)
+		}
+		if len(payload) > stdinMax {
+			return fmt.Errorf("standard input: a payload of more than %d bytes; put it somewhere else, and where it is into the queue", stdinMax)
+		}
+		n.Payload = payload
+	}
+	return q.one(ctx, to, n)
+}
+
+func (q *queuePut) one(ctx context.Context, to *client.Queue, n client.New) error {
+	placed, err := to.Put(ctx, n)
+	switch {
+	case err != nil:
+		return err
+	case q.asJSON:
+		q.line(struct {
+			Queue string `json:"queue"`
+			client.Placed
+		}{q.name, placed})
+	default:
+		fmt.Fprintln(q.stdout, placed.ID)
+		if placed.Existed {
+			fmt.Fprintf(q.stderr, "anteroom queue put: item %s was put before, and is %s; nothing was changed\n", placed.ID, placed.State)
+		}
+	}
+	return nil
+}
+
+// putLines puts one after the other, so that they are in line as they are in
+// the file.
+func (q *queuePut) putLines(ctx context.Context, to *client.Queue, n client.New, stdin io.Reader) error {
+	lines := bufio.NewScanner(stdin)
+	lines.Buffer(nil, stdinMax)
+	done := 0
+	for lines.Scan() {
+		n.Payload = lines.Bytes()
+		if err := q.one(ctx, to, n); err != nil {
+			return fmt.Errorf("after %d items: %w", done, q.explain(err))
+		}
+		done++
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("line %d of standard input: %w; %d items were put", done+1, err, done)
+	}
+	return nil
+}

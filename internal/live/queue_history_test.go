@@ -1,0 +1,251 @@
+package live
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/client"
+)
+
+// done is something that a client did to a queue, as it saw it.
+type done struct {
+	what      string // put, take, ack, nack or extend
+	call, end time.Time
+	id        string // of the item; empty: the take brought none
+	priority  uint32
+	receipt   string
+	attempts  uint32
+	until     time.Time // take, extend: of the lease
+	err       error
+}
+
+// unknown reports whether it may have been carried out all the same.
+func (d done) unknown() bool { return errors.Is(d.err, client.ErrUnavailable) }
+
+// history is what clients did to one queue.
+type history struct {
+	mu  sync.Mutex
+	all []done
+}
+
+func (h *history) add(d done) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, d)
+}
+
+// story is what became of one item.
+type story struct {
+	id    string
+	put   done // call is zero if nobody knows of it
+	takes []done
+	acks  []done
+	nacks []done
+	more  []done // extended
+}
+
+// stories sorts what was done by item.
+func (h *history) stories() []*story {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	by := map[string]*story{}
+	var all []*story
+	for _, d := range h.all {
+		if d.id == "" {
+			continue
+		}
+		s := by[d.id]
+		if s == nil {
+			s = &story{id: d.id}
+			by[d.id] = s
+			all = append(all, s)
+		}
+		switch d.what {
+		case "put":
+			s.put = d
+		case "take":
+			s.takes = append(s.takes, d)
+		case "ack":
+			s.acks = append(s.acks, d)
+		case "nack":
+			s.nacks = append(s.nacks, d)
+		case "extend":
+			s.more = append(s.more, d)
+		}
+	}
+	for _, s := range all {
+		slices.SortFunc(s.takes, func(a, b done) int { return a.end.Compare(b.end) })
+	}
+	return all
+}
+
+// lost lists items that were acknowledged to whoever put them, and that nobody
+// has done in the end. It wants a queue that was drained.
+func lost(all []*story) (wrong []string) {
+	for _, s := range all {
+		if s.put.call.IsZero() || s.put.err != nil {
+			continue
+		}
+		if !slices.ContainsFunc(s.acks, func(d done) bool { return d.err == nil || d.unknown() }) {
+			wrong = append(wrong, fmt.Sprintf("%s was put at %s, and is lost after %d deliveries", s.id, clock(s.put.end), len(s.takes)))
+		}
+	}
+	return wrong
+}
+
+// ended is the earliest moment at which a lease may be over: it has lapsed, or
+// its holder may have given it back.
+func (s *story) ended(take done) time.Time {
+	until := take.until
+	for _, d := range s.more {
+		if d.receipt == take.receipt && d.err == nil && d.until.After(until) {
+			until = d.until
+		}
+	}
+	for _, d := range s.nacks {
+		if d.receipt == take.receipt && (d.err == nil || d.unknown()) && d.call.Before(until) {
+			until = d.call
+		}
+	}
+	return until
+}
+
+// twice lists deliveries of items that somebody still had, or that were done.
+func twice(all []*story) (wrong []string) {
+	for _, s := range all {
+		for i, d := range s.takes {
+			for _, before := range s.takes[:i] {
+				if over := s.ended(before); d.end.Before(over) {
+					wrong = append(wrong, fmt.Sprintf("%s was delivered by %s, %v before the lease of its attempt %d was over", s.id, clock(d.end), over.Sub(d.end), before.attempts))
+				}
+				if d.receipt == before.receipt {
+					wrong = append(wrong, fmt.Sprintf("%s was delivered twice with one receipt, at %s and %s", s.id, clock(before.end), clock(d.end)))
+				}
+			}
+			for _, a := range s.acks {
+				if a.err == nil && a.end.Before(d.call) {
+					wrong = append(wrong, fmt.Sprintf("%s was delivered at %s, and had been acknowledged at %s", s.id, clock(d.end), clock(a.end)))
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+// overtaking finds the item that had been in its queue for longest when one was
+// delivered that belongs behind it. Only first deliveries count, and only what
+// is certain: the item was put before the take began, and was not taken before
+// it had ended.
+func overtaking(all []*story) (longest time.Duration, count int, which string) {
+	var first []*story
+	for _, s := range all {
+		// One that was leased before anybody saw it was not ready all the time.
+		if s.put.err == nil && !s.put.call.IsZero() && len(s.takes) > 0 && s.takes[0].attempts == 1 {
+			first = append(first, s)
+		}
+	}
+	slices.SortFunc(first, func(a, b *story) int { return a.put.end.Compare(b.put.end) })
+	for _, b := range first {
+		take := b.takes[0]
+		for _, a := range first {
+			if !a.put.end.Before(take.call) {
+				break
+			}
+			before := a.put.priority < b.put.priority || a.put.priority == b.put.priority && a.put.end.Before(b.put.call)
+			if !before || !a.takes[0].call.After(take.end) {
+				continue
+			}
+			count++
+			if d := take.call.Sub(a.put.end); d > longest {
+				longest, which = d, fmt.Sprintf("%s (priority %d) was overtaken by %s (priority %d) at %s", a.id, a.put.priority, b.id, b.put.priority, clock(take.end))
+			}
+		}
+	}
+	return longest, count, which
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
+
+// tale makes a history from lines of "from to what item more", in milliseconds.
+// more is the priority of a put, the end of the lease of a take or an extend,
+// and unknown or gone for what failed. A take after another one is of the next attempt.
+func tale(t *testing.T, text string) *history {
+	t.Helper()
+	h, attempts := &history{}, map[string]uint32{}
+	ms := func(n int) time.Time { return time.UnixMilli(int64(n)) }
+	for line := range strings.Lines(text) {
+		var from, to int
+		var d done
+		var more string
+		if n, _ := fmt.Sscan(line, &from, &to, &d.what, &d.id, &more); n < 4 {
+			t.Fatalf("line %q", line)
+		}
+		d.call, d.end = ms(from), ms(to)
+		if d.what == "take" {
+			attempts[d.id]++
+		}
+		d.attempts = attempts[d.id]
+		d.receipt = fmt.Sprintf("%s/%d", d.id, d.attempts)
+		n := 0
+		switch {
+		case more == "unknown":
+			d.err = client.ErrUnavailable
+		case more == "gone":
+			d.err = client.ErrLeaseLost
+		default:
+			_, _ = fmt.Sscan(more, &n)
+		}
+		if d.priority = uint32(n); d.what != "put" {
+			d.priority, d.until = 0, ms(n)
+		}
+		h.add(d)
+	}
+	return h
+}
+
+func TestHistoriesAreJudged(t *testing.T) {
+	for name, c := range map[string]struct {
+		text                   string
+		lost, twice, overtaken int
+	}{
+		"all is well":                    {"0 1 put a 5\n2 3 put b 5\n4 5 take a 100\n6 7 take b 100\n8 9 ack a\n8 9 ack b\n", 0, 0, 0},
+		"never seen again":               {"0 1 put a 5\n", 1, 0, 0},
+		"nobody was told it was put":     {"0 1 put a unknown\n", 0, 0, 0},
+		"a lease that nobody took over":  {"0 1 put a 5\n4 5 take a 100\n200 201 ack a gone\n", 1, 0, 0},
+		"an answer that was lost":        {"0 1 put a 5\n4 5 take a 100\n8 9 ack a unknown\n", 0, 0, 0},
+		"a lapsed lease":                 {"0 1 put a 5\n4 5 take a 100\n101 102 take a 300\n103 104 ack a\n", 0, 0, 0},
+		"two holders":                    {"0 1 put a 5\n4 5 take a 100\n90 95 take a 300\n103 104 ack a\n", 0, 1, 0},
+		"two holders after an extension": {"0 1 put a 5\n4 5 take a 100\n50 51 extend a 200\n101 102 take a 300\n103 104 ack a\n", 0, 1, 0},
+		"given back":                     {"0 1 put a 5\n4 5 take a 100\n50 51 nack a\n52 53 take a 300\n103 104 ack a\n", 0, 0, 0},
+		"given back, perhaps":            {"0 1 put a 5\n4 5 take a 100\n50 51 nack a unknown\n52 53 take a 300\n103 104 ack a\n", 0, 0, 0},
+		"delivered when done":            {"0 1 put a 5\n4 5 take a 20\n10 11 ack a\n30 31 take a 300\n", 0, 1, 0},
+		"priority":                       {"0 1 put a 5\n2 3 put b 1\n4 5 take a 100\n6 7 take b 100\n8 9 ack a\n8 9 ack b\n", 0, 0, 1},
+		"put at the same time":           {"0 3 put a 5\n2 3 put b 5\n4 5 take b 100\n6 7 take a 100\n8 9 ack a\n8 9 ack b\n", 0, 0, 0},
+		"put one after the other":        {"0 1 put a 5\n2 3 put b 5\n4 5 take b 100\n6 7 take a 100\n8 9 ack a\n8 9 ack b\n", 0, 0, 1},
+		"taken at the same time":         {"0 1 put a 5\n2 3 put b 5\n4 7 take b 100\n6 7 take a 100\n8 9 ack a\n8 9 ack b\n", 0, 0, 0},
+		"leased before, unseen":          {"0 1 put a 5\n2 3 put b 5\n4 5 take b 100\n1 2 take a unknown\n6 7 take a 100\n8 9 ack a\n8 9 ack b\n", 0, 0, 0},
+	} {
+		h := tale(t, c.text)
+		h.all = slices.DeleteFunc(h.all, func(d done) bool { return d.what == "take" && d.err != nil }) // its answer was lost
+		all := h.stories()
+		_, overtaken, _ := overtaking(all)
+		if l, w := lost(all), twice(all); len(l) != c.lost || len(w) != c.twice || overtaken != c.overtaken {
+			t.Errorf("%s: lost %q, want %d; twice %q, want %d; overtaken %d, want %d", name, l, c.lost, w, c.twice, overtaken, c.overtaken)
+		}
+	}
+}
+
+// percentile of durations that it sorts; 0 of none.
+func percentile(all []time.Duration, p float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.SortFunc(all, func(a, b time.Duration) int { return cmp.Compare(a, b) })
+	return all[min(len(all)-1, int(p*float64(len(all))))]
+}
