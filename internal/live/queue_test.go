@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/anteroom/anteroom/client"
+	"github.com/anteroom/anteroom/internal/fairness"
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
 )
 
@@ -215,8 +216,10 @@ func (c *cluster) told(name string, h *history) (all []*story, longest time.Dura
 		again += max(0, len(s.takes)-1)
 	}
 	longest, count, which := overtaking(all)
-	c.phase("%s: %d items, %d puts (p50 %v, p99 %v, at most %v), takes of p50 %v, %d acks; %d calls of unknown end, %d items delivered again; %d overtakings, of at most %v: %s", name, len(all),
-		len(took["put"]), ms(took["put"], 0.5), ms(took["put"], 0.99), ms(took["put"], 1), ms(took["take"], 0.5), len(took["ack"]), unknown, again, count, longest, which)
+	c.phase("%s: %d items, %d puts (p50 %v, p99 %v, at most %v), takes of p50 %v, %d acks; %d calls of unknown end, %d items delivered again", name, len(all),
+		len(took["put"]), ms(took["put"], 0.5), ms(took["put"], 0.99), ms(took["put"], 1), ms(took["take"], 0.5), len(took["ack"]), unknown, again)
+	pairs := fairness.Pairs{N: len(all), Discordant: int64(count)}
+	c.phase("%s: kendall_tau %.2g, %d overtakings, of at most %v: %s", name, pairs.KendallTau(), count, longest, which)
 	return all, longest, count
 }
 
