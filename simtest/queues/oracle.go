@@ -18,7 +18,8 @@ type oracle struct {
 	items  map[key]*item
 	all    []*item // in the order in which they were first heard of
 	grants map[string][]int64
-	given  map[string]bool // leases that were seen, by receipt
+	given  map[string]bool        // leases that were seen, by receipt
+	lost   map[qpid.NodeID]uint64 // the highest number of an item that may have been at a node when it crashed last
 	last   map[string]pqueue.Item
 	hear   func(broker.Answer)
 }
@@ -52,7 +53,7 @@ type lease struct {
 }
 
 func (o *oracle) init(w *World) {
-	*o = oracle{w: w, items: map[key]*item{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}}
+	*o = oracle{w: w, items: map[key]*item{}, lost: map[qpid.NodeID]uint64{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}}
 }
 
 func (o *oracle) fail(format string, args ...any) {
@@ -79,6 +80,9 @@ func (o *oracle) item(queue string, h broker.Handle, id string) *item {
 // node lives.
 func (o *oracle) inserted(queue, id string, a broker.Answer) {
 	o.w.Reached.Inserted++
+	if h := a.Handle; h.Kind == broker.Memory && h.Number <= o.lost[h.Node] {
+		return // the answer was on its way when the node crashed
+	}
 	o.item(queue, a.Handle, id).put = true
 }
 
@@ -199,6 +203,7 @@ func (o *oracle) settled(l *lease, op pqueue.Op, c pqueue.Code) {
 
 // crashed forgets what the memory of a node had.
 func (o *oracle) crashed(n *node) {
+	o.lost[n.m.Name] = uint64(n.time().Clock) // numbers go by the clock
 	for _, i := range o.all {
 		if i.handle.Kind == broker.Memory && i.handle.Node == n.m.Name {
 			i.put = false
