@@ -1,7 +1,5 @@
 package pqueue
 
-import "github.com/anteroom/anteroom/qpid"
-
 // leaseOut leases a ready item. A taker that repeats itself while it has the
 // lease is given the same one again.
 func (q *queue) leaseOut(c Command) Result {
@@ -121,21 +119,6 @@ func (q *queue) trimDead() {
 		w, _ := q.dead.Min()
 		q.finish(q.items[NumberOf(w)])
 	}
-}
-
-func (q *queue) deadLetters(most int) Result {
-	var r Result
-	room := answerMax
-	q.dead.Ascend(func(w qpid.Weight) bool {
-		i := q.items[NumberOf(w)]
-		room -= int(i.cost())
-		if len(r.Items) >= most || room < 0 && len(r.Items) > 0 {
-			return false
-		}
-		r.Items = append(r.Items, i.copied())
-		return true
-	})
-	return r
 }
 
 // raise requeues or drops dead letters: one, or all.

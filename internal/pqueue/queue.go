@@ -241,11 +241,12 @@ func (q *queue) setMode(c Command) Result {
 	return Result{}
 }
 
-// peek shows the first ready items, as many as fit an answer.
-func (q *queue) peek(most int) Result {
+// list shows the first items of from, the ready or the dead ones, as many as fit
+// an answer.
+func (q *queue) list(from *qpid.Queue, most int) Result {
 	var r Result
 	room := answerMax
-	q.ready.Ascend(func(w qpid.Weight) bool {
+	from.Ascend(func(w qpid.Weight) bool {
 		i := q.items[NumberOf(w)]
 		room -= int(i.cost())
 		if len(r.Items) >= most || room < 0 && len(r.Items) > 0 {
