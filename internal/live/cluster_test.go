@@ -1,6 +1,8 @@
 package live
 
 import (
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -32,14 +34,22 @@ type cluster struct {
 	limit   int
 	lease   time.Duration // 0: the default
 	session time.Duration
-	room    string // further lines of the room's configuration
-	queues  string // those of the priority queues: a list
+	room    string // further lines of the room's configuration, indented by four
+	rooms   string // further rooms: a list, indented by two
+	queues  string // those of the priority queues: the same
+	top     string // further lines of the file, such as trusted_proxies
+	secret  string // the cluster's key, in base64 [random]; "": none
 	keys    bool   // all nodes share a key file
 	data    bool   // each keeps its own directory
-	shop    *shop.Shop
-	high    atomic.Int64 // most live passes since it was set
-	origin  *httptest.Server
-	nodes   []*process
+	// Further lines of these sections, indented by two.
+	node     func(*process) string
+	security string
+	// Where ports listen, by their names (gateway, admin, peer, gossip, grpc) [127.0.0.1].
+	listen map[string]string
+	shop   *shop.Shop
+	high   atomic.Int64 // most live passes since it was set
+	origin *httptest.Server
+	nodes  []*process
 }
 
 func newCluster(t testing.TB, limit int) *cluster {
@@ -49,7 +59,7 @@ func newCluster(t testing.TB, limit int) *cluster {
 	}
 	c := &cluster{
 		t: t, began: time.Now(), dir: tempDir(t), limit: limit, lease: 4 * time.Second, session: 12 * time.Second,
-		shop: shop.New(shop.Config{Now: time.Now}),
+		shop: shop.New(shop.Config{Now: time.Now}), secret: newSecret(),
 	}
 	if c.binary = *program; c.binary == "" {
 		c.binary = filepath.Join(c.dir, "anteroom")
@@ -77,6 +87,13 @@ func newCluster(t testing.TB, limit int) *cluster {
 		}
 	})
 	return c
+}
+
+// newSecret makes a key that seals gossip.
+func newSecret() string {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return base64.StdEncoding.EncodeToString(key)
 }
 
 // run starts n nodes that found the cluster together.

@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,7 +25,7 @@ import (
 type process struct {
 	c    *cluster
 	id   string
-	port int // of gateway; admin, peer and gossip have the next ones
+	port int // of gateway; admin, peer, gossip and grpc have the next ones
 	cmd  *exec.Cmd
 	log  *journal
 	done chan struct{} // closed when the life is over
@@ -53,7 +55,7 @@ var taken struct {
 	first map[int]bool
 }
 
-// freePorts finds four free ports in a row, below those from which systems take
+// freePorts finds five free ports in a row, below those from which systems take
 // the ports of outgoing connections: a node that is down could not get its own
 // back.
 func freePorts(t testing.TB) int {
@@ -64,10 +66,10 @@ func freePorts(t testing.TB) int {
 		taken.first = make(map[int]bool)
 	}
 	for range 1000 {
-		first := 20_000 + 4*rand.IntN(3000)
+		first := 20_000 + 5*rand.IntN(2400)
 		free := !taken.first[first]
-		for i := 0; i < 4 && free; i++ {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+i))
+		for i := 0; i < len(ports) && free; i++ {
+			l, err := net.Listen("tcp", fmt.Sprintf(":%d", first+i))
 			if free = err == nil; free {
 				_ = l.Close()
 			}
@@ -77,13 +79,33 @@ func freePorts(t testing.TB) int {
 			return first
 		}
 	}
-	t.Fatal("no four free ports in a row")
+	t.Fatal("no five free ports in a row")
 	return 0
 }
 
-func (p *process) at(port int) string { return fmt.Sprintf("127.0.0.1:%d", p.port+port) }
-func (p *process) gateway() string    { return "http://" + p.at(0) }
-func (p *process) gossip() string     { return p.at(3) }
+// ports are a node's, in order.
+var ports = [...]string{"gateway", "admin", "peer", "gossip", "grpc"}
+
+// at is where one of the ports is reached from this machine.
+func (p *process) at(port int) string {
+	host := p.c.listen[ports[port]]
+	if ip, err := netip.ParseAddr(host); err != nil || ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(p.port+port))
+}
+
+// listens is what it says in the node's file: at, or all addresses.
+func (p *process) listens(port int) string {
+	if host := p.c.listen[ports[port]]; host != "" {
+		return net.JoinHostPort(host, strconv.Itoa(p.port+port))
+	}
+	return p.at(port)
+}
+
+func (p *process) gateway() string { return "http://" + p.at(0) }
+func (p *process) gossip() string  { return p.at(3) }
+func (p *process) grpc() string    { return p.at(4) }
 
 // start begins a life that joins all other nodes there are. With expect 0 it
 // never founds a cluster.
@@ -101,14 +123,31 @@ func (p *process) start(expect int) {
 // join begins a life that joins others.
 func (p *process) join(expect int, others ...*process) {
 	p.c.t.Helper()
-	c := fmt.Sprintf("node:\n  id: %s\n  gateway: %s\n  admin: %s\n  peer: %s\n  gossip: %s\n  join: [%s]\n  expect: %d\n",
-		p.id, p.at(0), p.at(1), p.at(2), p.gossip(), seeds(others), expect)
+	name := p.c.file(p.id + ".yaml")
+	if err := os.WriteFile(name, []byte(p.config(expect, others...)), 0o600); err != nil {
+		p.c.t.Fatal(err)
+	}
+	p.run("--config", name, "--admissions", p.c.file(p.id+".jsonl"))
+}
+
+// config is the node's file.
+func (p *process) config(expect int, others ...*process) string {
+	c := fmt.Sprintf("node:\n  id: %s\n  gateway: %q\n  admin: %q\n  peer: %q\n  gossip: %q\n  join: [%s]\n  expect: %d\n",
+		p.id, p.listens(0), p.listens(1), p.listens(2), p.listens(3), seeds(others), expect)
+	if p.c.node != nil {
+		c += p.c.node(p)
+	}
 	if p.c.data {
 		c += "  data: " + p.c.file(p.id) + "\n"
 	}
+	security := p.c.security
 	if p.c.keys {
-		c += "security:\n  signing_keys: " + p.c.file("keys.json") + "\n"
+		security += "  signing_keys: " + p.c.file("keys.json") + "\n"
 	}
+	if security != "" {
+		c += "security:\n" + security
+	}
+	c += p.c.top
 	if p.c.lease > 0 {
 		c += fmt.Sprintf("cluster: {lease: %v}\n", p.c.lease)
 	}
@@ -121,15 +160,11 @@ func (p *process) join(expect int, others ...*process) {
     refresh_interval: 3s
     claim_window: 8s
     ticket_ttl: 1m
-%s`, p.c.origin.URL, p.c.limit, p.c.session, p.c.room)
+%s%s`, p.c.origin.URL, p.c.limit, p.c.session, p.c.room, p.c.rooms)
 	if p.c.queues != "" {
 		c += "queues:\n" + p.c.queues
 	}
-	name := p.c.file(p.id + ".yaml")
-	if err := os.WriteFile(name, []byte(c), 0o600); err != nil {
-		p.c.t.Fatal(err)
-	}
-	p.run("--config", name, "--admissions", p.c.file(p.id+".jsonl"))
+	return c
 }
 
 // joinBare begins a life that is told of others and of its own ports, and has
@@ -152,6 +187,9 @@ func (p *process) run(flags ...string) {
 	cmd := exec.Command(p.c.binary, append([]string{"serve"}, flags...)...)
 	cmd.Stderr, p.cmd, p.done = p.log, cmd, make(chan struct{})
 	cmd.WaitDelay = time.Second
+	if p.c.secret != "" { // by the environment: some lives have no file
+		cmd.Env = append(os.Environ(), "ANTEROOM_SECURITY_GOSSIP_KEY="+p.c.secret)
+	}
 	if err := cmd.Start(); err != nil {
 		p.c.t.Fatal(err)
 	}
