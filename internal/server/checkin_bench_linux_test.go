@@ -30,7 +30,7 @@ rooms:
 const (
 	checkInPath = "/_anteroom/v1/rooms/shop/checkin"
 	askersMax   = 1 << 16 // of those who wait, whose tickets are used
-	conns       = 64
+	lanes       = 64
 )
 
 // crowded is a server with people waiting.
@@ -209,7 +209,7 @@ func BenchmarkCheckIn(b *testing.B) {
 	crowdSizes(b, "http", func(b *testing.B, c *crowded) {
 		file := writeRequests(b, c.requests)
 		bareAt := c.bareServer(b)
-		turn := strain{Requests: file, Conns: conns, During: 500 * time.Millisecond}
+		turn := strain{Requests: file, Conns: lanes, During: 500 * time.Millisecond}
 		turns := map[string][]float64{}
 		note := func(what string, v float64) { turns[what] = append(turns[what], v) }
 		runtime.GC()
@@ -245,7 +245,7 @@ func BenchmarkCheckInHandler(b *testing.B) {
 	crowdSizes(b, "handler", func(b *testing.B, c *crowded) {
 		h := c.handler()
 		b.ReportAllocs()
-		b.SetParallelism(conns / 2)
+		b.SetParallelism(lanes / 2)
 		b.RunParallel(func(p *testing.PB) {
 			w := &unseen{header: http.Header{}}
 			body := &strings.Reader{}

@@ -131,7 +131,7 @@ func TestFloodOfConnections(t *testing.T) {
 	r := newRig(t, 20)
 	a := r.start(1, 0)
 	r.serving()
-	at, data, log := r.child(256)
+	at, data, log := r.child(512)
 	r.until("waves of both", 30*time.Second, func() bool { return a.sees(2, 2) })
 	get := func(url string) (string, error) {
 		c := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
@@ -150,7 +150,7 @@ func TestFloodOfConnections(t *testing.T) {
 	defer end()
 	full := func() bool {
 		m, err := get("http://" + at.Admin + "/metrics")
-		return err == nil && strings.Contains(m, "anteroom_gateway_connections 64\n")
+		return err == nil && strings.Contains(m, "anteroom_gateway_connections 144\n")
 	}
 	r.until("a full gateway port", 10*time.Second, full)
 	began := time.Now()

@@ -118,7 +118,7 @@ func (p *pool) Put(b []byte) { p.Pool.Put((*[32 << 10]byte)(b)) }
 func BenchmarkProxy(b *testing.B) {
 	kinds := map[string]func(b *testing.B, s *site) [][]byte{
 		"pass": func(b *testing.B, s *site) (all [][]byte) {
-			for range conns {
+			for range lanes {
 				all = append(all, navigation("Cookie: site=1; "+s.pass(b)+"\r\n"))
 			}
 			return all
@@ -128,7 +128,7 @@ func BenchmarkProxy(b *testing.B) {
 	for _, kind := range []string{"pass", "first"} {
 		b.Run(kind, func(b *testing.B) {
 			s := openSite(b)
-			turn := strain{Requests: writeRequests(b, kinds[kind](b, s)), Conns: conns, During: 500 * time.Millisecond}
+			turn := strain{Requests: writeRequests(b, kinds[kind](b, s)), Conns: lanes, During: 500 * time.Millisecond}
 			addresses := []string{s.barely(b, nil), s.barely(b, new(pool)), s.Addresses().Gateway}
 			turns := map[string][]float64{}
 			note := func(what string, v float64) { turns[what] = append(turns[what], v) }

@@ -218,7 +218,7 @@ func (s *Server) followRooms() {
 	if err := s.gateway.SetRooms(rooms); err != nil {
 		s.log.Error("the rooms of the cluster cannot be served", "err", err)
 	}
-	s.door.resize(s.share.most(slices.ContainsFunc(rooms, func(r gateway.Room) bool { return r.Origin != nil })))
+	s.limits.gateway.Resize(s.share.Gateway(slices.ContainsFunc(rooms, func(r gateway.Room) bool { return r.Origin != nil })))
 	s.rooms = now
 	s.pages.keep(now)
 	s.hasRooms.Store(len(now) > 0)

@@ -25,6 +25,7 @@ import (
 	"github.com/anteroom/anteroom/gateway/admin"
 	"github.com/anteroom/anteroom/gateway/page"
 	"github.com/anteroom/anteroom/internal/config"
+	"github.com/anteroom/anteroom/internal/conns"
 	"github.com/anteroom/anteroom/internal/history"
 	"github.com/anteroom/anteroom/internal/loop"
 	"github.com/anteroom/anteroom/internal/node"
@@ -72,8 +73,8 @@ type Server struct {
 	gateway *gateway.Gateway
 	public  *waitingroom.Server
 	queues  *queues
-	door    *door           // of the gateway's port
-	share   shares          // of the connections
+	share   conns.Shares // of the connections
+	limits  limiters
 	rooms   []eviction.Room // that the gateway has; of the goroutine that watches
 	pages   *customPages
 	metrics *prometheus.Registry
@@ -264,12 +265,10 @@ func (s *Server) buildGateway() error {
 		shed("requests", "Requests of visitors that were turned away because the node had too much to do.", func() uint64 { _, r := s.loop.Shed(); return r }),
 	)
 	s.metrics.MustRegister(admin.NewCollector(source{s}), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	s.share = s.shares()
-	s.door = newDoor("gateway", s.share.visitors, s.log)
-	s.metrics.MustRegister(s.door.metrics()...)
+	s.limit()
 	s.gateway, err = gateway.New(gateway.Config{
 		Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
-		TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: gateway.Bounds{OriginConns: s.share.origins},
+		TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: gateway.Bounds{OriginConns: s.share.Origins},
 	})
 	if err == nil {
 		s.followRooms()
@@ -295,10 +294,10 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	port := admin.New(admin.Config{Source: source{s}, Operator: operator{s}, Token: s.c.Security.AdminToken.Reveal(), Metrics: s.metrics, Logger: s.log})
 	front := s.roomed(s.keyed(s.gateway))
 	public, private := s.httpServer(front), s.adminServer(port)
-	visitors, operators := s.door.keep(public, ls.gateway), newDoor("admin", operatorsMax, s.log).keep(private, ls.admin)
+	visitors, operators := s.limits.gateway.HTTP(public, ls.gateway), s.limits.admin.HTTP(private, ls.admin)
 	s.public = waitingroom.New(waitingroom.Config{Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Logger: s.log})
 	peer, health := rpc.NewServer(rpc.Config{
-		Policy: s.auth, Links: s.links, WaitingRoom: s.public, Authorization: s.envoys(front), Options: s.keyedCalls(),
+		Policy: s.auth, Links: s.links, WaitingRoom: s.public, Authorization: s.envoys(front), Options: append(s.limits.peer.GRPC(), s.keyedCalls()...),
 		PriorityQueue: s.queues.public, Register: s.queues.register,
 	})
 	// What must outlive ctx, so that the node can hand over, runs in inner.
@@ -311,7 +310,7 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	all.Go(func() error { return s.members.Run(inner) })
 	all.Go(func() error { s.keys.keep(inner, s.loop); return nil })
 	all.Go(func() error { s.watch(inner, health); return nil })
-	all.Go(func() error { return serve(peer, ls.peer) })
+	all.Go(func() error { return serve(peer, s.limits.peer.Listen(ls.peer)) })
 	all.Go(func() error { return served(private.Serve(operators)) })
 	all.Go(func() error { return served(s.serveGateway(public, visitors)) })
 	all.Go(func() error {

@@ -43,6 +43,7 @@ func layers() []layer {
 		{pkg: "internal/loop", ours: []string{"eviction", "internal/fairness", "internal/node", "internal/ticket", "qpid"}, foreign: []string{"golang.org/x/sys/unix"}},
 		{pkg: "internal/history", ours: []string{"internal/fairness", "internal/node", "qpid"}},
 		{pkg: "internal/visitors"},
+		{pkg: "internal/conns", foreign: []string{"github.com/prometheus/client_golang", "google.golang.org/grpc"}},
 		{pkg: "internal/load", ours: []string{"internal/fairness", "internal/plot", "qpid"}, foreign: []string{"github.com/HdrHistogram/hdrhistogram-go"}},
 		{pkg: "internal/store", ours: []string{"eviction"}},
 		{pkg: "internal/rules", foreign: []string{"github.com/expr-lang/expr", "github.com/gaissmai/bart"}},

@@ -25,7 +25,7 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 // profile is given the time that it asks for on top.
 func (s *Server) adminServer(h http.Handler) *http.Server {
 	a := s.httpServer(h)
-	a.ReadTimeout, a.WriteTimeout = 10*time.Second, time.Minute
+	a.ReadHeaderTimeout, a.ReadTimeout, a.WriteTimeout = 5*time.Second, 10*time.Second, time.Minute
 	return a
 }
 

@@ -1,9 +1,10 @@
-package server
+package conns
 
 import (
 	"bufio"
 	"bytes"
 	"io"
+	"log"
 	"log/slog"
 	"math"
 	"net"
@@ -22,59 +23,59 @@ import (
 func TestSharesLeaveFilesForTheNodeItself(t *testing.T) {
 	for _, c := range []struct {
 		files uint64
-		want  shares
+		want  Shares
 	}{
-		{0, shares{16, 16}},
-		{128, shares{16, 16}},
-		{256, shares{64, 64}},
-		{1024, shares{384, 384}},
-		{65_536, shares{24_576, 24_576}},
-		{1 << 20, shares{65_536, 65_536}},
-		{math.MaxUint64, shares{65_536, 65_536}},
+		{0, Shares{16, 16, 32, 32, 32}},
+		{256, Shares{16, 16, 32, 32, 32}},
+		{512, Shares{144, 144, 32, 32, 32}},
+		{1024, Shares{368, 368, 32, 64, 64}},
+		{65_536, Shares{28_112, 28_112, 32, 1024, 4096}},
+		{1 << 20, Shares{65_536, 65_536, 32, 1024, 4096}},
+		{math.MaxUint64, Shares{65_536, 65_536, 32, 1024, 4096}},
 	} {
-		got := sharesOf(c.files)
+		got := SharesOf(c.files)
 		if got != c.want {
 			t.Errorf("of %d files: %+v, want %+v", c.files, got, c.want)
 		}
-		if left := int(min(c.files, 1<<20)) - got.visitors - got.origins; c.files >= 192 && left < reserveMin {
+		taken := got.Visitors + got.Origins + got.Admin + got.Peer + got.GRPC + gossipMax
+		if left := int(min(c.files, 1<<20)) - taken; c.files >= 320 && left < ownMin {
 			t.Errorf("of %d files only %d are left for the node", c.files, left)
 		}
 	}
 }
 
 func TestVisitorsGetTheSharesOfOriginsThatAreNotThere(t *testing.T) {
-	s := sharesOf(20_000)
-	if s.most(true) != 7500 || s.most(false) != 15_000 || sharesOf(math.MaxUint64).most(false) != sharesMax {
-		t.Errorf("%d with and %d without origins", s.most(true), s.most(false))
+	s := SharesOf(20_000)
+	if s.Gateway(true) != s.Visitors || s.Gateway(false) != s.Visitors+s.Origins || SharesOf(math.MaxUint64).Gateway(false) != visitsMax {
+		t.Errorf("%d with and %d without origins, of %+v", s.Gateway(true), s.Gateway(false), s)
 	}
 }
 
-// porch is a door with few places before a server in memory. A request for
+// site is a limiter of few connections before a server in memory. A request for
 // /wait is answered when the test says so.
-type porch struct {
-	*door
+type site struct {
+	*Limiter
 	t    *testing.T
 	in   chan net.Conn
 	wait chan struct{}
 	log  bytes.Buffer
 }
 
-func (p *porch) Accept() (net.Conn, error) {
+func (p *site) Accept() (net.Conn, error) {
 	if c, ok := <-p.in; ok {
 		return c, nil
 	}
 	return nil, net.ErrClosed
 }
-func (p *porch) Close() error   { close(p.in); return nil }
-func (p *porch) Addr() net.Addr { return &net.TCPAddr{} }
+func (p *site) Close() error   { close(p.in); return nil }
+func (p *site) Addr() net.Addr { return &net.TCPAddr{} }
 
-func onPorch(t *testing.T, places int, f func(t *testing.T, p *porch)) {
+func atSite(t *testing.T, places int, f func(t *testing.T, p *site)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		p := &porch{t: t, in: make(chan net.Conn), wait: make(chan struct{})}
-		s := New(oneNode(), Options{Logger: slog.New(slog.NewTextHandler(&p.log, nil))})
-		p.door = newDoor("gateway", places, s.log)
-		h := s.httpServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := &site{t: t, in: make(chan net.Conn), wait: make(chan struct{})}
+		p.Limiter = New(Config{Name: "gateway", Max: places, Logger: slog.New(slog.NewTextHandler(&p.log, nil))})
+		h := &http.Server{ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
 			case "/wait":
 				<-p.wait
@@ -87,9 +88,9 @@ func onPorch(t *testing.T, places int, f func(t *testing.T, p *porch)) {
 				return
 			}
 			_, _ = io.WriteString(w, "ok")
-		}))
+		})}
 		done := make(chan struct{})
-		l := p.keep(h, p)
+		l := p.HTTP(h, p)
 		go func() { _ = h.Serve(l); close(done) }()
 		f(t, p)
 		_ = h.Close()
@@ -103,44 +104,44 @@ func onPorch(t *testing.T, places int, f func(t *testing.T, p *porch)) {
 
 // count says how many connections there are, how many of them are quiet, and
 // how many were refused so far.
-func (p *porch) count() (open, quiet, refused int) {
+func (p *site) count() (open, quiet, refused int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for g := range p.guests {
+	for g := range p.all.conns {
 		if g.quietSince() > 0 {
 			quiet++
 		}
 	}
-	return len(p.guests), quiet, p.refused
+	return len(p.all.conns), quiet, p.refused[byPort]
 }
 
-// patron is a client.
-type patron struct {
+// client is a client.
+type client struct {
 	net.Conn
 	t  *testing.T
 	in *bufio.Reader
 }
 
 // comes connects and says something.
-func (p *porch) comes(text string) *patron {
+func (p *site) comes(text string) *client {
 	p.t.Helper()
 	ours, theirs := net.Pipe()
 	p.t.Cleanup(func() { _ = ours.Close() })
 	p.in <- theirs
-	a := &patron{ours, p.t, bufio.NewReader(ours)}
+	a := &client{ours, p.t, bufio.NewReader(ours)}
 	a.says(text)
 	return a
 }
 
 // says returns when it was heard, or when nobody listens any more.
-func (a *patron) says(text string) {
+func (a *client) says(text string) {
 	if text != "" {
 		_, _ = io.WriteString(a, text)
 	}
 	synctest.Wait()
 }
 
-func (a *patron) gets(what string) {
+func (a *client) gets(what string) {
 	a.t.Helper()
 	r, err := http.ReadResponse(a.in, nil)
 	if err != nil {
@@ -152,7 +153,7 @@ func (a *patron) gets(what string) {
 	synctest.Wait()
 }
 
-func (a *patron) isShown(what string) {
+func (a *client) isClosed(what string) {
 	a.t.Helper()
 	_ = a.SetReadDeadline(time.Now().Add(time.Millisecond))
 	if _, err := a.in.ReadByte(); err != io.EOF {
@@ -160,7 +161,7 @@ func (a *patron) isShown(what string) {
 	}
 }
 
-func (a *patron) stays(what string) {
+func (a *client) stays(what string) {
 	a.t.Helper()
 	_ = a.SetReadDeadline(time.Now().Add(time.Millisecond))
 	if _, err := a.in.ReadByte(); !os.IsTimeout(err) {
@@ -177,7 +178,7 @@ const (
 // Idle connections, silent ones and half requests keep nobody out, and the
 // longest of them goes first.
 func TestWhoeverHoldsAConnectionForNothingMakesWay(t *testing.T) {
-	onPorch(t, 3, func(t *testing.T, p *porch) {
+	atSite(t, 3, func(t *testing.T, p *site) {
 		idle := p.comes(ask)
 		idle.gets("the first")
 		silent := p.comes("")
@@ -185,11 +186,11 @@ func TestWhoeverHoldsAConnectionForNothingMakesWay(t *testing.T) {
 		time.Sleep(time.Second)
 		for i, c := range []struct {
 			what string
-			*patron
+			*client
 		}{{"the idle one", idle}, {"the silent one", silent}, {"half a request", half}} {
 			c.stays(c.what)
 			p.comes(hold)
-			c.isShown(c.what)
+			c.isClosed(c.what)
 			if open, _, refused := p.count(); open != 3 || refused != 0 {
 				t.Fatalf("%d connections and %d refused after %d came", open, refused, i+1)
 			}
@@ -200,7 +201,7 @@ func TestWhoeverHoldsAConnectionForNothingMakesWay(t *testing.T) {
 
 // A connection that was used just now stays when one that was not for longer can go.
 func TestTheLongestIdleGoesFirst(t *testing.T) {
-	onPorch(t, 2, func(_ *testing.T, p *porch) {
+	atSite(t, 2, func(_ *testing.T, p *site) {
 		first, second := p.comes(ask), p.comes(ask)
 		first.gets("the first")
 		second.gets("the second")
@@ -208,21 +209,21 @@ func TestTheLongestIdleGoesFirst(t *testing.T) {
 		first.gets("the first again")
 		third := p.comes(ask)
 		third.gets("the third")
-		second.isShown("the one that was idle for longest")
+		second.isClosed("the one that was idle for longest")
 		first.stays("the one that was used since")
 		close(p.wait)
 	})
 }
 
 func TestNewcomersAreRefusedOnlyWhenAllCarryRequests(t *testing.T) {
-	onPorch(t, 2, func(t *testing.T, p *porch) {
+	atSite(t, 2, func(t *testing.T, p *site) {
 		a, socket := p.comes(hold), p.comes("GET /socket HTTP/1.1\r\nHost: x\r\n\r\n")
 		if r, err := http.ReadResponse(socket.in, nil); err != nil || r.StatusCode != 101 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		time.Sleep(time.Hour) // a connection that was taken over is nobody's to close either
 		for range 5 {
-			p.comes("").isShown("one too many")
+			p.comes("").isClosed("one too many")
 		}
 		if _, _, n := p.count(); n != 5 {
 			t.Errorf("%d refused, want 5", n)
@@ -240,20 +241,20 @@ func TestNewcomersAreRefusedOnlyWhenAllCarryRequests(t *testing.T) {
 	})
 }
 
-// A door that becomes smaller lets go of who is quiet, and of nobody else.
-func TestSmallerDoorClosesQuietConnections(t *testing.T) {
-	onPorch(t, 4, func(t *testing.T, p *porch) {
+// A limiter that becomes smaller lets go of who is quiet, and of nobody else.
+func TestASmallerLimitClosesQuietConnections(t *testing.T) {
+	atSite(t, 4, func(t *testing.T, p *site) {
 		busy := p.comes(hold)
 		idle, other := p.comes(ask), p.comes(ask)
 		idle.gets("the first")
 		other.gets("the second")
-		p.resize(2)
-		idle.isShown("the one that was idle for longest")
+		p.Resize(2)
+		idle.isClosed("the one that was idle for longest")
 		other.stays("the other")
-		p.resize(0)
-		other.isShown("the other")
+		p.Resize(0)
+		other.isClosed("the other")
 		busy.stays("the busy one")
-		p.resize(2)
+		p.Resize(2)
 		close(p.wait)
 		busy.gets("the busy one")
 	})
@@ -261,7 +262,7 @@ func TestSmallerDoorClosesQuietConnections(t *testing.T) {
 
 // A flood of strangers who hold whatever they can keeps no real visitor out.
 func TestVisitorsGetThroughAFlood(t *testing.T) {
-	onPorch(t, 20, func(t *testing.T, p *porch) {
+	atSite(t, 20, func(t *testing.T, p *site) {
 		var flood sync.WaitGroup
 		over := make(chan struct{})
 		for i := range 40 {
@@ -277,7 +278,7 @@ func TestVisitorsGetThroughAFlood(t *testing.T) {
 					if i%2 == 0 {
 						_, _ = io.WriteString(ours, "GET / HTTP/1.1\r\nX: ")
 					}
-					_, _ = io.Copy(io.Discard, ours) // until it is shown the door
+					_, _ = io.Copy(io.Discard, ours) // until it is closed
 					time.Sleep(time.Duration(1+i) * time.Millisecond)
 				}
 			})
@@ -297,9 +298,9 @@ func TestVisitorsGetThroughAFlood(t *testing.T) {
 	})
 }
 
-func TestMetricsOfTheDoorAreGood(t *testing.T) {
+func TestMetricsOfTheLimiterAreGood(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(newDoor("gateway", 3, slog.New(slog.DiscardHandler)).metrics()...)
+	registry.MustRegister(New(Config{Name: "gateway", Max: 3, Logger: slog.New(slog.DiscardHandler)}).Metrics()...)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -308,7 +309,7 @@ func TestMetricsOfTheDoorAreGood(t *testing.T) {
 	for _, f := range families {
 		names = append(names, f.GetName())
 	}
-	want := "anteroom_gateway_connections anteroom_gateway_connections_limit anteroom_gateway_connections_refused_total"
+	want := "anteroom_gateway_connections anteroom_gateway_connections_evicted_total anteroom_gateway_connections_limit anteroom_gateway_connections_refused_total"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -320,30 +321,30 @@ func TestMetricsOfTheDoorAreGood(t *testing.T) {
 // A port with very many connections, all but a few at work, lets newcomers in
 // one for one as others fall quiet, and does not look through all of them for
 // each of a flood.
-func TestALargeDoorLooksForQuietOnesNowAndThen(t *testing.T) {
+func TestALargePortLooksForQuietOnesNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor("gateway", lookFreely+1, slog.New(slog.DiscardHandler))
-		comes := func() *guest { _, theirs := net.Pipe(); return d.admit(theirs) }
-		guests := make([]*guest, d.max)
-		for i := range guests {
-			guests[i] = comes()
-			guests[i].asks(1)
+		l := New(Config{Name: "gateway", Max: lookFreely + 1, Logger: slog.New(slog.DiscardHandler)})
+		comes := func() *Conn { _, theirs := net.Pipe(); return l.admit(theirs) }
+		all := make([]*Conn, l.max)
+		for i := range all {
+			all[i] = comes()
+			all[i].asks(1)
 		}
-		quiet := func(g *guest) { g.asks(-1); g.rests(true) }
-		quiet(guests[7])
-		quiet(guests[3])
+		quiet := func(g *Conn) { g.asks(-1); g.rests(true) }
+		quiet(all[7])
+		quiet(all[3])
 		a, b := comes(), comes()
-		if a == nil || b == nil || !guests[7].gone || !guests[3].gone {
+		if a == nil || b == nil || !all[7].gone || !all[3].gone {
 			t.Fatal("two newcomers did not take the places of two quiet ones")
 		}
 		a.asks(1)
 		b.asks(1)
-		quiet(guests[5])
+		quiet(all[5])
 		if comes() != nil {
 			t.Error("it looked through everybody again at once")
 		}
 		time.Sleep(lookEvery)
-		if comes() == nil || !guests[5].gone {
+		if comes() == nil || !all[5].gone {
 			t.Error("it did not find who fell quiet")
 		}
 	})
@@ -363,7 +364,7 @@ func (s *slow) SetWriteDeadline(t time.Time) error { s.set++; s.now = t; return 
 func TestWriteDeadlineIsRenewedNowAndThen(t *testing.T) {
 	began := time.Now()
 	s := &slow{}
-	g := &guest{Conn: s}
+	g := &Conn{Conn: s}
 	for i, c := range []struct {
 		ask, has time.Duration // 0: no deadline
 		set      int

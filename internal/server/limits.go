@@ -1,0 +1,32 @@
+package server
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/anteroom/anteroom/internal/conns"
+)
+
+// limiters bound the connections of the ports, each by itself.
+type limiters struct{ gateway, admin, peer *conns.Limiter }
+
+// limit makes the limiters. They bound nothing before their listeners are there.
+func (s *Server) limit() {
+	s.share = conns.SharesHere(s.log)
+	port := func(c conns.Config) *conns.Limiter {
+		c.Logger = s.log
+		l := conns.New(c)
+		s.metrics.MustRegister(l.Metrics()...)
+		return l
+	}
+	trusted := s.c.Proxies()
+	s.limits = limiters{
+		// A proxy brings everybody's connections, be it one that is listed or one in the
+		// same network that somebody forgot to list.
+		gateway: port(conns.Config{Name: "gateway", Max: s.share.Visitors, Exempt: func(a netip.Addr) bool {
+			return a.IsPrivate() || a.IsLinkLocalUnicast() || slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(a) })
+		}}),
+		admin: port(conns.Config{Name: "admin", Max: s.share.Admin, Part: 2}),
+		peer:  port(conns.Config{Name: "peer", Max: s.share.Peer, Part: 2}), // several nodes may share an address
+	}
+}
