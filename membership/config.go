@@ -29,7 +29,9 @@ type Config struct {
 	// For a wildcard host they take the address at which they gossip with it.
 	PeerAddr string
 	Join     []string // host:port of any members; all addresses of a name are tried
-	Key      []byte   // AES key of 16, 24 or 32 bytes; empty: gossip in the clear
+	// Keys are AES keys of 16, 24 or 32 bytes: the first seals, all of them open.
+	// Without one gossip is in the clear.
+	Keys [][]byte
 
 	Logger *slog.Logger // [none]
 	// OnView gets every new view, the first before Ready, one call at a time. A
@@ -54,7 +56,7 @@ func (c *Config) setDefaults() {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	c.Join, c.Key = slices.Clone(c.Join), slices.Clone(c.Key)
+	c.Join, c.Keys = slices.Clone(c.Join), slices.Clone(c.Keys)
 }
 
 // validate lists everything that is wrong with c.
@@ -92,8 +94,10 @@ func (c *Config) validate() error {
 			bad("node.join: %q is no address that can be called; give a member's", j)
 		}
 	}
-	if n := len(c.Key); n != 0 && n != 16 && n != 24 && n != 32 {
-		bad("security.gossip_key: %d bytes; an AES key has 16, 24 or 32", n)
+	for _, k := range c.Keys {
+		if err := memberlist.ValidateKey(k); err != nil {
+			bad("security.gossip_key: %d bytes; an AES key has 16, 24 or 32", len(k))
+		}
 	}
 	if c.OnView == nil {
 		bad("OnView: nobody would get the views")
@@ -192,7 +196,9 @@ func (c *Config) profile(d *delegate, out *log.Logger) *memberlist.Config {
 	p.GossipToTheDeadTime = deadFor
 	p.DeadNodeReclaimTime = 5 * time.Second
 	p.EnableCompression = false // all there is to say fits into a packet or two
-	p.SecretKey = c.Key
+	if len(c.Keys) > 0 {
+		p.Keyring, _ = memberlist.NewKeyring(c.Keys, c.Keys[0]) // validated
+	}
 	p.Logger = out
 	p.Delegate, p.Events, p.Alive, p.Conflict = d, d, d, d
 	return p

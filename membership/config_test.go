@@ -28,7 +28,7 @@ func TestConfigIsAccepted(t *testing.T) {
 			c.Bind, c.PeerAddr, c.Advertise, c.Join = "localhost:7946", "node-1.peers:7001", "node-1.peers", []string{"anteroom_gossip.shop.svc:7946"}
 		},
 		"advertised address": func(c *membership.Config) { c.Advertise = "fd00::1" },
-		"128-bit key":        func(c *membership.Config) { c.Key = make([]byte, 16) },
+		"128-bit key":        func(c *membership.Config) { c.Keys = [][]byte{make([]byte, 16)} },
 		"a name in Greek":    func(c *membership.Config) { c.Self.Name = "κόμβος 1" },
 	} {
 		c := valid()
@@ -55,7 +55,7 @@ func TestConfigErrorsSayWhatWouldBeRight(t *testing.T) {
 		"join wild":          {func(c *membership.Config) { c.Join = []string{":7946"} }, "node.join"},
 		"join without port":  {func(c *membership.Config) { c.Join = []string{"10.0.0.2:7946", "10.0.0.3"} }, `node.join: "10.0.0.3"`},
 		"join with a zone":   {func(c *membership.Config) { c.Join = []string{"[fe80::1%eth0]:7946"} }, "zone"},
-		"short key":          {func(c *membership.Config) { c.Key = []byte("secret") }, "security.gossip_key: 6 bytes"},
+		"short key":          {func(c *membership.Config) { c.Keys = [][]byte{[]byte("secret")} }, "security.gossip_key: 6 bytes"},
 		"no OnView":          {func(c *membership.Config) { c.OnView = nil }, "OnView"},
 		"negative interval":  {func(c *membership.Config) { c.Rejoin = -time.Second }, "negative"},
 	} {
@@ -72,7 +72,7 @@ func TestConfigErrorsSayWhatWouldBeRight(t *testing.T) {
 }
 
 func TestConfigErrorsComeAllAtOnce(t *testing.T) {
-	_, err := membership.New(membership.Config{Join: []string{"x", "y"}, Key: []byte{1}, Advertise: ":"})
+	_, err := membership.New(membership.Config{Join: []string{"x", "y"}, Keys: [][]byte{{1}}, Advertise: ":"})
 	for _, want := range []string{"node.id", "start", "node.gossip", "node.advertise", "node.peer", `"x"`, `"y"`, "gossip_key", "OnView"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no error about %s in:\n%v", want, err)

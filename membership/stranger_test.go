@@ -130,7 +130,7 @@ func TestNodesOfTwoKeysDoNotMeetAndSaySo(t *testing.T) {
 	key := func(b byte) func(*membership.Config) {
 		return func(c *membership.Config) {
 			if b != 0 {
-				c.Key = bytes.Repeat([]byte{b}, 32)
+				c.Keys = [][]byte{bytes.Repeat([]byte{b}, 32)}
 			}
 		}
 	}

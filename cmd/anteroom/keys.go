@@ -16,14 +16,15 @@ import (
 func (p *program) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Make, rotate or list the signing keys of a cluster",
+		Short: "Make, rotate or list the keys of a cluster",
 		Long: `Make, rotate or list the signing keys of a cluster. They seal tickets and passes:
 whoever has the file can let themselves in, so keep it as you would a password.
-security.signing_keys in the configuration names it, the same on all nodes.`,
+security.signing_keys in the configuration names it, the same on all nodes. Apart
+from these, keys cluster makes the key by which the nodes know each other.`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.keysNewCommand(), p.keysRotateCommand(), p.keysShowCommand())
+	cmd.AddCommand(p.keysNewCommand(), p.keysRotateCommand(), p.keysShowCommand(), p.keysClusterCommand())
 	return cmd
 }
 

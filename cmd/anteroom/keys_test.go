@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/config"
 )
 
 // at runs the program so long after 1970 began.
@@ -78,6 +80,46 @@ func TestKeysNewKeepsWhatIsThere(t *testing.T) {
 	}
 	if after, err := os.ReadFile("k.json"); err != nil || bytes.Equal(before, after) {
 		t.Errorf("the file did not change, or %v", err)
+	}
+}
+
+func TestKeysClusterMakesAFileOfItsOwn(t *testing.T) {
+	inDir(t, nil)
+	read := func() []config.Secret {
+		text, err := os.ReadFile("cluster.key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, err := config.ParseGossipKeys(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keys
+	}
+	stdout, stderr, code := at(t, 0, "keys", "cluster")
+	if code != 0 || stderr != "" || stdout != "wrote cluster.key; give all nodes this file as security.gossip_key_file, or with --gossip-key-file\n" {
+		t.Fatalf("exit code %d: %q, %q", code, stdout, stderr)
+	}
+	if info, err := os.Stat("cluster.key"); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v, want one that only its owner may read", info.Mode(), err)
+	}
+	first := read()
+	_, stderr, code = at(t, 0, "keys", "cluster", "--out", "cluster.key")
+	if code != 1 || !strings.Contains(stderr, "cluster.key is there already") || !strings.Contains(stderr, "anteroom keys cluster --out - >> cluster.key") {
+		t.Errorf("exit code %d, errors %q", code, stderr)
+	}
+	if again := read(); len(first) != 1 || !again[0].Equal(first[0]) {
+		t.Error("the file changed")
+	}
+	if _, stderr, code := at(t, 0, "keys", "cluster", "--force"); code != 0 {
+		t.Error(stderr)
+	}
+	if again := read(); again[0].Equal(first[0]) {
+		t.Error("the same key twice")
+	}
+	stdout, _, _ = at(t, 0, "keys", "cluster", "--out", "-")
+	if keys, err := config.ParseGossipKeys([]byte(stdout)); err != nil || len(keys) != 1 || strings.Count(stdout, "\n") != 1 {
+		t.Errorf("%q: %v", stdout, err)
 	}
 }
 

@@ -40,7 +40,7 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 			host, _ := os.Hostname() // config says what to do if no name is left
 			o := config.Options{Host: host, Environ: os.Environ(), Set: set()}
 			if file == "" {
-				return config.Parse("flags", nil, o) // rooms and keys come from the other nodes
+				return config.Flags(o) // rooms and keys come from the other nodes
 			}
 			return checkPages(config.Load(file, o))
 		}
@@ -118,6 +118,7 @@ func settingFlags(cmd *cobra.Command) func() []config.Setting {
 		{"gossip", "node.gossip", "`HOST:PORT` for gossip"},
 		{"join", "node.join", "`HOST:PORT` of members, with commas"},
 		{"expect", "node.expect", "how many nodes start a new cluster together"},
+		{"gossip-key-file", "security.gossip_key_file", "`FILE` of the keys by which members know each other, made by anteroom keys cluster"},
 		{"data", "node.data", "`DIRECTORY` for what must survive a restart"},
 	}
 	values := make([]string, len(flags))

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -97,7 +95,7 @@ func (f *File) checkFounding() {
 			"give the number of nodes that start together, or 0 to wait for a cluster")
 	case len(n.Join) == 0 && n.Expect > 1:
 		f.warn("node.expect", "%d, and no node.join: this node cannot look for the others; list some of them in node.join", n.Expect)
-	case len(n.Join) == 0 && (!s.GossipKey.Empty() || s.TLS.Peer != MutualTLS{}):
+	case len(n.Join) == 0 && (s.hasGossipKey() || s.TLS.Peer != MutualTLS{}):
 		f.warn("node.join", "empty: this node starts a cluster of one whenever it starts; if others list it in their node.join, list some of them here")
 	}
 }
@@ -150,11 +148,7 @@ const tokenMin = 16
 
 func (f *File) checkSecurity() {
 	s := f.Config.Security
-	if isSample(s.GossipKey) {
-		f.fault("security.gossip_key", "that of the sample; make one with: openssl rand -base64 32")
-	} else if _, err := decodeKey(s.GossipKey); err != nil {
-		f.fault("security.gossip_key", "%v; make one with: openssl rand -base64 32", err)
-	}
+	f.checkGossipKeys()
 	t := s.TLS
 	f.together("security.tls.gateway", map[string]Path{"cert": t.Gateway.Cert, "key": t.Gateway.Key})
 	f.together("security.tls.peer", map[string]Path{"ca": t.Peer.CA, "cert": t.Peer.Cert, "key": t.Peer.Key})
@@ -195,37 +189,21 @@ func (f *File) together(key string, files map[string]Path) {
 	f.fault(key, "%s missing; give all of its files, or none", strings.Join(missing, " and "))
 }
 
-// decodeKey returns the bytes of a gossip key, nil if there is none.
-func decodeKey(s Secret) ([]byte, error) {
-	if s.Empty() {
-		return nil, nil
-	}
-	key, err := base64.StdEncoding.DecodeString(s.Reveal())
-	if err != nil {
-		return nil, errors.New("not base64")
-	}
-	switch len(key) {
-	case 16, 24, 32:
-		return key, nil
-	}
-	return nil, fmt.Errorf("base64 of %d bytes, where 16, 24 or 32 are needed", len(key))
-}
-
 // checkPeers refuses a cluster over a network in which anybody could say that
 // they are a node.
 func (f *File) checkPeers() {
 	s := f.Config.Security
-	if !s.GossipKey.Empty() || s.TLS.Peer != (MutualTLS{}) {
-		if s.GossipKey.Empty() {
+	if s.hasGossipKey() || s.TLS.Peer != (MutualTLS{}) {
+		if !s.hasGossipKey() {
 			f.warn("security.gossip_key", "not set: gossip is neither encrypted nor signed, so whoever reaches %s can pose as a member; "+
-				"make a key with: openssl rand -base64 32", f.Config.Node.Gossip)
+				"make a key with: anteroom keys cluster --out cluster.key", f.Config.Node.Gossip)
 		}
 		return
 	}
 	for i, addr := range f.Config.Node.Join {
 		if key := "node.join" + index(i); !f.blamed(key) && !isLoopback(hostOf(addr)) {
 			f.fault(key, "%s is on another machine, and nodes there are refused without security.gossip_key or security.tls.peer; "+
-				"make a key with: openssl rand -base64 32", addr)
+				"make a key with: anteroom keys cluster --out cluster.key", addr)
 			return
 		}
 	}

@@ -36,13 +36,16 @@ func TestErrorsSayWhatWouldBeRight(t *testing.T) {
 		{"cluster: {period: -1s}", "1: cluster.period: -1s; give a time above 0 and up to 8760h, such as 20s or 5m"},
 		{"cluster: {lease: 3s}", "1: cluster.lease: 3s is shorter than two detections; make it at least 2 × exclude_after = 4s"},
 		{"cluster:\n  exclude_after: 2s\n  period: 1500ms\n  lease: 20s", "2: cluster.exclude_after: 2s is shorter than two periods; make it at least 3s"},
-		{"security: {gossip_key: secret words}", "1: security.gossip_key: not base64; make one with: openssl rand -base64 32"},
-		{"security: {gossip_key: AAAA}", "1: security.gossip_key: base64 of 3 bytes, where 16, 24 or 32 are needed; make one with: openssl rand -base64 32"},
+		{"security: {gossip_key: secret words}", "1: security.gossip_key: not base64; make one with: anteroom keys cluster --out cluster.key"},
+		{"security: {gossip_key: AAAA}", "1: security.gossip_key: base64 of 3 bytes, where 16, 24 or 32 are needed; make one with: anteroom keys cluster --out cluster.key"},
+		{"security: {gossip_key: [" + gossipKey + ", AAAA]}", "1: security.gossip_key[1]: base64 of 3 bytes, where 16, 24 or 32 are needed; make one with: anteroom keys cluster --out cluster.key"},
+		{"security: {gossip_key: [" + gossipKey + ", " + gossipKey + "]}", "1: security.gossip_key: a key that is there twice; give each once"},
+		{"security:\n  gossip_key: " + gossipKey + "\n  gossip_key_file: cluster.key", "3: security.gossip_key_file: given beside security.gossip_key; give one of them"},
 		{"node: {admin: ':9090'}", "1: node.admin: :9090 can be reached from other machines, and there is no security.admin_token; " +
 			"set one in the file or in ANTEROOM_SECURITY_ADMIN_TOKEN, or listen on 127.0.0.1:9090"},
 		{"node: {admin: 'localhost:9090', gateway: '[::1]:80'}", ""},
 		{"node: {join: [node-2:7946, node-3:7946]}", "1: node.join[0]: node-2:7946 is on another machine, and nodes there are refused without " +
-			"security.gossip_key or security.tls.peer; make a key with: openssl rand -base64 32"},
+			"security.gossip_key or security.tls.peer; make a key with: anteroom keys cluster --out cluster.key"},
 		{"node: {join: [node-2:7946]}\nsecurity: {gossip_key: " + gossipKey + "}", ""},
 		{"security:\n  tls:\n    gateway: {key: k}\n    peer: {ca: c}", "3: security.tls.gateway: cert missing; give all of its files, or none\n" +
 			"4: security.tls.peer: cert and key missing; give all of its files, or none"},
@@ -153,7 +156,7 @@ func TestWarningsAreNoErrors(t *testing.T) {
 		{"node: {data: d}\nsecurity: {gossip_key: " + gossipKey + "}" + aRoom, "a.yaml:1: node.join: empty: this node starts a cluster of one whenever it starts; " +
 			"if others list it in their node.join, list some of them here"},
 		{"node: {data: d, join: [x:1]}\nsecurity: {tls: {peer: {ca: a, cert: b, key: c}}}" + aRoom, "a.yaml:2: security.gossip_key: not set: gossip is neither " +
-			"encrypted nor signed, so whoever reaches 0.0.0.0:7946 can pose as a member; make a key with: openssl rand -base64 32"},
+			"encrypted nor signed, so whoever reaches 0.0.0.0:7946 can pose as a member; make a key with: anteroom keys cluster --out cluster.key"},
 		{"node: {data: d}\nsecurity: {admin_token: short}" + aRoom, "a.yaml:2: security.admin_token: shorter than 16 characters, so it can be guessed; make one with: openssl rand -hex 32"},
 		{"node: {data: d}\ntrusted_proxies: ['::/0']" + aRoom, "a.yaml:2: trusted_proxies[0]: ::/0 is everyone: any visitor can then claim any address; list your proxies only"},
 		{"node: {data: d}\nrooms: [{name: a, total_active_users: 0}]", "a.yaml:2: rooms[0].total_active_users: 0 lets nobody in: everyone waits until it is raised"},

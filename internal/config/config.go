@@ -64,10 +64,11 @@ type Cluster struct {
 
 // Security is keys, certificates and tokens.
 type Security struct {
-	SigningKeys Path   `json:"signing_keys"`
-	GossipKey   Secret `json:"gossip_key"` // base64, see GossipKeyBytes
-	TLS         TLS    `json:"tls"`
-	AdminToken  Secret `json:"admin_token"`
+	SigningKeys   Path     `json:"signing_keys"`
+	GossipKey     []Secret `json:"gossip_key"`      // base64, one or a list; see GossipKeys
+	GossipKeyFile Path     `json:"gossip_key_file"` // Load reads it into GossipKey
+	TLS           TLS      `json:"tls"`
+	AdminToken    Secret   `json:"admin_token"`
 }
 
 // TLS has the certificate that visitors see and the ones between nodes.

@@ -44,12 +44,6 @@ func (c Config) Proxies() []netip.Prefix {
 	return ranges
 }
 
-// GossipKeyBytes is the gossip key, nil if there is none.
-func (s Security) GossipKeyBytes() []byte {
-	key, _ := decodeKey(s.GossipKey) // Load has checked it
-	return key
-}
-
 func (d Duration) value() time.Duration { return time.Duration(d) }
 func (p Patience) value() time.Duration { return time.Duration(p) }
 

@@ -104,6 +104,8 @@ func (d *decoder) value(key string, n ast.Node, to reflect.Value) {
 	switch {
 	case isLeaf(to):
 		d.leaf(key, n, to)
+	case to.Type() == reflect.TypeFor[[]Secret]() && !isSequence(n):
+		d.single(key, n, to)
 	case to.Kind() == reflect.Struct:
 		d.mapping(key, n, to)
 	case to.Kind() == reflect.Slice:
@@ -191,6 +193,15 @@ func (d *decoder) merge(key string, n ast.Node, to reflect.Value) {
 		d.mapping(key, n, to)
 	}
 	d.aliases = before
+}
+
+func isSequence(n ast.Node) bool { _, ok := n.(*ast.SequenceNode); return ok }
+
+// single decodes one secret where a list may stand.
+func (d *decoder) single(key string, n ast.Node, to reflect.Value) {
+	var one Secret
+	d.leaf(key, n, reflect.ValueOf(&one).Elem())
+	to.Set(reflect.ValueOf(secrets(one.Reveal())))
 }
 
 // list decodes the items of a slice.

@@ -127,7 +127,7 @@ func TestTheSampleHasEveryKeyWithItsDefault(t *testing.T) {
 	set := regexp.MustCompile(`(?m)^( *)#([a-z_]+:)`).ReplaceAllString(text, "$1$2")
 	f := config.Parse("docs/anteroom.yaml", []byte(set), config.Options{})
 	want2 := []string{
-		"security.gossip_key: that of the sample; make one with: openssl rand -base64 32",
+		"security.gossip_key_file: given beside security.gossip_key; give one of them",
 		"security.admin_token: that of the sample; make one with: openssl rand -hex 32",
 	}
 	var got []string

@@ -17,6 +17,7 @@ func (f *File) checkFiles() {
 	if s.SigningKeys != "" && f.readable("security.signing_keys", s.SigningKeys, "make it with: anteroom keys new --out "+string(s.SigningKeys)) {
 		f.checkPrivate("security.signing_keys", s.SigningKeys)
 	}
+	f.readGossipKeys()
 	f.checkPair("security.tls.gateway", s.TLS.Gateway)
 	if ca := s.TLS.Peer.CA; ca != "" && f.readable("security.tls.peer.ca", ca, "give the PEM file of the authority that signs the nodes' certificates") {
 		text, _ := os.ReadFile(string(ca))

@@ -83,6 +83,14 @@ func Parse(name string, text []byte, o Options) *File {
 	return f
 }
 
+// Flags is Load without a file: all there is stands in o.
+func Flags(o Options) *File {
+	f := Parse("flags", nil, o)
+	f.checkFiles()
+	f.sort()
+	return f
+}
+
 func newFile(name, host string) *File {
 	return &File{Name: name, Config: Default(host), places: map[string]place{}, unread: map[string]bool{}}
 }
@@ -157,7 +165,9 @@ func (f *File) set(s Setting) {
 			}
 		}
 		f.places[key] = place{from: s.From}
-		if v.Kind() == reflect.Slice {
+		if v.Type() == reflect.TypeFor[[]Secret]() {
+			v.Set(reflect.ValueOf(secrets(words(s.Value)...)))
+		} else if v.Kind() == reflect.Slice {
 			v.Set(reflect.ValueOf(words(s.Value)))
 		} else if err := setText(v, s.Value); err != nil {
 			f.wrong(key, "%v", err)

@@ -56,7 +56,7 @@ func TestAWrongVariableIsNamed(t *testing.T) {
 		"ANTEROOM_CLUSTER_LEASE: cluster.lease: 1s is shorter than two detections; make it at least 2 × exclude_after = 4s",
 		"ANTEROOM_NODE_EXPECT: node.expect: not a whole number; give one such as 200",
 		"ANTEROOM_NODE_JOIN: node.join[0]: \"nowhere\" is not host:port; give one such as 10.0.0.2:7946",
-		"ANTEROOM_SECURITY_GOSSIP_KEY: security.gossip_key: not base64; make one with: openssl rand -base64 32",
+		"ANTEROOM_SECURITY_GOSSIP_KEY: security.gossip_key: not base64; make one with: anteroom keys cluster --out cluster.key",
 	}
 	if diff := cmp.Diff(want, problems(f.Errors)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
@@ -72,8 +72,8 @@ func TestNothingPrintsASecret(t *testing.T) {
 	if got := f.Config.Security.AdminToken.Reveal(); got != token {
 		t.Fatalf("Reveal = %q", got)
 	}
-	if got := len(f.Config.Security.GossipKeyBytes()); got != 32 {
-		t.Fatalf("gossip key has %d bytes", got)
+	if got := f.Config.Security.GossipKeys(); len(got) != 1 || len(got[0]) != 32 {
+		t.Fatalf("%d gossip keys", len(got))
 	}
 	var out bytes.Buffer
 	wrapped := struct{ c config.Config }{f.Config} // fmt asks no methods in here

@@ -42,7 +42,7 @@ func Together(files []*File) {
 func (f *File) compare(o *File) {
 	for _, key := range Differences(o.Config, f.Config) {
 		switch {
-		case key == "security.gossip_key", key == "node.expect" && f.Config.Node.Expect > 0 && o.Config.Node.Expect > 0:
+		case key == "node.expect" && f.Config.Node.Expect > 0 && o.Config.Node.Expect > 0:
 			f.fault(key, "not as in %s; give the same on all nodes", o.Name)
 		case key == "prefix" || key == "trusted_proxies" || key == "country_header":
 			f.warn(key, "not as in %s; visitors may come to either node", o.Name)
@@ -51,7 +51,28 @@ func (f *File) compare(o *File) {
 	if (f.Config.Security.TLS.Peer == MutualTLS{}) != (o.Config.Security.TLS.Peer == MutualTLS{}) {
 		f.fault("security.tls.peer", "given here or in %s, but not in both; give it on all nodes", o.Name)
 	}
+	f.compareGossipKeys(o)
 	f.compareRooms(o)
+}
+
+// compareGossipKeys sees that the two nodes would know each other: each opens
+// what the other seals. While a key is exchanged their lists may differ.
+func (f *File) compareGossipKeys(o *File) {
+	ours, theirs := f.Config.Security.GossipKey, o.Config.Security.GossipKey
+	switch {
+	case len(ours) == 0 && len(theirs) == 0:
+	case len(ours) == 0 || len(theirs) == 0, !slices.ContainsFunc(ours, theirs[0].Equal) || !slices.ContainsFunc(theirs, ours[0].Equal):
+		f.fault(f.gossipKeyPlace(), "not as in %s; give the same on all nodes", o.Name)
+	case !slices.EqualFunc(ours, theirs, Secret.Equal):
+		f.warn(f.gossipKeyPlace(), "not the same keys as in %s; fine while a key is exchanged for another", o.Name)
+	}
+}
+
+func (f *File) gossipKeyPlace() string {
+	if f.Config.Security.GossipKeyFile != "" {
+		return "security.gossip_key_file"
+	}
+	return "security.gossip_key"
 }
 
 // compareCluster notes where settings differ on which all nodes must agree.

@@ -40,11 +40,11 @@ func (p peer) Agree(from eviction.Member, settings []byte) error {
 // policy is how nodes of the cluster know each other.
 func (s *Server) policy() (auth.Policy, error) {
 	sec := &s.c.Security
-	switch key := sec.GossipKeyBytes(); {
+	switch keys := sec.GossipKeys(); {
 	case sec.TLS.Peer.CA != "":
 		return auth.Files(string(sec.TLS.Peer.CA), string(sec.TLS.Peer.Cert), string(sec.TLS.Peer.Key))
-	case key != nil:
-		return auth.GossipKey(key)
+	case len(keys) > 0:
+		return auth.GossipKey(keys...)
 	}
 	return auth.Loopback(), nil
 }

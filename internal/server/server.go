@@ -196,7 +196,7 @@ func (s *Server) build() error {
 	}
 	s.members, err = membership.New(membership.Config{
 		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Join: s.c.Node.Join,
-		Key: s.c.Security.GossipKeyBytes(), Logger: s.log, OnView: s.onView,
+		Keys: s.c.Security.GossipKeys(), Logger: s.log, OnView: s.onView,
 	})
 	if err != nil {
 		return err

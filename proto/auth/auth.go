@@ -1,11 +1,11 @@
 // Package auth says who counts as a peer. A cluster uses one of three ways:
 //
 //   - MutualTLS: whoever has a certificate of the cluster's own authority.
-//   - GossipKey: whoever has the key that gossip is encrypted with. Both ends
-//     derive one and the same certificate from it, and speak TLS 1.3 with that;
-//     the handshake proves on each side that the other has the key. It is fresh
-//     for each connection, so nothing can be replayed, and what follows is
-//     encrypted and cannot be changed on the way.
+//   - GossipKey: whoever has a key that gossip is encrypted with. Each end
+//     derives a certificate from the first of its keys, knows those of all of
+//     them, and speaks TLS 1.3; the handshake proves on each side that the other
+//     has the key. It is fresh for each connection, so nothing can be replayed,
+//     and what follows is encrypted and cannot be changed on the way.
 //   - Loopback: whoever is on this machine.
 //
 // The port of the peers has public services too. So a server admits callers
@@ -16,17 +16,11 @@ package auth
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/hkdf"
-	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
-	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -36,13 +30,11 @@ import (
 // ErrNotPeer is a caller, or a node that was called, who is none of us.
 var ErrNotPeer = errors.New("not a peer")
 
-// keyMin is the length of the shortest gossip key, in bytes.
-const keyMin = 16
-
 // Policy is one way to tell a peer. The zero Policy is Loopback.
 type Policy struct {
 	name           string
 	client, server credentials.TransportCredentials // nil: Loopback
+	keys           *keyring                         // of GossipKey
 }
 
 func (p Policy) String() string {
@@ -75,31 +67,6 @@ func MutualTLS(authority *x509.CertPool, certificate func() (*tls.Certificate, e
 	return Policy{name: "mutual TLS", client: credentials.NewTLS(client), server: credentials.NewTLS(server)}
 }
 
-// GossipKey takes for a peer whoever has key.
-func GossipKey(key []byte) (Policy, error) {
-	if len(key) < keyMin {
-		return Policy{}, fmt.Errorf("gossip_key: %d bytes; give at least %d random ones", len(key), keyMin)
-	}
-	seed, err := hkdf.Key(sha256.New, key, nil, "anteroom peer certificate 1", ed25519.SeedSize)
-	if err != nil {
-		return Policy{}, fmt.Errorf("gossip_key: %w", err)
-	}
-	private := ed25519.NewKeyFromSeed(seed)
-	public, _ := private.Public().(ed25519.PublicKey)
-	certificate, err := selfSigned(private, public)
-	if err != nil {
-		return Policy{}, fmt.Errorf("gossip_key: %w", err)
-	}
-	verify := func(s tls.ConnectionState) error {
-		if !public.Equal(s.PeerCertificates[0].PublicKey) {
-			return fmt.Errorf("%w: it has another gossip_key; give all nodes the same", ErrNotPeer)
-		}
-		return nil
-	}
-	client, server := configs(func() (*tls.Certificate, error) { return certificate, nil }, verify)
-	return Policy{name: "gossip key", client: credentials.NewTLS(client), server: sniffer{credentials.NewTLS(server)}}, nil
-}
-
 // configs returns what the two ends of a connection need. The name that was
 // dialed is an address of gossip's and proves nothing, so certificates are
 // judged by verify alone.
@@ -121,20 +88,6 @@ func configs(certificate func() (*tls.Certificate, error), verify func(tls.Conne
 		return verify(s)
 	}
 	return client, server
-}
-
-// selfSigned wraps a key into a certificate of no meaning of its own.
-func selfSigned(private ed25519.PrivateKey, public ed25519.PublicKey) (*tls.Certificate, error) {
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		NotBefore:    time.Unix(0, 0),
-		NotAfter:     time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), // RFC 5280: it has no end
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, nil
 }
 
 // Server returns the credentials of a server that peers and others call.
@@ -164,11 +117,14 @@ func (p Policy) Check(ctx context.Context) error {
 		return onLoopback(from.Addr)
 	}
 	info, ok := from.AuthInfo.(credentials.TLSInfo)
-	if !ok || len(info.State.PeerCertificates) == 0 {
-		return fmt.Errorf("%w: this node knows its peers by %v, and the caller at %v showed nothing; give it the same security.tls or security.gossip_key",
-			ErrNotPeer, p, from.Addr)
+	if ok && len(info.State.PeerCertificates) > 0 {
+		if p.keys != nil { // which may have changed since the handshake
+			return p.keys.verify(info.State)
+		}
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: this node knows its peers by %v, and the caller at %v showed nothing; give it the same security.tls or security.gossip_key",
+		ErrNotPeer, p, from.Addr)
 }
 
 // onLoopback reports whether a is on this machine, as all that is not TCP is.

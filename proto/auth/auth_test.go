@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -124,6 +125,75 @@ func TestGossipKeyProvesItselfOnBothSides(t *testing.T) {
 	}
 	if c, s := shake(t, key(t, 1).Client().Clone(), key(t, 1).Server().Clone()); c != nil || s != nil {
 		t.Errorf("clones: %v, %v", c, s)
+	}
+}
+
+// keys is a policy of several keys.
+func keys(t *testing.T, bs ...byte) auth.Policy {
+	t.Helper()
+	p, err := auth.GossipKey(repeat(bs...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func repeat(bs ...byte) (keys [][]byte) {
+	for _, b := range bs {
+		keys = append(keys, bytes.Repeat([]byte{b}, 32))
+	}
+	return keys
+}
+
+// While a key is exchanged, node by node, any two nodes know each other: first
+// all get the new one, then it comes first, then the old one goes.
+func TestGossipKeysAreExchangedNodeByNode(t *testing.T) {
+	steps := [][]byte{{1}, {1, 2}, {2, 1}, {2}}
+	for i := range steps {
+		for _, two := range [][2]int{{i, i}, {i, min(i+1, 3)}, {min(i+1, 3), i}} {
+			if c, s := shake(t, keys(t, steps[two[0]]...).Client(), keys(t, steps[two[1]]...).Server()); c != nil || s != nil {
+				t.Errorf("%v calls %v: %v, %v", steps[two[0]], steps[two[1]], c, s)
+			}
+		}
+	}
+	if c, s := shake(t, keys(t, 1).Client(), keys(t, 2, 3).Server()); !errors.Is(c, auth.ErrNotPeer) || s == nil {
+		t.Errorf("none in common: %v, %v", c, s)
+	}
+}
+
+// A policy takes other keys while it is in use, and judges by them also who
+// has connected before.
+func TestKeysAreExchangedInUse(t *testing.T) {
+	p, old := keys(t, 1), keys(t, 1)
+	client, server := p.Client(), p.Server()
+	if err := p.Rekey(repeat(2)...); err != nil {
+		t.Fatal(err)
+	}
+	if c, s := shake(t, client, keys(t, 2).Server()); c != nil || s != nil {
+		t.Errorf("to one with the new key: %v, %v", c, s)
+	}
+	if c, s := shake(t, old.Client(), server); !errors.Is(c, auth.ErrNotPeer) || s == nil {
+		t.Errorf("from one with the old key: %v, %v", c, s)
+	}
+	certificate := func(p auth.Policy) (shown *x509.Certificate) {
+		a, b := pipe(t)
+		defer func() { _, _ = a.Close(), b.Close() }()
+		go func() { _, _, _ = p.Server().ServerHandshake(b) }()
+		_, info, err := p.Client().ClientHandshake(t.Context(), "node", a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.(credentials.TLSInfo).State.PeerCertificates[0]
+	}
+	for shown, ok := range map[*x509.Certificate]bool{certificate(old): false, certificate(p): true} {
+		state := tls.ConnectionState{PeerCertificates: []*x509.Certificate{shown}}
+		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{}, AuthInfo: credentials.TLSInfo{State: state}})
+		if err := p.Check(ctx); (err == nil) != ok {
+			t.Errorf("Check = %v, want ok %v", err, ok)
+		}
+	}
+	if err := p.Rekey(); err == nil {
+		t.Error("no keys at all were taken")
 	}
 }
 
