@@ -108,7 +108,7 @@ func WithGRPC(o ...grpc.DialOption) Option {
 }
 
 // Dial returns a client of the cluster that the nodes at addresses belong to,
-// each the host:port of a peer port or a gRPC target such as unix:///run/x. It
+// each the host:port in node.grpc or a gRPC target such as unix:///run/x. It
 // connects with the first call, so that a program starts while its queue is away.
 func Dial(addresses []string, options ...Option) (*Client, error) {
 	s := settings{credentials: insecure.NewCredentials(), patience: patienceDefault, try: tryDefault}
@@ -116,7 +116,7 @@ func Dial(addresses []string, options ...Option) (*Client, error) {
 		o(&s)
 	}
 	if s.err == nil && len(addresses) == 0 {
-		s.err = errors.New("client: no address; give those of some nodes, as in 10.0.0.1:7001")
+		s.err = errors.New("client: no address; give those of some nodes, as in 10.0.0.1:7002")
 	}
 	if s.err == nil && (s.patience <= 0 || s.try <= 0) {
 		s.err = fmt.Errorf("client: a patience of %v and tries of %v; give times above 0", s.patience, s.try)
@@ -141,7 +141,7 @@ func (s *settings) dial(address string) (*grpc.ClientConn, error) {
 	target := address
 	if !strings.Contains(address, "://") && !strings.HasPrefix(address, "unix:") {
 		if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
-			return nil, fmt.Errorf("client: address %q: give host:port of a node's peer port, as in 10.0.0.1:7001", address)
+			return nil, fmt.Errorf("client: address %q: give host:port of a node's port for programs (node.grpc), as in 10.0.0.1:7002", address)
 		}
 		target = "dns:///" + address
 	}

@@ -1,6 +1,6 @@
 // Package client uses the priority queues of an anteroom cluster from Go.
 //
-//	c, err := client.Dial([]string{"10.0.0.1:7001", "10.0.0.2:7001"})
+//	c, err := client.Dial([]string{"10.0.0.1:7002", "10.0.0.2:7002"})
 //	if err != nil {
 //		return err
 //	}
@@ -14,7 +14,7 @@
 //		return resize(ctx, l.Payload) // nil: done; an error: again later
 //	})
 //
-// Any node takes any call, so the addresses are the peer ports (node.peer) of
+// Any node takes any call, so the addresses are the ports for programs (node.grpc) of
 // some nodes or of all. A client stays with one node as long as that answers,
 // and goes on to the next when it does not.
 //

@@ -11,7 +11,7 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	c, closeAll := dial() // client.Dial([]string{"10.0.0.1:7001", "10.0.0.2:7001", "10.0.0.3:7001"})
+	c, closeAll := dial() // client.Dial([]string{"10.0.0.1:7002", "10.0.0.2:7002", "10.0.0.3:7002"})
 	defer closeAll()
 	jobs := c.Queue("mail/outgoing")
 	for _, n := range []client.New{

@@ -28,6 +28,7 @@ type demo struct {
 	p               *program
 	nodes, visitors int
 	port, adminPort int
+	grpcPort        int
 	peerPort        int
 	limit           int
 	stay, over      time.Duration
@@ -66,7 +67,8 @@ prints in a browser; add --visitors to have people queue for it.`,
 	f.IntVar(&d.visitors, "visitors", 0, "how many simulated visitors come")
 	f.IntVar(&d.port, "port", 8080, "the first node's port for visitors; the others have the next ones")
 	f.IntVar(&d.adminPort, "admin-port", 9090, "the first node's port for operators; the others have the next ones")
-	f.IntVar(&d.peerPort, "peer-port", 7001, "the first node's port for other nodes and for programs; the others have the next ones. One that is taken is replaced by another")
+	f.IntVar(&d.grpcPort, "grpc-port", 7002, "the first node's port for programs; the others have the next ones. One that is taken is replaced by another")
+	f.IntVar(&d.peerPort, "peer-port", 0, "the first node's port for the other nodes, no longer for programs (--grpc-port); the others have the next ones. 0: any that is free")
 	f.IntVar(&d.limit, "limit", 50, "how many people may be in the shop at once")
 	f.DurationVar(&d.stay, "stay", 10*time.Second, "how long a simulated visitor stays in the shop, about")
 	f.DurationVar(&d.over, "over", 10*time.Second, "the simulated visitors arrive over this long")
@@ -88,7 +90,8 @@ func (d *demo) check() error {
 		{"limit", d.limit, 0, 1_000_000},
 		{"port", d.port, 1, 65535 - d.nodes},
 		{"admin-port", d.adminPort, 1, 65535 - d.nodes},
-		{"peer-port", d.peerPort, 1, 65535 - d.nodes},
+		{"grpc-port", d.grpcPort, 1, 65535 - d.nodes},
+		{"peer-port", d.peerPort, 0, 65535 - d.nodes},
 	} {
 		if n.value < n.min || n.value > n.max {
 			return fmt.Errorf("--%s %d; give a number from %d to %d", n.name, n.value, n.min, n.max)
@@ -205,7 +208,10 @@ func (d *demo) config(i int) config.Config {
 	c.Node.ID = "node-" + strconv.Itoa(i+1)
 	c.Node.Gateway = net.JoinHostPort("127.0.0.1", strconv.Itoa(d.port+i))
 	c.Node.Admin = net.JoinHostPort("127.0.0.1", strconv.Itoa(d.adminPort+i))
-	c.Node.Peer, c.Node.Gossip = d.peerAddress(i), "127.0.0.1:0"
+	c.Node.GRPC, c.Node.Peer, c.Node.Gossip = freeOr(d.grpcPort+i), "127.0.0.1:0", "127.0.0.1:0"
+	if d.peerPort > 0 {
+		c.Node.Peer = freeOr(d.peerPort + i)
+	}
 	c.Node.Expect = d.nodes
 	c.Cluster.Lease = config.Duration(5 * time.Second) // short, so that a dead node's slots are back soon
 	r := config.DefaultRoom()
@@ -216,10 +222,10 @@ func (d *demo) config(i int) config.Config {
 	return c
 }
 
-// peerAddress is where node i listens to programs and to the others: at a port
-// that is easy to guess, as long as nobody else has it.
-func (d *demo) peerAddress(i int) string {
-	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(d.peerPort+i))
+// freeOr is an address with a port that is easy to guess, or with any that is
+// free where somebody else has that.
+func freeOr(port int) string {
+	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", at)
 	if err != nil {
 		return "127.0.0.1:0"
@@ -245,7 +251,7 @@ func (d *demo) welcome() {
 		fmt.Fprintf(out, "  node-%-2d  shop http://%s/   admin http://%s/\n", i+1, a.Gateway, a.Admin)
 	}
 	fmt.Fprintf(out, "\nOpen any shop URL in a browser. Watch the line with: anteroom status --watch --admin http://%s\n", d.servers[0].Addresses().Admin)
-	fmt.Fprintf(out, "Programs find the priority queues at %[1]s: anteroom queue put --node %[1]s --queue jobs 'hello'\n", d.servers[0].Addresses().Peer)
+	fmt.Fprintf(out, "Programs find the priority queues at %[1]s: anteroom queue put --node %[1]s --queue jobs 'hello'\n", d.servers[0].Addresses().GRPC)
 	if d.visitors == 0 {
 		fmt.Fprintln(out, "To see people queue, stop this with Ctrl-C and add --visitors 300.")
 	} else {

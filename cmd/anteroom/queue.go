@@ -18,15 +18,15 @@ import (
 	"github.com/anteroom/anteroom/client"
 )
 
-// peerDefault is where a node's peer port is unless it is told otherwise.
-const peerDefault = "127.0.0.1:7001"
+// grpcDefault is where a node's port for programs is unless it is told otherwise.
+const grpcDefault = "127.0.0.1:7002"
 
 func (p *program) queueCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "queue",
 		Short: "Put items into priority queues, take them, look at them",
-		Long: `Use the priority queues of a running cluster, at the peer port of any of its
-nodes. Items go out lowest priority number first, and in the order in which they
+		Long: `Use the priority queues of a running cluster, at the port for programs
+(node.grpc) of any of its nodes. Items go out lowest priority number first, and in the order in which they
 came among equals; they are delivered at least once.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 there was nothing to take.`,
@@ -65,7 +65,7 @@ func (q *queueing) of(cmd *cobra.Command, do func(context.Context, *client.Queue
 	q.patience = 5 * time.Second
 	f := q.flags
 	f.StringVar(&q.name, "queue", "", "`NAME` of the queue, or namespace/name")
-	f.StringSliceVar(&q.nodes, "node", []string{peerDefault}, "`ADDRESS` of a node's peer port; give several, for when one is down")
+	f.StringSliceVar(&q.nodes, "node", []string{grpcDefault}, "`ADDRESS` of a node's port for programs (node.grpc); give several, for when one is down")
 	f.StringVar(&q.ca, "ca", "", "`FILE` with the nodes' security.tls.ca, if they have one")
 	f.duration(&q.patience, "patience", 10*time.Millisecond, 24*time.Hour, "how long to go on trying")
 	f.BoolVar(&q.asJSON, "json", false, "print JSON, one object a line")
@@ -126,17 +126,17 @@ func (q *queueing) explain(err error) error {
 	queue, text := cmp.Or(q.name, "the cluster"), cmp.Or(strings.TrimSuffix(e.Text, "."), e.Code.String())
 	switch {
 	case has("connection refused"):
-		return fmt.Errorf("no node answers at %s: nothing listens there; is the node running, and is that its node.peer?", at)
+		return fmt.Errorf("no node answers at %s: nothing listens there; is the node running, and is that its node.grpc?", at)
 	case has("produced zero addresses"), has("no such host"), has("name resolver"):
-		return fmt.Errorf("no machine is found by the name in %s; give --node the address of a node's peer port, as in %s", at, peerDefault)
+		return fmt.Errorf("no machine is found by the name in %s; give --node the address in a node's node.grpc, as in %s", at, grpcDefault)
 	case has("first record does not look like a TLS handshake"):
 		return fmt.Errorf("%s speaks no TLS: its cluster has no security.tls; leave out --ca", at)
 	case has("certificate"):
 		return fmt.Errorf("%s: %s; give --ca the nodes' security.tls.ca", at, text)
 	case has("HTTP/1.1 header"):
-		return fmt.Errorf("%s is not a peer port: it speaks HTTP/1, as node.gateway and node.admin do; give --node the address in node.peer", at)
+		return fmt.Errorf("%s is no port for programs: it speaks HTTP/1, as node.gateway and node.admin do; give --node the address in node.grpc", at)
 	case has("error reading server preface"):
-		return fmt.Errorf("%s does not speak gRPC without TLS: if its cluster has security.tls, give that ca as --ca; else give --node the address in node.peer (%s)", at, text)
+		return fmt.Errorf("%s does not speak gRPC without TLS: if its cluster has security.tls, give that ca as --ca; else give --node the address in node.grpc (%s)", at, text)
 	case has("unknown service"):
 		return fmt.Errorf("%s has no priority queues: its program is older than this one; update the nodes", at)
 	case e.Reason == client.ErrUnavailable && errors.Is(err, context.DeadlineExceeded) && e.RetryAfter == 0 && has("deadline exceeded"):

@@ -37,7 +37,7 @@ the next time, 5 minutes at most, and becomes a dead letter in the end. While th
 command runs the lease is extended; if it is lost all the same, the command gets
 SIGTERM, because somebody else may have the item. Nodes may come and go meanwhile:
 give several with --node.`,
-		Example: `  anteroom queue work --queue images --concurrency 4 --node 10.0.0.1:7001 --node 10.0.0.2:7001 -- convert {} -resize 50% small/{}
+		Example: `  anteroom queue work --queue images --concurrency 4 --node 10.0.0.1:7002 --node 10.0.0.2:7002 -- convert {} -resize 50% small/{}
   anteroom queue work --queue mail/outgoing -- sendmail -t`,
 		Args: words("command"),
 	}, func(ctx context.Context, from *client.Queue, command []string) error {

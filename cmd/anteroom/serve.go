@@ -52,7 +52,7 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 		for _, w := range f.Warnings {
 			log.Warn(w.Error())
 		}
-		o := server.Options{Version: thisVersion(), Logger: log, Adopts: f.AdoptsCluster()}
+		o := server.Options{Version: thisVersion(), Logger: log, Adopts: f.AdoptsCluster(), DefaultGRPC: f.DefaultGRPC()}
 		if admissions != "" {
 			w, err := openAdmissions(admissions, log)
 			if err != nil {
@@ -115,6 +115,7 @@ func settingFlags(cmd *cobra.Command) func() []config.Setting {
 		{"gateway", "node.gateway", "`HOST:PORT` for visitors"},
 		{"admin", "node.admin", "`HOST:PORT` for operators"},
 		{"peer", "node.peer", "`HOST:PORT` for the other nodes"},
+		{"grpc", "node.grpc", "`HOST:PORT` for programs, or none"},
 		{"gossip", "node.gossip", "`HOST:PORT` for gossip"},
 		{"join", "node.join", "`HOST:PORT` of members, with commas"},
 		{"expect", "node.expect", "how many nodes start a new cluster together"},

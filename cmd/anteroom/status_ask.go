@@ -193,7 +193,7 @@ func (a *adminClient) unheard(err error) error {
 	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "server closed idle connection"),
 		strings.Contains(text, "readLoopPeekFail"), // it spoke before it was asked, as HTTP/2 does
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return a.stranger("what answers there does not speak HTTP/1, as node.peer and node.gossip do not")
+		return a.stranger("what answers there does not speak HTTP/1, as node.peer, node.grpc and node.gossip do not")
 	}
 	return fmt.Errorf("no node answers at %s; is it running, and is that its node.admin? (%w)", a.url, err)
 }

@@ -97,8 +97,8 @@ func TestStatusAtAnotherPortSaysWhatItIs(t *testing.T) {
 	}{
 		{"the gateway", web(visitorsPort(t)), []string{" is the port for visitors (node.gateway); status and rooms ask the admin port of the same node: --admin http://127.0.0.1:9090, unless node.admin"}},
 		{"the gateway with TLS", strings.Replace(secure.URL, "https", "http", 1), []string{foreign + "it speaks https, and node.admin speaks http", hint}},
-		{"the peer port", "http://" + peerPort.Addr().String(), []string{foreign, "node.peer and node.gossip", hint}},
-		{"a port that hangs up", "http://" + hangsUp.Addr().String(), []string{foreign, "node.peer and node.gossip", hint}},
+		{"the peer port", "http://" + peerPort.Addr().String(), []string{foreign, "node.peer, node.grpc and node.gossip", hint}},
+		{"a port that hangs up", "http://" + hangsUp.Addr().String(), []string{foreign, "node.peer, node.grpc and node.gossip", hint}},
 		{"nobody", "http://" + gone.Addr().String(), []string{"no node answers at http://" + gone.Addr().String(), "nothing listens there; is the node running", "By default that is http://127.0.0.1:9090"}},
 		{"https", strings.Replace(good, "http", "https", 1), []string{"node.admin speaks http, not https; try --admin " + good}},
 		{"a web site", web(says(200, "text/html", "<html>")), []string{foreign + "its answer to /v1/cluster is not JSON of a node", hint}},

@@ -44,11 +44,15 @@ func (f *File) checkNode() {
 	if !matches(nodePattern, n.ID) {
 		f.fault("node.id", "%q is no name; give up to 128 letters, digits, dots, - and _, another one on each node", n.ID)
 	}
+	f.checkGRPC()
 	listens := []struct{ key, addr string }{
 		{"node.gateway", n.Gateway},
 		{"node.admin", n.Admin},
 		{"node.peer", n.Peer},
 		{"node.gossip", n.Gossip},
+	}
+	if f.given("node.grpc") && n.GRPC != None {
+		listens = append(listens, struct{ key, addr string }{"node.grpc", n.GRPC})
 	}
 	for i, l := range listens {
 		if err := listenable(l.addr); err != nil {
@@ -75,6 +79,28 @@ func (f *File) checkNode() {
 		f.fault("node.expect", "%d; give the number of nodes that start a new cluster together, up to %d, or 0", n.Expect, expectMax)
 	}
 }
+
+// checkGRPC leaves out the port for programs where nobody asked for it and its
+// default is wanted for something else: by this node, or by another one on this
+// machine, whose gossip would find it taken.
+func (f *File) checkGRPC() {
+	n := &f.Config.Node
+	if f.given("node.grpc") {
+		return
+	}
+	wanted := append([]string{n.Gateway, n.Admin, n.Peer, n.Gossip}, slices.DeleteFunc(slices.Clone(n.Join), func(addr string) bool { return !isLoopback(hostOf(addr)) })...)
+	for _, addr := range wanted {
+		if clash(n.GRPC, addr) {
+			f.warn("node.grpc", "not set, and its default %s is taken by %s: programs cannot call this node; give it a port of its own, or %s", n.GRPC, addr, None)
+			n.GRPC = None
+			return
+		}
+	}
+}
+
+// DefaultGRPC reports whether node.grpc is its default: a node does without it
+// where that port is taken.
+func (f *File) DefaultGRPC() bool { return !f.given("node.grpc") }
 
 // expectMax bounds node.expect: a tree of waves is made for hundreds of nodes.
 const expectMax = 1000

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,6 +26,9 @@ func TestErrorsSayWhatWouldBeRight(t *testing.T) {
 		{"node: {gateway: 'a b:80'}", "1: node.gateway: \"a b:80\" has no host that can be listened on; give an address of this machine, or 0.0.0.0 for all"},
 		{"node:\n  gateway: 10.0.0.1:9000\n  peer: :9000", "3: node.peer: :9000 is taken by node.gateway; give another port"},
 		{"node: {gateway: ':0', admin: '[::1]:0', peer: 'localhost:0'}", ""},
+		{"node: {grpc: none}", ""},
+		{"node: {grpc: '7002'}", "1: node.grpc: \"7002\" is not host:port; give one such as 0.0.0.0:8080"},
+		{"node: {grpc: '127.0.0.1:8080'}", "1: node.grpc: 127.0.0.1:8080 is taken by node.gateway; give another port"},
 		{"node: {advertise: 0.0.0.0}", "1: node.advertise: \"0.0.0.0\" is no address that others can reach; give a host, or host:port where ports are mapped"},
 		{"node: {join: 127.0.0.1:7946}", "1: node.join: is text; give a list: [a, b], or a line with - for each"},
 		{"node: {join: [':7946']}", "1: node.join[0]: \":7946\" has no host to connect to; give the name or address of a node"},
@@ -264,6 +268,24 @@ func TestAdoptsCluster(t *testing.T) {
 	} {
 		if got := config.Parse("a.yaml", []byte(test.text), test.o).AdoptsCluster(); got != test.want {
 			t.Errorf("%q with %v: %v, want %v", test.text, test.o, got, test.want)
+		}
+	}
+}
+
+// A file from before node.grpc runs as it did, whatever it does with 7002.
+func TestTheDefaultPortForProgramsGivesWay(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                        "127.0.0.1:7002",
+		"node: {peer: ':7002'}":   config.None,
+		"node: {gossip: ':7002'}": config.None,
+		"node: {join: [127.0.0.1:7001, 127.0.0.1:7002]}":                           config.None,
+		"node: {join: [10.0.0.1:7002]}\nsecurity: {gossip_key: " + gossipKey + "}": "127.0.0.1:7002",
+		"node: {grpc: '127.0.0.1:7002', join: [127.0.0.1:7002], data: d}":          "127.0.0.1:7002",
+	} {
+		f := parse(text+aRoom, config.Options{})
+		warned := slices.ContainsFunc(f.Warnings, func(p config.Problem) bool { return p.Key == "node.grpc" })
+		if f.Err() != nil || f.Config.Node.GRPC != want || warned != (want == config.None) || f.DefaultGRPC() == strings.Contains(text, "grpc:") {
+			t.Errorf("%s: node.grpc %s, default %t, warned %t, error %v; want %s", text, f.Config.Node.GRPC, f.DefaultGRPC(), warned, f.Err(), want)
 		}
 	}
 }

@@ -41,12 +41,16 @@ type Config struct {
 	Queues         []Queue  `json:"queues"`
 }
 
+// None in the place of an address means that nothing listens.
+const None = "none"
+
 // Node is what differs between the nodes of a cluster.
 type Node struct {
 	ID        string   `json:"id"`
 	Gateway   string   `json:"gateway"`
 	Admin     string   `json:"admin"`
 	Peer      string   `json:"peer"`
+	GRPC      string   `json:"grpc"` // None: not for programs
 	Gossip    string   `json:"gossip"`
 	Advertise string   `json:"advertise"` // empty: gossip picks an address of this machine
 	Join      []string `json:"join"`
@@ -159,6 +163,7 @@ func Default(host string) Config {
 			Gateway: "0.0.0.0:8080",
 			Admin:   "127.0.0.1:9090",
 			Peer:    "0.0.0.0:7001",
+			GRPC:    "127.0.0.1:7002",
 			Gossip:  "0.0.0.0:7946",
 		},
 		Cluster: Cluster{

@@ -97,7 +97,7 @@ func TestWhatIsNotYAMLIsToldWithItsLine(t *testing.T) {
 		"rooms: &a\n  - *a\n":          "a.yaml:2: rooms[0]: is a list; give keys with values: " + roomKeys,
 		"prefix: ~\ntrusted_proxies: ": "",
 		"\xef\xbb\xbfprefix: /a\r\nnod: 1\r\nnode: 1\r\n": "a.yaml:2: nod: unknown key; did you mean node?\n" +
-			"a.yaml:3: node: is a number; give keys with values: id, gateway, admin, peer, gossip, advertise, join, expect, data",
+			"a.yaml:3: node: is a number; give keys with values: id, gateway, admin, peer, grpc, gossip, advertise, join, expect, data",
 	} {
 		got := ""
 		if err := parse(text, config.Options{}).Err(); err != nil {

@@ -110,7 +110,7 @@ func serveHere(b *testing.B, nodes int, rooms string, m *meter) (all []*server.S
 		if i > 0 {
 			set = append(set, config.Setting{Key: "node.join", Value: strings.Join(seeds, ",")})
 		}
-		f := config.Parse("growth", []byte("node: {gateway: \"127.0.0.1:0\", admin: \"127.0.0.1:0\", peer: \"127.0.0.1:0\", gossip: \"127.0.0.1:0\"}\nrooms:\n"+rooms),
+		f := config.Parse("growth", []byte("node: {gateway: \"127.0.0.1:0\", admin: \"127.0.0.1:0\", peer: \"127.0.0.1:0\", grpc: none, gossip: \"127.0.0.1:0\"}\nrooms:\n"+rooms),
 			config.Options{Host: fmt.Sprintf("node-%d", i+1), Set: set})
 		if err := f.Err(); err != nil {
 			b.Fatal(err)

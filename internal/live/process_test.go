@@ -132,8 +132,8 @@ func (p *process) join(expect int, others ...*process) {
 
 // config is the node's file.
 func (p *process) config(expect int, others ...*process) string {
-	c := fmt.Sprintf("node:\n  id: %s\n  gateway: %q\n  admin: %q\n  peer: %q\n  gossip: %q\n  join: [%s]\n  expect: %d\n",
-		p.id, p.listens(0), p.listens(1), p.listens(2), p.listens(3), seeds(others), expect)
+	c := fmt.Sprintf("node:\n  id: %s\n  gateway: %q\n  admin: %q\n  peer: %q\n  gossip: %q\n  grpc: %q\n  join: [%s]\n  expect: %d\n",
+		p.id, p.listens(0), p.listens(1), p.listens(2), p.listens(3), p.listens(4), seeds(others), expect)
 	if p.c.node != nil {
 		c += p.c.node(p)
 	}
@@ -171,7 +171,7 @@ func (p *process) config(expect int, others ...*process) string {
 // no file.
 func (p *process) joinBare(others ...*process) {
 	p.c.t.Helper()
-	p.run("--join", seeds(others), "--id", p.id, "--gateway", p.at(0), "--admin", p.at(1), "--peer", p.at(2), "--gossip", p.gossip())
+	p.run("--join", seeds(others), "--id", p.id, "--gateway", p.at(0), "--admin", p.at(1), "--peer", p.at(2), "--gossip", p.gossip(), "--grpc", p.grpc())
 }
 
 func seeds(nodes []*process) string {

@@ -148,7 +148,7 @@ func contenders(b *testing.B, nodes int, config string, durable bool) (all []*co
 	}
 	calls, conns := &contender{name: "bare-calls"}, make([]bare, nodes)
 	for i, p := range c.nodes {
-		conns[i] = newBare(b, p.at(2))
+		conns[i] = newBare(b, p.grpc())
 	}
 	for i := range benchWorkers {
 		calls.workers = append(calls.workers, conns[i%nodes])

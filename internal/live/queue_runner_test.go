@@ -29,7 +29,7 @@ func (c *cluster) script() string {
 		c.t.Fatalf("the runner in docs/queue.md has %d lines; it says ten at most:\n%s", lines, s)
 	}
 	for i, p := range c.nodes {
-		s = strings.ReplaceAll(s, fmt.Sprintf("10.0.0.%d:7001", i+1), p.at(2))
+		s = strings.ReplaceAll(s, fmt.Sprintf("10.0.0.%d:7002", i+1), p.grpc())
 	}
 	name := c.file("jobs")
 	if err := os.WriteFile(name, []byte(s), 0o700); err != nil {
@@ -102,7 +102,7 @@ func TestTheJobRunnerOfTheDocs(t *testing.T) {
 	_ = runners[0].Process.Kill()
 	c.phase("killed a runner")
 	c.until("all of them", time.Minute, func() bool { return small() == photos })
-	q := dial(t, []string{c.nodes[0].at(2), c.nodes[2].at(2)}).Queue("images")
+	q := dial(t, []string{c.nodes[0].grpc(), c.nodes[2].grpc()}).Queue("images")
 	c.until("an empty queue", 20*time.Second, func() bool {
 		n, err := q.Len(t.Context())
 		return err == nil && n.Ready+n.Delayed+n.Leased+n.Dead == 0

@@ -19,7 +19,7 @@ import (
 // client returns one that knows this node only.
 func (p *process) client(t testing.TB, o ...client.Option) *client.Client {
 	t.Helper()
-	return dial(t, []string{p.at(2)}, o...)
+	return dial(t, []string{p.grpc()}, o...)
 }
 
 func dial(t testing.TB, addresses []string, o ...client.Option) *client.Client {
@@ -37,7 +37,7 @@ func (c *cluster) clients(n int, o ...client.Option) []*client.Client {
 	c.t.Helper()
 	var at []string
 	for _, p := range c.nodes {
-		at = append(at, p.at(2))
+		at = append(at, p.grpc())
 	}
 	all := make([]*client.Client, n)
 	for i := range all {

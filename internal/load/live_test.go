@@ -63,7 +63,7 @@ func TestLoadGetsEverybodyThroughRealNodes(t *testing.T) {
 func nodeOf(t *testing.T, id, join, origin string) server.Addresses {
 	t.Helper()
 	file := `
-node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", gossip: "127.0.0.1:0", expect: 2}
+node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", grpc: none, gossip: "127.0.0.1:0", expect: 2}
 rooms: [{name: shop, routes: [{host: "*", path: /}], total_active_users: 20, refresh_interval: 1s, origin: "` + origin + `"}]
 `
 	set := []config.Setting{}

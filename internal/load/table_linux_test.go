@@ -111,7 +111,7 @@ func startNodes(b *testing.B, binary string, n int) *nodes {
 	}
 	for i := range n {
 		cmd := exec.Command(binary, "serve", "--config", file, "--id", fmt.Sprintf("node-%d", i+1),
-			"--gateway", at(i, 0), "--admin", at(i, 1), "--peer", at(i, 2), "--gossip", at(i, 3))
+			"--gateway", at(i, 0), "--admin", at(i, 1), "--peer", at(i, 2), "--gossip", at(i, 3), "--grpc", "none")
 		log := &bytes.Buffer{}
 		cmd.Stdout, cmd.Stderr = log, log
 		if err := cmd.Start(); err != nil {

@@ -84,7 +84,7 @@ func TestEnvoyAsksOverGRPC(t *testing.T) {
 	nodes := startNodes(t, room(t, "anteroom.yaml", time.Minute))
 	var checks []authv3.AuthorizationClient
 	for _, n := range nodes {
-		conn, err := grpc.NewClient(n.Peer, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := grpc.NewClient(n.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			t.Fatal(err)
 		}

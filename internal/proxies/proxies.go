@@ -249,7 +249,7 @@ func startNodes(t testing.TB, file string) (at []server.Addresses) {
 	gossip := ""
 	for i := range 2 {
 		set := []config.Setting{{Key: "node.expect", Value: "2", From: "test"}}
-		for _, key := range []string{"node.gateway", "node.admin", "node.peer", "node.gossip"} {
+		for _, key := range []string{"node.gateway", "node.admin", "node.peer", "node.grpc", "node.gossip"} {
 			set = append(set, config.Setting{Key: key, Value: "127.0.0.1:0", From: "test"})
 		}
 		if gossip != "" {

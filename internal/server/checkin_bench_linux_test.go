@@ -22,7 +22,7 @@ import (
 )
 
 const crowdedFile = `
-node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", gossip: "127.0.0.1:0", expect: 1}
+node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", grpc: none, gossip: "127.0.0.1:0", expect: 1}
 rooms:
   - {name: shop, routes: [{host: "*", path: /}], total_active_users: 1, queueing_method: fifo, queue_all: true, queue_max: 2000000, refresh_interval: 24h, ticket_ttl: 24h, claim_window: 1h}
 `

@@ -8,7 +8,7 @@ import (
 )
 
 // limiters bound the connections of the ports, each by itself.
-type limiters struct{ gateway, admin, peer *conns.Limiter }
+type limiters struct{ gateway, admin, peer, grpc *conns.Limiter }
 
 // limit makes the limiters. They bound nothing before their listeners are there.
 func (s *Server) limit() {
@@ -28,5 +28,6 @@ func (s *Server) limit() {
 		}}),
 		admin: port(conns.Config{Name: "admin", Max: s.share.Admin, Part: 2}),
 		peer:  port(conns.Config{Name: "peer", Max: s.share.Peer, Part: 2}), // several nodes may share an address
+		grpc:  port(conns.Config{Name: "grpc", Max: s.share.GRPC, Part: 2}), // and so may workers
 	}
 }

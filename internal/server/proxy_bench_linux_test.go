@@ -16,7 +16,7 @@ import (
 )
 
 const openFile = `
-node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", gossip: "127.0.0.1:0", expect: 1}
+node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", grpc: none, gossip: "127.0.0.1:0", expect: 1}
 rooms:
   - {name: shop, routes: [{host: "*", path: /}], origin: "http://%s", total_active_users: 2000000, session_duration: 1h}
 `

@@ -15,7 +15,7 @@ import (
 )
 
 const queueFile = `
-node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", gossip: "127.0.0.1:0", data: %s}
+node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", grpc: "127.0.0.1:0", gossip: "127.0.0.1:0", data: %s}
 cluster: {lease: 4s}
 queues:
   - {name: slow, interval: 300ms}
@@ -24,7 +24,7 @@ queues:
 // queues is a client of m's priority queues.
 func (m *member) queues() anteroomv1.PriorityQueueClient {
 	m.r.t.Helper()
-	conn, err := grpc.NewClient(m.Addresses().Peer, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(m.Addresses().GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		m.r.t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (j *journal) String() string {
 }
 
 const rigFile = `
-node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", gossip: "127.0.0.1:0"}
+node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", grpc: "127.0.0.1:0", gossip: "127.0.0.1:0"}
 cluster: {lease: 4s}
 rooms:
   - {name: shop, routes: [{host: "*", path: /}], origin: %s, total_active_users: %d, session_duration: 10s, refresh_interval: 3s, ticket_ttl: 1m}

@@ -4,6 +4,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -34,7 +35,6 @@ import (
 	"github.com/anteroom/anteroom/membership"
 	"github.com/anteroom/anteroom/proto/auth"
 	"github.com/anteroom/anteroom/proto/link"
-	"github.com/anteroom/anteroom/proto/rpc"
 	"github.com/anteroom/anteroom/proto/waitingroom"
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -49,10 +49,14 @@ type Options struct {
 	// Adopts lets the node take over the settings of the cluster that it joins;
 	// see config.File.AdoptsCluster.
 	Adopts bool
+	// DefaultGRPC: node.grpc was not set, and where that port is taken the node
+	// does without.
+	DefaultGRPC bool
 }
 
-// Addresses are where a server listens, with the ports it got.
-type Addresses struct{ Gateway, Admin, Peer, Gossip string }
+// Addresses are where a server listens, with the ports it got. What is empty is
+// not open.
+type Addresses struct{ Gateway, Admin, Peer, GRPC, Gossip string }
 
 // Server is one node. It runs once.
 type Server struct {
@@ -117,11 +121,12 @@ func (s *Server) Snapshot() *loop.Snapshot { return s.loop.Snapshot() }
 // to the others meanwhile.
 const handOver = 1500 * time.Millisecond
 
-// listeners are a server's, all of them open or none.
-type listeners struct{ gateway, admin, peer net.Listener }
+// listeners are a server's, all of them open or none; but grpc is nil where the
+// node has no port for programs.
+type listeners struct{ gateway, admin, peer, grpc net.Listener }
 
 func (l *listeners) close() {
-	for _, o := range []net.Listener{l.gateway, l.admin, l.peer} {
+	for _, o := range []net.Listener{l.gateway, l.admin, l.peer, l.grpc} {
 		if o != nil {
 			_ = o.Close() // nothing was accepted yet, or its server has closed it
 		}
@@ -148,6 +153,13 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	s.at = Addresses{Gateway: ls.gateway.Addr().String(), Admin: ls.admin.Addr().String(), Peer: ls.peer.Addr().String()}
+	var err error
+	if ls.grpc, err = s.listenGRPC(ctx); err != nil {
+		return err
+	}
+	if ls.grpc != nil {
+		s.at.GRPC = ls.grpc.Addr().String()
+	}
 	if err := s.build(); err != nil {
 		return err
 	}
@@ -295,11 +307,8 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	front := s.roomed(s.keyed(s.gateway))
 	public, private := s.httpServer(front), s.adminServer(port)
 	visitors, operators := s.limits.gateway.HTTP(public, ls.gateway), s.limits.admin.HTTP(private, ls.admin)
-	s.public = waitingroom.New(waitingroom.Config{Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Logger: s.log})
-	peer, health := rpc.NewServer(rpc.Config{
-		Policy: s.auth, Links: s.links, WaitingRoom: s.public, Authorization: s.envoys(front), Options: append(s.limits.peer.GRPC(), s.keyedCalls()...),
-		PriorityQueue: s.queues.public, Register: s.queues.register,
-	})
+	peers := s.peers()
+	programs, health := s.programs(front)
 	// What must outlive ctx, so that the node can hand over, runs in inner.
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -310,13 +319,16 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	all.Go(func() error { return s.members.Run(inner) })
 	all.Go(func() error { s.keys.keep(inner, s.loop); return nil })
 	all.Go(func() error { s.watch(inner, health); return nil })
-	all.Go(func() error { return serve(peer, s.limits.peer.Listen(ls.peer)) })
+	all.Go(func() error { return serve(peers, s.limits.peer.Listen(ls.peer), "node.peer") })
+	if ls.grpc != nil {
+		all.Go(func() error { return serve(programs, s.limits.grpc.Listen(ls.grpc), "node.grpc") })
+	}
 	all.Go(func() error { return served(private.Serve(operators)) })
 	all.Go(func() error { return served(s.serveGateway(public, visitors)) })
 	all.Go(func() error {
 		s.live(ctx, inner, public)
 		stop()
-		s.shutdown(public, private, peer)
+		s.shutdown(public, private, peers, programs)
 		return nil
 	})
 	if err := all.Wait(); !errors.Is(err, context.Canceled) {
@@ -331,7 +343,7 @@ func (s *Server) live(ctx, inner context.Context, public *http.Server) {
 	select {
 	case <-s.members.Ready():
 		s.at.Gossip = s.members.Addr()
-		s.log.Info("listening", "gateway", s.at.Gateway, "admin", s.at.Admin, "peer", s.at.Peer, "gossip", s.at.Gossip)
+		s.log.Info("listening", "gateway", s.at.Gateway, "admin", s.at.Admin, "peer", s.at.Peer, "grpc", cmp.Or(s.at.GRPC, config.None), "gossip", s.at.Gossip)
 		close(s.ready)
 	case <-ctx.Done():
 	case <-inner.Done():
@@ -359,7 +371,7 @@ func (s *Server) leave(ctx context.Context, public *http.Server) {
 }
 
 // shutdown ends what still runs, within a bound.
-func (s *Server) shutdown(public, private *http.Server, peer *grpc.Server) {
+func (s *Server) shutdown(public, private *http.Server, calls ...*grpc.Server) {
 	s.gateway.Close()
 	s.public.Close()
 	s.queues.close()
@@ -370,7 +382,9 @@ func (s *Server) shutdown(public, private *http.Server, peer *grpc.Server) {
 			_ = h.Close()
 		}
 	}
-	peer.Stop()
+	for _, g := range calls {
+		g.Stop()
+	}
 	s.log.Info("left")
 }
 
@@ -380,11 +394,4 @@ func served(err error) error {
 		return nil
 	}
 	return err
-}
-
-func serve(g *grpc.Server, l net.Listener) error {
-	if err := g.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-		return fmt.Errorf("node.peer: %w", err)
-	}
-	return nil
 }

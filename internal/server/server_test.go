@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,7 +21,7 @@ import (
 func oneNode() config.Config {
 	c := config.Default("")
 	c.Node.ID = "a"
-	c.Node.Gateway, c.Node.Admin, c.Node.Peer, c.Node.Gossip = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	c.Node.Gateway, c.Node.Admin, c.Node.Peer, c.Node.GRPC, c.Node.Gossip = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	r := config.DefaultRoom()
 	r.Name, r.TotalActiveUsers = "shop", 1
 	c.Rooms = []config.Room{r}
@@ -136,5 +138,33 @@ func TestNodeLeavesWhileItWaitsForItsFounders(t *testing.T) {
 	}
 	if s.Snapshot().Status.Line.Founded() {
 		t.Error("it founded a cluster")
+	}
+}
+
+// Nobody who did not ask for node.grpc has a node that does not start for its
+// sake; who did is told.
+func TestATakenPortForProgramsEndsOnlyWhoSetIt(t *testing.T) {
+	sockets(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	c := oneNode()
+	c.Node.GRPC = taken.Addr().String()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := New(c, Options{}).Run(ctx); err == nil || !strings.Contains(err.Error(), "node.grpc: ") || ctx.Err() != nil {
+		t.Errorf("set: %v; want an error that names node.grpc", err)
+	}
+	var log bytes.Buffer
+	s := New(c, Options{DefaultGRPC: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	told, leave := context.WithCancel(ctx)
+	go func() { <-s.Ready(); leave() }()
+	if err := s.Run(told); err != nil || ctx.Err() != nil {
+		t.Errorf("by default: %v, %v; want a node without", err, ctx.Err())
+	}
+	if at := s.Addresses().GRPC; at != "" || !strings.Contains(log.String(), "level=WARN msg=\"node.grpc: the default port is taken") {
+		t.Errorf("by default it listens at %q and says:\n%s", at, log.String())
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // bareFile says where a node listens, and nothing of its cluster.
 const bareFile = `
-node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", gossip: "127.0.0.1:0"%s}
+node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", grpc: none, gossip: "127.0.0.1:0"%s}
 `
 
 // readyz returns what a load balancer is told.

@@ -8,10 +8,10 @@
 //     and what follows is encrypted and cannot be changed on the way.
 //   - Loopback: whoever is on this machine.
 //
-// The port of the peers has public services too. So a server admits callers
-// that prove nothing, and a Policy's Check tells the peers among them: every
-// method that is for peers calls it. With a gossip key the others connect without
-// TLS, with MutualTLS they use TLS and show no certificate.
+// Whoever speaks TLS and does not prove to be a peer does not get through the
+// handshake. A program that calls without TLS gets as far as one short answer,
+// that this is not the port for programs: a server admits it, bounded in bytes
+// and seconds, and a Policy's Check, which every call goes through, refuses it.
 package auth
 
 import (
@@ -64,7 +64,7 @@ func MutualTLS(authority *x509.CertPool, certificate func() (*tls.Certificate, e
 		return nil
 	}
 	client, server := configs(certificate, verify)
-	return Policy{name: "mutual TLS", client: credentials.NewTLS(client), server: credentials.NewTLS(server)}
+	return Policy{name: "mutual TLS", client: credentials.NewTLS(client), server: sniffer{credentials.NewTLS(server)}}
 }
 
 // configs returns what the two ends of a connection need. The name that was
@@ -83,14 +83,14 @@ func configs(certificate func() (*tls.Certificate, error), verify func(tls.Conne
 	server = client.Clone()
 	server.VerifyConnection = func(s tls.ConnectionState) error {
 		if len(s.PeerCertificates) == 0 {
-			return nil // the public services have callers without; Check refuses them
+			return fmt.Errorf("%w: it shows no certificate; programs call node.grpc", ErrNotPeer)
 		}
 		return verify(s)
 	}
 	return client, server
 }
 
-// Server returns the credentials of a server that peers and others call.
+// Server returns the credentials of a server that peers call.
 func (p Policy) Server() credentials.TransportCredentials {
 	if p.server == nil {
 		return insecure.NewCredentials()

@@ -2,7 +2,9 @@ package auth
 
 import (
 	"context"
+	"io"
 	"net"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -12,7 +14,15 @@ import (
 // begins with another, the P of its preface.
 const recordHandshake = 22
 
-// sniffer speaks TLS to who begins with it and plain HTTP/2 to all others.
+// What a caller without TLS may say, and how long it may stay. One call and its
+// answer fit.
+const (
+	strangerBytes = 64 << 10
+	strangerStay  = 5 * time.Second
+)
+
+// sniffer speaks TLS to who begins with it and plain HTTP/2 to all others, who
+// are strangers.
 type sniffer struct {
 	credentials.TransportCredentials
 }
@@ -28,7 +38,7 @@ func (s sniffer) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, er
 	if first[0] == recordHandshake {
 		return s.TransportCredentials.ServerHandshake(c)
 	}
-	return insecure.NewCredentials().ServerHandshake(c)
+	return insecure.NewCredentials().ServerHandshake(newStranger(c))
 }
 
 func (s sniffer) Clone() credentials.TransportCredentials {
@@ -48,6 +58,31 @@ func (c *begun) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	return c.Conn.Read(p)
+}
+
+// stranger is a connection of somebody who proves nothing: it ends soon.
+type stranger struct {
+	net.Conn
+	left int // bytes that it may still say; read by one goroutine at a time
+	over *time.Timer
+}
+
+func newStranger(c net.Conn) *stranger {
+	return &stranger{Conn: c, left: strangerBytes, over: time.AfterFunc(strangerStay, func() { _ = c.Close() })}
+}
+
+func (s *stranger) Read(p []byte) (int, error) {
+	if s.left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := s.Conn.Read(p[:min(len(p), s.left)])
+	s.left -= n
+	return n, err
+}
+
+func (s *stranger) Close() error {
+	s.over.Stop()
+	return s.Conn.Close()
 }
 
 // loopbackOnly are the credentials of a caller who has none, and so tells

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/proto/auth"
@@ -44,7 +42,7 @@ func joined(b *testing.B, policy auth.Policy) (*link.Links, *counter) {
 	b.Helper()
 	from, to, c := member("a", 1), member("b", 1), &counter{want: make(chan int, 1)}
 	receiver := link.New(link.Config{Self: to, Peer: c, Policy: policy})
-	server, _ := rpc.NewServer(rpc.Config{Policy: policy, Links: receiver, Options: []grpc.ServerOption{}})
+	server := rpc.NewPeers(rpc.PeersConfig{Policy: policy, Links: receiver})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)

@@ -180,7 +180,7 @@ func (w *wires) start(t testing.TB, self eviction.Member, change func(*link.Conf
 	}
 	e.Links = link.New(c)
 	e.renew = e.Renew
-	server, _ := rpc.NewServer(rpc.Config{Policy: c.Policy, Links: e.Links, Options: []grpc.ServerOption{
+	server := rpc.NewPeers(rpc.PeersConfig{Policy: c.Policy, Links: e.Links, Options: []grpc.ServerOption{
 		grpc.StreamInterceptor(e.count),
 	}})
 	listener := w.listen(e.address)

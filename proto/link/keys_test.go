@@ -125,14 +125,14 @@ func TestOneAuthorityMakesPeers(t *testing.T) {
 func TestCallerWhoProvesNothingIsNoPeer(t *testing.T) {
 	bubble(t, func(t *testing.T, w *wires) {
 		b := w.start(t, member("b", 2), func(c *link.Config) { c.Policy = gossipKey(t, 1) })
-		c := w.raw(t, b) // no TLS, as callers of the public services come
+		c := w.raw(t, b) // no TLS, as programs come
 		err := say(t, c, hello(&peerv1.Member{Name: "x"}, &peerv1.Member{Name: "b", Boot: 2}), frame(1, "p"))
-		if status.Code(err) != codes.Unauthenticated || len(b.rooms()) != 0 {
-			t.Errorf("Link = %v and %d messages, want Unauthenticated and none", err, len(b.rooms()))
+		if status.Code(err) != codes.Unimplemented || len(b.rooms()) != 0 {
+			t.Errorf("Link = %v and %d messages, want Unimplemented and none", err, len(b.rooms()))
 		}
 		q := &peerv1.ForwardRequest{To: &peerv1.Member{Name: "b", Boot: 2}, Request: &peerv1.Request{Op: peerv1.Op_OP_JOIN}}
-		if _, err := c.Forward(t.Context(), q); status.Code(err) != codes.Unauthenticated {
-			t.Errorf("Forward = %v, want Unauthenticated", err)
+		if _, err := c.Forward(t.Context(), q); status.Code(err) != codes.Unimplemented {
+			t.Errorf("Forward = %v, want Unimplemented", err)
 		}
 	})
 }

@@ -117,7 +117,8 @@ func (n *node) start(t *testing.T, ctx context.Context, running *sync.WaitGroup,
 		Deliver: func(m ...broker.Message) { n.loop.Deliver(m...) }, Broke: func(m eviction.Member) { n.loop.Broke(m) },
 	})
 	n.service = priorityqueue.New(priorityqueue.Config{Queues: offered{n.loop}, Self: n.m.Name})
-	server, _ := rpc.NewServer(rpc.Config{Policy: auth.Loopback(), PriorityQueue: n.service, Register: n.links.Register})
+	server, _ := rpc.NewServer(rpc.Config{PriorityQueue: n.service})
+	n.links.Register(server) // on one port, for once
 	running.Go(func() { _ = server.Serve(n.at) })
 	running.Go(func() { _ = n.loop.Run(ctx) })
 	running.Go(func() { _ = n.links.Run(ctx) })

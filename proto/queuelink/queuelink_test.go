@@ -68,7 +68,7 @@ func start(t *testing.T, self eviction.Member, to func() *end, change func(*queu
 		change(&c)
 	}
 	e.Links = queuelink.New(c)
-	server, _ := rpc.NewServer(rpc.Config{Policy: auth.Loopback(), Register: e.Register})
+	server := rpc.NewPeers(rpc.PeersConfig{Policy: auth.Loopback(), Register: e.Register})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = server.Serve(e.at) })
