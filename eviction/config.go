@@ -178,6 +178,7 @@ type Room struct {
 	Target       int           // total_active_users: people on the site and called, at most
 	NewPerMinute int           // new_users_per_minute; 0: no limit
 	Session      time.Duration // session_duration: a pass is good this long without a refresh
+	SessionMax   time.Duration // session_max: a visit is over after this long, however often it is extended; 0: no bound
 	NoRenewal    bool          // a pass is not extended by a refresh
 	Method       Method
 	QueueAll     bool          // everyone queues, also when there is room
@@ -238,6 +239,9 @@ func (r Room) Validate() error {
 	if r.Session < 0 || r.Refresh <= 0 || r.TicketTTL <= 0 || r.ClaimWindow <= 0 {
 		bad("session_duration %v, refresh_interval %v, ticket_ttl %v, claim_window %v: none may be negative, only the first may be zero",
 			r.Session, r.Refresh, r.TicketTTL, r.ClaimWindow)
+	}
+	if r.SessionMax < 0 || r.SessionMax > 0 && r.SessionMax < r.Session {
+		bad("session_max: %v is shorter than session_duration %v; give at least as much, or 0 for no bound", r.SessionMax, r.Session)
 	}
 	if r.TicketTTL < r.Refresh {
 		bad("ticket_ttl: %v is shorter than refresh_interval %v; people would lose their place while they wait as told", r.TicketTTL, r.Refresh)

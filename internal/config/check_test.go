@@ -83,6 +83,8 @@ func TestErrorsInRoomsSayWhatWouldBeRight(t *testing.T) {
 		{"queueing_method: lifo", "queueing_method: \"lifo\"; give fifo, random, passthrough or reject"},
 		{"queueing_method: random, algorithm: qpid", "queueing_method: random needs algorithm cut"},
 		{"on_partition: [majority]", "on_partition: is a list; give text"},
+		{"session_max: -1s", "session_max: -1s; give 0 for no bound, or a time up to 8760h such as 1h"},
+		{"session_max: 4m", "session_max: 4m0s is shorter than session_duration 5m0s; give at least as much, or 0 for no bound"},
 		{"queue_max: 0", "queue_max: 0; give how many people may wait at one node, 1 or more"},
 		{"queue_max: -1", "queue_max: -1; give how many people may wait at one node, 1 or more"},
 		{"queue_all: 'true'", "queue_all: is text; give true or false, without quotes"},

@@ -122,6 +122,9 @@ func (f *File) checkNumbers(key string, r Room) {
 	if r.SurvivorAfter != SurvivorAuto && Duration(r.SurvivorAfter) > durationMax {
 		f.fault(key+".survivor_after", "%v; give auto, 0 for never, or a time up to %v", r.SurvivorAfter, durationMax)
 	}
+	if r.SessionMax < 0 || r.SessionMax > durationMax {
+		f.fault(key+".session_max", "%v; give 0 for no bound, or a time up to %v such as 1h", r.SessionMax, durationMax)
+	}
 	if r.QueueMax < 1 {
 		f.fault(key+".queue_max", "%d; give how many people may wait at one node, 1 or more", r.QueueMax)
 	}
@@ -231,6 +234,7 @@ func (r Room) Eviction() eviction.Room {
 		NewPerMinute: r.NewUsersPerMinute,
 		Session:      r.SessionDuration.value(),
 		NoRenewal:    !r.SessionRenewal,
+		SessionMax:   r.SessionMax.value(),
 		Method:       method,
 		QueueAll:     r.QueueAll,
 		Refresh:      r.RefreshInterval.value(),

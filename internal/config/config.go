@@ -103,6 +103,7 @@ type Room struct {
 	NewUsersPerMinute  int      `json:"new_users_per_minute"` // 0: no limit
 	SessionDuration    Duration `json:"session_duration"`
 	SessionRenewal     bool     `json:"session_renewal"`
+	SessionMax         Duration `json:"session_max"` // 0: no bound
 	QueueingMethod     string   `json:"queueing_method"`
 	QueueingStatusCode int      `json:"queueing_status_code"`
 	QueueAll           bool     `json:"queue_all"`

@@ -259,7 +259,7 @@ func (r Room) JSON() []byte {
 func FromEviction(e eviction.Room) Room {
 	r := DefaultRoom()
 	r.Name, r.TotalActiveUsers, r.NewUsersPerMinute = e.Name, e.Target, e.NewPerMinute
-	r.SessionDuration, r.SessionRenewal = Duration(e.Session), !e.NoRenewal
+	r.SessionDuration, r.SessionRenewal, r.SessionMax = Duration(e.Session), !e.NoRenewal, Duration(e.SessionMax)
 	r.QueueingMethod, r.QueueAll, r.QueueMax = e.Method.String(), e.QueueAll, e.QueueMax
 	r.RefreshInterval, r.TicketTTL, r.ClaimWindow = Duration(e.Refresh), Duration(e.TicketTTL), Duration(e.ClaimWindow)
 	r.Algorithm, r.OnPartition, r.SurvivorAfter = e.Algorithm.String(), policies()[e.OnPartition], Patience(e.Survivor)

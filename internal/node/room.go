@@ -14,7 +14,7 @@ type visitor struct {
 	id       qpid.ItemID
 	stamp    uint64
 	wave     uint64 // number of the wave that made its turn certain
-	seen     int64  // boot time of the last check-in
+	seen     int64  // boot time of the last check-in; on the site: pass time at which the visit began
 	due      int64  // boot time at which something is due
 	expires  int64  // pass time: of the pass
 	gen      uint32

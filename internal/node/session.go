@@ -21,7 +21,7 @@ func (n *Node) Refresh(now eviction.Time, p Pass) (Answer, error) {
 	case p.Home == eviction.Account{} && (c.NoRenewal || c.Method != eviction.Passthrough):
 		return same, nil // it holds no slot
 	case p.Home == eviction.Account{}:
-		p.Expires = n.ev.Now(now) + r.gate.Session().Microseconds()
+		p.Started, p.Expires = r.started(now, p), r.extended(now, p)
 		return Answer{State: Admitted, Pass: p}, nil
 	case c.NoRenewal || !n.ev.Admits(r.gate, now):
 		return same, nil
@@ -30,8 +30,43 @@ func (n *Node) Refresh(now eviction.Time, p Pass) (Answer, error) {
 			return same, nil
 		}
 	}
-	v.expires = max(v.expires, p.Expires, n.ev.Now(now)+r.gate.Session().Microseconds())
+	v.expires = max(v.expires, p.Expires, r.until(now, v.seen))
 	return r.answer(now, v)
+}
+
+// until is how long, in pass time, a visit that began at started may go on as of
+// now. It is the one place that says so: wherever a pass is made or extended, the
+// slot behind it is counted here.
+func (r *room) until(now eviction.Time, started int64) int64 {
+	end := r.node.ev.Now(now) + r.gate.Session().Microseconds()
+	if most := r.gate.Room().SessionMax.Microseconds(); most > 0 {
+		end = min(end, started+most)
+	}
+	return end
+}
+
+// extended is until when p may be good; never less than it is.
+func (r *room) extended(now eviction.Time, p Pass) int64 {
+	return max(p.Expires, r.until(now, r.began(now, p)))
+}
+
+// began is when the visit of a pass began. One that was made while the room had
+// no session_max does not tell: then it is as old as the pass.
+func (r *room) began(now eviction.Time, p Pass) int64 {
+	clock := r.node.ev.Now(now)
+	if p.Started == 0 {
+		return min(clock, p.Expires-r.gate.Session().Microseconds())
+	}
+	return min(clock, p.Started)
+}
+
+// started is what p's successor tells of the same: only where it matters, as
+// nodes of before there was a session_max cannot read it.
+func (r *room) started(now eviction.Time, p Pass) int64 {
+	if r.gate.Room().SessionMax == 0 {
+		return 0
+	}
+	return r.began(now, p)
 }
 
 // Visit reports whether a pass is good here and now, and extends nothing.
@@ -106,13 +141,16 @@ func (r *room) adopt(now eviction.Time, p Pass) *visitor {
 	if !r.node.ev.MayAdopt(r.gate, p.Home, now) {
 		return nil
 	}
+	if r.gate.Room().SessionMax > 0 && r.extended(now, p) == p.Expires {
+		return nil // its time is over with the pass: it needs no slot here
+	}
 	if !r.gate.Ledger().Spend() {
 		r.want(p)
 		return nil
 	}
-	v := r.visitors.add(visitor{id: p.ID, stamp: p.Stamp, seen: now.Boot, entitled: true})
+	v := r.visitors.add(visitor{id: p.ID, stamp: p.Stamp, entitled: true})
 	r.pasts[p.ID] = past{adopted: p.Home}
-	r.admit(now, v)
+	r.admit(now, v, r.began(now, p))
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
 	r.gate.Touch()
 	return v

@@ -35,7 +35,7 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	}
 	if n.ev.Open(r.gate, now) && r.gate.Queue.Len() == 0 && r.gate.Due == 0 && r.gate.Wanted == 0 && r.gate.Spend(now.Boot) {
 		in := r.visitors.add(v)
-		r.admit(now, in)
+		r.admit(now, in, n.ev.Now(now))
 		r.record(AdmittedO, in.weight(), n.ev.Status().Installed.Num, in.weight())
 		return r.answer(now, in)
 	}
@@ -93,7 +93,9 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 
 // hearFrom notes a check-in with t.
 func (r *room) hearFrom(v *visitor, now eviction.Time, t Ticket) {
-	v.seen = now.Boot
+	if v.stage < onSite {
+		v.seen = now.Boot
+	}
 	if at := r.shownBefore(t); at > 0 && (v.shown == 0 || at < v.shown) {
 		v.shown = at // what is shown never rises, whichever node showed it
 	}
@@ -154,17 +156,17 @@ func (n *Node) Leave(now eviction.Time, t Ticket) (Answer, error) {
 	}
 	v := r.visitors.get(t.ID)
 	r.called--
-	r.admit(now, v)
+	r.admit(now, v, n.ev.Now(now))
 	r.record(AdmittedQ, v.weight(), 0, qpid.Weight{})
 	return r.answer(now, v)
 }
 
 // admit gives v a pass. Its expiry counts from the lease check, so a pause
 // between that and the answer makes nothing longer.
-func (r *room) admit(now eviction.Time, v *visitor) {
+func (r *room) admit(now eviction.Time, v *visitor, started int64) {
 	v.stage = onSite
 	r.onSite++
-	v.expires = r.node.ev.Now(now) + r.gate.Session().Microseconds()
+	v.seen, v.expires = started, r.until(now, started)
 	v.due = now.Boot + r.gate.Session().Microseconds() + 2*r.skew()
 	r.wheel.add(v)
 }
@@ -319,7 +321,11 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 }
 
 func (r *room) pass(v *visitor) Pass {
-	return Pass{Room: r.name, ID: v.id, Stamp: v.stamp, Home: r.gate.Ledger().Account(), Expires: v.expires}
+	p := Pass{Room: r.name, ID: v.id, Stamp: v.stamp, Home: r.gate.Ledger().Account(), Expires: v.expires}
+	if r.gate.Room().SessionMax > 0 {
+		p.Started = v.seen
+	}
+	return p
 }
 
 // passesThrough reports whether nobody waits here and now.
@@ -330,5 +336,9 @@ func (r *room) passesThrough() bool {
 
 // passthrough lets somebody in without a slot.
 func (r *room) passthrough(now eviction.Time, id qpid.ItemID, stamp uint64) Answer {
-	return Answer{State: Admitted, Pass: Pass{Room: r.name, ID: id, Stamp: stamp, Expires: r.node.ev.Now(now) + r.gate.Session().Microseconds()}}
+	p := Pass{Room: r.name, ID: id, Stamp: stamp, Expires: r.until(now, r.node.ev.Now(now))}
+	if r.gate.Room().SessionMax > 0 {
+		p.Started = r.node.ev.Now(now)
+	}
+	return Answer{State: Admitted, Pass: p}
 }

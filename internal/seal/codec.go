@@ -41,7 +41,11 @@ func packPass(b []byte, p ticket.Pass) []byte {
 	b = binary.BigEndian.AppendUint64(b, p.Stamp)
 	b = binary.BigEndian.AppendUint64(b, uint64(p.Expires))
 	b = binary.BigEndian.AppendUint64(b, p.Home.Born)
-	return packMember(b, p.Home.Member)
+	b = packMember(b, p.Home.Member)
+	if p.Started == 0 { // as they were before there was a session_max: nodes of that time read them
+		return b
+	}
+	return binary.BigEndian.AppendUint64(b, uint64(p.Started))
 }
 
 func unpackPass(room string, b []byte) (ticket.Pass, bool) {
@@ -49,6 +53,10 @@ func unpackPass(room string, b []byte) (ticket.Pass, bool) {
 	p := ticket.Pass{Room: room, ID: r.id(), Stamp: r.uint64(), Expires: int64(r.uint64())}
 	p.Home.Born = r.uint64()
 	p.Home.Member = r.member()
+	if len(r.rest) > 0 {
+		p.Started = int64(r.uint64())
+		r.bad = r.bad || p.Started == 0 // one pass, one spelling
+	}
 	return p, r.done()
 }
 

@@ -109,7 +109,7 @@ func TestWhatIsSealedOpensAgain(t *testing.T) {
 		}
 		p := ticket.Pass{
 			Room: room, ID: in.ID, Stamp: in.Stamp, Expires: in.Issued,
-			Home: eviction.Account{Member: in.Home, Born: rapid.Uint64().Draw(t, "born")},
+			Home: eviction.Account{Member: in.Home, Born: rapid.Uint64().Draw(t, "born")}, Started: rapid.Int64().Draw(t, "started"),
 		}
 		if s, err = ring.Pass(p); err != nil {
 			t.Fatal(err)

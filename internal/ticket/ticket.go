@@ -36,6 +36,7 @@ type Pass struct {
 	Stamp   uint64
 	Home    eviction.Account // whose slot backs it
 	Expires int64            // pass time, Unix microseconds
+	Started int64            // likewise: when the visit began; 0: not told, as in rooms without session_max
 }
 
 // Op is what a visitor asks for.

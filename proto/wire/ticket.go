@@ -116,10 +116,10 @@ func fromPass(s ticket.Pass) *peerv1.Pass {
 	if s == (ticket.Pass{}) {
 		return nil
 	}
-	return &peerv1.Pass{Room: s.Room, Weight: fromWeight(qpid.Weight{Stamp: s.Stamp, ID: s.ID}), Home: fromAccount(s.Home), Expires: s.Expires}
+	return &peerv1.Pass{Room: s.Room, Weight: fromWeight(qpid.Weight{Stamp: s.Stamp, ID: s.ID}), Home: fromAccount(s.Home), Expires: s.Expires, Started: s.Started}
 }
 
 func (r *reader) pass(p *peerv1.Pass) ticket.Pass {
 	w := r.weight(p.GetWeight())
-	return ticket.Pass{Room: r.name(p.GetRoom()), ID: w.ID, Stamp: w.Stamp, Home: r.account(p.GetHome()), Expires: p.GetExpires()}
+	return ticket.Pass{Room: r.name(p.GetRoom()), ID: w.ID, Stamp: w.Stamp, Home: r.account(p.GetHome()), Expires: p.GetExpires(), Started: p.GetStarted()}
 }

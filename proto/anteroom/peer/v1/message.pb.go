@@ -2879,6 +2879,7 @@ type Room struct {
 	Mode          Mode      `protobuf:"varint,21,opt,name=mode,proto3,enum=anteroom.peer.v1.Mode" json:"mode,omitempty"`
 	Events        []*Event  `protobuf:"bytes,22,rep,name=events,proto3" json:"events,omitempty"`
 	Event         *Event    `protobuf:"bytes,23,opt,name=event,proto3" json:"event,omitempty"`
+	SessionMax    int64     `protobuf:"varint,24,opt,name=session_max,json=sessionMax,proto3" json:"session_max,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3051,6 +3052,13 @@ func (x *Room) GetEvent() *Event {
 		return x.Event
 	}
 	return nil
+}
+
+func (x *Room) GetSessionMax() int64 {
+	if x != nil {
+		return x.SessionMax
+	}
+	return 0
 }
 
 type Event struct {
@@ -4126,7 +4134,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\rR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\rR\x02to\x12\x14\n" +
-	"\x05slots\x18\x03 \x01(\x03R\x05slots\"\x94\x06\n" +
+	"\x05slots\x18\x03 \x01(\x03R\x05slots\"\xb5\x06\n" +
 	"\x04Room\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\x03R\x06target\x12$\n" +
@@ -4150,7 +4158,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\bsettings\x18\x14 \x01(\tR\bsettings\x12*\n" +
 	"\x04mode\x18\x15 \x01(\x0e2\x16.anteroom.peer.v1.ModeR\x04mode\x12/\n" +
 	"\x06events\x18\x16 \x03(\v2\x17.anteroom.peer.v1.EventR\x06events\x12-\n" +
-	"\x05event\x18\x17 \x01(\v2\x17.anteroom.peer.v1.EventR\x05eventJ\x04\b\x0f\x10\x10J\x04\b\x10\x10\x11J\x04\b\x11\x10\x12\"\xc8\x02\n" +
+	"\x05event\x18\x17 \x01(\v2\x17.anteroom.peer.v1.EventR\x05event\x12\x1f\n" +
+	"\vsession_max\x18\x18 \x01(\x03R\n" +
+	"sessionMaxJ\x04\b\x0f\x10\x10J\x04\b\x10\x10\x11J\x04\b\x11\x10\x12\"\xc8\x02\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bprequeue\x18\x02 \x01(\x03R\bprequeue\x12\x14\n" +

@@ -400,7 +400,9 @@ type Pass struct {
 	Weight []byte   `protobuf:"bytes,2,opt,name=weight,proto3" json:"weight,omitempty"`
 	Home   *Account `protobuf:"bytes,3,opt,name=home,proto3" json:"home,omitempty"`
 	// Pass time, Unix microseconds.
-	Expires       int64 `protobuf:"varint,4,opt,name=expires,proto3" json:"expires,omitempty"`
+	Expires int64 `protobuf:"varint,4,opt,name=expires,proto3" json:"expires,omitempty"`
+	// Likewise: when the visit began. 0 where nothing bounds its length.
+	Started       int64 `protobuf:"varint,5,opt,name=started,proto3" json:"started,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -459,6 +461,13 @@ func (x *Pass) GetHome() *Account {
 func (x *Pass) GetExpires() int64 {
 	if x != nil {
 		return x.Expires
+	}
+	return 0
+}
+
+func (x *Pass) GetStarted() int64 {
+	if x != nil {
+		return x.Started
 	}
 	return 0
 }
@@ -618,12 +627,13 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x03gen\x18\x04 \x01(\rR\x03gen\x12,\n" +
 	"\x04past\x18\x05 \x03(\v2\x18.anteroom.peer.v1.MemberR\x04past\x12\x1a\n" +
 	"\bposition\x18\x06 \x01(\rR\bposition\x12\x16\n" +
-	"\x06issued\x18\a \x01(\x03R\x06issued\"{\n" +
+	"\x06issued\x18\a \x01(\x03R\x06issued\"\x95\x01\n" +
 	"\x04Pass\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\fR\x06weight\x12-\n" +
 	"\x04home\x18\x03 \x01(\v2\x19.anteroom.peer.v1.AccountR\x04home\x12\x18\n" +
-	"\aexpires\x18\x04 \x01(\x03R\aexpires\"\x9d\x03\n" +
+	"\aexpires\x18\x04 \x01(\x03R\aexpires\x12\x18\n" +
+	"\astarted\x18\x05 \x01(\x03R\astarted\"\x9d\x03\n" +
 	"\x06Answer\x126\n" +
 	"\bstanding\x18\x01 \x01(\x0e2\x1a.anteroom.peer.v1.StandingR\bstanding\x120\n" +
 	"\x06ticket\x18\x02 \x01(\v2\x18.anteroom.peer.v1.TicketR\x06ticket\x12*\n" +
