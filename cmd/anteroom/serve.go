@@ -16,6 +16,7 @@ import (
 
 func (p *program) serveCommand() *cobra.Command {
 	var file, admissions string
+	var profiles bool
 	logs := logFlags{level: slog.LevelInfo}
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -30,6 +31,7 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 	}
 	cmd.Flags().StringVar(&file, "config", "", "the configuration `FILE`; see anteroom config check")
 	cmd.Flags().StringVar(&admissions, "admissions", "", "append what happens to each visitor to `FILE`, for anteroom report")
+	cmd.Flags().BoolVar(&profiles, "pprof", false, "show profiles of the process on the admin port, below /debug/pprof/")
 	set := settingFlags(cmd)
 	logs.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -52,7 +54,7 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 		for _, w := range f.Warnings {
 			log.Warn(w.Error())
 		}
-		o := server.Options{Version: thisVersion(), Logger: log, Adopts: f.AdoptsCluster(), DefaultGRPC: f.DefaultGRPC()}
+		o := server.Options{Version: thisVersion(), Logger: log, Adopts: f.AdoptsCluster(), DefaultGRPC: f.DefaultGRPC(), Profiles: profiles}
 		if admissions != "" {
 			w, err := openAdmissions(admissions, log)
 			if err != nil {

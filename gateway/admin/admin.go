@@ -39,12 +39,14 @@ type Config struct {
 	Source   Source
 	Operator Operator            // nil: nothing can be changed here
 	Token    string              // asked for as Authorization: Bearer; empty: nobody is asked
+	Hosts    []string            // names that the port goes by beside localhost, in lower case; see named
+	Profiles bool                // /debug/pprof/ is there
 	Metrics  prometheus.Gatherer // nil: no /metrics
 	Logger   *slog.Logger        // nil: none
 }
 
 // New returns the port's handler. Only /healthz and /readyz are answered
-// without the token.
+// without the token, and by whatever name: balancers ask by the site's.
 func New(c Config) http.Handler {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -76,40 +78,56 @@ func New(c Config) http.Handler {
 			ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),
 		}).ServeHTTP)
 	}
-	get("/debug/pprof/", pprof.Index)
-	get("/debug/pprof/cmdline", pprof.Cmdline)
-	get("/debug/pprof/profile", pprof.Profile)
-	get("/debug/pprof/symbol", pprof.Symbol)
-	get("/debug/pprof/trace", pprof.Trace)
+	a.profiles(get)
 	inner.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, http.StatusNotFound, "not_found", "There is nothing at this path.")
 	})
 	outer := http.NewServeMux()
 	outer.HandleFunc("/healthz", a.healthz)
 	outer.HandleFunc("/readyz", a.readyz)
-	outer.Handle("/", a.guarded(a.sameSite(inner)))
+	outer.Handle("/", a.named(a.guarded(a.sameSite(inner))))
 	return outer
 }
 
 type admin struct{ c Config }
 
-// guarded asks for the token, in a time that does not depend on how much of it
-// is right.
+// profiles adds what pprof shows: memory and command line of the process, and
+// as much of its time as somebody asks for.
+func (a *admin) profiles(get func(path string, h http.HandlerFunc)) {
+	if !a.c.Profiles {
+		get("/debug/pprof/", func(w http.ResponseWriter, r *http.Request) {
+			a.fail(w, r, http.StatusNotFound, "not_found", "Profiles are off. Start the node with anteroom serve --pprof.")
+		})
+		return
+	}
+	get("/debug/pprof/", pprof.Index)
+	get("/debug/pprof/cmdline", pprof.Cmdline)
+	get("/debug/pprof/profile", pprof.Profile)
+	get("/debug/pprof/symbol", pprof.Symbol)
+	get("/debug/pprof/trace", pprof.Trace)
+}
+
+// guarded asks for the token, if there is one.
 func (a *admin) guarded(h http.Handler) http.Handler {
 	if a.c.Token == "" {
 		return h
 	}
-	want := sha256.Sum256([]byte(a.c.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		got := sha256.Sum256([]byte(strings.TrimSpace(token)))
-		if !strings.EqualFold(kind, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		if !a.proved(r) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			a.fail(w, r, http.StatusUnauthorized, "token_invalid", "Send security.admin_token as Authorization: Bearer.")
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
+}
+
+// proved reports whether a request shows the token, in a time that does not
+// depend on how much of it is right. Where there is none nothing can be shown.
+func (a *admin) proved(r *http.Request) bool {
+	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	got, want := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(a.c.Token))
+	return a.c.Token != "" && strings.EqualFold(kind, "Bearer") && subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
 // healthz says that the process answers.
@@ -205,9 +223,10 @@ func (a *admin) index(w http.ResponseWriter, r *http.Request) {
 	}
 	var b strings.Builder
 	if err := page.Execute(&b, struct {
-		Cluster Cluster
-		Rooms   []Room
-	}{a.c.Source.Cluster(), a.c.Source.Rooms()}); err != nil {
+		Cluster  Cluster
+		Rooms    []Room
+		Profiles bool
+	}{a.c.Source.Cluster(), a.c.Source.Rooms(), a.c.Profiles}); err != nil {
 		a.c.Logger.Error("admin page", "error", err)
 		a.fail(w, r, http.StatusInternalServerError, "internal", "Something went wrong here.")
 		return
@@ -224,6 +243,6 @@ const indexHTML = `<!doctype html>
 <table><tr><th>room<th>waiting<th>called<th>on the site<th>limit<th></tr>
 {{range .Rooms}}<tr><td><a href="/v1/rooms/{{.Name}}">{{.Name}}</a><td>{{.Queued}}<td>{{.Called}}<td>{{.Active}}<td>{{.TotalActiveUsers}}<td><a href="/v1/rooms/{{.Name}}/fairness">fairness</a></tr>
 {{end}}</table>
-<p><a href="/v1/cluster">cluster</a> · <a href="/v1/rooms">rooms</a> · <a href="/metrics">metrics</a> · <a href="/debug/pprof/">profiles</a></p>
+<p><a href="/v1/cluster">cluster</a> · <a href="/v1/rooms">rooms</a> · <a href="/metrics">metrics</a>{{if .Profiles}} · <a href="/debug/pprof/">profiles</a>{{end}}</p>
 </html>
 `

@@ -44,6 +44,7 @@ func aNode() node {
 
 func get(c admin.Config, method, path string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, nil)
+	r.Host = "127.0.0.1:9090"
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
@@ -56,7 +57,7 @@ func get(c admin.Config, method, path string, headers ...string) *httptest.Respo
 func TestWhatOperatorsCanAsk(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(admin.NewCollector(aNode()))
-	c := admin.Config{Source: aNode(), Metrics: registry}
+	c := admin.Config{Source: aNode(), Metrics: registry, Profiles: true}
 	for _, x := range []struct {
 		method, path string
 		status       int
@@ -72,6 +73,7 @@ func TestWhatOperatorsCanAsk(t *testing.T) {
 		{"GET", "/v1/rooms/nope/fairness", 404, `"code":"room_unknown"`},
 		{"GET", "/metrics", 200, `anteroom_room_queued{room="shop"} 17`},
 		{"GET", "/debug/pprof/goroutine?debug=1", 200, "goroutine profile"},
+		{"GET", "/", 200, `<a href="/debug/pprof/">`},
 		{"GET", "/", 200, "<td>17"},
 		{"GET", "/nope", 404, `"code":"not_found"`},
 		{"POST", "http://127.0.0.1:9090/v1/cluster", 405, `"code":"method_not_allowed"`},

@@ -20,6 +20,7 @@ func (f *File) check() {
 	f.checkPrefix()
 	f.checkProxies()
 	f.checkCountryHeader()
+	f.checkAdminHosts()
 	f.checkRooms()
 	f.checkQueues()
 }
@@ -252,6 +253,14 @@ func (f *File) checkProxies() {
 			f.fault(key, "%s has bits beyond its length; write %s, or %s for that address alone", text, p.Masked(), p.Addr())
 		case p.Bits() == 0:
 			f.warn(key, "%s is everyone: any visitor can then claim any address; list your proxies only", text)
+		}
+	}
+}
+
+func (f *File) checkAdminHosts() {
+	for i, host := range f.Config.AdminHosts {
+		if !validHost(host) || isWildcard(host) {
+			f.fault("admin_hosts"+index(i), "%q is no name; give one by which the admin port is called, such as node-1.internal, without scheme and port", host)
 		}
 	}
 }

@@ -36,6 +36,7 @@ type Config struct {
 	Prefix         string   `json:"prefix"`
 	TrustedProxies []string `json:"trusted_proxies"` // prefixes or single addresses, see Proxies
 	CountryHeader  string   `json:"country_header"`  // in which they say where a visitor is; empty: they do not
+	AdminHosts     []string `json:"admin_hosts"`     // names that the admin port goes by
 	Rooms          []Room   `json:"rooms"`
 	Queueing       Queueing `json:"queueing"`
 	Queues         []Queue  `json:"queues"`

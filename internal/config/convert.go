@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,16 @@ func (c Config) Proxies() []netip.Prefix {
 		}
 	}
 	return ranges
+}
+
+// AdminNames are the names that the admin port goes by, in lower case: those of
+// AdminHosts, and that of node.admin itself.
+func (c Config) AdminNames() []string {
+	names := append(slices.Clone(c.AdminHosts), hostOf(c.Node.Admin))
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(strings.ToLower(name), ".")
+	}
+	return names
 }
 
 func (d Duration) value() time.Duration { return time.Duration(d) }

@@ -141,7 +141,7 @@ func resembles(name string) bool {
 	if strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT") {
 		return false
 	}
-	for _, section := range []string{"NODE", "CLUSTER", "SECURITY", "PREFIX", "TRUSTED", "COUNTRY", "ROOMS", "QUEUE"} {
+	for _, section := range []string{"NODE", "CLUSTER", "SECURITY", "PREFIX", "TRUSTED", "COUNTRY", "ADMIN", "ROOMS", "QUEUE"} {
 		if strings.HasPrefix(name, "ANTEROOM_"+section) {
 			return true
 		}

@@ -72,7 +72,7 @@ func TestRoomsAreFoundInWhatThereIs(t *testing.T) {
 	for text, want := range map[string]string{
 		"name: shop\ntotal_active_users: x\n": "x:2: rooms[0].total_active_users: not a whole number; give one such as 200",
 		"- {name: a}\n":                       "x:1: rooms[0].total_active_users: missing; give how many people may be on the site at a time, about 75 % of what it can bear",
-		"shop":                                "x:1: is text; give keys with values: node, cluster, security, prefix, trusted_proxies, country_header, rooms, queueing, queues",
+		"shop":                                "x:1: is text; give keys with values: node, cluster, security, prefix, trusted_proxies, country_header, admin_hosts, rooms, queueing, queues",
 		"a: [":                                "x:1: not YAML",
 	} {
 		if err := config.ParseRooms("x", []byte(text)).Err(); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -161,7 +161,7 @@ func (p *process) start() {
 		expect = p.f.founded
 	}
 	args := []string{
-		"serve", "--config", p.f.file, "--id", p.id, "--expect", strconv.Itoa(expect), "--join", strings.Join(join, ","),
+		"serve", "--pprof", "--config", p.f.file, "--id", p.id, "--expect", strconv.Itoa(expect), "--join", strings.Join(join, ","),
 		"--gateway", p.at(0), "--admin", p.at(1), "--peer", p.at(2), "--gossip", p.at(3), "--grpc", "none",
 	}
 	if p.f.logged {
