@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -15,10 +16,12 @@ import (
 const recordHandshake = 22
 
 // What a caller without TLS may say, and how long it may stay. One call and its
-// answer fit.
+// answer fit, however large the call: of its message a client sends 64 KiB before
+// it hears anything.
 const (
-	strangerBytes = 64 << 10
-	strangerStay  = 5 * time.Second
+	strangerBytes  = 128 << 10
+	strangerStay   = 5 * time.Second
+	strangerListen = 500 * time.Millisecond // for the answer, when it has said enough
 )
 
 // sniffer speaks TLS to who begins with it and plain HTTP/2 to all others, who
@@ -63,16 +66,25 @@ func (c *begun) Read(p []byte) (int, error) {
 // stranger is a connection of somebody who proves nothing: it ends soon.
 type stranger struct {
 	net.Conn
-	left int // bytes that it may still say; read by one goroutine at a time
-	over *time.Timer
+	left   int // bytes that it may still say; read by one goroutine at a time
+	over   *time.Timer
+	closed chan struct{}
+	once   sync.Once
 }
 
 func newStranger(c net.Conn) *stranger {
-	return &stranger{Conn: c, left: strangerBytes, over: time.AfterFunc(strangerStay, func() { _ = c.Close() })}
+	s := &stranger{Conn: c, left: strangerBytes, closed: make(chan struct{})}
+	s.over = time.AfterFunc(strangerStay, func() { _ = s.end() })
+	return s
 }
 
+// Read hears no more once enough was said. What was answered still goes out.
 func (s *stranger) Read(p []byte) (int, error) {
 	if s.left <= 0 {
+		if s.over.Stop() {
+			s.over.Reset(strangerListen)
+		}
+		<-s.closed
 		return 0, io.EOF
 	}
 	n, err := s.Conn.Read(p[:min(len(p), s.left)])
@@ -82,7 +94,12 @@ func (s *stranger) Read(p []byte) (int, error) {
 
 func (s *stranger) Close() error {
 	s.over.Stop()
-	return s.Conn.Close()
+	return s.end()
+}
+
+func (s *stranger) end() (err error) {
+	s.once.Do(func() { close(s.closed); err = s.Conn.Close() })
+	return err
 }
 
 // loopbackOnly are the credentials of a caller who has none, and so tells
