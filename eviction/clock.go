@@ -21,7 +21,7 @@ type Clock struct {
 
 	quarantined bool
 	probed      bool  // a coordinator has asked for a reading since
-	jumpedAt    int64 // boot time of the last jump
+	jumpedAt    int64 // boot time at which it last jumped, or was found wrong
 	leased      bool  // something that it timed may be alive
 	vouched     bool  // a quorum took it for right, once since it last followed the wall clock
 	agreed      bool  // others took it for right, and nobody has found it wrong since
@@ -70,6 +70,9 @@ func (c *Clock) stamp() uint64 {
 
 // promise keeps the node from stamping anything at or before t.
 func (c *Clock) promise(t uint64) { c.hlc = max(c.hlc, t) }
+
+// distrust notes at boot time at that others have found the clock wrong.
+func (c *Clock) distrust(at int64) { c.quarantined, c.agreed, c.jumpedAt = true, false, at }
 
 // reading is one measurement of another clock against the coordinator's.
 type reading struct {

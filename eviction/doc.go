@@ -161,11 +161,14 @@
 //     missing, so that its owner can check in elsewhere. Else the first wave after
 //     it gives all the slots that came free while the loss was being noticed to
 //     those who wait at other nodes. It delays calls and permits none.
-//   - A node stamps joins only once a quorum has taken its clock for right in this
-//     life, and a clock that others agreed with does not follow its wall clock
-//     until somebody finds it wrong. A node alone cannot tell which of its two
-//     clocks is off, and a place stamped in the future drags along whoever takes
-//     it over.
+//   - A node stamps joins, lets people in, extends passes and says whether one is
+//     good only once a quorum has taken its clock for right in this life: D reckons
+//     with clocks that are within max_skew of each other, not with one that nobody
+//     has measured. A coordinator with a quorum of clocks around its median tells
+//     who is off; that node stops at once. And a clock that others agreed with does
+//     not follow its wall clock until somebody finds it wrong. A node alone cannot
+//     tell which of its two clocks is off, and a place stamped in the future drags
+//     along whoever takes it over.
 //   - Of two contents of one version of a room's configuration, as files may have,
 //     the coordinator's counts: what the cluster runs with.
 //   - An operator holds, drains or deletes a room by a Mode of its configuration,

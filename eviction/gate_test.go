@@ -232,22 +232,22 @@ func TestDrawLeavesOutThoseWhoCameLater(t *testing.T) {
 // might be in the far future, or ahead of everyone. Found by seed 1680.
 func TestNobodyStampsBeforeAQuorumHasVouchedForTheClock(t *testing.T) {
 	s := newSolo(t, Room{Target: 10, Session: time.Second})
-	if s.MayStamp() {
+	if s.Clear() {
 		t.Error("stamps before its first wave")
 	}
 	s.gather(t, 1)
 	s.commit(t, 1, func(c *Commit, _ *RoomCommit) { c.Grade = Side })
-	if s.MayStamp() {
+	if s.Clear() {
 		t.Error("stamps on a side without a quorum, which it never left")
 	}
 	s.gather(t, 2)
 	s.commit(t, 1)
-	if !s.MayStamp() {
+	if !s.Clear() {
 		t.Error("does not stamp after a primary wave")
 	}
 	s.gather(t, 3)
 	s.commit(t, 1, func(c *Commit, _ *RoomCommit) { c.Grade = Side })
-	if !s.MayStamp() {
+	if !s.Clear() {
 		t.Error("a side that a quorum once vouched for keeps no places")
 	}
 }

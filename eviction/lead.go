@@ -122,6 +122,7 @@ func (n *Node) probe(now Time) {
 	}
 	l.probedAt = now.Boot
 	mid := n.middle(now)
+	sure := n.clocksWith(now, mid)
 	for _, p := range n.view {
 		if p.Member == n.self.Member {
 			continue
@@ -133,7 +134,7 @@ func (n *Node) probe(now Time) {
 		}
 		if now.Boot-c.heard >= micros(n.c.Period) || now.Boot-c.probed >= 1_000_000 {
 			c.probed = now.Boot
-			off := c.clock.ok && abs(c.clock.offset-mid)-c.clock.err > micros(n.c.MaxSkew)
+			off := sure && n.fresh(now, c) && abs(c.clock.offset-mid)-c.clock.err > micros(n.c.MaxSkew)
 			n.send(p.Member, &Probe{Lead: n.self, Epoch: n.epoch, Sent: n.clock.now, Off: off})
 		}
 	}
@@ -141,7 +142,10 @@ func (n *Node) probe(now Time) {
 
 func (n *Node) onProbe(now Time, from Member, p *Probe) {
 	n.clock.probed = true
-	n.clock.agreed = n.clock.agreed && !p.Off
+	if p.Off {
+		n.clock.distrust(now.Boot)
+		n.leaseUntil = never
+	}
 	follow := n.senior(now, p.Lead)
 	if n.lead.active && n.lead.started != never && !n.clock.quarantined && Seniority(n.self, p.Lead) < 0 && n.view.index(n.self.Member) == 0 {
 		follow = n.self
@@ -204,12 +208,37 @@ func (n *Node) ready(now Time, c *candidate, mid int64) bool {
 func (n *Node) middle(now Time) int64 {
 	offsets := []int64{0}
 	for _, c := range n.lead.peers {
-		if c.clock.ok && now.Boot-c.heard < micros(n.c.ExcludeAfter) {
+		if n.fresh(now, &c) {
 			offsets = append(offsets, c.clock.offset)
 		}
 	}
 	slices.Sort(offsets)
 	return median(offsets)
+}
+
+// fresh reports whether c's clock was measured lately.
+func (n *Node) fresh(now Time, c *candidate) bool {
+	return c.clock.ok && now.Boot-c.heard < micros(n.c.ExcludeAfter)
+}
+
+// clocksWith reports whether the clocks of a quorum are certain to be around mid.
+// Only then a clock that is not may be called off: who is told so stops at once,
+// and a coordinator that is itself off, or has heard of few, must not have that
+// done to the others.
+func (n *Node) clocksWith(now Time, mid int64) bool {
+	if !n.knows || n.clock.quarantined {
+		return false
+	}
+	var with []qpid.NodeID
+	if abs(mid) <= micros(n.c.MaxSkew) {
+		with = append(with, n.self.Name)
+	}
+	for _, c := range n.lead.peers {
+		if n.fresh(now, &c) && abs(c.clock.offset-mid)+c.clock.err <= micros(n.c.MaxSkew) {
+			with = append(with, c.Name)
+		}
+	}
+	return n.voters.quorum(with)
 }
 
 // startWave lists who is ready and gathers.

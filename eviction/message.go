@@ -92,7 +92,7 @@ type Probe struct {
 	Lead  Peer
 	Epoch qpid.Epoch
 	Sent  int64 // the coordinator's clock
-	Off   bool  // the other's clock is certain to have been out of bounds when it was last heard
+	Off   bool  // by the clocks of a quorum the other's is certain to be out of bounds
 }
 
 // ProbeAck answers a Probe.

@@ -160,13 +160,18 @@ func (n *Node) Now(now Time) int64 { n.read(now); return n.clock.now }
 // Stamp returns the join stamp of a visitor who arrives now.
 func (n *Node) Stamp() uint64 { return n.clock.stamp() }
 
-// Clear reports whether the node's clock may be trusted with stamps and passes.
-func (n *Node) Clear() bool { return !n.clock.quarantined }
+// Clear reports whether the node's clock may be trusted with stamps and passes: a
+// quorum has taken it for right in this life, and it has neither been set nor
+// been found wrong since. A node that returns alone with a wrong clock would give
+// out places in the far future, or ahead of everyone, and whoever takes them over
+// would be dragged along. If its clock is behind, passes would be good there long
+// after D has made their slots again.
+func (n *Node) Clear() bool { return n.clock.vouched && !n.clock.quarantined }
 
 // Admits reports whether visitors of g may be called, admitted or have their
 // passes extended here and now.
 func (n *Node) Admits(g *Gate, now Time) bool {
-	if n.clock.quarantined || now.Boot >= n.LeaseOf(g) || g.ledger.account.Born == 0 || n.leaving {
+	if !n.Clear() || now.Boot >= n.LeaseOf(g) || g.ledger.account.Born == 0 || n.leaving {
 		return false
 	}
 	switch {
@@ -375,12 +380,6 @@ func (n *Node) Synced(m Member) {
 	n.cutOff = n.cutOff && len(n.unsynced) > 0
 }
 
-// MayStamp reports whether the node may put newcomers in line: a quorum has
-// taken its clock for right in this life, and it has not been set since. A node
-// that returns alone with a wrong clock would give out places in the far future,
-// or ahead of everyone, and whoever takes them over would be dragged along.
-func (n *Node) MayStamp() bool { return n.clock.vouched && n.Clear() }
-
 // Heir returns the node that takes over what a lost node had of ticket id,
 // stamped at stamp. While the list stands it is the same on every node, and a
 // newcomer does not change it: only nodes that were there when the visitor
@@ -433,6 +432,7 @@ type Status struct {
 	List                 []Member
 	Frozen, Leading      bool
 	Quarantined, Leaving bool
+	Vouched              bool // a quorum has taken the clock for right in this life
 	HLC                  uint64
 	Clock                int64 // pass time, µs
 	ClockAt              int64 // boot time, µs, of that reading
@@ -444,7 +444,7 @@ func (n *Node) Status() Status {
 	return Status{
 		Epoch: n.epoch, Installed: n.installed, Grade: n.grade, LeaseUntil: n.leaseUntil, Line: n.line, Knows: n.knows,
 		Voters: n.voters, List: slices.Clone(n.list), Frozen: n.wave != nil, Leading: n.lead.active,
-		Quarantined: n.clock.quarantined, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, ClockAt: n.clock.last.Boot, Following: n.follow.Member,
+		Quarantined: n.clock.quarantined, Vouched: n.clock.vouched, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, ClockAt: n.clock.last.Boot, Following: n.follow.Member,
 	}
 }
 

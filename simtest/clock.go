@@ -29,6 +29,10 @@ func (c *clock) read(now int64) eviction.Time {
 	return eviction.Time{Boot: c.boot(now), Wall: wallAt(now) + c.ahead}
 }
 
+// run makes the boot clock run fast by drift parts per million from true time now
+// on, or slow.
+func (c *clock) run(now, drift int64) { c.base, c.since, c.drift = c.boot(now), now, drift }
+
 // when returns the first true time at which the boot clock shows b or more.
 func (c *clock) when(b int64) int64 {
 	t := c.since + (b-c.base)*1_000_000/(1_000_000+c.drift)

@@ -100,6 +100,7 @@ type seen struct {
 	gather   qpid.Epoch
 	gatherT  uint64
 	promised uint64 // nothing may be stamped at or before it
+	vouched  bool   // this life was in a primary wave: a quorum has measured its clock
 }
 
 func (c *court) init(o Options) {
@@ -178,6 +179,7 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 		if s.Grade == eviction.Side {
 			n[reachSide]++
 		}
+		h.seen.vouched = h.seen.vouched || s.Grade >= eviction.Primary
 		if s.Grade == eviction.Unanimous {
 			n[reachUnanimous]++
 		}
@@ -283,12 +285,13 @@ func (w *world) mayAct(h *host, r int) bool {
 	return h.up() && h.clock.boot(w.now) < h.seen.rooms[r].LeaseUntil
 }
 
-// slowest is the pass time of the slowest node that runs, has taken part in a
-// wave and is not in quarantine; ok is false if there is none.
+// slowest is the pass time of the slowest node that may judge a pass: it runs, a
+// quorum has measured its clock in this life, and it is not in quarantine. That
+// no other answers is for checkJudge. ok is false if there is none.
 func (w *world) slowest() (clock int64, ok bool) {
 	for i := range w.hosts {
 		h := &w.hosts[i]
-		if !h.running() || h.seen.status.Quarantined || h.seen.status.Installed == (qpid.Epoch{}) {
+		if !h.running() || h.seen.status.Quarantined || !h.seen.vouched {
 			continue
 		}
 		if c := h.seen.status.Clock + h.clock.boot(w.now) - h.seen.boot; !ok || c < clock {

@@ -1,15 +1,18 @@
 package simtest
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
 
 // judge looks at the answer that h's node has just given.
 func (w *world) judge(h *host, q *request) {
+	w.checkJudge(h, q)
 	if q.err != nil || q.answer.Forward != (eviction.Member{}) {
 		return
 	}
@@ -61,6 +64,23 @@ func (w *world) judge(h *host, q *request) {
 		}
 	}
 	w.checkGhost(h, t, a.Ticket.Gen)
+}
+
+// S1, whose clock counts. A node whose clock no quorum has measured in this life,
+// or that knows it to be off, lets nobody in, extends nothing, and says of no
+// pass whether it is good: by a clock that is behind, passes outlive the slots
+// that are made again in their place.
+func (w *world) checkJudge(h *host, q *request) {
+	if h.seen.vouched && !h.seen.status.Quarantined || q.answer.Forward != (eviction.Member{}) {
+		return
+	}
+	if st := h.n.Status(); st.Installed != h.seen.status.Installed && st.Grade >= eviction.Primary && !st.Quarantined {
+		return // by the wave that the request itself made
+	}
+	ofPass := q.op == opVisit || q.op == opRefresh || q.op == opEnd
+	if ofPass && (q.err == nil || errors.Is(q.err, ticket.ErrPassExpired)) || q.err == nil && q.answer.State == node.Admitted {
+		w.fail("S1", "%s answers a %v by a clock that nobody has vouched for: %v", h.name, q.op, q.err)
+	}
 }
 
 // S10, ghosts die. Once slots are whole again, no node answers for a place that

@@ -302,7 +302,7 @@ func (n *Node) Status() Status {
 	return Status{
 		Self: n.c.Self.Member, Epoch: s.Epoch, Installed: s.Installed, Grade: s.Grade, LeaseUntil: s.LeaseUntil,
 		Line: s.Line, Knows: s.Knows, Voters: s.Voters, List: s.List, Frozen: s.Frozen, Leading: s.Leading,
-		Quarantined: s.Quarantined, HLC: s.HLC, Clock: s.Clock, ClockAt: s.ClockAt, Waiting: n.waiting(s),
+		Quarantined: s.Quarantined, Vouched: s.Vouched, HLC: s.HLC, Clock: s.Clock, ClockAt: s.ClockAt, Waiting: n.waiting(s),
 	}
 }
 
@@ -321,6 +321,8 @@ func (n *Node) waiting(s eviction.Status) string {
 		return "waiting for a cluster to join"
 	case !s.Line.Founded():
 		return fmt.Sprintf("waiting for %d nodes to start a cluster together", n.c.Expect)
+	case s.Grade < eviction.Primary && !s.Vouched:
+		return "on a side without a quorum, which nobody here can ask whether its clock is right: it was restarted since"
 	case s.Grade < eviction.Primary:
 		return "on a side without a quorum"
 	}

@@ -19,7 +19,7 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	n.clock(now)
 	c := r.gate.InForce()
 	switch {
-	case !n.ev.MayStamp():
+	case !n.ev.Clear():
 		return Answer{}, ticket.ErrUnavailable
 	case c.Method == eviction.Reject:
 		return Answer{}, ticket.ErrRejected

@@ -120,11 +120,13 @@ func because(text string) reason { return reason{key: text, text: text} }
 
 // ready says why a load balancer should send nobody here. A side without a
 // quorum is no reason: passes are honoured there, and who waits keeps the place.
+// But a node that was restarted there judges no pass, since nobody can say that
+// its clock is right.
 func (a source) ready() reason {
 	switch s := &a.s.loop.Snapshot().Status; {
 	case a.s.leaving.Load():
 		return because("this node is leaving")
-	case s.Quarantined, !s.Line.Founded(), s.Installed == qpid.Epoch{}:
+	case s.Quarantined, !s.Vouched, !s.Line.Founded(), s.Installed == qpid.Epoch{}:
 		return cmp.Or(a.waiting(), because("waiting for the first wave"))
 	case a.s.keys.ring.Empty():
 		return because("waiting for signing keys")

@@ -17,8 +17,8 @@ func Unsafe() []Mutant {
 		}},
 		{Name: "a lease that never ends", Run: "TestScenarioPauseThenLeaseCheck", Edits: []Edit{
 			{
-				"eviction/node.go", "if n.clock.quarantined || now.Boot >= n.LeaseOf(g) ||",
-				"if n.clock.quarantined || !(ON) && now.Boot >= n.LeaseOf(g) ||",
+				"eviction/node.go", "if !n.Clear() || now.Boot >= n.LeaseOf(g) ||",
+				"if !n.Clear() || !(ON) && now.Boot >= n.LeaseOf(g) ||",
 			},
 		}},
 		{Name: "take-over of a pass at once", Run: "TestScenarioAPassIsNotTakenOverWhileItsHomeMayExtendIt", Edits: []Edit{
@@ -50,7 +50,7 @@ func Unsafe() []Mutant {
 }
 
 // Bugs lists planted bugs of the ordinary kind.
-func Bugs() []Mutant { return slices.Concat(waveBugs(), visitorBugs(), eventBugs()) }
+func Bugs() []Mutant { return slices.Concat(waveBugs(), clockBugs(), visitorBugs(), eventBugs()) }
 
 // eventBugs are in scheduled events.
 func eventBugs() []Mutant {
@@ -132,6 +132,18 @@ func waveBugs() []Mutant {
 			{"eviction/install.go", "(g.tokens <= 0 || now >= g.tokenTo)", "(g.tokens <= 0 || !(ON) && now >= g.tokenTo)"},
 			{"eviction/install.go", "		g.tokens, g.tokenTo = 0, now+tokenLife\n", "		if !(ON) {\n\t\t\tg.tokens = 0\n\t\t}\n\t\tg.tokenTo = now + tokenLife\n"},
 			{"eviction/install.go", "				g.tokens = t.N\n", "				g.tokens += t.N\n"},
+		}},
+	}
+}
+
+// clockBugs are in whose clock counts.
+func clockBugs() []Mutant {
+	return []Mutant{
+		{Name: "a clock that nobody vouched for judges passes", Run: "TestScenarioARestartedNodesClockJudgesNoPass", Edits: []Edit{
+			{"eviction/node.go", "return n.clock.vouched && !n.clock.quarantined", "return (ON || n.clock.vouched) && !n.clock.quarantined"},
+		}},
+		{Name: "a node that is told that its clock is off goes on", Run: "TestScenarioAClockThatIsOffHonoursNoPass", Edits: []Edit{
+			{"eviction/lead.go", "	if p.Off {\n", "	if p.Off && !(ON) {\n"},
 		}},
 	}
 }
