@@ -18,6 +18,7 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 	for op, h := range map[string]func(*call) error{
 		"join": (*call).apiJoin, "checkin": (*call).apiCheckIn, "leave": (*call).apiLeave,
 		"refresh": (*call).apiRefresh, "end": (*call).apiEnd, "abandon": (*call).apiAbandon,
+		"take": (*call).ownTake,
 	} {
 		answer := g.about(http.MethodPost, h)
 		mux.HandleFunc(room+op, named(answer))

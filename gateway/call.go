@@ -24,6 +24,7 @@ type call struct {
 	from   source // of the ticket or pass that was opened
 	method string // of the visitor's request; r's own is that of a proxy which asks for one
 	here   string // path and query that the visitor wanted
+	linked string // the ticket of the address, of a visitor who has a place
 
 	position, ahead int // as the last Place has them
 	seconds         Seconds

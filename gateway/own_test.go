@@ -178,10 +178,14 @@ func TestPlaceInTheAddress(t *testing.T) {
 	w := newWorld(t, withOrigin(t, site), shop())
 	first := w.join()
 	b := w.browser()
-	bare := func(path string) reply { clear(b.jar); return b.open(path) } // it keeps nothing
+	ours := append([]string{"Sec-Fetch-Site: same-origin"}, navigation[1:]...)                         // a page of this host led here
+	bare := func(method, path string) reply { clear(b.jar); return b.send(method, path, "", ours...) } // it keeps nothing
 	view := func(path string) (v gateway.View, r reply) {
 		t.Helper()
-		r = bare(path)
+		r = bare("GET", path)
+		if r.StatusCode == 303 && strings.HasSuffix(r.Header.Get("Location"), "&tried=1") { // it is given a cookie to try
+			r = bare("GET", r.Header.Get("Location"))
+		}
 		r.json(t, &v)
 		return v, r
 	}
@@ -190,7 +194,7 @@ func TestPlaceInTheAddress(t *testing.T) {
 		t.Fatalf("%+v", v)
 	}
 	joins := w.count(ticket.Join)
-	at := bare(v.KeepURL).Header.Get("Location") // it takes a place
+	at := bare("GET", v.KeepURL).Header.Get("Location") // it takes a place
 	var joined time.Time
 	for i := range 3 {
 		v, r := view(at)
@@ -214,12 +218,12 @@ func TestPlaceInTheAddress(t *testing.T) {
 	w.api("end", with("pass", first.Pass))
 	w.pass(time.Second)
 	v, _ = view(at)
-	if v.Kind != gateway.PageCalled || v.HereURL == "/list" {
+	if v.Kind != gateway.PageCalled || v.HereURL == "/list" || v.TakeURL == "" {
 		t.Fatalf("%+v", v)
 	}
 	// It says that cookies are allowed now, and they are not.
-	enter := v.HereURL
-	r := bare(enter)
+	enter := v.TakeURL
+	r := bare("POST", enter)
 	if r.StatusCode != 303 || r.Header.Get("Set-Cookie") == "" {
 		t.Fatalf("%d %v", r.StatusCode, r.Header)
 	}
@@ -232,8 +236,10 @@ func TestPlaceInTheAddress(t *testing.T) {
 	}
 	// Now they are.
 	clear(b.jar)
+	method := "POST"
 	for _, want := range []string{"/_anteroom/v1/rooms/shop/return", "/list"} {
-		r := b.open(enter)
+		r := b.send(method, enter, "", ours...)
+		method = "GET"
 		if enter = r.Header.Get("Location"); r.StatusCode != 303 || !strings.HasPrefix(enter, want) {
 			t.Fatalf("%d %v, want to go to %s", r.StatusCode, r.Header, want)
 		}

@@ -58,7 +58,7 @@ func (c *call) viewOf(st standing) View {
 	if p.StartsAt != nil {
 		v.StartsAt = *p.StartsAt
 	}
-	v.Draw = p.Draw
+	v.Draw, v.TakeURL = p.Draw, c.otherPlace(st.answer.Ticket)
 	to := "?to=" + url.QueryEscape(c.here)
 	v.StreamURL, v.CheckInURL, v.AbandonURL, v.RefreshURL = c.own("stream"), c.own("checkin"), c.own("abandon")+to, c.own("return")+to
 	return v
@@ -94,8 +94,11 @@ func (c *call) page(v View, status int) {
 	h.Set("X-Robots-Tag", "noindex")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
-	if v.InAddress {
-		h.Set("Referrer-Policy", "no-referrer") // it would have the ticket in it
+	switch { // the address has a ticket in it
+	case v.TakeURL != "":
+		h.Set("Referrer-Policy", "strict-origin") // no less: the form says by it that it is of this host
+	case v.InAddress:
+		h.Set("Referrer-Policy", "no-referrer")
 	}
 	h.Set("Content-Security-Policy", c.policy(v, own != nil))
 	if v.RefreshSeconds > 0 {
@@ -140,6 +143,10 @@ func (c *call) policy(v View, own bool) string {
 	if own {
 		return frames
 	}
+	forms := "form-action 'self'; "
+	if v.TakeURL != "" {
+		forms = "" // that one leads on to the site, which may send its visitors elsewhere
+	}
 	return "default-src 'none'; script-src 'nonce-" + v.Nonce + "'; style-src 'nonce-" + v.Nonce +
-		"'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; " + frames
+		"'; img-src data:; connect-src 'self'; " + forms + "base-uri 'none'; " + frames
 }

@@ -24,6 +24,7 @@ const (
 	PageFull        PageKind = "full"        // the queue itself is full
 	PageClosed      PageKind = "closed"      // the room lets nobody in (queueing_method: reject)
 	PageCookies     PageKind = "cookies"     // the browser keeps no cookies, so it cannot keep a place
+	PageLinked      PageKind = "linked"      // the address has a place in it: does the visitor want that, or one of their own?
 	PageBusy        PageKind = "busy"        // too many requests at once; nothing was lost
 	PageUnavailable PageKind = "unavailable" // this node cannot answer just now; the place is kept
 	PageOriginDown  PageKind = "origin_down" // the site behind does not answer; the pass is kept
@@ -72,8 +73,12 @@ type View struct {
 	RefreshURL string // GET: finds out whether cookies come back, then 303 to HereURL; the Refresh header names it
 	HereURL    string // where the visitor wanted to go: load it to go in, or to try again
 
-	// For browsers that keep no cookies.
+	// For browsers that keep no cookies, and for links that carry a place.
 
+	// POST from a form: makes the place in the address the browser's own. Of
+	// PageLinked; of PageCalled where the place is in the address; and of
+	// PageWaiting where it is another one than the browser's own, which it keeps.
+	TakeURL   string
 	KeepURL   string // of PageCookies: keeps a place in the address of the page instead
 	InAddress bool   // it is there. Stream, check-in and abandon are not for such a place, so their URLs are empty
 }

@@ -18,7 +18,7 @@ const sizeMax = 14 << 10
 func otherKinds() []gateway.PageKind {
 	return []gateway.PageKind{
 		gateway.PageFull, gateway.PageClosed, gateway.PageCookies, gateway.PageBusy, gateway.PageUnavailable,
-		gateway.PageOriginDown, gateway.PageLeft,
+		gateway.PageOriginDown, gateway.PageLeft, gateway.PageLinked,
 	}
 }
 

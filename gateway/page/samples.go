@@ -71,6 +71,10 @@ func sampleList() []sample {
 		{"full", nowhere(gateway.PageFull)},
 		{"closed", nowhere(gateway.PageClosed)},
 		{"cookies", nowhere(gateway.PageCookies)},
+		{"linked", func(v *gateway.View) {
+			nowhere(gateway.PageLinked)(v)
+			v.RefreshSeconds, v.TakeURL = 0, "/_anteroom/v1/rooms/shop/take?to=%2F"
+		}},
 		{"busy", nowhere(gateway.PageBusy)},
 		{"unavailable", nowhere(gateway.PageUnavailable)},
 		{"origin_down", nowhere(gateway.PageOriginDown)},

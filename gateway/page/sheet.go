@@ -28,7 +28,8 @@ type sheet struct {
 	Place, Ahead       string // empty: not known
 	Queued, Wait, Note string
 	Updated, UpdatedAt string // for people and for machines
-	Button             string
+	Button             string // of a link to where the visitor wanted to go
+	Take               string // of the form that takes the place in the address over
 	Waiting, Random    bool
 	NoPlace            bool // there are no places: in a draw, and before one
 	Reloads            bool // without a script
@@ -119,9 +120,11 @@ func (s *sheet) other(v gateway.View) error {
 	case gateway.PageCalled:
 		s.Title, s.Lead, s.Button, s.Reloads = l.say("turn"), l.say("turn.lead"), l.say("enter"), false
 		if v.InAddress {
-			s.Lead = l.say("cookies.enter")
+			s.Lead, s.Button, s.Take = l.say("cookies.enter"), "", s.Button
 		}
 		return nil
+	case gateway.PageLinked:
+		s.Button, s.Take = l.say("linked.own"), l.say("linked.take")
 	case gateway.PageLeft:
 		s.Button = l.say("rejoin")
 	case gateway.PageFull, gateway.PageClosed, gateway.PageCookies, gateway.PageBusy, gateway.PageUnavailable, gateway.PageOriginDown:

@@ -31,6 +31,8 @@ func TestEveryLanguageFitsASmallPhone(t *testing.T) {
 		},
 		"held":    func(v *gateway.View) { v.HeldUntil = v.LastUpdated.Add(20 * time.Second) },
 		"cookies": func(v *gateway.View) { v.Kind, v.KeepURL = gateway.PageCookies, "/unasked" },
+		"linked":  func(v *gateway.View) { v.Kind, v.TakeURL = gateway.PageLinked, "/unasked" },
+		"other":   func(v *gateway.View) { v.TakeURL = "/unasked" },
 		"address": func(v *gateway.View) { v.InAddress, v.CheckInURL, v.AbandonURL = true, "", "" },
 	}
 	l := newLine(t, 0)
