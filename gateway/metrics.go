@@ -15,6 +15,7 @@ type metrics struct {
 	requests     *prometheus.CounterVec         // by op and code
 	ok           [ticket.Ops]prometheus.Counter // of them by op, those that went well
 	shed         prometheus.Counter
+	superseded   prometheus.Counter
 	originErrors *prometheus.CounterVec // by room
 	bypassed     *prometheus.CounterVec // by room
 	brokenRules  *prometheus.CounterVec // by room
@@ -27,6 +28,9 @@ func newMetrics() *metrics {
 		}, []string{"op", "code"}),
 		shed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "anteroom_shed_total", Help: "Requests and streams refused because there were too many at once.",
+		}),
+		superseded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "anteroom_streams_superseded_total", Help: "Event streams ended because two newer ones of their ticket were opened.",
 		}),
 		originErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anteroom_origin_errors_total", Help: "Requests that the origin did not answer.",
@@ -46,7 +50,7 @@ func newMetrics() *metrics {
 
 func (m *metrics) register(r prometheus.Registerer, g *Gateway) error {
 	for _, c := range []prometheus.Collector{
-		m.requests, m.shed, m.originErrors, m.bypassed, m.brokenRules,
+		m.requests, m.shed, m.superseded, m.originErrors, m.bypassed, m.brokenRules,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "anteroom_streams", Help: "Event streams open.",
 		}, func() float64 { return float64(g.streams.Load()) }),

@@ -89,6 +89,8 @@ func errorOf(err error) *HTTPError {
 		return &HTTPError{Status: 503, Code: "queue_full", Title: "The queue is full", RetryAfter: 30, Err: err}
 	case errors.Is(err, ticket.ErrRejected):
 		return &HTTPError{Status: 403, Code: "room_closed", Title: "The room lets nobody in", Err: err}
+	case errors.Is(err, ticket.ErrSuperseded):
+		return &HTTPError{Status: 409, Code: "stream_superseded", Title: "Newer streams of the ticket are open", Detail: "A ticket has two at most, the newest. Do not open this one again.", Err: err}
 	case errors.Is(err, ticket.ErrBusy):
 		return tooMany(1)
 	case errors.Is(err, ticket.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):

@@ -64,9 +64,7 @@ func (c *call) follow(a *ticket.Answer, news <-chan struct{}) {
 			return
 		}
 		if err := c.next(a, news, ask, beat.C, out); err != nil {
-			if !errors.Is(err, errStreamOver) {
-				_ = out.problem(err)
-			}
+			c.over(out, err)
 			return
 		}
 	}
@@ -88,6 +86,23 @@ func (c *call) event(out events, a *ticket.Answer) error {
 	return out.write(buf.Bytes())
 }
 
+// over says why a stream ends, where that is not the client's doing.
+func (c *call) over(out events, why error) {
+	switch {
+	case errors.Is(why, errStreamOver):
+		return
+	case errors.Is(why, ticket.ErrSuperseded):
+		c.g.metrics.superseded.Inc()
+		_ = out.write([]byte("retry: " + retryAfterMin + "\n")) // part of the event that follows
+	}
+	_ = out.problem(why)
+}
+
+// retryAfterMin is after how many milliseconds an EventSource that was superseded
+// comes back by itself, and ends another in turn: seldom enough that three
+// tabs which know no better do each other no harm.
+const retryAfterMin = "60000"
+
 var errStreamOver = errors.New("the stream is over")
 
 // next waits for news, or until the place is due to be asked about, and asks.
@@ -104,7 +119,10 @@ func (c *call) next(a *ticket.Answer, news <-chan struct{}, ask *time.Timer, bea
 				return errStreamOver
 			}
 			continue
-		case <-news:
+		case _, open := <-news:
+			if !open {
+				return ticket.ErrSuperseded
+			}
 		case <-ask.C:
 		}
 		err := c.ask(a)

@@ -104,6 +104,37 @@ func TestAStreamEndsWithItsPlace(t *testing.T) {
 	}
 }
 
+// One ticket does not hold streams without end: the oldest goes, says why, and
+// says that it is not to be opened again at once, or two that go by it would end
+// each other in turn.
+func TestATicketHasTwoStreamsTheNewest(t *testing.T) {
+	w := newWorld(t, nil, shop())
+	w.join()
+	place := w.join().Ticket
+	var open []*listener
+	for range 6 {
+		l := w.listen(t, "?ticket="+place)
+		l.place()
+		open = append(open, l)
+	}
+	for i, l := range open[:4] {
+		var said []string
+		for l.in.Scan() {
+			said = append(said, l.in.Text())
+		}
+		all := strings.Join(said, "\n")
+		if !strings.Contains(all, "retry: 60000\nevent: problem\n") || !strings.Contains(all, `"code":"stream_superseded"`) {
+			t.Errorf("stream %d ended with %q, want stream_superseded, and a pause before the next try", i, all)
+		}
+	}
+	w.api("abandon", with("ticket", place))
+	for i, l := range open[4:] {
+		if kind, data := l.next(); kind != "problem" || !strings.Contains(data, `"code":"ticket_expired"`) {
+			t.Errorf("of the two newest number %d: %s %s, want news of its place", i, kind, data)
+		}
+	}
+}
+
 func TestStreamsAreBounded(t *testing.T) {
 	w := newWorld(t, func(c *gateway.Config) { c.Bounds.Streams = 1; c.Bounds.Heartbeat = time.Millisecond }, shop())
 	w.join()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -159,11 +160,15 @@ func (w *world) Called(_ string, id qpid.ItemID) (<-chan struct{}, func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := make(chan struct{}, 1)
+	if all := w.watch[id]; len(all) == 2 {
+		close(all[0])
+		w.watch[id] = all[1:]
+	}
 	w.watch[id] = append(w.watch[id], c)
 	return c, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.watch, id)
+		w.watch[id] = slices.DeleteFunc(w.watch[id], func(o chan struct{}) bool { return o == c })
 	}
 }
 

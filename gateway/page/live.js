@@ -153,14 +153,17 @@ const tell = o => {
 };
 
 let channel, leading, lead, stream, streamAfter = 0, breaks = 0, timer;
-const later = (pause = 0) => {
+const soon = s => {
   clearTimeout(timer);
+  timer = setTimeout(ask, 1e3 * s);
+};
+const later = (pause = 0) => {
   // The stream brings the news; what is asked beside it renews the cookie. A
   // tab that listens to another asks only when that one has fallen silent.
   const quiet = Math.max(60, 3 * refresh);
   const s = fails ? Math.max(pause, Math.min(30, 2 ** fails)) * (1 + Math.random() / 2)
     : (leading ? stream ? quiet : refresh : 1.5 * quiet) * (0.9 + Math.random() / 5);
-  timer = setTimeout(ask, 1e3 * s);
+  soon(s);
 };
 const ask = async () => {
   clearTimeout(timer);
@@ -187,13 +190,14 @@ const listen = () => {
     breaks = 0;
     tell(JSON.parse(e.data));
   };
+  // Two newer streams took over, and coming back soon would end one of them; or the place is gone.
+  stream.addEventListener("problem", () => breaks = 5);
   stream.onerror = () => {
     stream.close();
     stream = null;
     streamAfter = Date.now() + 15e3 * 2 ** Math.min(breaks++, 5);
     // Everyone whose node died is here at this moment: spread out.
-    clearTimeout(timer);
-    timer = setTimeout(ask, 1e3 * Math.random() * Math.min(refresh, 5));
+    soon(Math.random() * Math.min(refresh, 5));
   };
 };
 
@@ -225,7 +229,7 @@ const halt = () => {
 };
 
 const wake = () => {
-  if (lead && document.visibilityState === "visible" && Date.now() - heardAt > 3e3) ask();
+  if (lead && !document.hidden && Date.now() - heardAt > 3e3) ask();
 };
 document.addEventListener("visibilitychange", wake);
 addEventListener("online", wake);

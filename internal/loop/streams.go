@@ -7,7 +7,12 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// streams wakes those who watch a ticket. Whoever opens them bounds their number.
+// watchesMax is how many may watch a ticket at once: a browser's tabs share one
+// stream, another may stand for a connection that is dead and not yet given up.
+const watchesMax = 2
+
+// streams wakes those who watch a ticket. Whoever opens them bounds their number
+// in all.
 type streams struct {
 	mu  sync.Mutex
 	all map[watched][]chan struct{}
@@ -20,7 +25,8 @@ type watched struct {
 
 // Called returns a channel that gets a value whenever something happens here to
 // ticket id of room: it is called, parked or dropped, or its session ends. The
-// function ends the watch.
+// function ends the watch. When more than two watch a ticket, the oldest watch
+// ends: its channel is closed.
 func (l *Loop) Called(room string, id qpid.ItemID) (<-chan struct{}, func()) {
 	return l.streams.add(watched{room, id})
 }
@@ -31,6 +37,10 @@ func (s *streams) add(w watched) (<-chan struct{}, func()) {
 	defer s.mu.Unlock()
 	if s.all == nil {
 		s.all = make(map[watched][]chan struct{})
+	}
+	if all := s.all[w]; len(all) >= watchesMax {
+		close(all[0])
+		s.all[w] = append(all[:0], all[1:]...)
 	}
 	s.all[w] = append(s.all[w], c)
 	return c, func() { s.remove(w, c) }

@@ -128,4 +128,5 @@ var (
 	ErrUnavailable = errors.New("not part of a cluster just now, or its clock is off")
 	ErrRejected    = errors.New("the room lets nobody in")
 	ErrBusy        = errors.New("too many requests at once")
+	ErrSuperseded  = errors.New("two newer streams of the ticket are open") // of a stream alone
 )

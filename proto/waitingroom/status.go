@@ -42,6 +42,7 @@ func verdicts() []verdict {
 		{ticket.ErrRejected, codes.FailedPrecondition, "room_closed", 0},
 		{ticket.ErrQueueFull, codes.ResourceExhausted, "queue_full", 30 * time.Second},
 		{ticket.ErrBusy, codes.ResourceExhausted, "too_many_requests", time.Second},
+		{ticket.ErrSuperseded, codes.Aborted, "stream_superseded", 0},
 		{ticket.ErrUnavailable, codes.Unavailable, "unavailable", 2 * time.Second},
 	}
 }

@@ -19,7 +19,7 @@ const (
 )
 
 // Stream checks in and sends the place when it has changed, until the visitor
-// is admitted, lost or gone.
+// is admitted, lost or gone, or two newer streams of the ticket are open.
 func (s *Server) Stream(r *anteroomv1.StreamRequest, out grpc.ServerStreamingServer[anteroomv1.StreamResponse]) error {
 	defer s.streams.Add(-1)
 	if s.streams.Add(1) > int64(s.c.StreamsMax) {
@@ -54,7 +54,10 @@ func (f *follower) follow(ctx context.Context, news <-chan struct{}) error {
 			return ctx.Err()
 		case <-f.s.closing:
 			return ticket.ErrUnavailable // the caller comes back, to another node perhaps
-		case <-news:
+		case _, open := <-news:
+			if !open {
+				return ticket.ErrSuperseded
+			}
 		case <-ask.C:
 		}
 		a, err := f.s.do(ctx, ticket.Request{Op: ticket.CheckIn, Room: f.room, Ticket: f.ticket})

@@ -63,6 +63,26 @@ func TestStreamTellsWhatChanges(t *testing.T) {
 	})
 }
 
+func TestStreamEndsWhenNewerOnesTakeItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := shop()
+		c := serve(t, q, nil)
+		q.will(waiting(4), nil)
+		s, err := c.Stream(t.Context(), &anteroomv1.StreamRequest{Room: "shop", Ticket: "t:shop:3000000"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		close(q.news) // as the node does
+		_, err = s.Recv()
+		if reason, retry := detailsOf(t, err); status.Code(err) != codes.Aborted || reason != "stream_superseded" || retry {
+			t.Errorf("the stream ended with %v, want Aborted and stream_superseded", err)
+		}
+	})
+}
+
 func TestStreamRenewsTheTicketOfWhoStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := shop()

@@ -31,7 +31,8 @@ type Queue interface {
 	// Room says how a room is doing. It is asked on every request.
 	Room(name string) (RoomState, bool)
 	// Called returns a channel that gets a value when something happens here to
-	// a ticket, and a function that ends the watch.
+	// a ticket, and a function that ends the watch. The channel is closed when so
+	// many have begun to watch the ticket since that this one is too many.
 	Called(room string, id qpid.ItemID) (<-chan struct{}, func())
 	// Clock is the time that tickets and passes carry, in Unix microseconds.
 	Clock() int64

@@ -118,6 +118,7 @@ func TestEveryErrorHasItsStableReason(t *testing.T) {
 		ticket.ErrRejected:        {codes.FailedPrecondition, "room_closed", false},
 		ticket.ErrQueueFull:       {codes.ResourceExhausted, "queue_full", true},
 		ticket.ErrBusy:            {codes.ResourceExhausted, "too_many_requests", true},
+		ticket.ErrSuperseded:      {codes.Aborted, "stream_superseded", false},
 		ticket.ErrUnavailable:     {codes.Unavailable, "unavailable", true},
 		errors.New("disk secret"): {codes.Internal, "internal", false},
 	} {
