@@ -39,6 +39,7 @@ type cluster struct {
 	queues  string // those of the priority queues: the same
 	top     string // further lines of the file, such as trusted_proxies
 	secret  string // the cluster's key, in base64 [random]; "": none
+	files   int    // how many files a node may have open; 0: as many as the test
 	keys    bool   // all nodes share a key file
 	data    bool   // each keeps its own directory
 	// Further lines of these sections, indented by two.

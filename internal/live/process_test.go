@@ -185,6 +185,10 @@ func seeds(nodes []*process) string {
 func (p *process) run(flags ...string) {
 	p.c.t.Helper()
 	cmd := exec.Command(p.c.binary, append([]string{"serve"}, flags...)...)
+	if p.c.files > 0 {
+		script := fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, p.c.files)
+		cmd = exec.Command("sh", append([]string{"-c", script, p.c.binary, "serve"}, flags...)...)
+	}
 	cmd.Stderr, p.cmd, p.done = p.log, cmd, make(chan struct{})
 	cmd.WaitDelay = time.Second
 	if p.c.secret != "" { // by the environment: some lives have no file

@@ -29,6 +29,9 @@ type Config struct {
 	Stay     time.Duration // on the site, give or take a half
 	Seed     uint64        // of how long each stays
 	Patience time.Duration // how long to go on without any answer [1m]
+	// Transport is what they speak by, such as from addresses of their own [one of
+	// the crowd's].
+	Transport http.RoundTripper
 	// Site, if set, has people look at a page of the site when they come in,
 	// and post to another to leave it; else they end their sessions by the API.
 	Site Site
@@ -66,15 +69,17 @@ func New(c Config) *Crowd {
 	if c.Patience == 0 {
 		c.Patience = time.Minute
 	}
-	transport := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: time.Second}).DialContext,
-		MaxIdleConns:        1024,
-		MaxIdleConnsPerHost: 256,
-		MaxConnsPerHost:     256,
-		IdleConnTimeout:     time.Minute,
+	if c.Transport == nil {
+		c.Transport = &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: time.Second}).DialContext,
+			MaxIdleConns:        1024,
+			MaxIdleConnsPerHost: 256,
+			MaxConnsPerHost:     256,
+			IdleConnTimeout:     time.Minute,
+		}
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a page after a post is not asked for
-	return &Crowd{c: c, client: &http.Client{Transport: transport, Timeout: 5 * time.Second, CheckRedirect: stay}}
+	return &Crowd{c: c, client: &http.Client{Transport: c.Transport, Timeout: 5 * time.Second, CheckRedirect: stay}}
 }
 
 // Counts returns how many people are where just now.
