@@ -70,8 +70,10 @@ func launch(b *testing.B, n int, rooms string, logged bool) *fleet {
 	return f
 }
 
+const gossipKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
 func (f *fleet) write(rooms string) {
-	if err := os.WriteFile(f.file, []byte("rooms:\n"+rooms), 0o600); err != nil {
+	if err := os.WriteFile(f.file, []byte("security: {gossip_key: "+gossipKey+"}\nrooms:\n"+rooms), 0o600); err != nil {
 		f.b.Fatal(err)
 	}
 }

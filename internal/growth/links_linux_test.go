@@ -106,7 +106,7 @@ func serveHere(b *testing.B, nodes int, rooms string, m *meter) (all []*server.S
 	b.Cleanup(func() { stop(); running.Wait() })
 	var seeds []string
 	for i := range nodes {
-		set := []config.Setting{{Key: "node.expect", Value: fmt.Sprint(nodes)}}
+		set := []config.Setting{{Key: "node.expect", Value: fmt.Sprint(nodes)}, {Key: "security.gossip_key", Value: gossipKey}}
 		if i > 0 {
 			set = append(set, config.Setting{Key: "node.join", Value: strings.Join(seeds, ",")})
 		}

@@ -64,6 +64,7 @@ func nodeOf(t *testing.T, id, join, origin string) server.Addresses {
 	t.Helper()
 	file := `
 node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", grpc: none, gossip: "127.0.0.1:0", expect: 2}
+security: {gossip_key: AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=}
 rooms: [{name: shop, routes: [{host: "*", path: /}], total_active_users: 20, refresh_interval: 1s, origin: "` + origin + `"}]
 `
 	set := []config.Setting{}

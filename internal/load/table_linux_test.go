@@ -28,6 +28,7 @@ const (
 	// in the thesis: a visit is a join, a check-in and a leave.
 	tableFile = `
 node: {join: [%s], expect: %d}
+security: {gossip_key: AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=}
 rooms:
   - {name: shop, routes: [{host: "*", path: /}], total_active_users: 10000000, queue_all: true, session_duration: 1m}
 `

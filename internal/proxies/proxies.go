@@ -233,6 +233,8 @@ func room(t testing.TB, name string, session time.Duration) string {
 	})
 }
 
+const gossipKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=" // of the cluster
+
 // startNodes starts a cluster of two and returns where they listen.
 func startNodes(t testing.TB, file string) (at []server.Addresses) {
 	t.Helper()
@@ -248,7 +250,7 @@ func startNodes(t testing.TB, file string) (at []server.Addresses) {
 	var servers []*server.Server
 	gossip := ""
 	for i := range 2 {
-		set := []config.Setting{{Key: "node.expect", Value: "2", From: "test"}}
+		set := []config.Setting{{Key: "node.expect", Value: "2", From: "test"}, {Key: "security.gossip_key", Value: gossipKey, From: "test"}}
 		for _, key := range []string{"node.gateway", "node.admin", "node.peer", "node.grpc", "node.gossip"} {
 			set = append(set, config.Setting{Key: key, Value: "127.0.0.1:0", From: "test"})
 		}

@@ -34,7 +34,7 @@ func TestChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := config.Parse(name, b, config.Options{Host: "low"})
+	f := config.Parse(name, b, config.Options{Host: "low", Set: []config.Setting{rigKey}})
 	if err := f.Err(); err != nil {
 		t.Fatal(err)
 	}

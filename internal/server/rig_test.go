@@ -95,6 +95,9 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
+// rigKey is the key of all rigs' nodes.
+var rigKey = config.Setting{Key: "security.gossip_key", Value: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", From: "test"}
+
 const rigFile = `
 node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", grpc: "127.0.0.1:0", gossip: "127.0.0.1:0"}
 cluster: {lease: 4s}
@@ -114,7 +117,7 @@ func (r *rig) startWith(file string, expect int, off time.Duration) *member {
 	r.t.Helper()
 	m := &member{r: r, id: fmt.Sprintf("node-%d", len(r.nodes)+1), wires: map[*wire]bool{}}
 	m.off.Store(off.Microseconds())
-	set := []config.Setting{{Key: "node.expect", Value: fmt.Sprint(expect), From: "test"}}
+	set := []config.Setting{{Key: "node.expect", Value: fmt.Sprint(expect), From: "test"}, rigKey}
 	var join []string
 	for _, o := range r.nodes {
 		join = append(join, o.Addresses().Gossip)
