@@ -29,8 +29,9 @@ type Config struct {
 	// For a wildcard host they take the address at which they gossip with it.
 	PeerAddr string
 	Join     []string // host:port of any members; all addresses of a name are tried
+	Alone    bool     // a cluster of one: no sockets, and one view of this node for ever
 	// Keys are AES keys of 16, 24 or 32 bytes: the first seals, all of them open.
-	// Without one gossip is in the clear.
+	// Without one gossip is in the clear, which is for tests.
 	Keys [][]byte
 
 	Logger *slog.Logger // [none]
@@ -72,7 +73,10 @@ func (c *Config) validate() error {
 	if c.Self.Start <= 0 {
 		bad("start: %d is no time in Unix microseconds", c.Self.Start)
 	}
-	if c.Transport == nil {
+	if c.Alone && len(c.Join) > 0 {
+		bad("node.join: a cluster of one joins nobody; set security.gossip_key")
+	}
+	if c.Transport == nil && !c.Alone {
 		if err := checkHostPort(c.Bind, true); err != nil {
 			bad("node.gossip: %w", err)
 		}
@@ -84,7 +88,7 @@ func (c *Config) validate() error {
 			bad("node.advertise: %q is no address that others can reach; give one, or leave it out", c.Advertise)
 		}
 	}
-	if _, err := encode(saying{Peer: c.Self, addr: c.PeerAddr}); err != nil {
+	if _, err := encode(saying{Peer: c.Self, addr: c.PeerAddr}); err != nil && !c.Alone {
 		bad("node.peer: %w", err)
 	}
 	for _, j := range c.Join {

@@ -40,11 +40,15 @@ func New(c Config) (*Membership, error) {
 		return nil, err
 	}
 	self := saying{Peer: c.Self, addr: c.PeerAddr}
-	meta, err := encode(self)
-	if err != nil {
+	m := &Membership{c: c, roster: newRoster(self), ready: make(chan struct{})}
+	if c.Alone {
+		return m, nil
+	}
+	var err error
+	if m.meta, err = encode(self); err != nil {
 		return nil, err
 	}
-	return &Membership{c: c, roster: newRoster(self), meta: meta, ready: make(chan struct{})}, nil
+	return m, nil
 }
 
 // Ready is closed when gossip is up and the first view, of this node alone, has
@@ -52,7 +56,7 @@ func New(c Config) (*Membership, error) {
 func (m *Membership) Ready() <-chan struct{} { return m.ready }
 
 // Addr is the host:port at which others gossip with this node, to be listed in
-// their Join. It is empty before Ready.
+// their Join. It is empty before Ready, and in a cluster of one.
 func (m *Membership) Addr() string {
 	m.roster.mu.Lock()
 	defer m.roster.mu.Unlock()
@@ -76,6 +80,10 @@ func (m *Membership) Run(ctx context.Context) error {
 	if !m.started.CompareAndSwap(false, true) {
 		return errors.New("gossip: Run was called twice")
 	}
+	if m.c.Alone {
+		m.alone(ctx)
+		return nil
+	}
 	list, err := m.start(ctx)
 	if err != nil {
 		return fmt.Errorf("gossip: %w", err)
@@ -98,6 +106,14 @@ func (m *Membership) Run(ctx context.Context) error {
 	_, ours := m.roster.view() // false: the goodbye might be in another process's name
 	m.stop(list, err == nil && ours, sought)
 	return err
+}
+
+// alone hands out the one view that there is, until ctx is done.
+func (m *Membership) alone(ctx context.Context) {
+	m.roster.begin(netip.AddrPort{}, time.Now())
+	m.publish()
+	close(m.ready)
+	<-ctx.Done()
 }
 
 // watch hands out views until ctx is done or the name turns out to be taken.

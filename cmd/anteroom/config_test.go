@@ -34,6 +34,9 @@ rooms:
   - {name: desk, total_active_users: 5}
 `
 
+// testKey proves membership among the nodes of a test.
+const testKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
 const badConfig = `
 node:
   id: node-1
@@ -50,8 +53,8 @@ rooms:
 func TestConfigCheckSaysWhatANodeWillDo(t *testing.T) {
 	inDir(t, map[string]string{
 		"a.yaml": goodConfig,
-		"b.yaml": "node: {id: b, data: d, join: [127.0.0.1:7946]}\nrooms: [{name: a, total_active_users: 1}]",
-		"c.yaml": "node: {id: c, data: d, join: [127.0.0.1:7946], expect: 3}\nrooms: [{name: a, total_active_users: 1}, " +
+		"b.yaml": "node: {id: b, data: d, join: [127.0.0.1:7946]}\nsecurity: {gossip_key: " + testKey + "}\nrooms: [{name: a, total_active_users: 1}]",
+		"c.yaml": "node: {id: c, data: d, join: [127.0.0.1:7946], expect: 3}\nsecurity: {gossip_key: " + testKey + "}\nrooms: [{name: a, total_active_users: 1}, " +
 			"{name: b, total_active_users: 1}, {name: c, total_active_users: 1}, {name: d, total_active_users: 1}]",
 	})
 	for file, want := range map[string]string{
@@ -73,6 +76,7 @@ func TestConfigCheckTellsEveryMistake(t *testing.T) {
 anteroom config check: warning: bad.yaml:6: security.signing_keys: not set, and neither is node.data: when all nodes stop, everyone loses their place; make keys with: anteroom keys new, or set node.data
 anteroom config check: warning: bad.yaml:7: security.admin_token: shorter than 16 characters, so it can be guessed; make one with: openssl rand -hex 32
 anteroom config check: bad.yaml:4: node.gatway: unknown key; did you mean gateway?
+anteroom config check: bad.yaml:5: node.expect: 3 nodes know each other by a key, and there is none; make a key with: anteroom keys cluster --out cluster.key, and give it to all nodes as security.gossip_key_file
 anteroom config check: bad.yaml:8: cluster.lease: 3s is shorter than two detections; make it at least 2 × exclude_after = 4s
 anteroom config check: bad.yaml:11: rooms[0].total_active_users: not a whole number; give one such as 200
 `
@@ -87,7 +91,7 @@ anteroom config check: bad.yaml:11: rooms[0].total_active_users: not a whole num
 func TestConfigCheckJSONListsProblemsByFile(t *testing.T) {
 	back := inDir(t, map[string]string{"bad.yaml": badConfig, "good.yaml": goodConfig})
 	stdout, stderr, code := execute(t, t.Context(), "config", "check", "--json", "bad.yaml")
-	if code != 1 || stderr != "anteroom config check: 3 errors; the object on stdout lists them\n" {
+	if code != 1 || stderr != "anteroom config check: 4 errors; the object on stdout lists them\n" {
 		t.Errorf("exit code %d, errors %q", code, stderr)
 	}
 	problems := stdout
@@ -160,7 +164,7 @@ func TestConfigPrintShowsWhatCounts(t *testing.T) {
 func TestConfigPrintRefusesAWrongFile(t *testing.T) {
 	inDir(t, map[string]string{"bad.yaml": badConfig})
 	stdout, stderr, code := execute(t, t.Context(), "config", "print", "bad.yaml")
-	if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 3 || !strings.HasPrefix(stderr, "anteroom config print: bad.yaml:4: ") {
+	if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 4 || !strings.HasPrefix(stderr, "anteroom config print: bad.yaml:4: ") {
 		t.Errorf("exit code %d, output %q, errors:\n%s", code, stdout, stderr)
 	}
 	_, stderr, code = execute(t, t.Context(), "config", "print", "none.yaml")

@@ -36,6 +36,7 @@ type demo struct {
 	asJSON, exit    bool
 	log             logFlags
 	servers         []*server.Server
+	key             config.Secret // of the cluster, for as long as it runs
 	shop            *shop.Shop
 	shopURL         string
 	mu              sync.Mutex
@@ -181,6 +182,7 @@ func (d *demo) awaitDoors(ctx context.Context) {
 // startNodes starts the first node, which the others join.
 func (d *demo) startNodes(ctx context.Context, all *errgroup.Group) error {
 	first := ""
+	d.key = config.NewSecret(newClusterKey())
 	for i := range d.nodes {
 		c := d.config(i)
 		if first != "" {
@@ -212,7 +214,7 @@ func (d *demo) config(i int) config.Config {
 	if d.peerPort > 0 {
 		c.Node.Peer = freeOr(d.peerPort + i)
 	}
-	c.Node.Expect = d.nodes
+	c.Node.Expect, c.Security.GossipKey = d.nodes, []config.Secret{d.key}
 	c.Cluster.Lease = config.Duration(5 * time.Second) // short, so that a dead node's slots are back soon
 	r := config.DefaultRoom()
 	r.Name, r.Origin, r.Routes = demoRoom, d.shopURL, []config.Route{config.DefaultRoute()}

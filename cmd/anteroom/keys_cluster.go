@@ -25,9 +25,7 @@ nodes the file: security.gossip_key_file in the configuration, or
 anteroom keys cluster --out - >> cluster.key adds one to a file.`,
 		Args: noCommand,
 		RunE: func(*cobra.Command, []string) error {
-			key := make([]byte, 32)
-			_, _ = rand.Read(key) // never fails
-			line := base64.StdEncoding.EncodeToString(key) + "\n"
+			line := newClusterKey() + "\n"
 			if out == "-" {
 				_, err := fmt.Fprint(p.stdout, line)
 				return err
@@ -50,6 +48,13 @@ anteroom keys cluster --out - >> cluster.key adds one to a file.`,
 	cmd.Flags().StringVar(&out, "out", out, "the file, or - for standard output")
 	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
 	return cmd
+}
+
+// newClusterKey makes a key in base64.
+func newClusterKey() string {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return base64.StdEncoding.EncodeToString(key)
 }
 
 // writePrivate writes a file that only its owner may read.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -133,7 +134,7 @@ func writeStatus(b *bytes.Buffer, s status, now time.Time) {
 		if m.RoundTrip > 0 {
 			trip = fmt.Sprintf("%.1f ms", 1000*m.RoundTrip)
 		}
-		rows = append(rows, []string{m.Name, state, m.Parent, trip, now.Sub(m.Started).Round(time.Second).String(), m.Address})
+		rows = append(rows, []string{m.Name, state, m.Parent, trip, now.Sub(m.Started).Round(time.Second).String(), cmp.Or(m.Address, "-")})
 	}
 	_ = term.WriteTable(b, []string{"node", "state", "parent", "round trip", "up", "peer address"}, rows) // a buffer
 	fmt.Fprintln(b)

@@ -122,7 +122,7 @@ func (f *File) checkFounding() {
 			"give the number of nodes that start together, or 0 to wait for a cluster")
 	case len(n.Join) == 0 && n.Expect > 1:
 		f.warn("node.expect", "%d, and no node.join: this node cannot look for the others; list some of them in node.join", n.Expect)
-	case len(n.Join) == 0 && (s.hasGossipKey() || s.TLS.Peer != MutualTLS{}):
+	case len(n.Join) == 0 && s.hasGossipKey():
 		f.warn("node.join", "empty: this node starts a cluster of one whenever it starts; if others list it in their node.join, list some of them here")
 	}
 }
@@ -216,22 +216,26 @@ func (f *File) together(key string, files map[string]Path) {
 	f.fault(key, "%s missing; give all of its files, or none", strings.Join(missing, " and "))
 }
 
-// checkPeers refuses a cluster over a network in which anybody could say that
-// they are a node.
+// checkPeers refuses a cluster in which anybody could say that they are a node.
+// Without a key a node is a cluster of one: it opens no port for others.
 func (f *File) checkPeers() {
-	s := f.Config.Security
-	if s.hasGossipKey() || s.TLS.Peer != (MutualTLS{}) {
-		if !s.hasGossipKey() {
-			f.warn("security.gossip_key", "not set: gossip is neither encrypted nor signed, so whoever reaches %s can pose as a member; "+
-				"make a key with: anteroom keys cluster --out cluster.key", f.Config.Node.Gossip)
-		}
+	s, n := f.Config.Security, f.Config.Node
+	if s.hasGossipKey() || f.blamed("security.gossip_key") || f.blamed("security.gossip_key_file") {
 		return
 	}
-	for i, addr := range f.Config.Node.Join {
-		if key := "node.join" + index(i); !f.blamed(key) && !isLoopback(hostOf(addr)) {
-			f.fault(key, "%s is on another machine, and nodes there are refused without security.gossip_key or security.tls.peer; "+
-				"make a key with: anteroom keys cluster --out cluster.key", addr)
-			return
+	const remedy = "make a key with: " + MakeGossipKey + ", and give it to all nodes as security.gossip_key_file"
+	switch {
+	case len(n.Join) > 0 && !f.blamed("node.join"):
+		f.fault("node.join", "nodes know each other by a key, and there is none; %s", remedy)
+	case n.Expect > 1:
+		f.fault("node.expect", "%d nodes know each other by a key, and there is none; %s", n.Expect, remedy)
+	case s.TLS.Peer != MutualTLS{}:
+		f.fault("security.tls.peer", "certificates do not guard gossip, and there is no key for it; %s", remedy)
+	default:
+		for _, port := range []struct{ key, addr string }{{"node.peer", n.Peer}, {"node.gossip", n.Gossip}} {
+			if f.given(port.key) {
+				f.warn(port.key, "%s is not opened: without security.gossip_key_file this node is a cluster of one; leave it out, or %s", port.addr, remedy)
+			}
 		}
 	}
 }

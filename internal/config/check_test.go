@@ -13,6 +13,9 @@ import (
 // gossipKey is the base64 of 32 bytes.
 const gossipKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
+// makeKey is what a cluster without a key is told.
+const makeKey = "make a key with: anteroom keys cluster --out cluster.key, and give it to all nodes as security.gossip_key_file"
+
 // aRoom is a room that lacks nothing, at the end of a file.
 const aRoom = "\nrooms: [{name: shop, total_active_users: 200}]\n"
 
@@ -48,8 +51,12 @@ func TestErrorsSayWhatWouldBeRight(t *testing.T) {
 		{"node: {admin: ':9090'}", "1: node.admin: :9090 can be reached from other machines, and there is no security.admin_token; " +
 			"set one in the file or in ANTEROOM_SECURITY_ADMIN_TOKEN, or listen on 127.0.0.1:9090"},
 		{"node: {admin: 'localhost:9090', gateway: '[::1]:80'}", ""},
-		{"node: {join: [node-2:7946, node-3:7946]}", "1: node.join[0]: node-2:7946 is on another machine, and nodes there are refused without " +
-			"security.gossip_key or security.tls.peer; make a key with: anteroom keys cluster --out cluster.key"},
+		{"node: {join: [node-2:7946, node-3:7946]}", "1: node.join: nodes know each other by a key, and there is none; " + makeKey},
+		{"node: {join: [127.0.0.1:7946], expect: 3}", "1: node.join: nodes know each other by a key, and there is none; " + makeKey},
+		{"node: {expect: 3}", "1: node.expect: 3 nodes know each other by a key, and there is none; " + makeKey},
+		{"node: {expect: 1}", ""},
+		{"security: {tls: {peer: {ca: a, cert: b, key: c}}}", "1: security.tls.peer: certificates do not guard gossip, and there is no key for it; " + makeKey},
+		{"node: {join: [127.0.0.1:7946], expect: 3}\nsecurity: {gossip_key_file: cluster.key}", ""},
 		{"node: {join: [node-2:7946]}\nsecurity: {gossip_key: " + gossipKey + "}", ""},
 		{"security:\n  tls:\n    gateway: {key: k}\n    peer: {ca: c}", "3: security.tls.gateway: cert missing; give all of its files, or none\n" +
 			"4: security.tls.peer: cert and key missing; give all of its files, or none"},
@@ -155,14 +162,15 @@ func TestWarningsAreNoErrors(t *testing.T) {
 		{"prefix: /a" + aRoom, "a.yaml: security.signing_keys: not set, and neither is node.data: when all nodes stop, everyone loses their place; " +
 			"make keys with: anteroom keys new, or set node.data"},
 		{"node: {data: d}", "a.yaml: rooms: none: this node serves only rooms that the others tell it of; list the rooms of the cluster"},
-		{"node: {data: d, expect: 3}" + aRoom, "a.yaml:1: node.expect: 3, and no node.join: this node cannot look for the others; list some of them in node.join"},
-		{"node: {data: d, expect: 1, join: [127.0.0.1:1]}" + aRoom, "a.yaml:1: node.expect: 1: this node starts a cluster of its own before it has met those in " +
+		{"node: {data: d, expect: 3}\nsecurity: {gossip_key: " + gossipKey + "}" + aRoom, "a.yaml:1: node.expect: 3, and no node.join: this node cannot look for the others; list some of them in node.join"},
+		{"node: {data: d, expect: 1, join: [127.0.0.1:1]}\nsecurity: {gossip_key: " + gossipKey + "}" + aRoom, "a.yaml:1: node.expect: 1: this node starts a cluster of its own before it has met those in " +
 			"node.join; give the number of nodes that start together, or 0 to wait for a cluster"},
-		{"node: {data: d, gossip: 127.0.0.1:1, join: [127.0.0.1:1]}" + aRoom, "a.yaml:1: node.join: lists this node only; list another one, so that it finds its cluster after a restart"},
+		{"node: {data: d, gossip: 127.0.0.1:1, join: [127.0.0.1:1]}\nsecurity: {gossip_key: " + gossipKey + "}" + aRoom, "a.yaml:1: node.join: lists this node only; list another one, so that it finds its cluster after a restart"},
 		{"node: {data: d}\nsecurity: {gossip_key: " + gossipKey + "}" + aRoom, "a.yaml:1: node.join: empty: this node starts a cluster of one whenever it starts; " +
 			"if others list it in their node.join, list some of them here"},
-		{"node: {data: d, join: [x:1]}\nsecurity: {tls: {peer: {ca: a, cert: b, key: c}}}" + aRoom, "a.yaml:2: security.gossip_key: not set: gossip is neither " +
-			"encrypted nor signed, so whoever reaches 0.0.0.0:7946 can pose as a member; make a key with: anteroom keys cluster --out cluster.key"},
+		{"node:\n  data: d\n  peer: ':7001'\n  gossip: 0.0.0.0:7946" + aRoom, "a.yaml:3: node.peer: :7001 is not opened: without security.gossip_key_file this node is a " +
+			"cluster of one; leave it out, or " + makeKey + "\n" +
+			"a.yaml:4: node.gossip: 0.0.0.0:7946 is not opened: without security.gossip_key_file this node is a cluster of one; leave it out, or " + makeKey},
 		{"node: {data: d}\nsecurity: {admin_token: short}" + aRoom, "a.yaml:2: security.admin_token: shorter than 16 characters, so it can be guessed; make one with: openssl rand -hex 32"},
 		{"node: {data: d}\ntrusted_proxies: ['::/0']" + aRoom, "a.yaml:2: trusted_proxies[0]: ::/0 is everyone: any visitor can then claim any address; list your proxies only"},
 		{"node: {data: d}\nrooms: [{name: a, total_active_users: 0}]", "a.yaml:2: rooms[0].total_active_users: 0 lets nobody in: everyone waits until it is raised"},
@@ -213,6 +221,7 @@ rooms:
     total_active_users: 6
   - name: door
     total_active_users: 1
+security: {gossip_key: `+otherKey+`}
 `), config.Options{})
 	adopts := config.Parse("0.yaml", []byte(`
 node: {id: c, join: [127.0.0.1:2], expect: 3}
@@ -227,10 +236,10 @@ rooms: [{name: shop, total_active_users: 5}, {name: desk, total_active_users: 5}
 		t.Errorf("0.yaml, which takes over the others' settings: %v", err)
 	}
 	errors := []string{
-		`2.yaml: security.gossip_key: not as in 1.yaml; give the same on all nodes`,
 		`2.yaml:3: node.id: "a" is that of 1.yaml too; give each node its own`,
 		`2.yaml:4: node.expect: not as in 1.yaml; give the same on all nodes`,
 		`2.yaml:6: cluster.lease: not as in 1.yaml; give the same on all nodes`,
+		`2.yaml:13: security.gossip_key: not as in 1.yaml; give the same on all nodes`,
 	}
 	if diff := cmp.Diff(errors, problems(two.Errors)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
@@ -280,9 +289,9 @@ func TestTheDefaultPortForProgramsGivesWay(t *testing.T) {
 		"":                        "127.0.0.1:7002",
 		"node: {peer: ':7002'}":   config.None,
 		"node: {gossip: ':7002'}": config.None,
-		"node: {join: [127.0.0.1:7001, 127.0.0.1:7002]}":                           config.None,
-		"node: {join: [10.0.0.1:7002]}\nsecurity: {gossip_key: " + gossipKey + "}": "127.0.0.1:7002",
-		"node: {grpc: '127.0.0.1:7002', join: [127.0.0.1:7002], data: d}":          "127.0.0.1:7002",
+		"node: {join: [127.0.0.1:7001, 127.0.0.1:7002]}\nsecurity: {gossip_key: " + gossipKey + "}":                  config.None,
+		"node: {join: [10.0.0.1:7002]}\nsecurity: {gossip_key: " + gossipKey + "}":                                   "127.0.0.1:7002",
+		"node: {grpc: '127.0.0.1:7002', join: [127.0.0.1:7002], data: d}\nsecurity: {gossip_key: " + gossipKey + "}": "127.0.0.1:7002",
 	} {
 		f := parse(text+aRoom, config.Options{})
 		warned := slices.ContainsFunc(f.Warnings, func(p config.Problem) bool { return p.Key == "node.grpc" })

@@ -23,7 +23,7 @@ import (
 )
 
 func TestVariablesWinOverTheFileAndFlagsOverBoth(t *testing.T) {
-	f := parse("node: {id: file, expect: three, join: [bad, bad], data: d}\ncluster: {lease: 20s}"+aRoom, config.Options{
+	f := parse("node: {id: file, expect: three, join: [bad, bad], data: d}\ncluster: {lease: 20s}\nsecurity: {gossip_key: "+gossipKey+"}"+aRoom, config.Options{
 		Environ: []string{
 			"ANTEROOM_NODE_ID=variable", "ANTEROOM_NODE_EXPECT=3", "ANTEROOM_NODE_JOIN=127.0.0.1:1, 127.0.0.1:2",
 			"ANTEROOM_CLUSTER_MAX_SKEW=300ms", "ANTEROOM_SECURITY_ADMIN_TOKEN=0123456789abcdef", "ANTEROOM_PREFIX=", "PATH=/bin",
@@ -36,6 +36,7 @@ func TestVariablesWinOverTheFileAndFlagsOverBoth(t *testing.T) {
 	want := config.Default("")
 	want.Node.ID, want.Node.Expect, want.Node.Join, want.Node.Data = "flag", 3, []string{"127.0.0.1:1", "127.0.0.1:2"}, "d"
 	want.Cluster.Lease, want.Cluster.MaxSkew = config.Duration(20*time.Second), config.Duration(300*time.Millisecond)
+	want.Security.GossipKey = []config.Secret{config.NewSecret(gossipKey)}
 	want.Security.AdminToken = config.NewSecret("0123456789abcdef")
 	want.Rooms = f.Config.Rooms
 	if diff := cmp.Diff(want, f.Config); diff != "" {
@@ -162,7 +163,8 @@ security:
   signing_keys: none.json
   tls:
     gateway: {cert: cert.pem, key: other.pem}
-    peer: {ca: note.txt, cert: gone.pem, key: .}`)
+    peer: {ca: note.txt, cert: gone.pem, key: .}
+  gossip_key: ` + gossipKey)
 	wants := []string{
 		"DIR/a.yaml:1: node.data: DIR/note.txt is no directory; give one, it is made if it is not there",
 		"DIR/a.yaml:3: security.signing_keys: DIR/none.json is not there; make it with: anteroom keys new --out DIR/none.json",

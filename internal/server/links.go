@@ -37,14 +37,18 @@ func (p peer) Agree(from eviction.Member, settings []byte) error {
 	return p.s.terms.Agree(from, settings)
 }
 
+// alone reports whether the node is a cluster of one: without a gossip key it
+// could not tell its peers from anybody else, so it has none.
+func (s *Server) alone() bool { return len(s.c.Security.GossipKey) == 0 }
+
 // policy is how nodes of the cluster know each other.
 func (s *Server) policy() (auth.Policy, error) {
 	sec := &s.c.Security
-	switch keys := sec.GossipKeys(); {
+	switch {
+	case s.alone():
+		return auth.Policy{}, nil
 	case sec.TLS.Peer.CA != "":
 		return auth.Files(string(sec.TLS.Peer.CA), string(sec.TLS.Peer.Cert), string(sec.TLS.Peer.Key))
-	case len(keys) > 0:
-		return auth.GossipKey(keys...)
 	}
-	return auth.Loopback(), nil
+	return auth.GossipKey(sec.GossipKeys()...)
 }

@@ -123,8 +123,8 @@ func (s *Server) Snapshot() *loop.Snapshot { return s.loop.Snapshot() }
 // to the others meanwhile.
 const handOver = 1500 * time.Millisecond
 
-// listeners are a server's, all of them open or none; but grpc is nil where the
-// node has no port for programs.
+// listeners are a server's, all of them open or none; but peer is nil where the
+// node is a cluster of one, and grpc where it has no port for programs.
 type listeners struct{ gateway, admin, peer, grpc net.Listener }
 
 func (l *listeners) close() {
@@ -150,11 +150,17 @@ func (s *Server) Run(ctx context.Context) error {
 		{&ls.peer, "node.peer", s.c.Node.Peer},
 	} {
 		var err error
+		if l.at == &ls.peer && s.alone() {
+			continue
+		}
 		if *l.at, err = (&net.ListenConfig{}).Listen(ctx, "tcp", l.on); err != nil {
 			return fmt.Errorf("%s: %w; is another node, or another program, on that port?", l.key, err)
 		}
 	}
-	s.at = Addresses{Gateway: ls.gateway.Addr().String(), Admin: ls.admin.Addr().String(), Peer: ls.peer.Addr().String()}
+	s.at = Addresses{Gateway: ls.gateway.Addr().String(), Admin: ls.admin.Addr().String()}
+	if ls.peer != nil {
+		s.at.Peer = ls.peer.Addr().String()
+	}
 	var err error
 	if ls.grpc, err = s.listenGRPC(ctx); err != nil {
 		return err
@@ -209,7 +215,7 @@ func (s *Server) build() error {
 		return err
 	}
 	s.members, err = membership.New(membership.Config{
-		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Join: s.c.Node.Join,
+		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Join: s.c.Node.Join, Alone: s.alone(),
 		Keys: s.c.Security.GossipKeys(), Logger: s.log, OnView: s.onView,
 	})
 	if err != nil {
@@ -321,7 +327,9 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	all.Go(func() error { return s.members.Run(inner) })
 	all.Go(func() error { s.keys.keep(inner, s.loop); return nil })
 	all.Go(func() error { s.watch(inner, health); return nil })
-	all.Go(func() error { return serve(peers, s.limits.peer.Listen(ls.peer), "node.peer") })
+	if ls.peer != nil {
+		all.Go(func() error { return serve(peers, s.limits.peer.Listen(ls.peer), "node.peer") })
+	}
 	if ls.grpc != nil {
 		all.Go(func() error { return serve(programs, s.limits.grpc.Listen(ls.grpc), "node.grpc") })
 	}
@@ -345,7 +353,8 @@ func (s *Server) live(ctx, inner context.Context, public *http.Server) {
 	select {
 	case <-s.members.Ready():
 		s.at.Gossip = s.members.Addr()
-		s.log.Info("listening", "gateway", s.at.Gateway, "admin", s.at.Admin, "peer", s.at.Peer, "grpc", cmp.Or(s.at.GRPC, config.None), "gossip", s.at.Gossip)
+		s.log.Info("listening", "gateway", s.at.Gateway, "admin", s.at.Admin,
+			"peer", cmp.Or(s.at.Peer, config.None), "grpc", cmp.Or(s.at.GRPC, config.None), "gossip", cmp.Or(s.at.Gossip, config.None))
 		close(s.ready)
 	case <-ctx.Done():
 	case <-inner.Done():

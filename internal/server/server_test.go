@@ -18,6 +18,9 @@ import (
 	"github.com/anteroom/anteroom/internal/store"
 )
 
+// testKey proves membership among the nodes of a test.
+const testKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
 func oneNode() config.Config {
 	c := config.Default("")
 	c.Node.ID = "a"
@@ -116,6 +119,7 @@ func TestNodeThatCannotGossipEndsAndSaysWhy(t *testing.T) {
 	}
 	defer func() { _ = taken.Close() }()
 	c := oneNode()
+	c.Security.GossipKey = []config.Secret{config.NewSecret(testKey)}
 	c.Node.Gossip = taken.Addr().String()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -124,9 +128,55 @@ func TestNodeThatCannotGossipEndsAndSaysWhy(t *testing.T) {
 	}
 }
 
+// Without a key nobody can be told from a member. So there are none: neither
+// port of theirs is open, on loopback either.
+func TestNodeWithoutAKeyIsAClusterOfOneAndOpensNoPortForOthers(t *testing.T) {
+	sockets(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	c := oneNode()
+	c.Node.Peer, c.Node.Gossip = taken.Addr().String(), taken.Addr().String() // to open either would fail
+	ctx, end := context.WithTimeout(t.Context(), 20*time.Second)
+	defer end()
+	s, over := New(c, Options{}), make(chan error, 1)
+	go func() { over <- s.Run(ctx) }()
+	select {
+	case <-s.Ready():
+	case err := <-over:
+		t.Fatal(err)
+	}
+	if at := s.Addresses(); at.Peer != "" || at.Gossip != "" || at.Gateway == "" {
+		t.Errorf("it listens at %+v", at)
+	}
+	for r, ok := s.Snapshot().Room("shop"); !ok || !r.MayAdmit; r, ok = s.Snapshot().Room("shop") {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case err := <-over:
+			t.Fatal(err)
+		}
+	}
+	end()
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNodeThatIsToJoinWithoutAKeyEndsAndSaysWhy(t *testing.T) {
+	sockets(t)
+	c := oneNode()
+	c.Node.Join, c.Node.GRPC = []string{"127.0.0.1:1"}, config.None
+	if err := New(c, Options{}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "security.gossip_key") {
+		t.Errorf("%v; want an error that says what to set", err)
+	}
+}
+
 func TestNodeLeavesWhileItWaitsForItsFounders(t *testing.T) {
 	sockets(t)
 	c := oneNode()
+	c.Security.GossipKey = []config.Secret{config.NewSecret(testKey)}
 	c.Node.Join, c.Node.Expect = []string{"127.0.0.1:1"}, 3
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

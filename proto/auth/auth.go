@@ -1,4 +1,5 @@
-// Package auth says who counts as a peer. A cluster uses one of three ways:
+// Package auth says who counts as a peer. A cluster uses one of two ways, and a
+// node that has neither has no peers:
 //
 //   - MutualTLS: whoever has a certificate of the cluster's own authority.
 //   - GossipKey: whoever has a key that gossip is encrypted with. Each end
@@ -6,7 +7,6 @@
 //     them, and speaks TLS 1.3; the handshake proves on each side that the other
 //     has the key. It is fresh for each connection, so nothing can be replayed,
 //     and what follows is encrypted and cannot be changed on the way.
-//   - Loopback: whoever is on this machine.
 //
 // Whoever speaks TLS and does not prove to be a peer does not get through the
 // handshake. A program that calls without TLS gets as far as one short answer,
@@ -20,32 +20,31 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/peer"
 )
 
 // ErrNotPeer is a caller, or a node that was called, who is none of us.
 var ErrNotPeer = errors.New("not a peer")
 
-// Policy is one way to tell a peer. The zero Policy is Loopback.
+// errAlone is what a node without a key says to all.
+var errAlone = fmt.Errorf("%w: this node has no security.gossip_key, so it has no peers", ErrNotPeer)
+
+// Policy is one way to tell a peer. To the zero Policy nobody is one: not even
+// who is on this machine, where others may run programs too.
 type Policy struct {
 	name           string
-	client, server credentials.TransportCredentials // nil: Loopback
+	client, server credentials.TransportCredentials // nil: of nobody
 	keys           *keyring                         // of GossipKey
 }
 
 func (p Policy) String() string {
 	if p.name == "" {
-		return "loopback"
+		return "nothing"
 	}
 	return p.name
 }
-
-// Loopback takes whoever is on this machine for a peer.
-func Loopback() Policy { return Policy{} }
 
 // MutualTLS takes for a peer whoever has a certificate that authority signed,
 // for whatever name: sign none for anybody else. Certificate is asked for this
@@ -93,7 +92,7 @@ func configs(certificate func() (*tls.Certificate, error), verify func(tls.Conne
 // Server returns the credentials of a server that peers call.
 func (p Policy) Server() credentials.TransportCredentials {
 	if p.server == nil {
-		return insecure.NewCredentials()
+		return nobody{}
 	}
 	return p.server
 }
@@ -101,7 +100,7 @@ func (p Policy) Server() credentials.TransportCredentials {
 // Client returns the credentials to call a peer with.
 func (p Policy) Client() credentials.TransportCredentials {
 	if p.client == nil {
-		return loopbackOnly{insecure.NewCredentials()}
+		return nobody{}
 	}
 	return p.client
 }
@@ -114,7 +113,7 @@ func (p Policy) Check(ctx context.Context) error {
 		return ErrNotPeer
 	}
 	if p.server == nil {
-		return onLoopback(from.Addr)
+		return errAlone
 	}
 	info, ok := from.AuthInfo.(credentials.TLSInfo)
 	if ok && len(info.State.PeerCertificates) > 0 {
@@ -125,12 +124,4 @@ func (p Policy) Check(ctx context.Context) error {
 	}
 	return fmt.Errorf("%w: this node knows its peers by %v, and the caller at %v showed nothing; give it the same security.tls or security.gossip_key",
 		ErrNotPeer, p, from.Addr)
-}
-
-// onLoopback reports whether a is on this machine, as all that is not TCP is.
-func onLoopback(a net.Addr) error {
-	if tcp, ok := a.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		return fmt.Errorf("%w: %v is another machine; set security.gossip_key or security.tls, the same on all nodes", ErrNotPeer, a)
-	}
-	return nil
 }

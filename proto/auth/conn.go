@@ -102,19 +102,20 @@ func (s *stranger) end() (err error) {
 	return err
 }
 
-// loopbackOnly are the credentials of a caller who has none, and so tells
-// nothing to another machine.
-type loopbackOnly struct {
-	credentials.TransportCredentials
+// nobody are the credentials of a node that has no peers: it neither calls nor
+// is called.
+type nobody struct{}
+
+func (nobody) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errAlone
 }
 
-func (l loopbackOnly) ClientHandshake(ctx context.Context, name string, c net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	if err := onLoopback(c.RemoteAddr()); err != nil {
-		return nil, nil, err
-	}
-	return l.TransportCredentials.ClientHandshake(ctx, name, c)
+func (nobody) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errAlone
 }
 
-func (l loopbackOnly) Clone() credentials.TransportCredentials {
-	return loopbackOnly{l.TransportCredentials.Clone()}
+func (nobody) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "none"}
 }
+func (nobody) Clone() credentials.TransportCredentials { return nobody{} }
+func (nobody) OverrideServerName(string) error         { return nil }

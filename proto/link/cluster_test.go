@@ -174,7 +174,7 @@ func member(name string, boot uint64) eviction.Member {
 func (w *wires) start(t testing.TB, self eviction.Member, change func(*link.Config)) *end {
 	t.Helper()
 	e := &end{fake: &fake{}, self: self, address: string(self.Name), log: &bytes.Buffer{}}
-	c := link.Config{Self: self, Peer: e.fake, Dial: w.dial, Logger: slog.New(slog.NewTextHandler(e.log, nil))}
+	c := link.Config{Self: self, Peer: e.fake, Dial: w.dial, Policy: gossipKey(t, 1), Logger: slog.New(slog.NewTextHandler(e.log, nil))}
 	if change != nil {
 		change(&c)
 	}

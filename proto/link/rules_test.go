@@ -10,17 +10,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
 	peerv1 "github.com/anteroom/anteroom/proto/anteroom/peer/v1"
 	"github.com/anteroom/anteroom/proto/link"
 )
 
-// raw opens a stream to e by hand.
+// raw opens a stream to e by hand, as a member.
 func (w *wires) raw(t *testing.T, e *end) peerv1.PeerClient {
 	t.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+e.address, grpc.WithContextDialer(w.dial), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return w.rawWith(t, e, gossipKey(t, 1).Client())
+}
+
+func (w *wires) rawWith(t *testing.T, e *end, c credentials.TransportCredentials) peerv1.PeerClient {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+e.address, grpc.WithContextDialer(w.dial), grpc.WithTransportCredentials(c))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,8 @@ import (
 // node is a whole node's queues, in memory: the loop, the links and the service.
 type node struct {
 	m       eviction.Member
-	at      *bufconn.Listener
+	at      *bufconn.Listener // programs come here
+	peers   *bufconn.Listener
 	loop    *queueloop.Loop
 	links   *queuelink.Links
 	service *priorityqueue.Server
@@ -65,7 +66,7 @@ func cluster(t *testing.T, n int) []*node {
 	for i := range n {
 		m := eviction.Member{Name: qpid.NodeID(fmt.Sprintf("n%d", i+1)), Boot: 1}
 		addresses[m] = fmt.Sprint(i)
-		nodes = append(nodes, &node{m: m, at: bufconn.Listen(1 << 20)})
+		nodes = append(nodes, &node{m: m, at: bufconn.Listen(1 << 20), peers: bufconn.Listen(1 << 20)})
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -74,7 +75,7 @@ func cluster(t *testing.T, n int) []*node {
 		n.start(t, ctx, &running, func(ctx context.Context, address string) (net.Conn, error) {
 			var i int
 			_, _ = fmt.Sscan(address, &i)
-			return nodes[i].at.DialContext(ctx)
+			return nodes[i].peers.DialContext(ctx)
 		})
 		n.links.SetMembers(addresses)
 	}
@@ -112,13 +113,18 @@ func (n *node) start(t *testing.T, ctx context.Context, running *sync.WaitGroup,
 	if err != nil {
 		t.Fatal(err)
 	}
+	policy, err := auth.GossipKey(make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
 	n.links = queuelink.New(queuelink.Config{
-		Self: n.m, Policy: auth.Loopback(), Dial: dial,
+		Self: n.m, Policy: policy, Dial: dial,
 		Deliver: func(m ...broker.Message) { n.loop.Deliver(m...) }, Broke: func(m eviction.Member) { n.loop.Broke(m) },
 	})
 	n.service = priorityqueue.New(priorityqueue.Config{Queues: offered{n.loop}, Self: n.m.Name})
 	server, _ := rpc.NewServer(rpc.Config{PriorityQueue: n.service})
-	n.links.Register(server) // on one port, for once
+	peers := rpc.NewPeers(rpc.PeersConfig{Policy: policy, Register: n.links.Register})
+	running.Go(func() { _ = peers.Serve(n.peers) })
 	running.Go(func() { _ = server.Serve(n.at) })
 	running.Go(func() { _ = n.loop.Run(ctx) })
 	running.Go(func() { _ = n.links.Run(ctx) })
@@ -126,6 +132,7 @@ func (n *node) start(t *testing.T, ctx context.Context, running *sync.WaitGroup,
 		<-ctx.Done()
 		n.service.Close()
 		server.Stop()
+		peers.Stop()
 	})
 	conn, err := grpc.NewClient("passthrough:///"+string(n.m.Name), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return n.at.DialContext(ctx) }))
