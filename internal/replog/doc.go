@@ -79,8 +79,16 @@
 // go-metrics that memberlist and raft want. On an ext4 disk that others used too,
 // appends of 1 KiB took raft-wal 0.9 to 1.3 ms and of 256 KiB 1.3 to 1.8 ms;
 // raft-boltdb, which writes a tree and syncs twice, took 1.3 to 4.2 and 9.6 to
-// 10.6 ms (three runs of 300 each, raft-wal 0.4.0). A last record that is torn was never acknowledged
-// and is cut off when the log is opened.
+// 10.6 ms (three runs of 300 each, raft-wal 0.4.0).
+//
+// The library takes zeros for the end of the log, makes a missing last file anew,
+// and has no sums of what it sealed. So each entry has its own (see summed), what
+// the library remembers is in a file with one (meta), and a witness beside the log
+// knows how far it was acknowledged. Open reads all of it. What is wrong is a
+// *Damage: a durable log does not open then, and Recover gives up what is lost; a
+// replicated one sets its directory aside and becomes another voter with an empty
+// one, which neither founds a group nor votes for one. A last record that is torn,
+// beyond what the witness knows, was never acknowledged and is cut off.
 //
 // A disk that is full or gives errors fails the commands under way, with that
 // error, and Ready says so until it works again. Votes and terms that cannot be

@@ -154,7 +154,7 @@ func TestDirectoryThatIsNotOursIsRefused(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(durable(dir)); err == nil || !strings.Contains(err.Error(), "do not belong together") {
+	if _, err := Open(durable(dir)); err == nil || !strings.Contains(err.Error(), "ends with entry 0, and 4 were acknowledged") {
 		t.Errorf("Open of papers without their log = %v", err)
 	}
 	file := filepath.Join(dir, "file")
@@ -207,7 +207,7 @@ func TestLogIsCompacted(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "snapshots")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(c); err == nil || !strings.Contains(err.Error(), "bring the directory back") {
+	if _, err := Open(c); err == nil || !strings.Contains(err.Error(), "Bring the directory back") {
 		t.Errorf("Open without the snapshot = %v", err)
 	}
 }
@@ -317,7 +317,17 @@ func TestEndAnswersEverything(t *testing.T) {
 
 func TestRemovedEntriesAreNotFound(t *testing.T) {
 	t.Parallel()
-	d, err := openDisk(t.TempDir(), hclog.NewNullLogger())
+	dir := t.TempDir()
+	o, err := openOwner(dir, "n1", "durable", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = o.close() }()
+	shots, err := openSnapshots(dir, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := openDisk(dir, segmentDefault, o, shots, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func (g *group) know() *peerv1.MeetResponse {
 	_, leader := g.l.raft.LeaderWithID()
 	return &peerv1.MeetResponse{
 		Disk: p.Disk, Group: p.Group, Last: g.l.raft.LastIndex(), Leader: string(nodeOf(leader)), Term: g.l.raft.CurrentTerm(),
-		Founds: g.c.Founders > 0, Attempt: attempt, Voted: string(p.Voted), VotedGroup: p.VotedGroup,
+		Founds: g.c.Founders > 0 && !p.Lost, Attempt: attempt, Voted: string(p.Voted), VotedGroup: p.VotedGroup,
 	}
 }
 
@@ -117,7 +117,7 @@ func (g *group) vote(ctx context.Context, from eviction.Member, group string) (b
 		return false, nil
 	}
 	return g.l.owner.decide(func(p *papers) bool {
-		if p.Group != "" || p.VotedGroup != was.VotedGroup || group == "" {
+		if p.Group != "" || p.Lost || p.VotedGroup != was.VotedGroup || group == "" {
 			return false
 		}
 		p.Voted, p.VotedGroup = from.Name, group
@@ -172,6 +172,8 @@ func (g *group) found(ctx context.Context) error {
 	}
 	least := max(g.c.Founders, g.c.votersMin())
 	switch {
+	case g.l.owner.papers().Lost:
+		return errors.New("this node's copy of the queues' log was damaged and was set aside; it waits for the other replicas, which have it, to come up")
 	case g.c.Founders == 0:
 		return errors.New("nobody has founded the queues' log yet, and this node does not (it has join and no expect)")
 	case len(others)+1 < least:

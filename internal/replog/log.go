@@ -5,8 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -16,11 +20,11 @@ import (
 )
 
 const (
-	entryMax    = 256 << 10 // bytes: an entry that has more takes no further command
-	underWay    = 4         // entries that raft has and has not applied
-	enqueueWait = 2 * time.Second
-	endWithin   = 5 * time.Second // what is under way, once it was told to end; then raft
-	snapshots   = 1               // that are kept: an older one is of no use, for its log is gone
+	entryMax      = 256 << 10 // bytes: an entry that has more takes no further command
+	underWay      = 4         // entries that raft has and has not applied
+	enqueueWait   = 2 * time.Second
+	endWithin     = 5 * time.Second // what is under way, once it was told to end; then raft
+	snapshotsKept = 1               // an older one is of no use, for its log is gone
 )
 
 // ErrRefused is a command that was not appended: it can be proposed again.
@@ -39,13 +43,15 @@ type Config struct {
 	Logger *slog.Logger // nil: none
 	Group  *Group       // of a replicated log; nil: a durable one
 
-	WaitingMax   int   // commands that wait [8192]
-	WaitingBytes int   // bytes of them [64 MiB]
-	CommandMax   int   // bytes of one [256 KiB]
-	CompactBytes int64 // the log grows by this much before a snapshot [64 MiB]
-	SnapshotMax  int64 // bytes of a snapshot [1 GiB]
+	WaitingMax   int           // commands that wait [8192]
+	WaitingBytes int           // bytes of them [64 MiB]
+	CommandMax   int           // bytes of one [256 KiB]
+	CompactBytes int64         // the log grows by this much before a snapshot [64 MiB]
+	SnapshotMax  int64         // bytes of a snapshot [1 GiB]
+	ScrubEvery   time.Duration // all that is on the disk is read and checked this often [1h]
 
-	through func(entries) entries // tests put faults in the way of the disk; nil: none
+	segmentSize int                   // bytes of a file of the log [4 MiB]
+	through     func(entries) entries // tests put faults in the way of the disk; nil: none
 }
 
 // Log makes commands durable. Its methods are safe for concurrent use.
@@ -55,11 +61,13 @@ type Log struct {
 	raft    *raft.Raft
 	machine *machine
 	disk    *disk
+	shots   *snapshots
 	owner   *owner
 	group   *group // nil: durable
 	notify  chan bool
-	wake    chan struct{} // a token: commands wait
-	flight  chan flight   // entries that raft has, in order
+	wake    chan struct{}          // a token: commands wait
+	flight  chan flight            // entries that raft has, in order
+	damage  atomic.Pointer[Damage] // that was found while the log ran
 
 	mu      sync.Mutex
 	waiting []proposal
@@ -88,6 +96,8 @@ func Open(c Config) (*Log, error) {
 	c.CommandMax = cmp.Or(c.CommandMax, 256<<10)
 	c.CompactBytes = cmp.Or(c.CompactBytes, 64<<20)
 	c.SnapshotMax = cmp.Or(c.SnapshotMax, 1<<30)
+	c.ScrubEvery = cmp.Or(c.ScrubEvery, time.Hour)
+	c.segmentSize = cmp.Or(c.segmentSize, segmentDefault)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -97,14 +107,39 @@ func Open(c Config) (*Log, error) {
 			snapshotMax: c.SnapshotMax, leads: c.Leads, state: c.Machine, full: make(chan struct{}, 1), compact: c.CompactBytes,
 		},
 	}
-	if err := l.open(); err != nil {
+	err := l.open(false)
+	if d := (*Damage)(nil); errors.As(err, &d) {
+		if c.Group == nil {
+			return nil, fmt.Errorf("the queues' directory %s: %w. Nothing was changed. Bring the directory back from a copy, "+
+				"or go on without what is lost: anteroom queue recover --data %s --accept-loss", c.Dir, err, c.Dir)
+		}
+		aside, failed := setAside(c.Dir)
+		if failed != nil {
+			return nil, fmt.Errorf("the queues' directory %s: %w; and it cannot be set aside for a copy of the other replicas': %w", c.Dir, err, failed)
+		}
+		l.log.Error("queues: this node's copy is damaged and is made anew from the other replicas", "why", d.Error(), "set aside as", aside)
+		err = l.open(true)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the queues' directory %s: %w", c.Dir, err)
 	}
 	return l, nil
 }
 
-// open opens the files and starts raft.
-func (l *Log) open() (err error) {
+// setAside renames a damaged directory, so that a new one can take its place.
+func setAside(dir string) (string, error) {
+	for i := range 100 {
+		aside := fmt.Sprintf("%s.damaged-%d", dir, i+1)
+		if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
+			return aside, os.Rename(dir, aside)
+		}
+	}
+	return "", fmt.Errorf("there are a hundred damaged ones beside it already: %s.damaged-1 and on; remove them", dir)
+}
+
+// open opens the files and starts raft. If the directory before this one was lost,
+// there is a group to which it belongs.
+func (l *Log) open(lost bool) (err error) {
 	kind := "durable"
 	if l.c.Group != nil {
 		kind = "replicated"
@@ -112,7 +147,7 @@ func (l *Log) open() (err error) {
 			return err
 		}
 	}
-	if l.owner, err = openOwner(l.c.Dir, l.c.Node, kind); err != nil {
+	if l.owner, err = openOwner(l.c.Dir, l.c.Node, kind, lost); err != nil {
 		return err
 	}
 	opened := false
@@ -122,7 +157,10 @@ func (l *Log) open() (err error) {
 		}
 	}()
 	logger := forRaft(l.log)
-	if l.disk, err = openDisk(l.c.Dir, logger); err != nil {
+	if l.shots, err = openSnapshots(l.c.Dir, logger); err != nil {
+		return err
+	}
+	if l.disk, err = openDisk(l.c.Dir, l.c.segmentSize, l.owner, l.shots, logger); err != nil {
 		return err
 	}
 	if l.c.through != nil {
@@ -142,10 +180,6 @@ func (l *Log) open() (err error) {
 
 // start starts raft.
 func (l *Log) start(logger hclog.Logger) error {
-	files, err := raft.NewFileSnapshotStoreWithLogger(l.c.Dir, snapshots, logger)
-	if err != nil {
-		return err
-	}
 	conf := raft.DefaultConfig()
 	conf.Logger = logger
 	conf.LocalID = serverOf(l.c.Node, l.owner.papers().Disk)
@@ -169,7 +203,7 @@ func (l *Log) start(logger hclog.Logger) error {
 		transport = l.group.transport(conf)
 		founds = p.Founded
 	}
-	r, err := l.newRaft(conf, files, transport, founds)
+	r, err := l.newRaft(conf, l.shots, transport, founds)
 	if err != nil && l.group != nil {
 		_ = l.group.close()
 	}
@@ -179,9 +213,6 @@ func (l *Log) start(logger hclog.Logger) error {
 
 // newRaft starts raft, and founds the group if it must be and is not.
 func (l *Log) newRaft(conf *raft.Config, files raft.SnapshotStore, t raft.Transport, founds bool) (*raft.Raft, error) {
-	if err := complete(l.disk, files); err != nil {
-		return nil, err
-	}
 	old, err := raft.HasExistingState(l.disk, l.disk, files)
 	if err != nil {
 		return nil, err
@@ -210,6 +241,8 @@ func (l *Log) Run(ctx context.Context) error {
 	running.Go(func() { l.submit(ctx) })
 	running.Go(l.land)
 	running.Go(func() { l.compact(ctx) })
+	running.Go(func() { l.disk.witness.keep(ctx.Done()) })
+	running.Go(func() { l.scrub(ctx) })
 	if l.group != nil {
 		running.Go(func() { l.group.run(ctx) })
 	}
@@ -320,6 +353,43 @@ func (l *Log) compact(ctx context.Context) {
 	}
 }
 
+// scrub reads what is on the disk now and then: damage to what nobody reads is
+// found while there is still a copy elsewhere.
+func (l *Log) scrub(ctx context.Context) {
+	every := time.NewTicker(l.c.ScrubEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		var d *Damage
+		if err := errors.Join(l.shots.sound(), l.sound()); errors.As(err, &d) && l.damage.Swap(d) == nil {
+			l.log.Error("queues: a log is damaged, and goes on from memory; restart the node to have it refused or made anew", "why", d.Error())
+		}
+	}
+}
+
+// sound reads all entries, but for those that are removed meanwhile.
+func (l *Log) sound() error {
+	first, err := l.disk.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := l.disk.LastIndex()
+	if err != nil {
+		return err
+	}
+	for i := max(first, 1); i <= last; i++ {
+		var e raft.Log
+		if err := l.disk.entries.GetLog(i, &e); err != nil && !errors.Is(err, raft.ErrLogNotFound) {
+			return &Damage{segmentOf(filepath.Join(l.c.Dir, "log"), i), err.Error(), i, last}
+		}
+	}
+	return nil
+}
+
 // Leader returns the node that leads the log, as far as this one knows.
 func (l *Log) Leader() (node qpid.NodeID, known bool) {
 	if l.group != nil {
@@ -331,6 +401,9 @@ func (l *Log) Leader() (node qpid.NodeID, known bool) {
 // Ready returns nil if a command is likely to be taken, by this node or by the one
 // that leads. The error says what is missing.
 func (l *Log) Ready() error {
+	if d := l.damage.Load(); d != nil {
+		return d
+	}
 	if err := l.disk.Fault(); err != nil {
 		return fmt.Errorf("the disk of %s fails: %w", l.c.Dir, err)
 	}

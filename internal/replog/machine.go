@@ -90,6 +90,9 @@ func (m *machine) ApplyBatch(logs []*raft.Log) []any {
 			m.lead(false, 0) // somebody else led meanwhile; raft's own word is still under way
 		}
 		if l.Type == raft.LogCommand {
+			if err := applicable(l); err != nil {
+				panic(fmt.Sprintf("replog: entry %d of the queues' log is not what was proposed: %v; memory or disk is damaged", l.Index, err))
+			}
 			answers[i] = m.apply(l.Data)
 		}
 	}

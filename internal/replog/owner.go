@@ -1,16 +1,19 @@
 package replog
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -19,10 +22,13 @@ import (
 )
 
 const (
-	ownerFile    = "owner.db"
+	ownerFile    = "owner"
+	oldOwnerFile = "owner.db"
+	lockFile     = "lock"
 	ownerVersion = 1
 	markKey      = "anteroom"
 	lockWithin   = time.Second // of another process that is just ending
+	lockRetry    = 20 * time.Millisecond
 )
 
 // papers say whose directory this is. They are written before they are acted on.
@@ -33,6 +39,13 @@ type papers struct {
 	Kind    string      `json:"kind"` // durable or replicated
 	// Marked says that the log beside this file bears the name of Disk.
 	Marked bool `json:"marked,omitempty"`
+	// Summed says that entries after Plain have sums; those up to there are of a
+	// version of the program without.
+	Summed bool   `json:"summed,omitempty"`
+	Plain  uint64 `json:"plain,omitempty"`
+	// Lost says that this directory was made because the one before was damaged:
+	// the group is there, and this node neither founds one nor votes for one.
+	Lost bool `json:"lost,omitempty"`
 	// Group is the log that this directory has a part of; empty: none yet.
 	Group string `json:"group,omitempty"`
 	// Founded says that this node founded Group.
@@ -44,51 +57,50 @@ type papers struct {
 
 // owner keeps the papers, and keeps other processes out of the directory.
 type owner struct {
-	db *bbolt.DB
-	mu sync.Mutex
-	p  papers
+	lock *flock.Flock
+	file sealed
+	mu   sync.Mutex
+	p    papers
 }
 
-// openOwner opens the papers in dir, or makes them.
-func openOwner(dir string, node qpid.NodeID, kind string) (*owner, error) {
+// openOwner opens the papers in dir, or makes them; lost says that they are to
+// replace damaged ones.
+func openOwner(dir string, node qpid.NodeID, kind string, lost bool) (*owner, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	db, err := bbolt.Open(filepath.Join(dir, ownerFile), 0o600, &bbolt.Options{Timeout: lockWithin})
-	if errors.Is(err, bolterrors.ErrTimeout) {
+	o := &owner{lock: flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))}
+	within, cancel := context.WithTimeout(context.Background(), lockWithin)
+	defer cancel()
+	switch locked, err := o.lock.TryLockContext(within, lockRetry); {
+	case !locked && (err == nil || errors.Is(err, context.DeadlineExceeded)):
 		return nil, errors.New("another process is using it")
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
-	o := &owner{db: db}
-	if err := o.load(node, kind); err != nil {
-		_ = db.Close()
+	err := o.load(dir, node, kind, lost)
+	if err != nil {
+		_ = o.lock.Unlock()
 		return nil, err
 	}
 	return o, nil
 }
 
-func (o *owner) load(node qpid.NodeID, kind string) error {
-	var found []byte
-	err := o.db.View(func(tx *bbolt.Tx) error {
-		if b := tx.Bucket([]byte(ownerFile)); b != nil {
-			found = append(found, b.Get([]byte(ownerFile))...)
-		}
-		return nil
-	})
-	if err != nil {
+func (o *owner) load(dir string, node qpid.NodeID, kind string, lost bool) (err error) {
+	if o.file, err = openSealed(dir, ownerFile); err != nil {
 		return err
 	}
-	if found == nil {
-		return o.update(func(p *papers) {
-			*p = papers{Version: ownerVersion, Node: node, Disk: random(4), Kind: kind}
-		})
-	}
-	if err := json.Unmarshal(found, &o.p); err != nil {
-		return fmt.Errorf("%s: %w", ownerFile, err)
+	found, err := o.file.read(&o.p)
+	if err == nil && !found {
+		found, err = o.adopt(dir)
 	}
 	switch {
+	case err != nil:
+		return err
+	case !found:
+		return o.update(func(p *papers) {
+			*p = papers{Version: ownerVersion, Node: node, Disk: random(4), Kind: kind, Summed: true, Lost: lost}
+		})
 	case o.p.Version != ownerVersion:
 		return fmt.Errorf("it is of version %d, and this program knows %d", o.p.Version, ownerVersion)
 	case o.p.Node != node:
@@ -97,6 +109,39 @@ func (o *owner) load(node qpid.NodeID, kind string) error {
 		return fmt.Errorf("it is for %s queues, not for %s ones", o.p.Kind, kind)
 	}
 	return nil
+}
+
+// adopt takes over the papers of a version of the program that kept them in bbolt,
+// which has no checksums for what it keeps.
+func (o *owner) adopt(dir string) (bool, error) {
+	name := filepath.Join(dir, oldOwnerFile)
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	db, err := bbolt.Open(name, 0o600, &bbolt.Options{Timeout: lockWithin})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return false, errors.New("another process is using it")
+	}
+	if err != nil {
+		return false, err
+	}
+	var text []byte
+	err = db.View(func(tx *bbolt.Tx) error {
+		if b := tx.Bucket([]byte(oldOwnerFile)); b != nil {
+			text = append(text, b.Get([]byte(oldOwnerFile))...)
+		}
+		return nil
+	})
+	if err = errors.Join(err, db.Close()); err != nil || text == nil {
+		return false, err
+	}
+	if err := json.Unmarshal(text, &o.p); err != nil {
+		return false, fmt.Errorf("%s: %w", oldOwnerFile, err)
+	}
+	if err := o.file.write(o.p); err != nil {
+		return false, err
+	}
+	return true, os.Remove(name)
 }
 
 // matches checks that the log is the one that these papers were made for. What a
@@ -152,22 +197,11 @@ func (o *owner) decide(change func(*papers) bool) (bool, error) {
 	if p == o.p {
 		return true, nil
 	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return false, err
-	}
-	err = o.db.Update(func(tx *bbolt.Tx) error {
-		b, err := tx.CreateBucketIfNotExists([]byte(ownerFile))
-		if err != nil {
-			return err
-		}
-		return b.Put([]byte(ownerFile), text)
-	})
-	if err != nil {
+	if err := o.file.write(p); err != nil {
 		return false, fmt.Errorf("%s: %w", ownerFile, err)
 	}
 	o.p = p
 	return true, nil
 }
 
-func (o *owner) close() error { return o.db.Close() }
+func (o *owner) close() error { return o.lock.Unlock() }

@@ -70,7 +70,7 @@ func (l *Log) submit(ctx context.Context) {
 			if len(proposals) == 0 {
 				break
 			}
-			l.flight <- flight{proposals, l.raft.Apply(entry, enqueueWait)}
+			l.flight <- flight{proposals, l.raft.ApplyLog(proposed(entry), enqueueWait)}
 		}
 	}
 }

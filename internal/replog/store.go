@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,12 +14,14 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
-	"github.com/hashicorp/raft-wal/metadb"
+	walfs "github.com/hashicorp/raft-wal/fs"
+	walsegment "github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
 )
 
 const (
-	segmentSize = 4 << 20                // bytes of one file of the log, which is as large from the start
-	diskRetry   = 100 * time.Millisecond // between two tries of what cannot be left out
+	segmentDefault = 4 << 20                // bytes of one file of the log, which is as large from the start
+	diskRetry      = 100 * time.Millisecond // between two tries of what cannot be left out
 )
 
 // entries is where raft keeps its log and its votes.
@@ -35,8 +38,9 @@ type entries interface {
 // the log ends before they do, they end the goroutine of raft's that asked.
 type disk struct {
 	entries
-	fault atomic.Pointer[error] // of the last operation that failed, until one succeeds
-	ended chan struct{}         // closed when the log ends
+	witness *witness
+	fault   atomic.Pointer[error] // of the last operation that failed, until one succeeds
+	ended   chan struct{}         // closed when the log ends
 }
 
 var (
@@ -45,24 +49,97 @@ var (
 	_ raft.MonotonicLogStore = (*disk)(nil)
 )
 
-// openDisk opens the log in dir and reads all of it, so that what cannot be read
-// is known before raft starts.
-func openDisk(dir string, log hclog.Logger) (*disk, error) {
+// openDisk opens the log in dir and reads all of it, so that what cannot be read,
+// or is not there any more, is known before raft starts. What is wrong with it is
+// a *Damage.
+func openDisk(dir string, segmentSize int, o *owner, shots *snapshots, log hclog.Logger) (*disk, error) {
 	path := filepath.Join(dir, "log")
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}
-	meta := &metadb.BoltMetaDB{}
-	w, err := wal.Open(path, wal.WithSegmentSize(segmentSize), wal.WithLogger(log), wal.WithMetaStore(meta))
+	m, err := openMeta(path)
 	if err != nil {
-		_ = meta.Close()
-		return nil, fmt.Errorf("the log in %s cannot be opened: %w", path, err)
+		return nil, err
 	}
-	if err := readable(w); err != nil {
-		_ = w.Close()
-		return nil, fmt.Errorf("the log in %s: %w", path, err)
+	w, err := openWitness(dir)
+	if err != nil {
+		return nil, err
 	}
-	return &disk{entries: files{w}, ended: make(chan struct{})}, nil
+	d, err := openEntries(path, segmentSize, o.papers(), m, w, shots, log)
+	if err != nil {
+		_ = w.f.Close()
+		return nil, err
+	}
+	if p := o.papers(); !p.Summed {
+		last, err := d.LastIndex()
+		if err == nil {
+			err = o.update(func(p *papers) { p.Summed, p.Plain = true, last })
+		}
+		if err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+	}
+	return d, nil
+}
+
+// openEntries opens the library's log, and checks it against the witness.
+func openEntries(path string, segmentSize int, p papers, m *meta, w *witness, shots *snapshots, log hclog.Logger) (*disk, error) {
+	if err := whole(path, m.at.Log, w.acked); err != nil {
+		return nil, err
+	}
+	files, err := openFiles(path, segmentSize, m, log)
+	if err != nil {
+		return nil, damaged(path, "%v", err)
+	}
+	s := &summed{entries: files, plain: p.Plain}
+	if !p.Summed {
+		s.plain = 1<<64 - 1
+	}
+	err = readable(path, s, w.acked)
+	if err == nil {
+		err = complete(path, s, shots, w.acked)
+	}
+	if err != nil {
+		_ = files.Close()
+		return nil, err
+	}
+	return &disk{entries: &watched{s, w}, witness: w, ended: make(chan struct{})}, nil
+}
+
+// whole checks that the files of the log are there and begin as they should. The
+// library makes a missing last one anew, which is right only if nothing in it was
+// acknowledged.
+func whole(path string, at types.PersistentState, acked uint64) error {
+	files := walsegment.NewFiler(path, walfs.New())
+	for _, info := range at.Segments {
+		name := filepath.Join(path, walsegment.FileName(info))
+		_, err := os.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && (!info.SealTime.IsZero() || info.BaseIndex <= acked):
+			return &Damage{name, "it is missing", info.MinIndex, max(acked, info.MinIndex)}
+		case info.SealTime.IsZero():
+			continue
+		}
+		r, err := files.Open(info)
+		if err != nil {
+			return &Damage{name, err.Error(), info.MinIndex, max(acked, info.MaxIndex)}
+		}
+		if err := r.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openFiles opens the library's log. It may panic at what it did not write.
+func openFiles(path string, segmentSize int, m *meta, log hclog.Logger) (f files, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	w, err := wal.Open(path, wal.WithSegmentSize(segmentSize), wal.WithLogger(log), wal.WithMetaStore(m))
+	return files{w}, err
 }
 
 // files are those of the log.
@@ -70,16 +147,21 @@ type files struct{ *wal.WAL }
 
 // GetLog finds no entry that was removed. The library still finds those that are in
 // the file it writes to, so a node that is far behind would get them all and no
-// snapshot.
-func (f files) GetLog(index uint64, l *raft.Log) error {
+// snapshot. An entry at which the library panics is an error.
+func (f files) GetLog(index uint64, l *raft.Log) (err error) {
 	if first, err := f.FirstIndex(); err != nil || index < first {
 		return cmp.Or(err, raft.ErrLogNotFound)
 	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("entry %d: %v", index, p)
+		}
+	}()
 	return f.WAL.GetLog(index, l)
 }
 
 // readable reads all entries.
-func readable(s raft.LogStore) error {
+func readable(path string, s raft.LogStore, acked uint64) error {
 	first, err := s.FirstIndex()
 	if err != nil {
 		return err
@@ -91,29 +173,35 @@ func readable(s raft.LogStore) error {
 	for i := first; i <= last; i++ {
 		var l raft.Log
 		if err := s.GetLog(i, &l); err != nil {
-			return fmt.Errorf("entry %d cannot be read: %w", i, err)
+			return &Damage{segmentOf(path, i), err.Error(), i, max(last, acked)}
 		}
 	}
 	return nil
 }
 
-// complete checks that the log begins where the snapshot ends, or earlier.
-func complete(s raft.LogStore, shots raft.SnapshotStore) error {
+// complete checks that the log begins where the snapshot ends, or earlier, and
+// that one of them goes as far as was acknowledged.
+func complete(path string, s raft.LogStore, shots *snapshots, acked uint64) error {
 	first, err := s.FirstIndex()
 	if err != nil {
 		return err
 	}
-	list, err := shots.List()
+	last, err := s.LastIndex()
 	if err != nil {
 		return err
 	}
-	upTo := uint64(0)
-	if len(list) > 0 {
-		upTo = list[0].Index
+	upTo, err := shots.last()
+	if err != nil {
+		return err
 	}
 	if first > upTo+1 {
-		return fmt.Errorf("the log begins with entry %d, and the snapshot ends with %d (0: there is none that can be read): "+
-			"bring the directory back from a copy, or move it away", first, upTo)
+		return &Damage{shots.dir, fmt.Sprintf("the log begins with entry %d, and the newest snapshot that can be read ends with %d (0: there is none)", first, upTo), 1, first - 1}
+	}
+	if err := shots.readable(); err != nil {
+		return err
+	}
+	if found := max(last, upTo); found < acked {
+		return &Damage{segmentOf(path, found+1), fmt.Sprintf("the log ends with entry %d, and %d were acknowledged", found, acked), found + 1, acked}
 	}
 	return nil
 }
@@ -148,7 +236,7 @@ func (d *disk) must(do func() error) {
 	}
 }
 
-func (d *disk) StoreLog(l *raft.Log) error { return d.note(d.entries.StoreLog(l)) }
+func (d *disk) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
 
 func (d *disk) StoreLogs(l []*raft.Log) error { return d.note(d.entries.StoreLogs(l)) }
 

@@ -52,7 +52,7 @@ func layers() []layer {
 		{pkg: "gateway/...", ours: []string{"eviction", "gateway/...", "internal/fairness", "internal/rules", "internal/ticket", "qpid"}, foreign: []string{whatever}},
 		{pkg: "membership", ours: []string{"eviction", "qpid"}, foreign: []string{whatever}},
 		{pkg: "proto/...", ours: []string{"eviction", "internal/broker", "internal/pqueue", "internal/ticket", "proto/...", "qpid"}, foreign: []string{whatever}},
-		{pkg: "internal/replog", ours: []string{"eviction", "proto/...", "qpid"}, foreign: []string{whatever}},
+		{pkg: "internal/replog", ours: []string{"eviction", "internal/store", "proto/...", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/server", ours: []string{"eviction", "gateway/...", "internal/...", "membership", "proto/...", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/proxies", ours: []string{"internal/config", "internal/server", "internal/shop"}}, // a harness for tests
 		{pkg: "client", ours: []string{"proto/..."}, foreign: []string{whatever}},                        // what programs import to use the queues

@@ -1,0 +1,430 @@
+package replog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// filled is the directory of a log with commands, which ended in good order or is
+// as a crash leaves it.
+func filled(t testing.TB, c Config, ended bool, commands ...string) string {
+	t.Helper()
+	r := start(t, c)
+	r.put(t, commands...)
+	if !ended {
+		until(t, "the witness knows", func() bool {
+			w := r.disk.witness
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.told == w.acked && w.acked > 0
+		})
+		return copied(t, c.Dir)
+	}
+	_ = r.stop()
+	return c.Dir
+}
+
+// segmentsOf are the files of the log in dir, oldest first.
+func segmentsOf(t testing.TB, dir string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "log", "*.wal"))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("segments %v: %v", all, err)
+	}
+	return all
+}
+
+// refused opens the log in dir, which must be refused, and returns the damage.
+func refused(t testing.TB, what, dir string) *Damage {
+	t.Helper()
+	l, err := Open(Config{Dir: dir, Node: "n1", Machine: &list{}, Leads: func(bool) {}})
+	if err == nil {
+		_ = l.close(new(sync.WaitGroup))
+		t.Fatalf("%s: the log starts", what)
+	}
+	var d *Damage
+	if !errors.As(err, &d) {
+		t.Fatalf("%s: %v", what, err)
+	}
+	return d
+}
+
+// altered changes a file.
+func altered(t testing.TB, name string, f func([]byte) []byte) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, f(b), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamagedLogIsRefused(t *testing.T) {
+	t.Parallel()
+	var commands []string
+	for i := range 700 { // 14 MiB: four segments
+		commands = append(commands, fmt.Sprintf("%04d%s", i, strings.Repeat("x", 20<<10)))
+	}
+	for _, ended := range []bool{true, false} {
+		dir := filled(t, durable(t.TempDir()), ended, commands...)
+		segments := segmentsOf(t, dir)
+		if len(segments) < 3 {
+			t.Fatalf("%d segments", len(segments))
+		}
+		for _, c := range []struct {
+			name    string
+			segment int // from the end
+			do      func(b []byte) []byte
+		}{
+			{"a hole in the last segment", 1, func(b []byte) []byte { clear(b[1000:1512]); return b }},
+			{"a hole in the first segment", len(segments), func(b []byte) []byte { clear(b[100_000:100_512]); return b }},
+			{"no beginning of the last segment", 1, func(b []byte) []byte { clear(b[:32]); return b }},
+			{"no beginning of the first segment", len(segments), func(b []byte) []byte { clear(b[:32]); return b }},
+			{"the last segment is gone", 1, nil},
+			{"the second segment is gone", len(segments) - 1, nil},
+			{"the last segment is empty", 1, func([]byte) []byte { return nil }},
+			{"the last segment is cut", 1, func(b []byte) []byte { return b[:len(b)/16] }},
+			{"a bit of the second segment", len(segments) - 1, func(b []byte) []byte { b[200_000] ^= 4; return b }},
+			{"a bit of the last segment", 1, func(b []byte) []byte { b[2000] ^= 4; return b }},
+		} {
+			at := copied(t, dir)
+			name := segmentsOf(t, at)[len(segments)-c.segment]
+			if c.do == nil {
+				if err := os.Remove(name); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				altered(t, name, c.do)
+			}
+			what := fmt.Sprintf("%s (ended: %v)", c.name, ended)
+			for range 2 { // and again
+				if d := refused(t, what, at); d.First == 0 && !strings.Contains(c.name, "beginning") || d.Last < d.First || !strings.HasPrefix(d.File, at) {
+					t.Errorf("%s: %+v", what, d)
+				}
+			}
+		}
+	}
+}
+
+// Every byte of a small log, of its snapshot and of all that stands beside them is
+// changed, one a run. The log is refused, or it has all that was acknowledged.
+func TestEachByteOfALogMatters(t *testing.T) {
+	t.Parallel()
+	plain := durable(t.TempDir())
+	plain.segmentSize = 16 << 10
+	cut := durable(t.TempDir())
+	cut.segmentSize, cut.CompactBytes = 16<<10, 1
+	for kind, c := range map[string]Config{"log": plain, "log and snapshot": cut} {
+		want := numbered("c", 12)
+		r := start(t, c)
+		for _, one := range want {
+			r.put(t, one)
+		}
+		if c.CompactBytes == 1 {
+			until(t, "there is a snapshot", func() bool {
+				first, err := r.disk.FirstIndex()
+				return err == nil && first > 5
+			})
+		}
+		_ = r.stop()
+		tried := 0
+		var turned atomic.Int64
+		var all errgroup.Group
+		all.SetLimit(32) // most of the time is spent waiting for the disk
+		err := filepath.WalkDir(c.Dir, func(name string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			b, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			end := len(b)
+			for end > 0 && b[end-1] == 0 {
+				end--
+			}
+			step := 1
+			if testing.Short() {
+				step = 7
+			}
+			for i := 0; i < min(len(b), end+16); i += step {
+				tried++
+				all.Go(func() error {
+					if !flipped(t, c, name, i, want) {
+						turned.Add(1)
+					}
+					return nil
+				})
+			}
+			return nil
+		})
+		_ = all.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := int(turned.Load()); tried < 250 || n < tried/3 {
+			t.Errorf("%s: %d bytes, refused %d times", kind, tried, n)
+		}
+	}
+}
+
+// flipped reports whether a log opens although a byte of one of its files is
+// another, and fails the test if it has not what it should then.
+func flipped(t *testing.T, c Config, name string, at int, want []string) bool {
+	t.Helper()
+	inner, err := filepath.Rel(c.Dir, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(t.TempDir(), "log")
+	if err == nil {
+		err = os.CopyFS(dir, os.DirFS(c.Dir))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	altered(t, filepath.Join(dir, inner), func(b []byte) []byte { b[at] ^= 1 << (at % 8); return b })
+	state := &list{}
+	l, err := Open(Config{Dir: dir, Node: c.Node, Machine: state, Leads: state.leads, segmentSize: c.segmentSize})
+	if err != nil {
+		return false
+	}
+	ctx, stop := contextOf(t)
+	over := make(chan error, 1)
+	go func() { over <- l.Run(ctx) }()
+	until(t, fmt.Sprintf("it leads, byte %d of %s turned", at, inner), state.leading)
+	stop()
+	if err := <-over; !errors.Is(err, context.Canceled) {
+		t.Errorf("byte %d of %s turned: Run = %v", at, inner, err)
+	}
+	if !slices.Equal(state.texts(), want) {
+		t.Errorf("byte %d of %s turned: the log has %v", at, inner, state.texts())
+	}
+	return true
+}
+
+func TestRecoveredLogHasWhatCameBeforeTheDamage(t *testing.T) {
+	t.Parallel()
+	for _, compact := range []int64{0, 64 << 10} {
+		c := durable(t.TempDir())
+		c.CompactBytes, c.segmentSize = compact, 64<<10
+		r := start(t, c)
+		var want []string
+		for i := range 300 {
+			want = append(want, fmt.Sprintf("%04d%s", i, strings.Repeat("x", 2000)))
+			r.put(t, want[i])
+		}
+		_ = r.stop()
+		last := segmentsOf(t, c.Dir)
+		altered(t, last[len(last)-1], func(b []byte) []byte { clear(b[3000:3512]); return b })
+		before := refused(t, "a hole", c.Dir)
+		seen, err := Verify(c.Dir)
+		if err != nil || seen.Damage == nil || *seen.Damage != *before {
+			t.Fatalf("Verify = %+v, %v; it was refused for %+v", seen, err, before)
+		}
+		loss, err := Recover(c.Dir)
+		if err != nil || loss.Damage == nil || loss.Kept != before.First-1 && loss.Kept+1 < before.First || loss.Aside == "" {
+			t.Fatalf("Recover = %+v, %v after %+v", loss, err, before)
+		}
+		if seen, err = Verify(c.Dir); err != nil || seen.Damage != nil || max(seen.Last, seen.Snapshot) != loss.Kept {
+			t.Fatalf("Verify after Recover = %+v, %v", seen, err)
+		}
+		r = start(t, c)
+		until(t, "it leads", r.state.leading)
+		got := r.state.texts()
+		if len(got) == 0 || len(got) >= len(want) || !slices.Equal(got, want[:len(got)]) {
+			t.Errorf("%d of %d commands are there", len(got), len(want))
+		}
+		r.put(t, "next")
+		_ = r.stop()
+		if loss, err = Recover(c.Dir); err != nil || loss.Damage != nil || loss.Aside != "" {
+			t.Errorf("Recover of a sound log = %+v, %v", loss, err)
+		}
+	}
+}
+
+func TestLogWithoutItsSnapshotIsGivenUpAsAWhole(t *testing.T) {
+	t.Parallel()
+	c := durable(t.TempDir())
+	c.CompactBytes = 1
+	r := start(t, c)
+	r.put(t, numbered("c", 10)...)
+	until(t, "there is a snapshot", func() bool {
+		first, err := r.disk.FirstIndex()
+		return err == nil && first > 2
+	})
+	_ = r.stop()
+	states, _ := filepath.Glob(filepath.Join(c.Dir, "snapshots", "*", "state.bin"))
+	if len(states) != 1 {
+		t.Fatal(states)
+	}
+	altered(t, states[0], func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
+	if d := refused(t, "a bit of the snapshot", c.Dir); d.File != states[0] {
+		t.Errorf("refused for %+v", d)
+	}
+	loss, err := Recover(c.Dir)
+	if err != nil || loss.Kept != 0 || loss.Aside == "" {
+		t.Fatalf("Recover = %+v, %v", loss, err)
+	}
+	r = start(t, c)
+	r.put(t, "new")
+	equal(t, "after all was given up", r.state.texts(), []string{"new"})
+}
+
+// A member whose disk is damaged makes its copy anew, and no acknowledged command
+// is lost by it, whichever file it was.
+func TestDamagedMemberIsMadeAnewFromTheOthers(t *testing.T) {
+	t.Parallel()
+	m := newMesh(t)
+	m.stores = nil
+	for _, name := range []qpid.NodeID{"n1", "n2", "n3"} {
+		m.start(slowly(member(name)))
+	}
+	m.see()
+	m.voters("n1", "n2", "n3")
+	want := numbered("c", 20)
+	for _, c := range want {
+		m.put(c)
+	}
+	boot := uint64(1)
+	for i, hurt := range []func(dir string){
+		func(dir string) {
+			altered(t, segment(t, dir), func(b []byte) []byte { clear(b[600:1112]); return b })
+		},
+		func(dir string) {
+			altered(t, filepath.Join(dir, ownerFile), func(b []byte) []byte { b[20] ^= 1; return b })
+		},
+		func(dir string) {
+			altered(t, filepath.Join(dir, "log", metaFile), func(b []byte) []byte { b[30] ^= 1; return b })
+		},
+	} {
+		name := []qpid.NodeID{"n3", "n1", "n2"}[i]
+		m.stop(name)
+		m.see()
+		hurt(filepath.Join(m.dir, string(name)))
+		boot++
+		c := slowly(member(name))
+		c.Group.Self.Boot = boot
+		m.start(c)
+		m.see()
+		if _, err := os.Stat(filepath.Join(m.dir, string(name)+".damaged-1")); err != nil {
+			t.Errorf("the damaged files: %v", err)
+		}
+		until(t, "the new directory has the old one's vote", func() bool {
+			servers := m.leader().raft.GetConfiguration().Configuration().Servers
+			id := serverOf(name, m.nodes[name].owner.papers().Disk)
+			return len(servers) == 3 && slices.Contains(servers, raft.Server{ID: id, Address: raft.ServerAddress(id), Suffrage: raft.Voter})
+		})
+		m.put(fmt.Sprint("after ", i))
+		want = append(want, fmt.Sprint("after ", i))
+		equal(t, "applied", distinct(m.same()), want)
+	}
+}
+
+// If all members' disks are damaged there is nobody to copy from, and no new group
+// that knows nothing takes the old one's place.
+func TestNobodyFoundsAnewAfterDamage(t *testing.T) {
+	t.Parallel()
+	m := newMesh(t)
+	m.stores = nil
+	names := []qpid.NodeID{"n1", "n2", "n3"}
+	for _, name := range names {
+		m.start(member(name))
+	}
+	m.see()
+	m.voters(names...)
+	m.put("c")
+	for _, name := range names {
+		m.stop(name)
+	}
+	for _, name := range names {
+		altered(t, filepath.Join(m.dir, string(name), "log", metaFile), func(b []byte) []byte { b[30] ^= 1; return b })
+		c := member(name)
+		c.Group.Self.Boot = 2
+		m.start(c)
+	}
+	m.see()
+	for _, name := range names {
+		n := m.nodes[name]
+		until(t, "it says what it waits for", func() bool {
+			err := n.Ready()
+			return err != nil && strings.Contains(err.Error(), "was damaged and was set aside")
+		})
+	}
+}
+
+func TestWitnessNeverSaysMoreThanTheLogHas(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w, err := openWitness(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.saw(7)
+	w.tell()
+	w.saw(9)
+	if err := w.back(5); err != nil { // the entries are about to be removed
+		t.Fatal(err)
+	}
+	again, err := openWitness(dir) // as after a crash
+	if err != nil || again.acked != 5 {
+		t.Fatalf("after the log was cut: %d, %v", again.acked, err)
+	}
+	_ = again.f.Close()
+	w.saw(6)
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	for at := range witnessLen { // either record does
+		for _, record := range []int{0, witnessApart} {
+			altered(t, filepath.Join(dir, witnessFile), func(b []byte) []byte { b[record+at] ^= 1; return b })
+			again, err := openWitness(dir)
+			if err != nil || again.acked != 6 {
+				t.Fatalf("byte %d turned: %d, %v", record+at, again.acked, err)
+			}
+			_ = again.f.Close()
+			altered(t, filepath.Join(dir, witnessFile), func(b []byte) []byte { b[record+at] ^= 1; return b })
+		}
+	}
+}
+
+func TestDamageIsFoundWhileTheLogRuns(t *testing.T) {
+	t.Parallel()
+	c := durable(t.TempDir())
+	c.ScrubEvery = 20 * time.Millisecond
+	r := start(t, c)
+	r.put(t, numbered("c", 50)...)
+	time.Sleep(3 * c.ScrubEvery)
+	if err := r.Ready(); err != nil {
+		t.Fatalf("Ready = %v", err)
+	}
+	f, err := os.OpenFile(segment(t, c.Dir), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(make([]byte, 64), 300); err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	until(t, "the damage is found", func() bool {
+		var d *Damage
+		return errors.As(r.Ready(), &d) && d.File == segment(t, c.Dir) && d.First > 0
+	})
+}

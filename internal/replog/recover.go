@@ -1,0 +1,199 @@
+package replog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
+	walfs "github.com/hashicorp/raft-wal/fs"
+	walsegment "github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+// Report is what Verify found in a directory.
+type Report struct {
+	Node, Kind  string
+	First, Last uint64 // entries of the log; 0 and 0: none
+	Snapshot    uint64 // the last entry that the snapshot has; 0: there is none
+	Damage      *Damage
+}
+
+// Verify reads all of a directory in which no log runs, and changes nothing.
+func Verify(dir string) (Report, error) {
+	o, err := lookAt(dir)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { _ = o.close() }()
+	return verify(dir, o)
+}
+
+// lookAt opens the papers of a directory that there is.
+func lookAt(dir string) (*owner, error) {
+	var p papers
+	f := filepath.Join(dir, ownerFile)
+	if _, err := os.Stat(f); err != nil {
+		return nil, fmt.Errorf("%s is no directory of queues (it has no file %s): name one, as in DATA/queues/durable", dir, ownerFile)
+	}
+	s, err := openSealed(dir, ownerFile)
+	if err == nil {
+		_, err = s.read(&p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return openOwner(dir, p.Node, p.Kind, false)
+}
+
+func verify(dir string, o *owner) (Report, error) {
+	p := o.papers()
+	r := Report{Node: string(p.Node), Kind: p.Kind}
+	shots, err := openSnapshots(dir, hclog.NewNullLogger())
+	if err != nil {
+		return r, err
+	}
+	d, err := openDisk(dir, segmentDefault, o, shots, hclog.NewNullLogger())
+	if err == nil {
+		r.First, _ = d.FirstIndex()
+		r.Last, _ = d.LastIndex()
+		r.Snapshot, err = shots.last()
+		err = errors.Join(err, shots.readable(), d.Close())
+	}
+	if errors.As(err, &r.Damage) {
+		err = nil
+	}
+	return r, err
+}
+
+// Loss is what Recover left behind.
+type Loss struct {
+	Report
+	Kept  uint64 // the last entry of what is left; 0: nothing
+	Aside string // where the damaged files are now
+}
+
+// Recover gives up what is lost of a durable log in which none runs: it keeps the
+// entries before the damage, and sets the files as they were aside. Where the
+// snapshot is damaged nothing can be kept.
+func Recover(dir string) (Loss, error) {
+	o, err := lookAt(dir)
+	if err != nil {
+		return Loss{}, err
+	}
+	l, err := recovered(dir, o)
+	return l, errors.Join(err, o.close())
+}
+
+func recovered(dir string, o *owner) (l Loss, err error) {
+	if l.Report, err = verify(dir, o); err != nil || l.Damage == nil {
+		return l, err
+	}
+	if l.Kind != "durable" {
+		return l, errors.New("this is the log of replicated queues: start the node, and it makes its copy anew from the other replicas")
+	}
+	shots, err := openSnapshots(dir, hclog.NewNullLogger())
+	if err != nil {
+		return l, err
+	}
+	upTo, err := shots.last()
+	if err == nil {
+		err = shots.readable()
+	}
+	path, p := filepath.Join(dir, "log"), o.papers()
+	good := []raft.Log(nil)
+	if err == nil {
+		good = readGood(path, upTo, p)
+	}
+	if err != nil || upTo == 0 && len(good) == 0 {
+		l.Aside, err = setAside(dir)
+		return l, err
+	}
+	l.Kept = upTo
+	if len(good) > 0 {
+		l.Kept = max(upTo, good[len(good)-1].Index)
+	}
+	fresh := path + ".new"
+	if err := errors.Join(os.RemoveAll(fresh), rewrite(fresh, good, p)); err != nil {
+		return l, err
+	}
+	if l.Aside, err = setAside(path); err != nil {
+		return l, err
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return l, err
+	}
+	w, err := openWitness(dir)
+	if err != nil {
+		return l, err
+	}
+	w.saw(l.Kept)
+	return l, w.close()
+}
+
+// readGood returns the entries that follow the snapshot without a gap, as the files
+// have them, whatever is known about those. An entry with another of its number
+// after it was replaced.
+func readGood(path string, upTo uint64, p papers) []raft.Log {
+	all := map[uint64]raft.Log{}
+	codec := wal.BinaryCodec{}
+	plain := p.Plain
+	if !p.Summed {
+		plain = 1<<64 - 1
+	}
+	take := func(_ types.SegmentInfo, e types.LogEntry) (ok bool, err error) {
+		defer func() {
+			if recover() != nil { // of the library's, at what it did not write
+				ok = true
+			}
+		}()
+		var l raft.Log
+		delete(all, e.Index)
+		if codec.Decode(e.Data, &l) == nil && checked(e.Index, &l, plain) == nil {
+			all[e.Index] = l
+		}
+		return true, nil
+	}
+	names, _ := filepath.Glob(filepath.Join(path, "*.wal")) // the pattern is right
+	files := walsegment.NewFiler(path, walfs.New())
+	for _, name := range names {
+		var base, id uint64
+		if _, err := fmt.Sscanf(filepath.Base(name), "%020d-%016x.wal", &base, &id); err == nil {
+			_ = files.DumpSegment(base, id, 0, 0, take) // what came before the error was taken
+		}
+	}
+	var good []raft.Log
+	for i := upTo + 1; ; i++ {
+		l, ok := all[i]
+		if !ok {
+			return good
+		}
+		good = append(good, l)
+	}
+}
+
+// rewrite writes a log of entries.
+func rewrite(path string, good []raft.Log, p papers) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	m, err := openMeta(path)
+	if err != nil {
+		return err
+	}
+	term := uint64(0)
+	files, err := openFiles(path, segmentDefault, m, hclog.NewNullLogger())
+	if err != nil {
+		return err
+	}
+	s := &summed{entries: files}
+	for i := range good {
+		term = max(term, good[i].Term)
+		err = errors.Join(err, s.StoreLog(&good[i]))
+	}
+	err = errors.Join(err, s.SetUint64([]byte("CurrentTerm"), term), s.Set([]byte(markKey), []byte(p.Disk)))
+	return errors.Join(err, files.Close())
+}
