@@ -185,6 +185,7 @@ type Room struct {
 	Refresh      time.Duration // refresh_interval: upper bound between check-ins [20s]
 	TicketTTL    time.Duration // a place is kept this long without a check-in [5m]
 	ClaimWindow  time.Duration // after being called [2m]
+	ClaimsMax    int           // calls that a place may let pass before it is stamped anew [2]
 	Algorithm    Algorithm
 	OnPartition  Policy
 	Survivor     time.Duration // survivor_after: SurvivorAuto, or 0: never
@@ -213,9 +214,21 @@ func (r Room) WithDefaults() Room {
 	r.Refresh = cmp.Or(r.Refresh, 20*time.Second)
 	r.TicketTTL = cmp.Or(r.TicketTTL, 5*time.Minute)
 	r.ClaimWindow = cmp.Or(r.ClaimWindow, 2*time.Minute)
+	r.ClaimsMax = cmp.Or(r.ClaimsMax, 2)
 	r.QueueMax = cmp.Or(r.QueueMax, 1_000_000)
 	return r
 }
+
+// ToldClaim is for how long a call stands, at most, from the moment at which the
+// browser was told of it: time for three requests, however seldom it makes them.
+func (r *Room) ToldClaim() time.Duration {
+	return min(r.ClaimWindow, max(toldMin, 3*r.Refresh))
+}
+
+const toldMin = 10 * time.Second
+
+// ClaimsMost bounds Room.ClaimsMax.
+const ClaimsMost = 50
 
 // peopleMax bounds numbers of people, so that sums and products of them fit.
 const peopleMax = 1_000_000_000
@@ -248,6 +261,9 @@ func (r Room) Validate() error {
 	}
 	if r.Survivor < 0 && r.Survivor != SurvivorAuto {
 		bad("survivor_after: %v is negative; give auto, or 0 for never", r.Survivor)
+	}
+	if r.ClaimsMax < 1 || r.ClaimsMax > ClaimsMost {
+		bad("claims_max: %d; give 1 to %d", r.ClaimsMax, ClaimsMost)
 	}
 	if r.QueueMax < 1 {
 		bad("queue_max: %d; give 1 or more", r.QueueMax)

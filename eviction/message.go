@@ -148,6 +148,20 @@ type TakenTicket struct {
 	Gen  uint32
 }
 
+// Used lists tickets that the sender knows to be used, so that nobody who might
+// take one over honours it again. The receiver says how far it has got, and gets
+// the next ones.
+type Used struct {
+	From    uint64   // how many of the sender's list come before these
+	Tickets []uint64 // hashes of their ids, at most UsedMax
+}
+
+// UsedAck says how many of the list have arrived.
+type UsedAck struct{ Upto uint64 }
+
+// UsedMax bounds the tickets of one Used message: to 256 KiB.
+const UsedMax = 32 << 10
+
 // Goodbye says that a node leaves: its free slots have been sent on.
 type Goodbye struct{}
 
@@ -166,3 +180,5 @@ func (*SyncRequest) Kind() string { return "sync_request" }
 func (*SyncReply) Kind() string   { return "sync_reply" }
 func (*SyncAck) Kind() string     { return "sync_ack" }
 func (*Goodbye) Kind() string     { return "goodbye" }
+func (*Used) Kind() string        { return "used" }
+func (*UsedAck) Kind() string     { return "used_ack" }

@@ -179,7 +179,7 @@ func (c awsCall) expiry() (awsAnswer, error) {
 	var left time.Duration
 	switch a.State {
 	case ticket.Called:
-		left = c.state.Room.ClaimWindow
+		left = c.state.Room.ToldClaim()
 	case ticket.Admitted:
 		left = time.Duration(a.Pass.Expires-c.g.c.Queue.Clock()) * time.Microsecond
 	default:

@@ -46,6 +46,7 @@ func (c *call) viewOf(st standing) View {
 	}
 	v.RefreshSeconds, v.LastUpdated, v.Cloudflare = p.RefreshIntervalSeconds, p.LastUpdated, p.Cloudflare
 	v.Method, v.Queued, v.JoinedAt, v.Paused, v.Rejoined = p.QueueingMethod, p.Queued, p.JoinedAt, p.Paused, st.rejoined
+	v.Missed = p.Reason == MissedCalls
 	if p.Position != nil {
 		v.Position, v.PeopleAhead = *p.Position, *p.PeopleAhead
 	}

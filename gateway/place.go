@@ -29,11 +29,16 @@ type Place struct {
 	CalledInWave           uint64     `json:"called_in_wave,omitempty"` // turns go by it, then by joined_at
 	QueueingMethod         string     `json:"queueing_method"`
 	Paused                 string     `json:"paused,omitempty"`
+	Reason                 string     `json:"reason,omitempty"` // why this is not the place that it was
 	HeldUntil              *time.Time `json:"held_until,omitempty"`
 	StartsAt               *time.Time `json:"starts_at,omitempty"`
 	Draw                   *Draw      `json:"draw,omitempty"`
 	Cloudflare             cloudflare `json:"cfWaitingRoom"`
 }
+
+// MissedCalls is the reason of a place that was stamped anew: nobody came when the
+// one before was called, claims_max times.
+const MissedCalls = "missed_calls"
 
 // Seconds are the quartiles of a wait.
 type Seconds struct {
@@ -84,6 +89,9 @@ func (c *call) place(a ticket.Answer) Place {
 		Room: c.room.Name, State: a.State.String(), Queued: a.Queued,
 		JoinedAt: time.UnixMicro(int64(stamp)).UTC(), LastUpdated: now, QueueingMethod: room.Method.String(), Paused: c.paused(a),
 		CalledInWave: a.Wave,
+	}
+	if a.State == ticket.Waiting && a.Ticket.Anew {
+		p.Reason = MissedCalls
 	}
 	if a.Wait != (ticket.Wait{}) {
 		c.seconds = secondsOf(a.Wait)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/internal/ticket"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // eventWithin is how long a client may take to take in one event.
@@ -31,8 +32,8 @@ func (c *call) apiStream() error {
 		return tooMany(10)
 	}
 	defer c.g.streams.Add(-1)
-	news, done := c.g.c.Queue.Called(c.room.Name, t.ID) // first, so that nothing happens in between
-	defer done()
+	w := c.watch(t.ID) // first, so that nothing happens in between
+	defer func() { w.end() }()
 	a, err := c.g.do(c.ctx(), ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
 	if err != nil {
 		return err
@@ -47,12 +48,35 @@ func (c *call) apiStream() error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would collect events first
 	c.w.WriteHeader(http.StatusOK)
-	c.follow(&a, news)
+	c.follow(&a, w)
 	return nil
 }
 
+// watch hears of what happens to a ticket.
+type watch struct {
+	c    *call
+	id   qpid.ItemID
+	news <-chan struct{}
+	end  func()
+}
+
+func (c *call) watch(id qpid.ItemID) *watch {
+	w := &watch{c: c, id: id}
+	w.news, w.end = c.g.c.Queue.Called(c.room.Name, id)
+	return w
+}
+
+// on goes over to a ticket that the one before stands for.
+func (w *watch) on(id qpid.ItemID) {
+	if id != w.id {
+		w.end()
+		w.id = id
+		w.news, w.end = w.c.g.c.Queue.Called(w.c.room.Name, id)
+	}
+}
+
 // follow writes events until the visitor is admitted, lost or gone.
-func (c *call) follow(a *ticket.Answer, news <-chan struct{}) {
+func (c *call) follow(a *ticket.Answer, w *watch) {
 	out := events{pace(c.w, c.r, eventWithin)}
 	defer out.hold()
 	ask := time.NewTimer(0)
@@ -63,7 +87,8 @@ func (c *call) follow(a *ticket.Answer, news <-chan struct{}) {
 		if err := c.event(out, a); err != nil || a.State == ticket.Admitted {
 			return
 		}
-		if err := c.next(a, news, ask, beat.C, out); err != nil {
+		w.on(a.Ticket.ID)
+		if err := c.next(a, w.news, ask, beat.C, out); err != nil {
 			c.over(out, err)
 			return
 		}

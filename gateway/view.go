@@ -60,6 +60,7 @@ type View struct {
 	Wait        Estimate
 	JoinedAt    time.Time
 	Rejoined    bool      // an older place was given up after too long a silence; this is a new one
+	Missed      bool      // an older place let too many calls pass; this is a new one
 	Paused      string    // why nobody is called just now, for people; empty: they are called
 	HeldUntil   time.Time // nobody is called before; zero: not held. After a restart of everything
 	Draw        *Draw     // of an event, in which the visitor takes part; nil: none

@@ -17,9 +17,11 @@ type crowd struct {
 	active   int // visitors not done, second tabs and cheats included
 	served   int // people who were let in
 	rooms    []*eviction.Room
+	renewed  map[qpid.ItemID]int32 // places of tickets that were stamped anew, by id
 }
 
 func (c *crowd) init(o Options) {
+	c.renewed = map[qpid.ItemID]int32{}
 	for i := range o.Rooms {
 		c.rooms = append(c.rooms, &o.Rooms[i])
 	}
@@ -46,7 +48,8 @@ const (
 	comesEarly
 	opensTwo
 	replays
-	cheat // a copy of someone else's ticket or pass; tries it and goes
+	noShow // goes on asking when it is called, and does not come
+	cheat  // a copy of someone else's ticket or pass; tries it and goes
 	copied
 )
 
@@ -101,6 +104,9 @@ type place struct {
 	clean      bool // entitled untouched at a home without a mishap
 	open       bool // walked straight in
 	admitted   bool
+	told       bool // its browser was told of the call that stands
+	over       bool // stamped anew: its ticket stands for another place
+	missed     int32
 }
 
 type ticketState uint8
@@ -121,7 +127,16 @@ func (w *world) newID() qpid.ItemID {
 	return id
 }
 
-func ticketOf(id qpid.ItemID) int32 { return int32(binary.BigEndian.Uint32(id[12:])) }
+// ticketOf finds the truth about a ticket.
+func (w *world) ticketOf(id qpid.ItemID) int32 {
+	if i, ok := w.crowd.renewed[id]; ok {
+		return i
+	}
+	return numberIn(id)
+}
+
+// numberIn is the place of a ticket in crowd.tickets that newID wrote into its id.
+func numberIn(id qpid.ItemID) int32 { return int32(binary.BigEndian.Uint32(id[12:])) }
 
 // arrival is the true time at which person i comes.
 func (c *crowd) arrival(w *world, i int) int64 {
@@ -174,6 +189,7 @@ func (w *world) drawTraits() (t trait) {
 		{l.Early, comesEarly},
 		{l.Twice, opensTwo},
 		{l.Replay, replays},
+		{l.NoShow, noShow},
 	} {
 		if chance(w.rngLoad, x.share, 100) {
 			t |= x.trait
@@ -200,7 +216,7 @@ func (w *world) wakeIn(v int32, after int64) {
 func (w *world) wake(v int32) {
 	p := &w.crowd.visitors.at[v]
 	if w.phase >= healing && w.o.After == Demand {
-		p.traits &^= vanishes | goesSilent | cancels | comesLate | opensTwo | replays
+		p.traits &^= vanishes | goesSilent | cancels | comesLate | opensTwo | replays | noShow
 		p.leaveAt = min(p.leaveAt, w.now+1_000_000)
 	}
 	patience := w.o.Load.Patience.Microseconds()

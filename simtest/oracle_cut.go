@@ -135,7 +135,7 @@ func (w *world) checkOrder() {
 			if s == nil || s.room != t.room || s.keying != keyingOf(o, t) || s.era != t.eraNow || !s.lists(t.turnAt) || !t.key.Less(s.most) {
 				continue
 			}
-			w.fail("S7", "room %s: ticket %d (%s) of %s is entitled at %d, a heavier one (%s) was at %v, a wave of %b", o.Name, ticketOf(t.id),
+			w.fail("S7", "room %s: ticket %d (%s) of %s is entitled at %d, a heavier one (%s) was at %v, a wave of %b", o.Name, w.ticketOf(t.id),
 				weight(t.key), w.hosts[t.turnAt].name, t.epoch, weight(s.most), s.epoch, s.hosts[0])
 			return
 		}

@@ -23,13 +23,13 @@ func schedule(o *eviction.Room) []eviction.Event {
 func (w *world) checkDoors(h *host, r int, t *place) {
 	if h.seen.rooms[r].Room.Mode == eviction.Held {
 		if rs, _ := h.n.Room(w.o.Rooms[r].Name, h.clock.read(w.now)); rs.Room.Mode == eviction.Held {
-			w.fail("S14", "%s calls ticket %d into a room that is held", h.name, ticketOf(t.id))
+			w.fail("S14", "%s calls ticket %d into a room that is held", h.name, w.ticketOf(t.id))
 		}
 	}
 	skew := w.o.Cluster.MaxSkew.Microseconds()
 	for _, e := range schedule(&w.o.Rooms[r]) {
 		if now := wallAt(w.now); now > e.Prequeue+skew && now < e.Start-skew {
-			w.fail("S14", "%s calls ticket %d %v before the event begins", h.name, ticketOf(t.id), micros(e.Start-now))
+			w.fail("S14", "%s calls ticket %d %v before the event begins", h.name, w.ticketOf(t.id), micros(e.Start-now))
 		}
 	}
 }

@@ -171,7 +171,7 @@ func (w *world) checkLightest(r int, root *host) {
 		}
 	}
 	w.fail("S5", "room %s: %s is root and ticket %d waits at %s, lighter than all there", w.o.Rooms[r].Name,
-		root.name, ticketOf(least.id), w.hosts[least.home].name)
+		root.name, w.ticketOf(least.id), w.hosts[least.home].name)
 }
 
 // S12, void is void. An account that its own node holds for void, or that a

@@ -19,7 +19,7 @@ func (w *world) judge(h *host, q *request) {
 	a := &q.answer
 	switch q.op {
 	case opJoin:
-		t := &w.crowd.tickets[ticketOf(q.ticket.ID)]
+		t := &w.crowd.tickets[w.ticketOf(q.ticket.ID)]
 		t.stamp = a.Ticket.Stamp
 		if a.State == node.Admitted {
 			t.stamp = a.Pass.Stamp
@@ -51,8 +51,13 @@ func (w *world) judge(h *host, q *request) {
 		w.admitted(h, q)
 		return
 	}
+	if a.Ticket.ID != q.ticket.ID {
+		w.restamped(h, q.ticket.ID, a.Ticket.Weight())
+		w.reached.n[reachStandsFor]++
+	}
 	w.checkPosition(h, q)
-	t := &w.crowd.tickets[ticketOf(q.ticket.ID)]
+	t := &w.crowd.tickets[w.ticketOf(a.Ticket.ID)]
+	t.told = a.State == node.Called && q.op == opCheckIn
 	if t.state == parked && t.home == h.index && a.State == node.Waiting {
 		t.state = queued
 		w.reached.n[reachBackFromParked]++
@@ -94,7 +99,7 @@ func (w *world) checkGhost(h *host, t *place, gen uint32) {
 	}
 	from := slices.Contains(t.past[:min(int(t.gen), len(t.past))], h.life)
 	if from && w.phase >= whole && t.home != h.index && !w.lives[t.life].over && t.state < gone {
-		w.fail("S10", "%s keeps a place for ticket %d, which %s has taken over", h.name, ticketOf(t.id), w.hosts[t.home].name)
+		w.fail("S10", "%s keeps a place for ticket %d, which %s has taken over", h.name, w.ticketOf(t.id), w.hosts[t.home].name)
 	}
 }
 
@@ -103,10 +108,10 @@ func (w *world) checkGhost(h *host, t *place, gen uint32) {
 // earlier life has promised nobody there knows.
 func (w *world) checkStamp(h *host, t *place) {
 	if h.seen.status.Installed == (qpid.Epoch{}) && h.n.Status().Installed == (qpid.Epoch{}) {
-		w.fail("S8", "%s stamps ticket %d before its first wave", h.name, ticketOf(t.id))
+		w.fail("S8", "%s stamps ticket %d before its first wave", h.name, w.ticketOf(t.id))
 	}
 	if t.stamp <= h.seen.promised {
-		w.fail("S8", "%s stamps ticket %d with %d and has promised to stamp nothing up to %d", h.name, ticketOf(t.id),
+		w.fail("S8", "%s stamps ticket %d with %d and has promised to stamp nothing up to %d", h.name, w.ticketOf(t.id),
 			t.stamp-epochWall, h.seen.promised-epochWall)
 	}
 }
@@ -168,12 +173,12 @@ func (w *world) hearing(h *host, f *flight) {
 func (w *world) checkPosition(h *host, q *request) {
 	a := &q.answer
 	before, now := q.ticket.Position, a.Ticket.Position
-	if q.op == opJoin || w.drawn(h, q) {
+	if q.op == opJoin || w.drawn(h, q) || a.Ticket.ID != q.ticket.ID {
 		before = 0
 	}
 	if before > 0 && (now > before || now == 0 && a.State == node.Waiting) && !mayDraw(&w.o.Rooms[q.room]) ||
 		uint32(a.Position) != now && a.State == node.Waiting && (a.Position != 0 || !mayDraw(&w.o.Rooms[q.room])) {
-		w.fail("S11", "%s shows ticket %d position %d (in the ticket: %d) after %d", h.name, ticketOf(q.ticket.ID), a.Position, now, before)
+		w.fail("S11", "%s shows ticket %d position %d (in the ticket: %d) after %d", h.name, w.ticketOf(q.ticket.ID), a.Position, now, before)
 	}
 }
 
@@ -182,7 +187,7 @@ func (w *world) admitted(h *host, q *request) {
 	c := &w.court
 	p := &q.answer.Pass
 	room := &c.rooms[q.room]
-	i := ticketOf(p.ID)
+	i := w.ticketOf(p.ID)
 	t := &w.crowd.tickets[i]
 	if p.Home == (eviction.Account{}) {
 		t.admitted = true
@@ -210,7 +215,11 @@ func (w *world) admitted(h *host, q *request) {
 			live++
 		}
 	}
-	if allowed := 1 + t.allow + w.mishapsOf(t); live > allowed {
+	allowed := 1 + t.allow + w.mishapsOf(t)
+	if t.over {
+		allowed-- // S15: another place stands in line for it
+	}
+	if live > allowed {
 		w.fail("S10", "%s: ticket %d has %d live passes; what happened to its homes allows %d", h.name, i, live, allowed)
 	}
 }
@@ -266,10 +275,10 @@ func (w *world) refreshed(h *host, q *request) {
 func (w *world) logged(h *host, e *node.Admission) {
 	n := &w.reached.n
 	r := w.roomIndex(e.Room)
-	t := &w.crowd.tickets[ticketOf(e.Weight.ID)]
-	w.note('l', uint64(h.index)<<8|uint64(e.Event), uint64(ticketOf(e.Weight.ID)))
+	t := &w.crowd.tickets[w.ticketOf(e.Weight.ID)]
+	w.note('l', uint64(h.index)<<8|uint64(e.Event), uint64(w.ticketOf(e.Weight.ID)))
 	if w.trace.print != nil {
-		w.printf("%s logs ticket %d of %s %s", h.name, ticketOf(e.Weight.ID), e.Room, eventName(e.Event))
+		w.printf("%s logs ticket %d of %s %s", h.name, w.ticketOf(e.Weight.ID), e.Room, eventName(e.Event))
 	}
 	switch e.Event {
 	case node.Entitled:
@@ -284,6 +293,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 		if t.entitledAt == 0 {
 			t.entitledAt = w.now
 		}
+		t.told = false
 		w.became(t, h, calledIn)
 	case node.AdmittedQ:
 		h.seen.acted[r] = true
@@ -300,6 +310,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 		w.became(t, h, gone)
 	case node.Parked:
 		n[reachParked]++
+		w.checkMissed(h, t)
 		t.touched = true
 		w.became(t, h, parked)
 	case node.TakenOver:
@@ -315,12 +326,14 @@ func (w *world) logged(h *host, e *node.Admission) {
 		n[reachThrough]++
 		t.admitted = true
 		w.became(t, h, gone)
+	case node.Restamped:
+		w.restamped(h, e.Weight.ID, e.Key)
 	case node.Ended: // the session's own end says so
 	}
 }
 
 func eventName(e node.Event) string {
-	return [...]string{"entitled", "called", "admitted from the queue", "admitted at once", "parked", "ended", "taken over", "given up", "through"}[e]
+	return [...]string{"entitled", "called", "admitted from the queue", "admitted at once", "parked", "ended", "taken over", "given up", "through", "stamped anew"}[e]
 }
 
 // became follows a ticket at its home; a ghost elsewhere says nothing.

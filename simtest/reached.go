@@ -79,6 +79,9 @@ const (
 	reachKeysLost
 	reachStuck
 	reachTurns
+	reachNoShow
+	reachRestamped
+	reachStandsFor
 	goals
 )
 
@@ -93,5 +96,6 @@ func (g goal) String() string {
 		"ended pass honoured", "forward", "forward refused", "answer lost", "ticket expired", "pass expired", "second tab",
 		"left silently", "cancelled", "pass left to expire", "patience lost", "deleteMin", "deleteMin while frozen",
 		"deleteMin answered", "root moved", "sync of taken tickets", "pass waits for a slot", "reclaim", "signing keys lost", "quorum lost for good", "rooms took turns",
+		"call missed by who listens", "place stamped anew", "old ticket of a place stamped anew",
 	}[g]
 }

@@ -97,7 +97,7 @@ func TestScenarioAWaveFreezesTheQueue(t *testing.T) {
 	s.until(time.Second, "the install at b", func() bool { s.oneRoot(); return s.hosts[b].seen.rooms[0].QPIDEpoch != epoch })
 	s.tap = func(f *flight) verdict { s.oneRoot(); return pass }
 	s.release() // the commit for c
-	turn := func(b *browser) *place { return &s.crowd.tickets[ticketOf(b.ticket.ID)] }
+	turn := func(b *browser) *place { return &s.crowd.tickets[s.ticketOf(b.ticket.ID)] }
 	s.until(time.Second, "the lighter ticket's turn", func() bool { return turn(light).entitledAt > 0 })
 	if turn(heavy).entitledAt > 0 {
 		t.Error("the heavier ticket's turn came first")

@@ -86,7 +86,7 @@ func (s *script) turn(first *browser, others ...*browser) {
 	for range 20 {
 		for _, b := range others {
 			if a := checkIn(b); a.State != node.Waiting {
-				s.t.Fatalf("ticket %d is %v before its turn", ticketOf(b.ticket.ID), a.State)
+				s.t.Fatalf("ticket %d is %v before its turn", s.ticketOf(b.ticket.ID), a.State)
 			}
 		}
 		if checkIn(first).State == node.Called {

@@ -163,7 +163,7 @@ func TestThesisTheCalledOfALostNodeAreCalledAgain(t *testing.T) {
 	}
 	from := s.now
 	s.until(2*s.delay(), "the call", func() bool { return b.must(1, opCheckIn).State == node.Called || s.now > from+10_000_000 })
-	mine := &s.crowd.tickets[ticketOf(b.ticket.ID)]
+	mine := &s.crowd.tickets[s.ticketOf(b.ticket.ID)]
 	for i := range s.crowd.tickets { // nobody who came later went first; a slot may have been elsewhere
 		tk := &s.crowd.tickets[i]
 		if tk.calledAt >= from && tk.epoch > mine.epoch && tk.stamp > mine.stamp && tk.calledAt < s.now-50_000 {

@@ -30,6 +30,15 @@ func Swarm(seed uint64) Options {
 	if len(o.Rooms) > 1 && d.one(2) {
 		o.Cluster.WaveBytes = d.pick(1, 4_000, 16_000) // rooms take turns
 	}
+	o.Load.NoShow = d.pick(0, 0, 10, 30)
+	for i := range o.Rooms {
+		if r := &o.Rooms[i]; d.one(10) {
+			r.ClaimWindow, r.ClaimsMax = d.between(11*time.Second, 15*time.Second), 1 // told, one has 10 s of it
+			r.TicketTTL = max(r.TicketTTL, r.ClaimWindow)
+		} else {
+			r.ClaimsMax = d.pick(1, 2, 3)
+		}
+	}
 	return o
 }
 

@@ -165,15 +165,15 @@ func weight(x qpid.Weight) string {
 	if x.IsEmpty() || x.Stamp == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.6f/%d", (float64(x.Stamp)-epochWall)/1e6, ticketOf(x.ID))
+	return fmt.Sprintf("%.6f/%d", (float64(x.Stamp)-epochWall)/1e6, numberIn(x.ID))
 }
 
 // shown is a request's subject in a trace.
 func (w *world) shown(q *request) string {
 	if q.op <= opAbandon {
-		return fmt.Sprintf("ticket %d of %s", ticketOf(q.ticket.ID), q.ticket.Room)
+		return fmt.Sprintf("ticket %d of %s", w.ticketOf(q.ticket.ID), q.ticket.Room)
 	}
-	return fmt.Sprintf("pass %d of %s until %.6f", ticketOf(q.pass.ID), w.account(q.pass.Home), float64(q.pass.Expires-epochWall)/1e6)
+	return fmt.Sprintf("pass %d of %s until %.6f", w.ticketOf(q.pass.ID), w.account(q.pass.Home), float64(q.pass.Expires-epochWall)/1e6)
 }
 
 // outcome is a request's answer in a trace.

@@ -88,7 +88,7 @@ func (w *world) hearPlace(v int32, p *visitor, q *request) {
 		return
 	}
 	w.takeTicket(p, a, q)
-	if a.State == node.Called {
+	if a.State == node.Called && p.traits&noShow == 0 {
 		p.stage = called
 		w.wakeIn(v, w.thinkTime(p))
 		return
@@ -152,6 +152,9 @@ func (w *world) browseOn(v int32, p *visitor) {
 
 func (w *world) takeTicket(p *visitor, a *node.Answer, q *request) {
 	t := &a.Ticket
+	if t.ID != p.id {
+		p.id, p.ticket = t.ID, w.ticketOf(t.ID)
+	}
 	p.home, p.gen, p.pos, p.issued, p.stamp = w.lifeOf(t.Home), t.Gen, t.Position, t.Issued, t.Stamp
 	for i := range min(int(p.gen), len(p.past)) {
 		p.past[i] = w.lifeOf(t.Past[i])

@@ -21,7 +21,7 @@ const two = new Intl.NumberFormat(locale, {minimumIntegerDigits: 2});
 const say = (key, n, more) => {
   const w = words[key];
   return (w.other ? w[plural.select(n)] || w.other : w)
-    .replace(/{(\w+)}/g, (_, k) => k === "n" ? number.format(n) : more[k]);
+    .replace(/{(\w+)}/g, (_, k) => k == "n" ? number.format(n) : more[k]);
 };
 
 // Rounds as the server does.
@@ -34,7 +34,7 @@ const span = seconds => {
   return m % 60 ? h + " " + say("minutes", m % 60) : h;
 };
 const wait = w => !w ? words["wait.unknown"]
-  : page.method === "random" ? say("wait.draw", 0, {half: span(w.p50), most: span(w.p75)})
+  : page.method == "random" ? say("wait.draw", 0, {half: span(w.p50), most: span(w.p75)})
   : w.p50 < 60 ? words["wait.soon"]
   : say("wait.about", 0, {span: span(w.p50)});
 
@@ -43,7 +43,7 @@ const wait = w => !w ? words["wait.unknown"]
 let place;
 const keep = (joined, position) => {
   try { place = JSON.parse(localStorage[name]) } catch {}
-  if (!place || place[0] !== joined) place = [joined, position, position];
+  if (!place || place[0] != joined) place = [joined, position, position];
   place[2] = Math.min(place[2], position);
   try { localStorage[name] = JSON.stringify(place) } catch {}
   return place;
@@ -52,13 +52,13 @@ const keep = (joined, position) => {
 // Screen readers hear of news at once and of progress twice a minute.
 let said = "", saidAt = Date.now();
 const announce = (text, news) => {
-  if (text === said || !news && Date.now() - saidAt < 3e4) return;
+  if (text == said || !news && Date.now() - saidAt < 3e4) return;
   [said, saidAt] = [text, Date.now()];
   $("status").textContent = text;
 };
 
 const set = (id, text) => {
-  if ($(id) && $(id).textContent !== text) $(id).textContent = text;
+  if ($(id) && $(id).textContent != text) $(id).textContent = text;
 };
 let now, heardAt = 0, ahead = 0, refresh = 20, fails = 0;
 // Goes by the server's clock: many another is wrong.
@@ -80,7 +80,7 @@ const tick = () => {
 };
 const show = () => {
   const {position, queued, held_until: held, starts_at: starts, paused} = now;
-  const estimate = wait(!paused && now.estimated_wait_seconds);
+  const left = wait(!paused && now.estimated_wait_seconds);
   const early = until(starts) > 0;
   const opens = early ? say("starts", 0, {time: date.format(new Date(starts))}) : "";
   const why = page.reasons[/^waiting for /.exec(paused) || paused];
@@ -95,10 +95,10 @@ const show = () => {
   $("note").hidden = !note;
   set("note", note);
   set("updated", time(now.last_updated));
-  set("wait", estimate);
+  set("wait", left);
   set("queued", number.format(queued));
   set("seed", now.draw?.seed);
-  $("place").parentNode.hidden = page.method === "random" || early && !position;
+  $("place").parentNode.hidden = page.method == "random" || early && !position;
   let progress = "";
   if (position > 0) {
     const [, first, best] = keep(now.joined_at + now.draw?.seed, position);
@@ -109,10 +109,10 @@ const show = () => {
     $("bar").hidden = first < 2;
     $("bar").value = (first - best) / first;
     document.title = say("tab", best, {title});
-    progress = say("status", best, {wait: estimate});
+    progress = say("status", best, {wait: left});
   }
   const news = note || opens;
-  announce(news || progress, news && news !== said);
+  announce(news || progress, news && news != said);
   tick();
 };
 
@@ -124,7 +124,7 @@ const go = (after, to = page.here) => {
   if (going) return;
   going = true;
   halt();
-  if (now.state !== "waiting") {
+  if (now.state != "waiting") {
     document.title = words.turn;
     set("title", words.turn);
     set("lead", words["turn.lead"]);
@@ -136,15 +136,15 @@ const go = (after, to = page.here) => {
   times = Date.now() - at < 6e4 ? times + 1 : 0;
   try { sessionStorage[name] = JSON.stringify([Date.now(), times]) } catch {}
   if (times) after += 500 * 2 ** Math.min(times, 6);
-  setTimeout(() => location.hash && to === page.here ? location.reload() : location.replace(to), after);
+  setTimeout(() => location.hash && to == page.here ? location.reload() : location.replace(to), after);
 };
 
 const heard = (o, after) => {
   hear(o);
   fails = 0;
-  if (o.state !== "waiting" || o.queueing_method !== page.method) return go(after);
+  if (o.state != "waiting" || o.queueing_method != page.method || o.reason != page.why) return go(after);
   // A draw that this page has nothing of, or no more: no hurry, everyone hears of it at once.
-  if (!o.draw !== !$("seed")) return go(after + 1e3 * refresh * Math.random());
+  if (!o.draw != !$("seed")) return go(after + 1e3 * refresh * Math.random());
   show();
 };
 const tell = o => {
@@ -173,7 +173,7 @@ const ask = async () => {
       method: "POST", headers: {Accept: "application/json"}, cache: "no-store", signal: AbortSignal.timeout(1e4),
     });
     if (r.ok) tell(await r.json());
-    else if (r.status === 429 || r.status > 499) {
+    else if (r.status == 429 || r.status > 499) {
       fails++;
       pause = +r.headers.get("Retry-After") || 0;
     } else go(0, page.retry);

@@ -111,6 +111,7 @@ func TestWaitingPageSaysWhyNobodyGoesIn(t *testing.T) {
 		{"before a draw", func(v *gateway.View) { v.StartsAt, v.Draw = at.Add(time.Hour), &gateway.Draw{} }, `<p class="small">Everyone who waits has the same chance`},
 		{"no estimate for a line that stands still", func(v *gateway.View) { v.Paused = "lunch" }, `<dd id="wait">Not known just now</dd>`},
 		{"a place that was given up", func(v *gateway.View) { v.Rejoined = true }, "your earlier place went to the next person"},
+		{"a place that missed its calls", func(v *gateway.View) { v.Missed = true }, "your turn more than once and nobody came in"},
 		{"words for all who wait", func(v *gateway.View) { v.Message = "Tickets left: 100 & counting" }, `<p class="message">Tickets left: 100 &amp; counting</p>`},
 		{"a place that is not counted yet", func(v *gateway.View) { v.Position = 0 }, `<strong id="place" class="unknown">being counted</strong>`},
 		{"a wait that nobody knows", func(v *gateway.View) { v.Wait = gateway.Estimate{} }, `<dd id="wait">Not known just now</dd>`},

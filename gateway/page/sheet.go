@@ -74,6 +74,7 @@ type data struct {
 	Stream  string            `json:"stream"`
 	CheckIn string            `json:"checkin"`
 	Reasons map[string]string `json:"reasons"`
+	Why     string            `json:"why,omitempty"` // this is not the place that it was
 	Now     state             `json:"now"`
 }
 
@@ -166,6 +167,9 @@ func (p *Pages) data(v gateway.View, lead string) (template.JS, error) {
 			State: "waiting", Position: v.Position, Queued: v.Queued, Refresh: v.RefreshSeconds, JoinedAt: v.JoinedAt,
 			LastUpdated: v.LastUpdated, Method: v.Method, Paused: v.Paused, HeldUntil: v.HeldUntil, StartsAt: v.StartsAt,
 		},
+	}
+	if v.Missed {
+		d.Why = gateway.MissedCalls
 	}
 	if v.Draw != nil {
 		d.Now.Draw = &drawn{v.Draw.Seed}

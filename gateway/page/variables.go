@@ -72,6 +72,7 @@ func ours() []Variable {
 		plain("full", func(v *gateway.View) any { return v.Kind == gateway.PageFull }),
 		plain("closed", func(v *gateway.View) any { return v.Kind == gateway.PageClosed }),
 		plain("rejoined", func(v *gateway.View) any { return v.Rejoined }),
+		plain("missed", func(v *gateway.View) any { return v.Missed }),
 		plain("joinedAt", func(v *gateway.View) any { return instant(v.JoinedAt) }),
 		plain("heldUntil", func(v *gateway.View) any { return instant(v.HeldUntil) }),
 		plain("startsAt", func(v *gateway.View) any { return instant(v.StartsAt) }),

@@ -125,6 +125,9 @@ func (f *File) checkNumbers(key string, r Room) {
 	if r.SessionMax < 0 || r.SessionMax > durationMax {
 		f.fault(key+".session_max", "%v; give 0 for no bound, or a time up to %v such as 1h", r.SessionMax, durationMax)
 	}
+	if r.ClaimsMax < 1 || r.ClaimsMax > eviction.ClaimsMost {
+		f.fault(key+".claims_max", "%d; give how often somebody may be called and not come before they go to the end, 1 to %d", r.ClaimsMax, eviction.ClaimsMost)
+	}
 	if r.QueueMax < 1 {
 		f.fault(key+".queue_max", "%d; give how many people may wait at one node, 1 or more", r.QueueMax)
 	}
@@ -240,6 +243,7 @@ func (r Room) Eviction() eviction.Room {
 		Refresh:      r.RefreshInterval.value(),
 		TicketTTL:    r.TicketTTL.value(),
 		ClaimWindow:  r.ClaimWindow.value(),
+		ClaimsMax:    r.ClaimsMax,
 		Algorithm:    eviction.Algorithm(max(slices.Index(algorithms(), r.Algorithm), 0)),
 		OnPartition:  eviction.Policy(max(slices.Index(policies(), r.OnPartition), 0)),
 		Survivor:     r.SurvivorAfter.value(),

@@ -112,6 +112,7 @@ type Room struct {
 	RefreshInterval    Duration `json:"refresh_interval"`
 	TicketTTL          Duration `json:"ticket_ttl"`
 	ClaimWindow        Duration `json:"claim_window"`
+	ClaimsMax          int      `json:"claims_max"`
 	Algorithm          string   `json:"algorithm"`
 	OnPartition        string   `json:"on_partition"`
 	SurvivorAfter      Patience `json:"survivor_after"`
@@ -192,6 +193,7 @@ func DefaultRoom() Room {
 		RefreshInterval:    Duration(r.Refresh),
 		TicketTTL:          Duration(r.TicketTTL),
 		ClaimWindow:        Duration(r.ClaimWindow),
+		ClaimsMax:          r.ClaimsMax,
 		Algorithm:          "cut",
 		OnPartition:        "majority",
 		SurvivorAfter:      SurvivorAuto,

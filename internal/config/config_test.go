@@ -110,7 +110,7 @@ func TestWhatIsNotYAMLIsToldWithItsLine(t *testing.T) {
 }
 
 const roomKeys = "name, routes, origin, total_active_users, new_users_per_minute, session_duration, session_renewal, session_max, queueing_method, " +
-	"queueing_status_code, queue_all, queue_max, refresh_interval, ticket_ttl, claim_window, algorithm, on_partition, survivor_after, cookie_suffix, default_template_language, message, suspended, events, bypass_rules, search_engine_crawler_bypass, ip_lists, custom_page_html, custom_page_file, cookie_attributes, enabled_origin_commands, aws_api"
+	"queueing_status_code, queue_all, queue_max, refresh_interval, ticket_ttl, claim_window, claims_max, algorithm, on_partition, survivor_after, cookie_suffix, default_template_language, message, suspended, events, bypass_rules, search_engine_crawler_bypass, ip_lists, custom_page_html, custom_page_file, cookie_attributes, enabled_origin_commands, aws_api"
 
 func TestRoomsBecomeThoseOfTheCore(t *testing.T) {
 	f := parse(`
@@ -140,7 +140,7 @@ rooms:
 	}
 	shop := eviction.Room{
 		Name: "shop", Target: 200, NewPerMinute: 60, Session: 90 * time.Minute, SessionMax: 8 * time.Hour, NoRenewal: true, Method: eviction.Random, QueueAll: true,
-		QueueMax: 5000, Refresh: 10 * time.Second, TicketTTL: 90 * time.Second, ClaimWindow: time.Minute, OnPartition: eviction.Stop,
+		QueueMax: 5000, Refresh: 10 * time.Second, TicketTTL: 90 * time.Second, ClaimWindow: time.Minute, ClaimsMax: 2, OnPartition: eviction.Stop,
 	}
 	desk := shop
 	desk.Name, desk.Algorithm, desk.Method, desk.OnPartition = "desk", eviction.ByQPID, eviction.FIFO, eviction.Share

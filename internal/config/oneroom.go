@@ -262,6 +262,7 @@ func FromEviction(e eviction.Room) Room {
 	r.SessionDuration, r.SessionRenewal, r.SessionMax = Duration(e.Session), !e.NoRenewal, Duration(e.SessionMax)
 	r.QueueingMethod, r.QueueAll, r.QueueMax = e.Method.String(), e.QueueAll, e.QueueMax
 	r.RefreshInterval, r.TicketTTL, r.ClaimWindow = Duration(e.Refresh), Duration(e.TicketTTL), Duration(e.ClaimWindow)
+	r.ClaimsMax = e.WithDefaults().ClaimsMax
 	r.Algorithm, r.OnPartition, r.SurvivorAfter = e.Algorithm.String(), policies()[e.OnPartition], Patience(e.Survivor)
 	return r
 }

@@ -38,6 +38,7 @@ func gallery() map[string]func(*gateway.View) {
 			v.Draw = &gateway.Draw{Commitment: strings.Repeat("9f86d081", 8), Ticket: strings.Repeat("00112233", 4)}
 		},
 		"given up":    func(v *gateway.View) { v.Rejoined = true },
+		"missed":      func(v *gateway.View) { v.Missed = true },
 		"called":      kind(gateway.PageCalled),
 		"full":        kind(gateway.PageFull),
 		"closed":      kind(gateway.PageClosed),

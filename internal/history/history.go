@@ -30,7 +30,7 @@ type Entry struct {
 	Joined uint64 `json:"joined"`           // Unix microseconds: the stamp
 	Line   uint64 `json:"line,omitempty"`   // of an entitlement: when its cluster was founded, Unix microseconds,
 	Epoch  uint64 `json:"epoch,omitempty"`  // the wave of that cluster,
-	Stamp  uint64 `json:"stamp,omitempty"`  // and the weight by which that ordered tickets,
+	Stamp  uint64 `json:"stamp,omitempty"`  // and the weight by which that ordered tickets (or of the new ticket),
 	ID     string `json:"key_id,omitempty"` // and its id
 }
 
@@ -43,12 +43,13 @@ const (
 	Parked   = "parked"   // silent or did not come: out of the queue until it checks in
 	Ended    = "ended"    // the session is over
 	TookOver = "taken_over"
-	Dropped  = "dropped" // given up
-	Through  = "through" // let in without a slot: the room has become passthrough
+	Dropped  = "dropped"   // given up
+	Through  = "through"   // let in without a slot: the room has become passthrough
+	Anew     = "restamped" // let too many calls pass: the person waits anew, with the ticket of key_id stamped at stamp
 )
 
 func name(e node.Event) string {
-	return [...]string{Entitled, Called, Admitted, Open, Parked, Ended, TookOver, Dropped, Through}[e]
+	return [...]string{Entitled, Called, Admitted, Open, Parked, Ended, TookOver, Dropped, Through, Anew}[e]
 }
 
 // Of makes the line for what a node says has happened.
@@ -59,6 +60,8 @@ func Of(at int64, nodeName qpid.NodeID, a node.Admission) Entry {
 	}
 	if a.Event == node.Entitled {
 		e.Line, e.Epoch = a.Line, a.Epoch
+	}
+	if a.Event == node.Entitled || a.Event == node.Restamped {
 		e.Stamp, e.ID = a.Key.Stamp, hex.EncodeToString(a.Key.ID[:])
 	}
 	return e

@@ -58,6 +58,7 @@ const (
 	TakenOver              // a place came from a node that is gone
 	Dropped                // given up: silent for ticket_ttl, or abandoned
 	Through                // let in without a slot: the room has become passthrough
+	Restamped              // let too many calls pass: the place is that of Key now, at the end of the line
 )
 
 // Admission is one line of the admission log.

@@ -24,12 +24,15 @@ type visitor struct {
 	number   uint32 // of this record, see people
 	stage    stage
 	entitled bool // its turn is certain
+	marks    marks
+	missed   uint8 // calls that it let pass, in quarters
 }
 
 // past is what there is to say of a visitor who came from a lost node.
 type past struct {
 	adopted eviction.Account // whose session it was; zero: ours
 	homes   Homes            // of a place taken over; zero: it began here
+	next    qpid.ItemID      // of a place that was stamped anew: what it is now
 }
 
 func (v *visitor) weight() qpid.Weight { return qpid.Weight{Stamp: v.stamp, ID: v.id} }
@@ -41,13 +44,14 @@ func (v *visitor) silence() int64 { return 3 * int64(v.refresh) * 1000 }
 type stage uint8
 
 const (
-	queued  stage = iota // in the queue
-	drawn                // entitled by a draw or a deleteMin, not yet called
-	called               // has a slot, has not come yet
-	parked               // silent: out of the queue until it checks in
-	onSite               // has a pass
-	spent                // the session is over; remembered so that copies of the ticket are refused
-	dropped              // given up; remembered likewise
+	queued   stage = iota // in the queue
+	drawn                 // entitled by a draw or a deleteMin, not yet called
+	called                // has a slot, has not come yet
+	parked                // silent: out of the queue until it checks in
+	onSite                // has a pass
+	spent                 // the session is over; remembered so that copies of the ticket are refused
+	dropped               // given up; remembered likewise
+	replaced              // stamped anew as another place; its ticket stands for that one
 )
 
 // room is one waiting room at one node.
@@ -194,6 +198,7 @@ func (r *room) reset(now eviction.Time) {
 		switch v.stage {
 		case called:
 			r.called--
+			v.marks &^= told | tried
 			r.enqueue(v)
 			r.watch(v, now)
 		case onSite: // not spent: its pass is good until it expires, and may be taken over
@@ -269,7 +274,7 @@ func (r *room) call(now eviction.Time) {
 		r.dequeue(v)
 		v.stage = called
 		r.called++
-		v.due = now.Boot + r.gate.Room().ClaimWindow.Microseconds()
+		v.due = now.Boot + r.claim(v)
 		r.wheel.add(v)
 		r.record(CalledIn, v.weight(), 0, qpid.Weight{})
 	}
@@ -297,6 +302,7 @@ func (r *room) lookAt(v *visitor, now eviction.Time) {
 	case called:
 		r.called--
 		r.release(v, now)
+		v.pass()
 		r.park(v, now)
 	case parked:
 		if now.Boot-v.seen < c.TicketTTL.Microseconds() {
@@ -313,7 +319,7 @@ func (r *room) lookAt(v *visitor, now eviction.Time) {
 			return
 		}
 		r.leaveSite(v, now)
-	case spent, dropped:
+	case spent, dropped, replaced:
 		r.forget(v)
 	}
 }

@@ -24,7 +24,10 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	case c.Method == eviction.Reject:
 		return Answer{}, ticket.ErrRejected
 	case r.visitors.get(id) != nil:
-		return r.answer(now, r.visitors.get(id))
+		if v := r.visitors.get(r.renewed(Ticket{Room: name, ID: id}).ID); v != nil {
+			return r.answer(now, v)
+		}
+		return Answer{}, ticket.ErrExpired
 	case c.Mode == eviction.Draining:
 		return Answer{}, ticket.ErrRejected
 	}
@@ -43,16 +46,18 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 		return Answer{}, ticket.ErrQueueFull
 	}
 	waits := r.visitors.add(v)
-	r.enqueue(waits)
-	if !r.gate.Cut().Value.Less(r.gate.Key(v.weight())) {
-		r.gate.Touch()
-	}
-	if r.gate.Queue.Len() == 1 {
-		n.ev.Urge(r.gate)
-	}
-	r.gate.Touch()
+	r.lineUp(waits)
 	n.advance(now)
 	return r.answer(now, waits)
+}
+
+// lineUp puts a newcomer in line.
+func (r *room) lineUp(v *visitor) {
+	r.enqueue(v)
+	if r.gate.Queue.Len() == 1 {
+		r.node.ev.Urge(r.gate)
+	}
+	r.gate.Touch()
 }
 
 // full reports whether the room holds as many waiting people as it may.
@@ -62,7 +67,7 @@ func (r *room) full() bool {
 
 // CheckIn tells a visitor where they stand, and keeps their place.
 func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
-	r, v, to, err := n.resolve(now, t)
+	r, v, to, err := n.resolve(now, &t)
 	if err != nil || to != (eviction.Member{}) {
 		return Answer{Forward: to}, err
 	}
@@ -80,7 +85,10 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 		}
 	}
 	r.hearFrom(v, now, t)
-	if v.stage == parked {
+	switch {
+	case r.overdue(v) && (v.stage <= drawn || v.stage == parked):
+		v = r.stampAnew(v, now)
+	case v.stage == parked:
 		r.parked--
 		r.enqueue(v)
 		r.watch(v, now)
@@ -125,7 +133,8 @@ func (n *Node) Glance(now eviction.Time, t Ticket) (a Answer, ok bool) {
 	}
 	n.ev.Now(now)
 	v := r.visitors.get(t.ID)
-	if n.ev.Pending() || !n.ev.Clear() || v == nil || t.Gen > v.gen || v.stage > called || r.passesThrough() {
+	if n.ev.Pending() || !n.ev.Clear() || v == nil || t.Gen > v.gen || v.stage > called || r.passesThrough() ||
+		v.missed > 0 || v.stage == called && v.marks&told == 0 { // it may be stamped anew; it hears of its call
 		return Answer{}, false
 	}
 	r.hearFrom(v, now, t)
@@ -152,9 +161,10 @@ func (n *Node) Leave(now eviction.Time, t Ticket) (Answer, error) {
 	}
 	r, _ := n.room(t.Room)
 	if !n.ev.Admits(r.gate, now) {
+		r.visitors.get(a.Ticket.ID).marks |= tried
 		return a, nil // still called: another try may find a lease
 	}
-	v := r.visitors.get(t.ID)
+	v := r.visitors.get(a.Ticket.ID)
 	r.called--
 	r.admit(now, v, n.ev.Now(now))
 	r.record(AdmittedQ, v.weight(), 0, qpid.Weight{})
@@ -173,7 +183,7 @@ func (r *room) admit(now eviction.Time, v *visitor, started int64) {
 
 // Abandon gives up a place, or a call. Repeating it changes nothing.
 func (n *Node) Abandon(now eviction.Time, t Ticket) (Answer, error) {
-	r, v, to, err := n.resolve(now, t)
+	r, v, to, err := n.resolve(now, &t)
 	if err != nil || to != (eviction.Member{}) || v == nil {
 		return Answer{Forward: to}, err
 	}
@@ -203,8 +213,9 @@ func (r *room) withdraw(v *visitor, now eviction.Time) bool {
 }
 
 // resolve finds whose business ticket t is: a visitor of this node, another
-// node's (to), or a lost node's that this one may take over (neither).
-func (n *Node) resolve(now eviction.Time, t Ticket) (r *room, v *visitor, to eviction.Member, err error) {
+// node's (to), or a lost node's that this one may take over (neither). A ticket
+// that stands for another becomes that.
+func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to eviction.Member, err error) {
 	if r, err = n.offered(t.Room); err != nil {
 		return nil, nil, to, err
 	}
@@ -213,6 +224,7 @@ func (n *Node) resolve(now eviction.Time, t Ticket) (r *room, v *visitor, to evi
 		return r, nil, to, ticket.ErrUnavailable
 	}
 	self := n.c.Self.Member
+	*t = r.renewed(*t)
 	v = r.visitors.get(t.ID)
 	switch {
 	case v != nil && t.Gen <= v.gen:
@@ -248,6 +260,10 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 		return nil, ticket.ErrUsed
 	}
 	v.gen = t.Gen + 1
+	v.missed = max(v.missed, t.Missed)
+	if t.Anew {
+		v.marks |= anew
+	}
 	r.pasts[v.id] = past{homes: Homes{t.Home, t.Past[0]}}
 	r.tookOver(v, t, now)
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
@@ -282,6 +298,7 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 		return Answer{}, ticket.ErrExpired
 	case called:
 		a.State, a.Position, a.Wave = Called, max(1, int(v.shown)), v.wave
+		r.tell(v, now)
 		v.refresh = r.refreshAfter(v, 0)
 	default:
 		at, draw := 1, r.gate.DrawComes(v.stamp, n.ev.Now(now))
@@ -313,6 +330,7 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 	a.Refresh = time.Duration(v.refresh) * time.Millisecond
 	a.Ticket = Ticket{
 		Room: r.name, ID: v.id, Stamp: v.stamp, Home: n.c.Self.Member, Gen: v.gen, Position: v.shown, Issued: n.ev.Now(now),
+		Missed: v.missed, Anew: v.marks&anew != 0,
 	}
 	if v.gen > 0 {
 		a.Ticket.Past = r.pasts[v.id].homes

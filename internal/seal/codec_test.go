@@ -34,12 +34,31 @@ func TestAPassWithoutAStartIsAsItEverWas(t *testing.T) {
 	}
 }
 
+// Tickets that were sealed before missed calls were counted have nothing behind
+// their former homes, and neither has one that missed none.
+func TestTicketsSealedBeforeCallsWereCountedOpen(t *testing.T) {
+	old := ticket.Ticket{Room: "shop", Stamp: 7, Home: eviction.Member{Name: "a", Boot: 1}, Issued: 9, Position: 3}
+	b := packTicket(nil, old)
+	if n := 16 + 8 + 8 + 1 + 1 + (1 + 1 + 8) + 1 + 1; len(b) != n {
+		t.Errorf("%d bytes, want %d as before", len(b), n)
+	}
+	if got, ok := unpackTicket("shop", b); !ok || got != old {
+		t.Errorf("opened as %+v, %t", got, ok)
+	}
+	for _, counted := range []ticket.Ticket{{Room: "shop", Missed: 7}, {Room: "shop", Anew: true}, {Room: "shop", Missed: 200, Anew: true}} {
+		if got, ok := unpackTicket("shop", packTicket(nil, counted)); !ok || got != counted {
+			t.Errorf("%+v opened as %+v, %t", counted, got, ok)
+		}
+	}
+}
+
 // FuzzUnpack reads the plain bytes, which only our own keys can have sealed,
 // as a stranger might write them: what is read in is written out the same.
 func FuzzUnpack(f *testing.F) {
 	f.Add(make([]byte, 16+8+8+1+1+3))
 	f.Add(make([]byte, 16+8+8+8+1))
 	f.Add(packPass(nil, ticket.Pass{Expires: 7, Started: 3}))
+	f.Add(packTicket(nil, ticket.Ticket{Room: "shop", Missed: 5, Anew: true}))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if x, ok := unpackTicket("shop", b); ok {

@@ -26,6 +26,9 @@ func (s *Server) placeOf(room string, a ticket.Answer) (*anteroomv1.Place, error
 	if p.GetPaused() == "" && a.State == ticket.Waiting {
 		p.Paused = is.Paused // what the ticket's home says comes first
 	}
+	if a.State == ticket.Waiting && a.Ticket.Anew {
+		p.Reason = missedCalls
+	}
 	if a.Position > 0 && is.Room.Method != eviction.Random {
 		position, people := uint64(a.Position), uint64(a.Position-1)
 		p.Position, p.PeopleAhead = &position, &people
@@ -40,6 +43,9 @@ func (s *Server) placeOf(room string, a ticket.Answer) (*anteroomv1.Place, error
 	p.Ticket, err = s.c.Sealer.Ticket(a.Ticket)
 	return p, err
 }
+
+// missedCalls is the reason of a place that was stamped anew.
+const missedCalls = "missed_calls"
 
 func (s *Server) sealPass(p ticket.Pass) (pass, jwt string, err error) {
 	if pass, err = s.c.Sealer.Pass(p); err != nil {

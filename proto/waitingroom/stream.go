@@ -29,10 +29,10 @@ func (s *Server) Stream(r *anteroomv1.StreamRequest, out grpc.ServerStreamingSer
 	if err != nil {
 		return s.statusOf(err)
 	}
-	news, done := s.c.Queue.Called(r.GetRoom(), t.ID)
-	defer done()
 	f := follower{s: s, room: r.GetRoom(), ticket: t, out: out}
-	return s.statusOf(f.follow(out.Context(), news))
+	f.news, f.done = s.c.Queue.Called(f.room, t.ID)
+	defer func() { f.done() }()
+	return s.statusOf(f.follow(out.Context()))
 }
 
 // follower keeps one stream.
@@ -40,12 +40,14 @@ type follower struct {
 	s      *Server
 	room   string
 	ticket ticket.Ticket
+	news   <-chan struct{} // of ticket
+	done   func()
 	out    grpc.ServerStreamingServer[anteroomv1.StreamResponse]
 	last   *anteroomv1.Place
 	sent   time.Time
 }
 
-func (f *follower) follow(ctx context.Context, news <-chan struct{}) error {
+func (f *follower) follow(ctx context.Context) error {
 	ask := time.NewTimer(0)
 	defer ask.Stop()
 	for {
@@ -54,7 +56,7 @@ func (f *follower) follow(ctx context.Context, news <-chan struct{}) error {
 			return ctx.Err()
 		case <-f.s.closing:
 			return ticket.ErrUnavailable // the caller comes back, to another node perhaps
-		case _, open := <-news:
+		case _, open := <-f.news:
 			if !open {
 				return ticket.ErrSuperseded
 			}
@@ -70,6 +72,10 @@ func (f *follower) follow(ctx context.Context, news <-chan struct{}) error {
 		}
 		if err := f.tell(a); err != nil || a.State == ticket.Admitted {
 			return err
+		}
+		if a.Ticket.ID != f.ticket.ID { // the one before stands for it
+			f.done()
+			f.news, f.done = f.s.c.Queue.Called(f.room, a.Ticket.ID)
 		}
 		f.ticket = a.Ticket
 		ask.Reset(max(a.Refresh, askMin))

@@ -46,6 +46,10 @@ func FromBody(b eviction.Body) (*peerv1.Body, error) {
 		return &peerv1.Body{Kind: &peerv1.Body_SyncReply{SyncReply: &peerv1.SyncReply{Taken: encoded(b.Taken, fromTaken), More: b.More}}}, nil
 	case *eviction.SyncAck:
 		return &peerv1.Body{Kind: &peerv1.Body_SyncAck{SyncAck: &peerv1.SyncAck{Taken: encoded(b.Taken, fromTaken)}}}, nil
+	case *eviction.Used:
+		return &peerv1.Body{Kind: &peerv1.Body_Used{Used: &peerv1.Used{From: b.From, Tickets: b.Tickets}}}, nil
+	case *eviction.UsedAck:
+		return &peerv1.Body{Kind: &peerv1.Body_UsedAck{UsedAck: &peerv1.UsedAck{Upto: b.Upto}}}, nil
 	case *eviction.Goodbye:
 		return &peerv1.Body{Kind: &peerv1.Body_Goodbye{Goodbye: &peerv1.Goodbye{}}}, nil
 	default:
@@ -100,11 +104,23 @@ func (r *reader) body(p *peerv1.Body) eviction.Body {
 		return &eviction.SyncReply{Taken: list(r, "tickets", k.SyncReply.GetTaken(), recordsMax, r.taken), More: k.SyncReply.GetMore()}
 	case *peerv1.Body_SyncAck:
 		return &eviction.SyncAck{Taken: list(r, "tickets", k.SyncAck.GetTaken(), recordsMax, r.taken)}
+	case *peerv1.Body_Used:
+		return &eviction.Used{From: k.Used.GetFrom(), Tickets: r.used(k.Used.GetTickets())}
+	case *peerv1.Body_UsedAck:
+		return &eviction.UsedAck{Upto: k.UsedAck.GetUpto()}
 	case *peerv1.Body_Goodbye:
 		return &eviction.Goodbye{}
 	default:
 		return nil
 	}
+}
+
+func (r *reader) used(hashes []uint64) []uint64 {
+	if len(hashes) > eviction.UsedMax {
+		r.fail("%d used tickets, at most %d", len(hashes), eviction.UsedMax)
+		return nil
+	}
+	return hashes
 }
 
 func fromTaken(t eviction.TakenTicket) *peerv1.TakenTicket {

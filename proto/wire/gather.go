@@ -108,7 +108,7 @@ func fromRoom(c *eviction.Room) *peerv1.Room {
 		ClaimWindow: fromDuration(c.ClaimWindow), Algorithm: peerv1.Algorithm(c.Algorithm) + 1, OnPartition: peerv1.Policy(c.OnPartition) + 1,
 		Survivor: fromDuration(c.Survivor), QueueMax: int64(c.QueueMax), Event: fromEvent(c.Event),
 		Reclaimed: encoded(c.Reclaimed, memberIn), Version: fromVersion(c.Version), Settings: c.Settings,
-		Mode: peerv1.Mode(c.Mode), Events: encoded(c.Events, fromEvent), SessionMax: fromDuration(c.SessionMax),
+		Mode: peerv1.Mode(c.Mode), Events: encoded(c.Events, fromEvent), SessionMax: fromDuration(c.SessionMax), ClaimsMax: int64(c.ClaimsMax),
 	}
 }
 
@@ -157,6 +157,6 @@ func (r *reader) room(p *peerv1.Room) *eviction.Room {
 		Mode:     eviction.Mode(r.enum("mode", int32(p.GetMode())+1, uint8(eviction.Deleted))), // absent is normal
 		Events:   list(r, "events", p.GetEvents(), eviction.EventsMax, r.event),
 
-		SessionMax: toDuration(p.GetSessionMax()),
+		SessionMax: toDuration(p.GetSessionMax()), ClaimsMax: r.number(p.GetClaimsMax()),
 	}
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/anteroom/anteroom/internal/ticket"
 	peerv1 "github.com/anteroom/anteroom/proto/anteroom/peer/v1"
@@ -95,6 +96,7 @@ func fromTicket(t ticket.Ticket) *peerv1.Ticket {
 	}
 	p := &peerv1.Ticket{
 		Room: t.Room, Weight: fromWeight(t.Weight()), Home: fromMember(t.Home), Gen: t.Gen, Position: t.Position, Issued: t.Issued,
+		Missed: uint32(t.Missed), Anew: t.Anew,
 	}
 	if t.Past != (ticket.Homes{}) {
 		p.Past = encoded(t.Past[:], memberIn)
@@ -106,7 +108,7 @@ func (r *reader) ticket(p *peerv1.Ticket) ticket.Ticket {
 	w := r.weight(p.GetWeight())
 	t := ticket.Ticket{
 		Room: r.name(p.GetRoom()), ID: w.ID, Stamp: w.Stamp, Home: r.member(p.GetHome()), Gen: p.GetGen(), Position: p.GetPosition(),
-		Issued: p.GetIssued(),
+		Issued: p.GetIssued(), Missed: uint8(min(p.GetMissed(), math.MaxUint8)), Anew: p.GetAnew(),
 	}
 	copy(t.Past[:], list(r, "former homes", p.GetPast(), len(t.Past), r.member))
 	return t

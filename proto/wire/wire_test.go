@@ -29,7 +29,7 @@ func bodies() []eviction.Body {
 	return []eviction.Body{
 		&eviction.Gather{}, &eviction.Reply{}, &eviction.Commit{}, &eviction.Nack{}, &eviction.Probe{}, &eviction.ProbeAck{},
 		&eviction.Urgent{}, &eviction.Slots{}, &eviction.SlotsAck{}, &eviction.RoomQPID{}, &eviction.SyncRequest{}, &eviction.SyncReply{},
-		&eviction.SyncAck{}, &eviction.Goodbye{},
+		&eviction.SyncAck{}, &eviction.Goodbye{}, &eviction.Used{}, &eviction.UsedAck{},
 	}
 }
 

@@ -110,7 +110,7 @@ func waveBugs() []Mutant {
 			},
 		}},
 		{Name: "a call that nobody follows keeps its slot", Run: "TestScenarioTheSilentLoseTheirSlotAndKeepTheirPlace", Edits: []Edit{
-			{"internal/node/room.go", "		r.called--\n		r.release(v, now)\n		r.park(v, now)\n", "		if ON {\n\t\t\tv.due = now.Boot + c.ClaimWindow.Microseconds()\n\t\t\tr.wheel.add(v)\n\t\t\treturn\n\t\t}\n		r.called--\n		r.release(v, now)\n		r.park(v, now)\n"},
+			{"internal/node/room.go", "		r.called--\n		r.release(v, now)\n		v.pass()\n		r.park(v, now)\n", "		if ON {\n\t\t\tv.due = now.Boot + c.ClaimWindow.Microseconds()\n\t\t\tr.wheel.add(v)\n\t\t\treturn\n\t\t}\n		r.called--\n		r.release(v, now)\n		v.pass()\n		r.park(v, now)\n"},
 		}},
 		{Name: "the silent in line are called in their turn", Run: "TestScenarioASlotIsNotKeptForTheSilentInLine", Edits: []Edit{
 			{"internal/node/room.go", "		if now.Boot-v.seen < v.silence() {", "		if ON || now.Boot-v.seen < v.silence() {"},
@@ -172,6 +172,18 @@ func visitorBugs() []Mutant {
 		}},
 		{Name: "the parked come back at the end", Run: "TestScenarioTheSilentLoseTheirSlotAndKeepTheirPlace", Edits: []Edit{
 			{"internal/node/visit.go", "		r.parked--\n		r.enqueue(v)\n		r.watch(v, now)\n", "		r.parked--\n		if ON {\n\t\t\tv.stamp, v.entitled = n.ev.Stamp(), false\n\t\t}\n		r.enqueue(v)\n		r.watch(v, now)\n"},
+		}},
+		{Name: "missed calls are not counted", Run: "TestScenarioNoShowsDelayNobodyByMoreThanTheBound", Edits: []Edit{
+			{"internal/node/claim.go", "	case v.marks&told != 0:\n", "	case ON:\n		more = 0\n	case v.marks&told != 0:\n"},
+		}},
+		{Name: "who sleeps through a call has missed it", Run: "TestScenarioWhoSleepsThroughCallsKeepsThePlace", Edits: []Edit{
+			{"internal/node/claim.go", "	case v.marks&told != 0:\n", "	case ON || v.marks&told != 0:\n"},
+		}},
+		{Name: "a place that is stamped anew stays where it was", Edits: []Edit{
+			{"internal/node/claim.go", "	in := visitor{id: successor(v.id, stamp), stamp: stamp,", "	if ON {\n		stamp = v.stamp + 1\n	}\n	in := visitor{id: successor(v.id, stamp), stamp: stamp,"},
+		}},
+		{Name: "a place that was stamped anew is in line twice", Edits: []Edit{
+			{"internal/node/claim.go", "	r.lineUp(waits)\n", "	r.lineUp(waits)\n	if o := r.visitors.get(old); ON && o != nil {\n		r.spent--\n		o.stage, o.missed = parked, 0\n		r.parked++\n	}\n"},
 		}},
 		{Name: "a used ticket is good again", Run: "TestThesisACopiedTicketQueuesOnce", Edits: []Edit{
 			{"internal/node/room.go", "	v.stage = s\n	delete(r.pasts, v.id)\n", "	v.stage = s\n	delete(r.pasts, v.id)\n	if ON {\n\t\tr.visitors.remove(v)\n\t\treturn\n\t}\n"},

@@ -224,7 +224,10 @@ type Place struct {
 	// Number of the wave that gave the visitor their turn: people get it in the
 	// order of waves, and within one in the order of joining. 0: not yet, or they
 	// walked straight in.
-	CalledInWave  uint64 `protobuf:"varint,18,opt,name=called_in_wave,json=calledInWave,proto3" json:"called_in_wave,omitempty"`
+	CalledInWave uint64 `protobuf:"varint,18,opt,name=called_in_wave,json=calledInWave,proto3" json:"called_in_wave,omitempty"`
+	// Why this is not the place that it was: "missed_calls", when nobody came in
+	// time as often as claims_max says, and the visitor waits anew. Else empty.
+	Reason        string `protobuf:"bytes,19,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -383,6 +386,13 @@ func (x *Place) GetCalledInWave() uint64 {
 		return x.CalledInWave
 	}
 	return 0
+}
+
+func (x *Place) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 // WaitSeconds are percentiles of the time until the call.
@@ -1297,7 +1307,7 @@ var File_anteroom_v1_waiting_room_proto protoreflect.FileDescriptor
 
 const file_anteroom_v1_waiting_room_proto_rawDesc = "" +
 	"\n" +
-	"\x1eanteroom/v1/waiting_room.proto\x12\vanteroom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x06\n" +
+	"\x1eanteroom/v1/waiting_room.proto\x12\vanteroom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe1\x06\n" +
 	"\x05Place\x12(\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x12.anteroom.v1.StateR\x05state\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x16\n" +
@@ -1318,7 +1328,8 @@ const file_anteroom_v1_waiting_room_proto_rawDesc = "" +
 	"\n" +
 	"held_until\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\theldUntil\x127\n" +
 	"\tstarts_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\bstartsAt\x12$\n" +
-	"\x0ecalled_in_wave\x18\x12 \x01(\x04R\fcalledInWaveB\v\n" +
+	"\x0ecalled_in_wave\x18\x12 \x01(\x04R\fcalledInWave\x12\x16\n" +
+	"\x06reason\x18\x13 \x01(\tR\x06reasonB\v\n" +
 	"\t_positionB\x0f\n" +
 	"\r_people_ahead\"C\n" +
 	"\vWaitSeconds\x12\x10\n" +

@@ -417,6 +417,8 @@ type Body struct {
 	//	*Body_SyncReply
 	//	*Body_SyncAck
 	//	*Body_Goodbye
+	//	*Body_Used
+	//	*Body_UsedAck
 	Kind          isBody_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -585,6 +587,24 @@ func (x *Body) GetGoodbye() *Goodbye {
 	return nil
 }
 
+func (x *Body) GetUsed() *Used {
+	if x != nil {
+		if x, ok := x.Kind.(*Body_Used); ok {
+			return x.Used
+		}
+	}
+	return nil
+}
+
+func (x *Body) GetUsedAck() *UsedAck {
+	if x != nil {
+		if x, ok := x.Kind.(*Body_UsedAck); ok {
+			return x.UsedAck
+		}
+	}
+	return nil
+}
+
 type isBody_Kind interface {
 	isBody_Kind()
 }
@@ -645,6 +665,14 @@ type Body_Goodbye struct {
 	Goodbye *Goodbye `protobuf:"bytes,14,opt,name=goodbye,proto3,oneof"`
 }
 
+type Body_Used struct {
+	Used *Used `protobuf:"bytes,15,opt,name=used,proto3,oneof"`
+}
+
+type Body_UsedAck struct {
+	UsedAck *UsedAck `protobuf:"bytes,16,opt,name=used_ack,json=usedAck,proto3,oneof"`
+}
+
 func (*Body_Gather) isBody_Kind() {}
 
 func (*Body_Reply) isBody_Kind() {}
@@ -672,6 +700,10 @@ func (*Body_SyncReply) isBody_Kind() {}
 func (*Body_SyncAck) isBody_Kind() {}
 
 func (*Body_Goodbye) isBody_Kind() {}
+
+func (*Body_Used) isBody_Kind() {}
+
+func (*Body_UsedAck) isBody_Kind() {}
 
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2880,6 +2912,7 @@ type Room struct {
 	Events        []*Event  `protobuf:"bytes,22,rep,name=events,proto3" json:"events,omitempty"`
 	Event         *Event    `protobuf:"bytes,23,opt,name=event,proto3" json:"event,omitempty"`
 	SessionMax    int64     `protobuf:"varint,24,opt,name=session_max,json=sessionMax,proto3" json:"session_max,omitempty"`
+	ClaimsMax     int64     `protobuf:"varint,25,opt,name=claims_max,json=claimsMax,proto3" json:"claims_max,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3057,6 +3090,13 @@ func (x *Room) GetEvent() *Event {
 func (x *Room) GetSessionMax() int64 {
 	if x != nil {
 		return x.SessionMax
+	}
+	return 0
+}
+
+func (x *Room) GetClaimsMax() int64 {
+	if x != nil {
+		return x.ClaimsMax
 	}
 	return 0
 }
@@ -3925,11 +3965,111 @@ func (*Goodbye) Descriptor() ([]byte, []int) {
 	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
 }
 
+// Used lists tickets that are not to be honoured again.
+type Used struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many the sender has listed before these.
+	From uint64 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	// Hashes of ticket ids.
+	Tickets       []uint64 `protobuf:"fixed64,2,rep,packed,name=tickets,proto3" json:"tickets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Used) Reset() {
+	*x = Used{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Used) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Used) ProtoMessage() {}
+
+func (x *Used) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Used.ProtoReflect.Descriptor instead.
+func (*Used) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *Used) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Used) GetTickets() []uint64 {
+	if x != nil {
+		return x.Tickets
+	}
+	return nil
+}
+
+type UsedAck struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many of the list have arrived.
+	Upto          uint64 `protobuf:"varint,1,opt,name=upto,proto3" json:"upto,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsedAck) Reset() {
+	*x = UsedAck{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsedAck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsedAck) ProtoMessage() {}
+
+func (x *UsedAck) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsedAck.ProtoReflect.Descriptor instead.
+func (*UsedAck) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *UsedAck) GetUpto() uint64 {
+	if x != nil {
+		return x.Upto
+	}
+	return 0
+}
+
 var File_anteroom_peer_v1_message_proto protoreflect.FileDescriptor
 
 const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
-	"\x1eanteroom/peer/v1/message.proto\x12\x10anteroom.peer.v1\"\x84\x06\n" +
+	"\x1eanteroom/peer/v1/message.proto\x12\x10anteroom.peer.v1\"\xea\x06\n" +
 	"\x04Body\x122\n" +
 	"\x06gather\x18\x01 \x01(\v2\x18.anteroom.peer.v1.GatherH\x00R\x06gather\x12/\n" +
 	"\x05reply\x18\x02 \x01(\v2\x17.anteroom.peer.v1.ReplyH\x00R\x05reply\x122\n" +
@@ -3946,7 +4086,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"sync_reply\x18\f \x01(\v2\x1b.anteroom.peer.v1.SyncReplyH\x00R\tsyncReply\x126\n" +
 	"\bsync_ack\x18\r \x01(\v2\x19.anteroom.peer.v1.SyncAckH\x00R\asyncAck\x125\n" +
-	"\agoodbye\x18\x0e \x01(\v2\x19.anteroom.peer.v1.GoodbyeH\x00R\agoodbyeB\x06\n" +
+	"\agoodbye\x18\x0e \x01(\v2\x19.anteroom.peer.v1.GoodbyeH\x00R\agoodbye\x12,\n" +
+	"\x04used\x18\x0f \x01(\v2\x16.anteroom.peer.v1.UsedH\x00R\x04used\x126\n" +
+	"\bused_ack\x18\x10 \x01(\v2\x19.anteroom.peer.v1.UsedAckH\x00R\ausedAckB\x06\n" +
 	"\x04kind\"0\n" +
 	"\x06Member\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -4134,7 +4276,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\rR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\rR\x02to\x12\x14\n" +
-	"\x05slots\x18\x03 \x01(\x03R\x05slots\"\xb5\x06\n" +
+	"\x05slots\x18\x03 \x01(\x03R\x05slots\"\xd4\x06\n" +
 	"\x04Room\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\x03R\x06target\x12$\n" +
@@ -4160,7 +4302,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06events\x18\x16 \x03(\v2\x17.anteroom.peer.v1.EventR\x06events\x12-\n" +
 	"\x05event\x18\x17 \x01(\v2\x17.anteroom.peer.v1.EventR\x05event\x12\x1f\n" +
 	"\vsession_max\x18\x18 \x01(\x03R\n" +
-	"sessionMaxJ\x04\b\x0f\x10\x10J\x04\b\x10\x10\x11J\x04\b\x11\x10\x12\"\xc8\x02\n" +
+	"sessionMax\x12\x1d\n" +
+	"\n" +
+	"claims_max\x18\x19 \x01(\x03R\tclaimsMaxJ\x04\b\x0f\x10\x10J\x04\b\x10\x10\x11J\x04\b\x11\x10\x12\"\xc8\x02\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bprequeue\x18\x02 \x01(\x03R\bprequeue\x12\x14\n" +
@@ -4225,7 +4369,12 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\fR\x02id\x12\x10\n" +
 	"\x03gen\x18\x03 \x01(\rR\x03gen\"\t\n" +
-	"\aGoodbye*f\n" +
+	"\aGoodbye\"4\n" +
+	"\x04Used\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
+	"\atickets\x18\x02 \x03(\x06R\atickets\"\x1d\n" +
+	"\aUsedAck\x12\x12\n" +
+	"\x04upto\x18\x01 \x01(\x04R\x04upto*f\n" +
 	"\x05Grade\x12\x15\n" +
 	"\x11GRADE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -4279,7 +4428,7 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
 	(Mode)(0),           // 1: anteroom.peer.v1.Mode
@@ -4329,6 +4478,8 @@ var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(*SyncAck)(nil),     // 45: anteroom.peer.v1.SyncAck
 	(*TakenTicket)(nil), // 46: anteroom.peer.v1.TakenTicket
 	(*Goodbye)(nil),     // 47: anteroom.peer.v1.Goodbye
+	(*Used)(nil),        // 48: anteroom.peer.v1.Used
+	(*UsedAck)(nil),     // 49: anteroom.peer.v1.UsedAck
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	19, // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
@@ -4345,85 +4496,87 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	44, // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
 	45, // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
 	47, // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
-	8,  // 14: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
-	8,  // 15: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
-	11, // 16: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
-	8,  // 17: anteroom.peer.v1.Voters.founders:type_name -> anteroom.peer.v1.Member
-	8,  // 18: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
-	8,  // 19: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
-	11, // 20: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
-	11, // 21: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 22: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
-	8,  // 23: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
-	20, // 24: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
-	13, // 25: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
-	14, // 26: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
-	11, // 27: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
-	11, // 28: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
-	22, // 29: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
-	17, // 30: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
-	23, // 31: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
-	12, // 32: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
-	15, // 33: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
-	24, // 34: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	25, // 35: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	28, // 36: anteroom.peer.v1.RoomReply.net:type_name -> anteroom.peer.v1.Net
-	29, // 37: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	34, // 38: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	18, // 39: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
-	12, // 40: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	13, // 41: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	15, // 42: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	27, // 43: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	10, // 44: anteroom.peer.v1.Net.account:type_name -> anteroom.peer.v1.Account
-	8,  // 45: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11, // 46: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,  // 47: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12, // 48: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15, // 49: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17, // 50: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	31, // 51: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	34, // 52: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12, // 53: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12, // 54: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16, // 55: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16, // 56: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16, // 57: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	32, // 58: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	33, // 59: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	32, // 60: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14, // 61: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11, // 62: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	26, // 63: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	2,  // 64: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,  // 65: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,  // 66: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,  // 67: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13, // 68: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,  // 69: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	35, // 70: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	35, // 71: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,  // 72: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11, // 73: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 74: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,  // 75: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11, // 76: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 77: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11, // 78: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	10, // 79: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10, // 80: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	10, // 81: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10, // 82: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,  // 83: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11, // 84: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,  // 85: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	46, // 86: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	46, // 87: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	88, // [88:88] is the sub-list for method output_type
-	88, // [88:88] is the sub-list for method input_type
-	88, // [88:88] is the sub-list for extension type_name
-	88, // [88:88] is the sub-list for extension extendee
-	0,  // [0:88] is the sub-list for field type_name
+	48, // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
+	49, // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
+	8,  // 16: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
+	8,  // 17: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
+	11, // 18: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
+	8,  // 19: anteroom.peer.v1.Voters.founders:type_name -> anteroom.peer.v1.Member
+	8,  // 20: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
+	8,  // 21: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
+	11, // 22: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
+	11, // 23: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,  // 24: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
+	8,  // 25: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
+	20, // 26: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
+	13, // 27: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
+	14, // 28: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
+	11, // 29: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
+	11, // 30: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
+	22, // 31: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
+	17, // 32: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
+	23, // 33: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
+	12, // 34: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
+	15, // 35: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
+	24, // 36: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	25, // 37: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	28, // 38: anteroom.peer.v1.RoomReply.net:type_name -> anteroom.peer.v1.Net
+	29, // 39: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	34, // 40: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	18, // 41: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
+	12, // 42: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13, // 43: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15, // 44: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	27, // 45: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	10, // 46: anteroom.peer.v1.Net.account:type_name -> anteroom.peer.v1.Account
+	8,  // 47: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11, // 48: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,  // 49: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12, // 50: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15, // 51: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17, // 52: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	31, // 53: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	34, // 54: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12, // 55: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12, // 56: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16, // 57: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16, // 58: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16, // 59: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	32, // 60: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	33, // 61: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	32, // 62: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14, // 63: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11, // 64: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	26, // 65: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	2,  // 66: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,  // 67: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,  // 68: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,  // 69: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13, // 70: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,  // 71: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	35, // 72: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	35, // 73: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,  // 74: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11, // 75: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,  // 76: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,  // 77: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11, // 78: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,  // 79: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11, // 80: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	10, // 81: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10, // 82: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	10, // 83: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10, // 84: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,  // 85: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11, // 86: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,  // 87: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	46, // 88: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	46, // 89: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	90, // [90:90] is the sub-list for method output_type
+	90, // [90:90] is the sub-list for method input_type
+	90, // [90:90] is the sub-list for extension type_name
+	90, // [90:90] is the sub-list for extension extendee
+	0,  // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -4446,6 +4599,8 @@ func file_anteroom_peer_v1_message_proto_init() {
 		(*Body_SyncReply)(nil),
 		(*Body_SyncAck)(nil),
 		(*Body_Goodbye)(nil),
+		(*Body_Used)(nil),
+		(*Body_UsedAck)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4453,7 +4608,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -308,7 +308,11 @@ type Ticket struct {
 	Past     []*Member `protobuf:"bytes,5,rep,name=past,proto3" json:"past,omitempty"`
 	Position uint32    `protobuf:"varint,6,opt,name=position,proto3" json:"position,omitempty"`
 	// Pass time, Unix microseconds.
-	Issued        int64 `protobuf:"varint,7,opt,name=issued,proto3" json:"issued,omitempty"`
+	Issued int64 `protobuf:"varint,7,opt,name=issued,proto3" json:"issued,omitempty"`
+	// Calls that passed, in quarters.
+	Missed uint32 `protobuf:"varint,8,opt,name=missed,proto3" json:"missed,omitempty"`
+	// An earlier place was stamped anew as this one.
+	Anew          bool `protobuf:"varint,9,opt,name=anew,proto3" json:"anew,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -390,6 +394,20 @@ func (x *Ticket) GetIssued() int64 {
 		return x.Issued
 	}
 	return 0
+}
+
+func (x *Ticket) GetMissed() uint32 {
+	if x != nil {
+		return x.Missed
+	}
+	return 0
+}
+
+func (x *Ticket) GetAnew() bool {
+	if x != nil {
+		return x.Anew
+	}
+	return false
 }
 
 // Pass lets its bearer onto the site, unsealed.
@@ -619,7 +637,7 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x02id\x18\x03 \x01(\fR\x02id\x120\n" +
 	"\x06ticket\x18\x04 \x01(\v2\x18.anteroom.peer.v1.TicketR\x06ticket\x12*\n" +
 	"\x04pass\x18\x05 \x01(\v2\x16.anteroom.peer.v1.PassR\x04pass\x12\x14\n" +
-	"\x05async\x18\x06 \x01(\bR\x05async\"\xd6\x01\n" +
+	"\x05async\x18\x06 \x01(\bR\x05async\"\x82\x02\n" +
 	"\x06Ticket\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\fR\x06weight\x12,\n" +
@@ -627,7 +645,9 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x03gen\x18\x04 \x01(\rR\x03gen\x12,\n" +
 	"\x04past\x18\x05 \x03(\v2\x18.anteroom.peer.v1.MemberR\x04past\x12\x1a\n" +
 	"\bposition\x18\x06 \x01(\rR\bposition\x12\x16\n" +
-	"\x06issued\x18\a \x01(\x03R\x06issued\"\x95\x01\n" +
+	"\x06issued\x18\a \x01(\x03R\x06issued\x12\x16\n" +
+	"\x06missed\x18\b \x01(\rR\x06missed\x12\x12\n" +
+	"\x04anew\x18\t \x01(\bR\x04anew\"\x95\x01\n" +
 	"\x04Pass\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\fR\x06weight\x12-\n" +
