@@ -127,8 +127,8 @@ func (o *operand) never(op, want string) string {
 		return "paths are compared without double slashes; write one"
 	case o.style == pathStyle && encoded(pathOf(want)):
 		return "paths are compared decoded; write the character itself, and not its %-code"
-	case o.style == pathStyle && (op == "==" || op == "startsWith") && ambiguous(pathOf(want)):
-		return "a path with a backslash or a semicolon meets no rule, because servers read it in different ways"
+	case o.style == pathStyle && (op == "==" && ambiguous(pathOf(want)) || op == "startsWith" && ambiguous(pathOf(want)+"x")):
+		return "a path with a backslash, a semicolon, or a space or dot at the end of a segment meets no rule, because servers read it in different ways"
 	case (o.name == "http.request.uri.path" || o.name == "path") && strings.Contains(want, "?"):
 		return "what comes after ? is http.request.uri.query; http.request.uri has both"
 	case o.style == queryStyle && strings.HasPrefix(want, "?"):

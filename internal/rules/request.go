@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"path"
 	"strings"
 )
 
@@ -24,29 +23,27 @@ type Request struct {
 // double slashes, with the slash at its end if it has one. It is empty where
 // servers disagree what the path is, so that no rule about paths is met: with an
 // encoded slash or a backslash in it, with parameters after a semicolon, which
-// some drop, encoded twice, or with control characters.
+// some drop, encoded twice, with control characters, with spaces or dots at the
+// end of a segment, beginning with two slashes, or with dots and double slashes
+// both. Readings has what they take it for.
 func Path(u *url.URL) string {
 	p := u.Path
-	if p == "" || p[0] != '/' || ambiguous(p) || u.RawPath != "" && encodedSlash(u.RawPath) {
+	if p == "" || p[0] != '/' || u.RawPath != "" && encodedSlash(u.RawPath) {
 		return ""
 	}
-	clean := path.Clean(p)
-	if strings.HasSuffix(p, "/") && clean != "/" {
-		clean += "/"
+	switch dots, double, odd := look(p); {
+	case odd || double && (dots || p[1] == '/'):
+		return ""
+	case dots || double:
+		return clean(p)
 	}
-	return clean
+	return p
 }
 
+// ambiguous reports whether some server reads a constant of a rule otherwise.
 func ambiguous(p string) bool {
-	for i := range len(p) {
-		switch c := p[i]; {
-		case c < ' ' || c == 0x7f || c == '\\' || c == ';':
-			return true
-		case c == '%' && i+2 < len(p) && isHex(p[i+1]) && isHex(p[i+2]):
-			return true
-		}
-	}
-	return false
+	_, _, odd := look(p)
+	return odd
 }
 
 func isHex(c byte) bool {

@@ -204,7 +204,14 @@ func TestThePathIsWhatAnOriginWillResolve(t *testing.T) {
 		"/assets/a.css":                    "/assets/a.css",
 		"/assets/":                         "/assets/",
 		"/":                                "/",
-		"//assets///a.css":                 "/assets/a.css",
+		"/assets///a.css":                  "/assets/a.css",
+		"//assets///a.css":                 "", // assets is a host to some
+		"/checkout//../assets/a.css":       "", // which goes first?
+		"/checkout%20":                     "", // a space or dot at the end is dropped by some
+		"/checkout./x":                     "",
+		"/checkout%3fa.css":                "",
+		"/assets/..%c0%afcheckout":         "",
+		"/assets/..／checkout":              "",
 		"/assets/../checkout":              "/checkout",
 		"/assets/%2e%2e/checkout":          "/checkout",
 		"/assets/.%2E/checkout":            "/checkout",
