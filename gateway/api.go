@@ -71,11 +71,14 @@ const anyMethod = ""
 // about makes a handler of what answers a request about a room.
 func (g *Gateway) about(method string, h func(*call) error) roomHandler {
 	return func(w http.ResponseWriter, r *http.Request, name string) {
-		if err := g.allowed(w, r, method); err != nil {
+		room := g.rooms.Load().byName[name]
+		if err := g.allowed(w, r, method, room); err != nil {
+			if room != nil {
+				(&call{w: w, r: r, room: room}).share()
+			}
 			g.fail(w, r, err)
 			return
 		}
-		room := g.rooms.Load().byName[name]
 		c := g.calls.Get().(*call)
 		defer func() { *c = call{}; g.calls.Put(c) }() // no answer goes on after its handler
 		var ok bool
@@ -87,15 +90,23 @@ func (g *Gateway) about(method string, h func(*call) error) roomHandler {
 		if r.URL.RawQuery != "" {
 			c.here = local(r.URL.Query().Get("to"))
 		}
+		if method != anyMethod {
+			c.share()
+		}
+		if c.ownPreflight(method) {
+			return
+		}
 		if err := h(c); err != nil {
 			g.fail(w, r, err)
 		}
 	}
 }
 
-func (g *Gateway) allowed(w http.ResponseWriter, r *http.Request, method string) error {
+func (g *Gateway) allowed(w http.ResponseWriter, r *http.Request, method string, room *Room) error {
 	switch {
 	case method == anyMethod:
+		return nil
+	case room != nil && len(room.CORS.Origins) > 0 && (preflight(r.Method, r) || r.Method == method && room.CORS.trusts(r)):
 		return nil
 	case r.Method != method && (method != http.MethodGet || r.Method != http.MethodHead):
 		allow := method
@@ -319,7 +330,7 @@ func (c *call) apiStatus() error {
 }
 
 func (g *Gateway) jwks(w http.ResponseWriter, r *http.Request) {
-	if err := g.allowed(w, r, http.MethodGet); err != nil {
+	if err := g.allowed(w, r, http.MethodGet, nil); err != nil {
 		g.fail(w, r, err)
 		return
 	}

@@ -5,6 +5,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/anteroom/anteroom/internal/rules"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // How another proxy passes on a refusal.
@@ -48,12 +51,21 @@ func (c *call) apiAuth() error {
 	if m := c.forwardedMethod(); m != "" {
 		c.method = m
 	}
-	if c.room.Suspended || c.method == http.MethodOptions && c.r.Header.Get("Access-Control-Request-Method") != "" {
+	to := c.alsoFor()
+	if to.refused() {
+		return c.unread(how)
+	}
+	free := c.room.Suspended || c.bypasses(c.askedFor())
+	if len(to.others) > 0 && !c.passesElsewhere(to.others, how) {
+		return nil
+	}
+	if free {
 		return c.allow(standing{})
 	}
-	if c.bypasses(c.askedFor()) {
-		return c.allow(standing{})
+	if preflight(c.method, c.r) {
+		return c.authPreflight()
 	}
+	c.share()
 	// Where a refusal carries no cookie a new place would be lost at once.
 	join := c.state.HasRoom() || how == wholeAnswer && c.mayJoin()
 	st, err := c.stand(join)
@@ -81,6 +93,101 @@ func (c *call) apiAuth() error {
 	return nil
 }
 
+// alsoFor is where the request is, if servers read its path in different ways: in
+// the room that the proxy asks about, and in others that some reading leads to.
+func (c *call) alsoFor() address {
+	u := c.writtenURL()
+	if u == nil || rules.Plain(u) {
+		return address{plain: true}
+	}
+	to := c.g.rooms.Load().meet(c.client.host, u, c.g.strictness)
+	others := to.others
+	if to.route != nil {
+		others = append([]*route{to.route}, others...)
+	}
+	others = slices.DeleteFunc(others, func(r *route) bool { return r.room.Name == c.room.Name })
+	return address{route: &route{room: c.room}, others: others}
+}
+
+// writtenURL is the visitor's address as it was written; nil: unknown. What an
+// Envoy asks has been tidied up.
+func (c *call) writtenURL() *url.URL {
+	if !c.behindOwn() {
+		return c.forwardedURL()
+	}
+	written, _, _ := strings.Cut(c.r.RequestURI, "?")
+	u, err := url.ParseRequestURI(written[c.g.questionIn(written):])
+	if err != nil {
+		return c.askedFor().url
+	}
+	return u
+}
+
+// unread refuses a path that servers read in different ways. Some proxies pass on
+// no other status.
+func (c *call) unread(how refusal) error {
+	if how == wholeAnswer {
+		return ambiguousPath(http.StatusBadRequest)
+	}
+	return ambiguousPath(http.StatusForbidden)
+}
+
+// passesElsewhere asks for the passes of the other rooms that a request may be
+// for. If one is missing the visitor waits there, or is refused where the proxy
+// would send them to this room.
+func (c *call) passesElsewhere(others []*route, how refusal) bool {
+	for _, r := range others {
+		d := *c
+		d.room, d.from = r.room, fromNowhere
+		if d.room.Suspended || d.bypasses(d.askedFor()) {
+			continue
+		}
+		st, known := d.g.c.Queue.Room(d.room.Name)
+		d.state = st
+		stands, err := standing{}, error(ticket.ErrUnavailable)
+		if known {
+			stands, err = d.stand(how == wholeAnswer && d.mayJoin())
+		}
+		switch {
+		case err == nil && stands.in: // its cookie is renewed by another request
+			continue
+		case how != wholeAnswer:
+			d.g.fail(d.w, d.r, ambiguousPath(http.StatusForbidden))
+		case err != nil:
+			d.room = behindProxy(d.room)
+			d.refuse(notServerError(err))
+		default:
+			d.room = behindProxy(d.room)
+			d.wait(stands)
+		}
+		return false
+	}
+	return true
+}
+
+// authPreflight answers a preflight where the room says that we do, and the proxy
+// can pass the answer on: a browser takes only a success for one, which is a yes
+// to all proxies but Envoy. The others answer preflights by their own means, and
+// are told no.
+func (c *call) authPreflight() error {
+	switch {
+	case c.room.PreflightToOrigin:
+		if after, ok := c.g.preflights.take(c.room.Name, c.client.addr, c.g.c.Queue.Clock()); !ok {
+			return tooMany(after)
+		}
+		return c.allow(standing{preflight: true})
+	case c.behindOwn():
+		c.refusedOrigin()
+		c.preflightAnswer(c.room.CORS.Methods, append(slices.Clone(c.room.CORS.Headers), ticketHeader))
+		return nil
+	}
+	c.refusedOrigin()
+	return &HTTPError{
+		Status: http.StatusForbidden, Code: "preflight_refused", Title: "Preflights are for the proxy to answer",
+		Detail: "Have the proxy answer them before it asks, or let the site do so with preflight: origin.",
+	}
+}
+
 // allow lets the request pass.
 func (c *call) allow(st standing) error {
 	h := c.w.Header()
@@ -91,7 +198,11 @@ func (c *call) allow(st standing) error {
 		}
 		h.Set(passHeader, jwt)
 	} else if c.behindOwn() {
-		h.Set("X-Envoy-Auth-Headers-To-Remove", strings.ToLower(passHeader)) // one that the visitor made up
+		remove := strings.ToLower(passHeader) // one that the visitor made up
+		if st.preflight {
+			remove += ",cookie,authorization,upgrade"
+		}
+		h.Set("X-Envoy-Auth-Headers-To-Remove", remove)
 	}
 	c.setCookie(st.cookie)
 	h.Set("Cache-Control", "no-store")
@@ -201,10 +312,11 @@ func (g *Gateway) questionIn(written string) int {
 }
 
 // RoomAt returns the name of the room that an address of a site is in; empty if
-// in none. Path is decoded.
-func (g *Gateway) RoomAt(host, path string) string {
-	if r := g.rooms.Load().at(hostOf(host), path); r != nil {
-		return r.Name
+// in none. Of a path that servers read in different ways it is the strictest room
+// that any reading leads to.
+func (g *Gateway) RoomAt(host string, u *url.URL) string {
+	if to := g.rooms.Load().meet(hostOf(host), u, g.strictness); to.route != nil {
+		return to.room.Name
 	}
 	return ""
 }

@@ -21,6 +21,15 @@ type asked struct {
 // it goes to the origin as it is: it joins nothing, and whoever sent it is
 // neither counted nor known afterwards.
 func (c *call) bypasses(a asked) bool {
+	met := c.rule(a)
+	if met {
+		c.g.metrics.bypassed.WithLabelValues(c.room.Name).Inc()
+	}
+	return met
+}
+
+// rule reports whether a request meets one.
+func (c *call) rule(a asked) bool {
 	if c.room.Bypass == nil || a.url == nil {
 		return false
 	}
@@ -29,11 +38,7 @@ func (c *call) bypasses(a asked) bool {
 	if broken > 0 {
 		c.g.metrics.brokenRules.WithLabelValues(c.room.Name).Add(float64(broken))
 	}
-	if met == nil {
-		return false
-	}
-	c.g.metrics.bypassed.WithLabelValues(c.room.Name).Inc()
-	return true
+	return met != nil
 }
 
 // ask is what rules look at.

@@ -41,6 +41,10 @@ type standing struct {
 	placed   bool          // there is an answer
 	rejoined bool          // the answer is about a new place, the old one was given up
 	cookie   *http.Cookie  // for the browser to keep; nil: what it has is good
+
+	cookies   []*http.Cookie // of other rooms that the request may be for as well
+	several   bool           // there are such
+	preflight bool           // it is one, and the origin answers it
 }
 
 // stand finds out how the visitor stands: by the pass or the ticket that came

@@ -21,8 +21,19 @@
 // ended before is known at its home, which is asked at most once in
 // Bounds.Recheck for each pass, not on every request for a picture: so an ended
 // pass is refused everywhere within that time, and at once where it was ended.
-// A connection that was upgraded, to a WebSocket, stays until either end closes
-// it. A pass is renewed when less than two thirds of the session are left.
+// A pass is renewed when less than two thirds of the session are left.
+//
+// A connection that was upgraded, to a WebSocket, counts with its visit. It is
+// closed when that ends: at once where it was ended, elsewhere within that time,
+// and at the latest when the pass expires. What the visitor sends on it renews the
+// pass as a request would. One that needed no pass, by a bypass rule or in a
+// suspended room, is closed when that is over.
+//
+// # What an address may be
+//
+// Servers read some paths in different ways. Such a request needs the pass of every
+// room that any reading leads to, see meet. A preflight, for which nobody can have a
+// pass, is answered here.
 //
 // # Too much at once
 //

@@ -106,25 +106,27 @@ func (b Bounds) withDefaults() Bounds {
 
 // Gateway answers visitors. It is an http.Handler.
 type Gateway struct {
-	c         Config
-	rooms     atomic.Pointer[table]
-	mux       *http.ServeMux
-	ops       map[string]roomHandler // by the last element of their path
-	guard     *http.CrossOriginProtection
-	transport *http.Transport
-	proxyLog  *log.Logger
-	copying   sync.Pool // of *[copyLen]byte
-	sessions  *sessions
-	joins     *joinLimit
-	metrics   *metrics
-	calls     sync.Pool // of *call
-	noStore   []string  // a header's value, not to be changed
-	texts     texts
-	buffers   sync.Pool // of *bytes.Buffer, for bodies and answers
-	inFlight  atomic.Int64
-	streams   atomic.Int64
-	closing   chan struct{}
-	close     sync.Once
+	c          Config
+	rooms      atomic.Pointer[table]
+	mux        *http.ServeMux
+	ops        map[string]roomHandler // by the last element of their path
+	guard      *http.CrossOriginProtection
+	transport  *http.Transport
+	proxyLog   *log.Logger
+	copying    sync.Pool // of *[copyLen]byte
+	sessions   *sessions
+	tunnels    tunnels
+	joins      *joinLimit
+	preflights *preflights
+	metrics    *metrics
+	calls      sync.Pool // of *call
+	noStore    []string  // a header's value, not to be changed
+	texts      texts
+	buffers    sync.Pool // of *bytes.Buffer, for bodies and answers
+	inFlight   atomic.Int64
+	streams    atomic.Int64
+	closing    chan struct{}
+	close      sync.Once
 }
 
 // New returns a gateway. The error lists everything that is wrong with c.
@@ -139,18 +141,20 @@ func New(c Config) (*Gateway, error) {
 		return nil, fmt.Errorf("%w: prefix %q: want a path such as /_anteroom, without a slash at its end", ErrConfig, c.Prefix)
 	}
 	g := &Gateway{
-		c:         c,
-		guard:     http.NewCrossOriginProtection(),
-		transport: newTransport(c.Bounds),
-		proxyLog:  slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
-		sessions:  newSessions(c.Bounds.Sessions, c.Bounds.Recheck),
-		joins:     newJoinLimit(c.Bounds.JoinRate, c.Bounds.JoinBurst),
-		metrics:   newMetrics(),
-		noStore:   []string{"no-store"},
-		ops:       make(map[string]roomHandler),
-		calls:     sync.Pool{New: func() any { return new(call) }},
-		buffers:   sync.Pool{New: func() any { return new(bytes.Buffer) }},
-		closing:   make(chan struct{}),
+		c:          c,
+		guard:      http.NewCrossOriginProtection(),
+		transport:  newTransport(c.Bounds),
+		proxyLog:   slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
+		tunnels:    tunnels{open: make(map[sessionKey][]*tunnel)},
+		sessions:   newSessions(c.Bounds.Sessions, c.Bounds.Recheck),
+		joins:      newJoinLimit(c.Bounds.JoinRate, c.Bounds.JoinBurst),
+		preflights: newPreflights(),
+		metrics:    newMetrics(),
+		noStore:    []string{"no-store"},
+		ops:        make(map[string]roomHandler),
+		calls:      sync.Pool{New: func() any { return new(call) }},
+		buffers:    sync.Pool{New: func() any { return new(bytes.Buffer) }},
+		closing:    make(chan struct{}),
 	}
 	if err := g.SetRooms(c.Rooms); err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"bufio"
+	"net"
 	"net/http"
 	"time"
 )
@@ -42,6 +44,7 @@ type paced struct {
 	lifts  bool      // no deadline in between
 	held   time.Time // when the deadline was set that holds; if it is not lifted
 	failed bool      // a Write did
+	tunnel *tunnel   // that the connection may become; nil: none
 }
 
 func pace(w http.ResponseWriter, r *http.Request, within time.Duration) *paced {
@@ -58,6 +61,15 @@ func (p *paced) Write(b []byte) (int, error) {
 	p.failed = p.failed || err != nil
 	p.release()
 	return n, err
+}
+
+// Hijack is what http.ResponseController calls when the origin agrees to an upgrade.
+func (p *paced) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, rw, err := p.c.Hijack()
+	if err != nil || p.tunnel == nil {
+		return c, rw, err
+	}
+	return hijacked{c, &p.tunnel.sent}, rw, nil
 }
 
 // FlushError is what http.ResponseController calls.

@@ -91,7 +91,7 @@ func (c *call) page(v View, status int) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(b.Len()))
 	h.Set("Cache-Control", "no-store")
-	h.Set("Vary", varies)
+	h.Add("Vary", varies)
 	h.Set("X-Robots-Tag", "noindex")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")

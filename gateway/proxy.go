@@ -34,11 +34,25 @@ func (c *call) forward(st standing) {
 	}
 	stall, in := c.g.c.Bounds.Stall, c.r
 	f.paced = pace(c.w, c.r, stall)
+	if c.upgrade(st) != "" {
+		var err error
+		if f.paced.tunnel, f.lasts, err = c.tunnel(st); err != nil {
+			c.refuse(err)
+			return
+		}
+		defer f.paced.tunnel.ended()
+		in = c.r.WithContext(f.lasts)
+	}
 	c.w = f.paced
 	if c.r.ContentLength != 0 { // else nobody reads a body
-		f.body = newUpload(f.paced.ResponseWriter, c.r, stall)
-		in = new(*c.r) // the server looks at its own request's body
-		in.Body = f.body
+		in = new(*in) // the server looks at its own request's body
+		if st.preflight {
+			hurry(c.w, c.r)
+			in.Body, in.ContentLength, in.TransferEncoding = http.NoBody, 0, nil
+		} else {
+			f.body = newUpload(f.paced.ResponseWriter, c.r, stall)
+			in.Body = f.body
+		}
 	}
 	f.proxy = httputil.ReverseProxy{
 		Transport: c.g.transport, ErrorLog: c.g.proxyLog, BufferPool: f,
@@ -52,7 +66,9 @@ func (c *call) forward(st standing) {
 type forwarding struct {
 	*call
 	standing standing
-	jwt      string // of the pass; empty where none is asked for
+	jwt      string          // of the pass; empty where none is asked for
+	lasts    context.Context // of the tunnel that the connection may become; nil: none
+	answer   *http.Response  // nil: none has come
 	paced    *paced
 	body     *upload // nil: there is none
 	early    bool    // the answer began before the body's end, and the connection ends with it
@@ -61,7 +77,12 @@ type forwarding struct {
 
 // begins is called when the origin's answer has come.
 func (f *forwarding) begins(r *http.Response) error {
+	unshare(f.w.Header())
 	f.cleanAnswer(r.Header, f.standing)
+	f.cleanTrailer(r)
+	if f.paced.tunnel != nil && r.StatusCode == http.StatusSwitchingProtocols {
+		go f.paced.tunnel.watch(f.lasts)
+	}
 	f.answered(r.Header)
 	return nil
 }
@@ -85,6 +106,7 @@ func (f *forwarding) answered(h http.Header) {
 }
 
 func (f *forwarding) end() {
+	f.dropTrailer()
 	f.body.release()
 	if f.early {
 		_ = f.paced.FlushError() // the connection is closed in any case
@@ -117,10 +139,17 @@ func (f *forwarding) Put(b []byte) {
 // out what concerns one connection only, and all that says who forwarded it.
 func (f *forwarding) rewrite(p *httputil.ProxyRequest) {
 	h := p.Out.Header
+	if f.standing.preflight {
+		asksOnly(h)
+	}
 	for name := range h {
-		if foreign(name, f.client.trusted) {
+		if foreign(name, f.client.trusted) || !f.standing.in && overridesMethod(name) {
 			delete(h, name)
 		}
+	}
+	if f.paced.tunnel == nil && h["Upgrade"] != nil { // as a server does that does not know the protocol
+		delete(h, "Upgrade")
+		delete(h, "Connection")
 	}
 	withoutOurs(h)
 	if f.from == fromBearer {
@@ -129,7 +158,7 @@ func (f *forwarding) rewrite(p *httputil.ProxyRequest) {
 	p.SetURL(f.room.Origin)
 	p.Out.URL.RawQuery = p.In.URL.RawQuery // as it was written; we decide nothing by it
 	p.Out.Host = p.In.Host
-	p.Out.Trailer = p.In.Trailer // the same map: it is filled when the body has been read
+	p.Out.Trailer = f.announced()
 	if f.client.trusted {
 		h["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
 	}
@@ -143,9 +172,29 @@ func (f *forwarding) rewrite(p *httputil.ProxyRequest) {
 }
 
 // foreign reports whether a header has no business at an origin: it is ours, or
-// passes itself off as what we answer for.
+// passes itself off as what we answer for, or as what was asked for.
 func foreign(name string, trusted bool) bool {
-	return isOurName(name) || lookalike(name) || !trusted && claims(name)
+	return isOurName(name) || lookalike(name) || overrides(name) || !trusted && claims(name)
+}
+
+// overrides reports whether frameworks take a header for the address or the method
+// that was asked for, in the stead of those by which the room was found. Not even
+// a trusted proxy's go on: it may have passed on the visitor's.
+func overrides(name string) bool {
+	return begins(name, "X-Original-") || begins(name, "X-Rewrite-") || strings.EqualFold(name, "Http2-Settings")
+}
+
+// overridesMethod reports whether they take it for the method. Who has a pass may
+// ask with any; a bypass rule may be about some.
+func overridesMethod(name string) bool {
+	if len(name) < len("X-Http-Method") || name[0] != 'X' && name[0] != 'x' {
+		return false
+	}
+	switch strings.ToLower(strings.ReplaceAll(name, "_", "-")) {
+	case "x-http-method", "x-http-method-override", "x-method-override":
+		return true
+	}
+	return false
 }
 
 // isOurName is ours, in less time where the name is spelt as most are.
@@ -177,7 +226,7 @@ func lookalike(name string) bool {
 	case "authorization", "connection", "content-length", "cookie", "host", "te", "trailer", "transfer-encoding", "upgrade":
 		return true
 	}
-	return claims(name)
+	return claims(name) || overrides(name)
 }
 
 // cleanAnswer takes out of an origin's answer what only we may say, does what
@@ -198,9 +247,11 @@ func (c *call) cleanAnswer(h http.Header, st standing) {
 		cookie = c.room.cookie(c.client, "", 0)
 		c.revoke(st)
 	}
-	if cookie != nil {
-		h.Add("Set-Cookie", cookie.String())
-		private(h)
+	for _, k := range append(st.cookies, cookie) {
+		if k != nil {
+			h.Add("Set-Cookie", k.String())
+			private(h)
+		}
 	}
 }
 

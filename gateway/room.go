@@ -22,6 +22,11 @@ type Room struct {
 	IgnoreOrigin bool  // the origin's commands mean nothing
 	AWS          bool  // the requests of AWS' waiting room are answered too, see aws
 
+	CORS              CORS     // what scripts of other sites may do
+	PreflightToOrigin bool     // the origin answers preflights, without a pass
+	Upgrades          []string // protocols that a connection may change to; nil: websocket, empty: none
+	StrictPaths       bool     // what servers read in different ways is refused
+
 	cookieDomain string // of newTable, see sharedDomain
 }
 

@@ -31,6 +31,7 @@ type session struct {
 	pass    ticket.Pass // the newest
 	jwt     string      // of pass; empty until an origin wants it
 	checked int64       // pass time at which the home was asked last
+	active  bool        // there was a request since
 }
 
 func keyOf(p ticket.Pass) sessionKey { return sessionKey{p.Room, p.ID, p.Home} }
@@ -40,17 +41,20 @@ func newSessions(most int, recheck time.Duration) *sessions {
 }
 
 // fresh returns the newest pass of p's session if the home confirmed it a
-// moment ago. If not, the caller asks; others who come meanwhile go by what is known.
-func (s *sessions) fresh(p ticket.Pass, now int64) (session, bool) {
+// moment ago. If not, the caller asks, as somebody who is active if the session
+// says so; others who come meanwhile go by what is known.
+func (s *sessions) fresh(p ticket.Pass, now int64, active bool) (session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.seen.at(keyOf(p))
 	if v == nil || v.pass.Expires < p.Expires || now >= v.pass.Expires {
-		return session{pass: p}, false
+		return session{pass: p, active: active}, false
 	}
+	v.active = v.active || active
 	if now-v.checked >= s.recheck {
-		v.checked = now
-		return *v, false
+		asked := *v
+		v.checked, v.active = now, false
+		return asked, false
 	}
 	return *v, true
 }
@@ -82,20 +86,39 @@ func (s *sessions) forget(p ticket.Pass) {
 	s.seen.remove(keyOf(p))
 }
 
+// newest returns the newest pass of p's session that is known here.
+func (s *sessions) newest(p ticket.Pass) ticket.Pass {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.seen.at(keyOf(p)); v != nil && v.pass.Expires > p.Expires {
+		return v.pass
+	}
+	return p
+}
+
 // session finds out whether p lets its bearer onto the site now, and returns
 // the newest pass of its session, renewed when less than two thirds are left.
 // While the queue is too busy to be asked, an unexpired pass is good.
 func (g *Gateway) session(ctx context.Context, st RoomState, p ticket.Pass) (session, error) {
+	if g.c.Queue.Clock() >= p.Expires {
+		p = g.sessions.newest(p) // a tunnel may have extended it, which cannot set a cookie
+	}
+	return g.visited(ctx, st, p, true)
+}
+
+// visited is session for somebody who may just be there, and not active: that
+// extends nothing.
+func (g *Gateway) visited(ctx context.Context, st RoomState, p ticket.Pass, active bool) (session, error) {
 	now := g.c.Queue.Clock()
 	if now >= p.Expires {
 		return session{}, ticket.ErrPassExpired
 	}
-	known, ok := g.sessions.fresh(p, now)
+	known, ok := g.sessions.fresh(p, now, active)
 	if ok {
 		return known, nil
 	}
 	op := ticket.Visit
-	if !st.Room.NoRenewal && p.Expires-now < st.Room.Session.Microseconds()*2/3 {
+	if known.active && !st.Room.NoRenewal && p.Expires-now < st.Room.Session.Microseconds()*2/3 {
 		op = ticket.Refresh
 	}
 	a, err := g.do(ctx, ticket.Request{Op: op, Room: p.Room, Pass: p})
@@ -142,6 +165,7 @@ func noKeys(err error) error {
 
 // end gives a session's slot back. That it is over already is no error.
 func (g *Gateway) end(ctx context.Context, p ticket.Pass) error {
+	defer g.tunnels.end(p)
 	defer g.sessions.forget(p)
 	_, err := g.do(ctx, ticket.Request{Op: ticket.End, Room: p.Room, Pass: p})
 	if errors.Is(err, ticket.ErrPassExpired) || errors.Is(err, ticket.ErrUsed) {

@@ -32,6 +32,9 @@ func newTable(rooms []Room) (*table, error) {
 	for _, r := range rooms {
 		r.StatusCode = cmp.Or(r.StatusCode, 200)
 		r.CookieSuffix = cmp.Or(r.CookieSuffix, r.Name)
+		if r.Upgrades == nil {
+			r.Upgrades = []string{"websocket"}
+		}
 		if t.byName[r.Name] != nil || r.Name == "" {
 			bad(r.Name, "name: give each room a name of its own")
 		}
@@ -69,10 +72,14 @@ func (t *table) at(host, name string) *Room {
 }
 
 // find returns the most specific route to an address: a host of its own before
-// any host, then the longest path. It looks at the path as an origin will
-// resolve it: dots and double slashes do not lead around a room.
+// any host, then the longest path. It looks at the path as most origins will
+// resolve it; meet looks at all that they may make of it.
 func (t *table) find(host, name string) *route {
-	name = path.Clean("/" + name)
+	return t.lookup(host, path.Clean("/"+name))
+}
+
+// lookup is find for a path that is looked at as it is.
+func (t *table) lookup(host, name string) *route {
 	for _, of := range [...]string{host, "*"} {
 		routes := t.hosts[of]
 		for i := range routes {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -20,6 +21,7 @@ type upload struct {
 	within  time.Duration
 	over    atomic.Bool   // it was read to its end, or broke off
 	reading chan struct{} // has a value while somebody reads
+	ended   func()        // called by whoever reads its end, before they know
 
 	mu      sync.Mutex
 	timer   *time.Timer // nil before the first Read
@@ -39,6 +41,9 @@ func (u *upload) Read(b []byte) (int, error) {
 	n, err := u.ReadCloser.Read(b)
 	u.heard()
 	if err != nil {
+		if errors.Is(err, io.EOF) && u.ended != nil {
+			u.ended()
+		}
 		u.over.Store(true)
 	}
 	return n, err

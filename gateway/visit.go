@@ -11,42 +11,53 @@ import (
 // visit answers a request to a site.
 func (g *Gateway) visit(w http.ResponseWriter, r *http.Request) {
 	from := g.client(r)
-	room := g.rooms.Load().at(from.host, r.URL.Path)
+	to := g.rooms.Load().meet(from.host, r.URL, g.strictness)
 	switch {
 	case r.Method == http.MethodConnect || r.Method == http.MethodTrace: // the latter would show scripts what cookies say
 		hurry(w, r)
 		w.Header().Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 		g.fail(w, r, wrongMethod("This is neither a tunnel nor a mirror."))
 		return
-	case room == nil || room.Origin == nil:
+	case to.noSite():
 		hurry(w, r)
 		g.fail(w, r, notFound())
 		return
-	}
-	c := &call{g: g, w: w, r: r, room: room, client: from, method: r.Method, here: local(r.URL.RequestURI())}
-	if room.Suspended || preflight(r) || c.bypasses(asked{r.Method, r.URL, from.addr}) {
-		c.forward(standing{})
+	case to.refused():
+		hurry(w, r)
+		g.fail(w, r, ambiguousPath(http.StatusBadRequest))
 		return
 	}
-	var known bool
-	if c.state, known = g.c.Queue.Room(room.Name); !known {
-		c.refuse(ticket.ErrUnavailable) // configured, and not yet taken up
-		return
-	}
-	switch st, err := c.stand(c.mayJoin()); {
-	case err != nil:
-		c.refuse(err)
-	case st.in:
+	c := &call{g: g, w: w, r: r, room: to.room, client: from, method: r.Method, here: local(r.URL.RequestURI())}
+	c.share()
+	if st, ok := c.enters(); ok && c.elsewhere(to.others, &st) {
 		c.forward(st)
-	default:
-		c.wait(st)
 	}
 }
 
-// preflight reports whether a browser asks what a script of another site may
-// do. It sends no cookies along, and the answer is nothing to wait for.
-func preflight(r *http.Request) bool {
-	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
+// enters finds out whether the request may go on to the site as far as c's room
+// is concerned. If not, the visitor has been answered.
+func (c *call) enters() (standing, bool) {
+	if c.room.Suspended || c.bypasses(asked{c.r.Method, c.r.URL, c.client.addr}) {
+		return standing{}, true
+	}
+	if preflight(c.r.Method, c.r) {
+		return standing{preflight: true}, c.preflight()
+	}
+	var known bool
+	if c.state, known = c.g.c.Queue.Room(c.room.Name); !known {
+		c.refuse(ticket.ErrUnavailable) // configured, and not yet taken up
+		return standing{}, false
+	}
+	st, err := c.stand(c.mayJoin())
+	switch {
+	case err != nil:
+		c.refuse(err)
+	case st.in:
+		return st, true
+	default:
+		c.wait(st)
+	}
+	return st, false
 }
 
 // mayJoin reports whether the request is somebody's coming: a picture or a
@@ -85,7 +96,7 @@ func (c *call) waitStatus() int {
 
 func (c *call) waitJSON(st standing) {
 	p := c.place(st.answer)
-	if !fromPage(c.r) {
+	if !fromPage(c.r) || c.cookieless() {
 		s, err := c.g.sealTicket(st.answer.Ticket)
 		if err != nil {
 			c.g.fail(c.w, c.r, err)
@@ -103,7 +114,7 @@ func (c *call) retryAfter(seconds int) {
 	h := c.w.Header()
 	h.Set("Retry-After", strconv.Itoa(seconds))
 	h.Set("Cache-Control", "no-store")
-	h.Set("Vary", varies)
+	h.Add("Vary", varies)
 }
 
 // varies names what a waiting answer depends on.

@@ -243,8 +243,14 @@ func TestThePageTakesTheRoomsStatus(t *testing.T) {
 func TestPreflightsAndSuspendedRoomsGoThrough(t *testing.T) {
 	w := newWorld(t, withOrigin(t, site), shop())
 	w.join()
-	if r := w.send("OPTIONS", "/api", "", "Origin: https://app.example", "Access-Control-Request-Method: PUT"); r.body != "OPTIONS /api " {
+	ask := []string{"Origin: https://app.example", "Access-Control-Request-Method: PUT"}
+	if r := w.send("OPTIONS", "/api", "", ask...); r.StatusCode != 204 || r.body != "" {
 		t.Errorf("preflight: %d %s", r.StatusCode, r.body)
+	}
+	w1 := newWorld(t, withOrigin(t, site, func(c *gateway.Config) { c.Rooms[0].PreflightToOrigin = true }), shop())
+	w1.join()
+	if r := w1.send("OPTIONS", "/api", "", ask...); r.body != "OPTIONS /api " {
+		t.Errorf("preflight for the origin: %d %s", r.StatusCode, r.body)
 	}
 	w2 := newWorld(t, withOrigin(t, site, func(c *gateway.Config) { c.Rooms[0].Suspended = true }), shop())
 	w2.join()

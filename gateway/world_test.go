@@ -1,9 +1,11 @@
 package gateway_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -238,6 +240,29 @@ func (w *world) request(method, path, body string, headers ...string) *http.Requ
 		r.Header[name] = append(r.Header[name], value) // as it is written
 	}
 	return r
+}
+
+// sendRaw makes a request whose path is written as it stands here.
+func (w *world) sendRaw(method, path string, headers ...string) reply {
+	w.t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	lines := append([]string{method + " " + path + " HTTP/1.1", "Host: shop.example.com", "Connection: close"}, headers...)
+	_, _ = io.WriteString(c, strings.Join(lines, "\r\n")+"\r\n\r\n")
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		w.t.Fatalf("%s: %v", path, err)
+	}
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.t.Fatalf("%s: %v", path, err)
+	}
+	_ = res.Body.Close()
+	return reply{res, string(b)}
 }
 
 func (w *world) do(rt http.RoundTripper, r *http.Request) reply {

@@ -122,6 +122,9 @@ func (p *program) printFinding(f admin.Checked) {
 		fmt.Fprintf(p.stdout, "room %s, by its route %s%s\n", f.Room, f.Route.Host, f.Route.Path)
 	}
 	fmt.Fprintln(p.stdout, fateText(f))
+	if len(f.Others) > 0 {
+		fmt.Fprintf(p.stdout, "Servers may read it as an address of %s too, so it needs that pass as well.\n", strings.Join(f.Others, " and "))
+	}
 	if f.Path == "" && f.Room != "" {
 		fmt.Fprintln(p.stdout, "Servers read this path in different ways, so no rule about paths is met.")
 	}
@@ -152,6 +155,8 @@ func fateText(f admin.Checked) string {
 		return "It is for anteroom itself: below " + f.Prefix + " are its API and pages."
 	case gateway.FateNone:
 		return "No room has it: the gateway answers 404. Add a route, such as one with host \"*\"."
+	case gateway.FateRefused:
+		return "It is refused with 400: servers read its path in different ways, and a room has strict_paths."
 	case gateway.FateSuspended:
 		return "It goes straight to " + to + ": the room is suspended."
 	case gateway.FateBypass:

@@ -59,11 +59,12 @@ type Checked struct {
 	URL    string       `json:"url"`
 	Path   string       `json:"path"` // as rules see it; empty: ambiguous
 	Fate   gateway.Fate `json:"fate"`
-	Prefix string       `json:"prefix"`           // of our own pages
-	Room   string       `json:"room,omitempty"`   // empty: none has it
-	Origin string       `json:"origin,omitempty"` // of the room; empty: the site is behind another proxy
-	Route  *Route       `json:"route,omitempty"`  // by which it is the room's
-	Rule   int          `json:"rule,omitempty"`   // that is met, from 1
+	Prefix string       `json:"prefix"`                // of our own pages
+	Room   string       `json:"room,omitempty"`        // empty: none has it
+	Origin string       `json:"origin,omitempty"`      // of the room; empty: the site is behind another proxy
+	Route  *Route       `json:"route,omitempty"`       // by which it is the room's
+	Others []string     `json:"other_rooms,omitempty"` // whose passes it needs too: servers read its path in different ways
+	Rule   int          `json:"rule,omitempty"`        // that is met, from 1
 	Rules  []Verdict    `json:"bypass_rules"`
 }
 
@@ -85,7 +86,7 @@ type Verdict struct {
 func CheckedOf(q gateway.Probe, f gateway.Finding) Checked {
 	out := Checked{Method: q.Method, URL: q.URL.String(), Path: f.Path, Fate: f.Fate, Prefix: f.Prefix, Rules: []Verdict{}}
 	if f.Room != nil {
-		out.Room, out.Route = f.Room.Name, &Route{f.Route.Host, f.Route.Path}
+		out.Room, out.Route, out.Others = f.Room.Name, &Route{f.Route.Host, f.Route.Path}, f.Others
 		if f.Room.Origin != nil {
 			out.Origin = f.Room.Origin.Redacted()
 		}

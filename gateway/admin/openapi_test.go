@@ -72,8 +72,8 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 	}
 	for name, of := range map[string]reflect.Type{
 		"Route": typeOf[config.Route](), "Event": typeOf[config.Event](), "BypassRule": typeOf[config.BypassRule](), "IPList": typeOf[config.IPList](),
-		"CookieAttributes": typeOf[config.CookieAttributes](),
-		"RoomState":        typeOf[admin.Room](), "RoomHere": typeOf[admin.RoomHere](), "RoomList": typeOf[admin.RoomList](), "Cluster": typeOf[admin.Cluster](),
+		"CookieAttributes": typeOf[config.CookieAttributes](), "CORS": typeOf[config.CORS](),
+		"RoomState": typeOf[admin.Room](), "RoomHere": typeOf[admin.RoomHere](), "RoomList": typeOf[admin.RoomList](), "Cluster": typeOf[admin.Cluster](),
 		"Member": typeOf[admin.Member](), "Reclaimed": typeOf[admin.Reclaimed](), "HistoryList": typeOf[admin.HistoryList](), "Sample": typeOf[admin.Sample](),
 		"AuditList": typeOf[admin.AuditList](), "AuditEntry": typeOf[admin.AuditEntry](), "Change": typeOf[admin.Change](), "Check": typeOf[admin.Check](), "Checked": typeOf[admin.Checked](),
 		"Verdict": typeOf[admin.Verdict](), "FieldError": typeOf[admin.FieldError](),

@@ -16,8 +16,6 @@ func (f *File) check() {
 	f.checkFounding()
 	f.checkCluster()
 	f.checkSecurity()
-	f.checkTokens()
-	f.checkPrograms()
 	f.checkPeers()
 	f.checkPrefix()
 	f.checkProxies()

@@ -48,6 +48,7 @@ func (f *File) checkRooms() {
 		f.checkPage(key, r)
 		f.checkEvents(key, r)
 		f.checkCommands(key, r)
+		f.checkEdge(key, r)
 	}
 }
 

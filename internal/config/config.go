@@ -74,14 +74,11 @@ type Security struct {
 	GossipKeyFile Path     `json:"gossip_key_file"` // Load reads it into GossipKey
 	TLS           TLS      `json:"tls"`
 	AdminToken    Secret   `json:"admin_token"`
-	Tokens        []Token  `json:"tokens"`
 }
 
-// TLS has the certificates that visitors and programs see and the ones between
-// nodes.
+// TLS has the certificate that visitors see and the ones between nodes.
 type TLS struct {
 	Gateway KeyPair   `json:"gateway"`
-	GRPC    KeyPair   `json:"grpc"`
 	Peer    MutualTLS `json:"peer"`
 }
 
@@ -136,6 +133,11 @@ type Room struct {
 
 	OriginCommands []string `json:"enabled_origin_commands"` // in headers of its answers
 	AWSAPI         bool     `json:"aws_api"`                 // the requests of AWS' waiting room as well
+
+	Preflight   string   `json:"preflight"` // who answers them
+	CORS        CORS     `json:"cors"`
+	Upgrades    []string `json:"upgrades"`     // protocols that a connection may be upgraded to
+	StrictPaths bool     `json:"strict_paths"` // what servers read in different ways is refused
 }
 
 // BypassRule says which requests do not wait. Its keys are Cloudflare's, and so
@@ -203,6 +205,9 @@ func DefaultRoom() Room {
 		Language:           "en",
 		CookieAttributes:   CookieAttributes{SameSite: "auto", Secure: "auto"},
 		OriginCommands:     []string{Revoke},
+		Preflight:          byGateway,
+		CORS:               CORS{Origins: []string{}, Methods: []string{"GET", "HEAD", "POST"}, Headers: []string{}, MaxAge: Duration(10 * time.Minute)},
+		Upgrades:           []string{WebSocket},
 	}
 }
 

@@ -40,6 +40,11 @@ type settings struct {
 	IgnoreOrigin bool `json:"ignore_origin_commands,omitempty"`
 	AWS          bool `json:"aws_api,omitempty"`
 
+	CORS              *gateway.CORS `json:"cors,omitempty"` // nil: as by default
+	PreflightToOrigin bool          `json:"preflight_to_origin,omitempty"`
+	Upgrades          []string      `json:"upgrades,omitzero"` // nil: as by default
+	StrictPaths       bool          `json:"strict_paths,omitempty"`
+
 	// Rest are keys of the room in a file that nothing else here tells, so that an
 	// operator reads what was written.
 	Rest map[string]json.RawMessage `json:"rest,omitempty"`
@@ -57,6 +62,10 @@ func roomOf(r config.Room) eviction.Room {
 	s := settings{
 		Origin: r.Origin, StatusCode: r.QueueingStatusCode, CookieSuffix: r.CookieSuffix, Language: r.Language, Message: r.Message,
 		Suspended: r.Suspended, IgnoreOrigin: !r.Commands(config.Revoke), AWS: r.AWSAPI,
+		CORS: corsOf(r.CORS), PreflightToOrigin: r.PreflightToOrigin(), StrictPaths: r.StrictPaths,
+	}
+	if !slices.Equal(r.Upgrades, config.DefaultRoom().Upgrades) {
+		s.Upgrades = append([]string{}, r.Upgrades...)
 	}
 	for _, a := range r.Routes {
 		s.Routes = append(s.Routes, gateway.Route{Host: a.Host, Path: a.Path})
@@ -70,6 +79,14 @@ func roomOf(r config.Room) eviction.Room {
 		return room
 	}
 	return s.in(room)
+}
+
+// corsOf is what the gateway must know; nil: that no other site's scripts are let in.
+func corsOf(c config.CORS) *gateway.CORS {
+	if len(c.Origins) == 0 {
+		return nil
+	}
+	return &gateway.CORS{Origins: c.Origins, Methods: c.Methods, Headers: c.Headers, Credentials: c.Credentials, MaxAge: time.Duration(c.MaxAge)}
 }
 
 // configOf is a room of the cluster, as a file would have it. A page of its own is
@@ -97,6 +114,17 @@ func configOf(r eviction.Room) (config.Room, error) {
 	}
 	c.CookieAttributes.SameSite = cmp.Or(s.Cookie.SameSite, c.CookieAttributes.SameSite)
 	c.CookieAttributes.Secure = cmp.Or(s.Cookie.Secure, c.CookieAttributes.Secure)
+	if o := s.CORS; o != nil {
+		list := func(l []string) []string { return append([]string{}, l...) }
+		c.CORS = config.CORS{Origins: list(o.Origins), Methods: list(o.Methods), Headers: list(o.Headers), Credentials: o.Credentials, MaxAge: config.Duration(o.MaxAge)}
+	}
+	if s.PreflightToOrigin {
+		c.Preflight = "origin"
+	}
+	if s.Upgrades != nil {
+		c.Upgrades = s.Upgrades
+	}
+	c.StrictPaths = s.StrictPaths
 	return c.With(s.Rest)
 }
 
@@ -168,6 +196,10 @@ func gatewayRoom(r eviction.Room) (gateway.Room, error) {
 	g := gateway.Room{
 		Name: r.Name, Routes: s.Routes, StatusCode: s.StatusCode, CookieSuffix: s.CookieSuffix, Language: s.Language, Message: s.Message,
 		Suspended: s.Suspended, Cookie: s.Cookie, IgnoreOrigin: s.IgnoreOrigin, AWS: s.AWS,
+		PreflightToOrigin: s.PreflightToOrigin, Upgrades: s.Upgrades, StrictPaths: s.StrictPaths,
+	}
+	if s.CORS != nil {
+		g.CORS = *s.CORS
 	}
 	if s.Origin != "" {
 		u, err := url.Parse(s.Origin)

@@ -43,9 +43,7 @@ type Config struct {
 	Prefix  string       // of its paths [/_anteroom]
 	// Room names the room of an address, for routes that do not name one; empty:
 	// it is in none, and the request goes on. An error: it is not known yet.
-	Room func(host, path string) (string, error)
-	// Allows refuses a caller who may not ask about a room; nil: everybody may.
-	Allows      func(ctx context.Context, room string) error
+	Room        func(host string, u *url.URL) (string, error)
 	RequestsMax int          // under way at a time [4096]
 	Logger      *slog.Logger // nil: none
 }
@@ -67,8 +65,8 @@ func New(c Config) *Server {
 	return &Server{c: c}
 }
 
-// Check says whether a visitor's request may go on to the site. An error is one
-// of the Envoy's: it may not ask about this room.
+// Check says whether a visitor's request may go on to the site. Its error is
+// always nil.
 func (s *Server) Check(ctx context.Context, q *authv3.CheckRequest) (*authv3.CheckResponse, error) {
 	defer s.requests.Add(-1)
 	if s.requests.Add(1) > int64(s.c.RequestsMax) {
@@ -81,17 +79,12 @@ func (s *Server) Check(ctx context.Context, q *authv3.CheckRequest) (*authv3.Che
 	}
 	room := asked.GetContextExtensions()[roomKey]
 	if room == "" {
-		if room, err = s.c.Room(string(asked.GetRequest().GetHttp().GetHost()), visitor.Path); err != nil {
+		if room, err = s.c.Room(string(asked.GetRequest().GetHttp().GetHost()), visitor); err != nil {
 			return later(), nil
 		}
 	}
 	if room == "" {
 		return allowed(nil), nil
-	}
-	if s.c.Allows != nil {
-		if err := s.c.Allows(ctx, room); err != nil {
-			return nil, err
-		}
 	}
 	own := s.c.Prefix + "/v1/rooms/" + url.PathEscape(room) + "/auth"
 	target, err := url.ParseRequestURI(own + visitor.RequestURI())
@@ -118,7 +111,7 @@ func (s *Server) ask(r *http.Request) (answered *authv3.CheckResponse) {
 	}()
 	a := answer{header: http.Header{}}
 	s.c.Handler.ServeHTTP(&a, r)
-	return a.response()
+	return a.response(r.Method)
 }
 
 // caller is the address of the Envoy: what it says of a visitor counts if that
@@ -178,11 +171,14 @@ func (a *answer) Write(b []byte) (int, error) {
 	return a.body.Write(b)
 }
 
-// response is the same in Envoy's words.
-func (a *answer) response() *authv3.CheckResponse {
+// response is the same in Envoy's words. Who asked with another method than a
+// preflight's is never shown a success that is a refusal.
+func (a *answer) response(method string) *authv3.CheckResponse {
 	switch {
 	case a.status == http.StatusOK:
 		return allowed(a.header)
+	case a.status == http.StatusNoContent && method == http.MethodOptions: // to a preflight
+		return denied(a.status, a.header, nil)
 	case a.status >= http.StatusMultipleChoices && a.status < http.StatusInternalServerError:
 		return denied(a.status, a.header, a.body.Bytes())
 	default:
@@ -198,7 +194,7 @@ func allowed(h http.Header) *authv3.CheckResponse {
 	if pass := h.Get(passHeader); pass != "" {
 		ok.Headers = []*authv3.HeaderValueOption{header(passHeader, pass, false)}
 	} else {
-		ok.HeadersToRemove = []string{strings.ToLower(passHeader)}
+		ok.HeadersToRemove = strings.Split(cmp.Or(h.Get("X-Envoy-Auth-Headers-To-Remove"), strings.ToLower(passHeader)), ",")
 	}
 	for _, c := range h["Set-Cookie"] {
 		ok.ResponseHeadersToAdd = append(ok.ResponseHeadersToAdd, header("Set-Cookie", c, true))

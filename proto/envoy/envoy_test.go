@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,8 +34,8 @@ func asked(method, target string, header map[string][]byte, extensions map[strin
 }
 
 // rooms knows one, of one host.
-func rooms(host, path string) (string, error) {
-	if host == "shop.example.com" && path != "/open" {
+func rooms(host string, u *url.URL) (string, error) {
+	if host == "shop.example.com" && u.Path != "/open" {
 		return "shop", nil
 	}
 	return "", nil
@@ -136,7 +137,7 @@ func TestWhatIsNoRoomsBusinessGoesOnWithoutAPass(t *testing.T) {
 			t.Errorf("%q: %v", target, r)
 		}
 	}
-	unknown := func(string, string) (string, error) { return "", errors.New("no rooms yet") }
+	unknown := func(string, *url.URL) (string, error) { return "", errors.New("no rooms yet") }
 	if r := check(t, envoy.Config{Handler: never, Room: unknown}, asked("GET", "/", nil, nil)); r.GetDeniedResponse().GetStatus().GetCode() != 429 {
 		t.Errorf("before there are rooms: %v", r)
 	}

@@ -2,6 +2,7 @@ package envoy_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ func FuzzCheck(f *testing.F) {
 			}
 			mux.ServeHTTP(w, r)
 		})
-		a, err := envoy.New(envoy.Config{Handler: h, Room: func(string, string) (string, error) { return "shop", nil }}).Check(t.Context(), &q)
+		a, err := envoy.New(envoy.Config{Handler: h, Room: func(string, *url.URL) (string, error) { return "shop", nil }}).Check(t.Context(), &q)
 		if err != nil {
 			t.Fatal(err)
 		}
