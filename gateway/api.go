@@ -39,6 +39,7 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 	mux.HandleFunc(g.c.Prefix+"/.well-known/jwks.json", g.jwks)
 	g.awsPaths(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		g.rest(w, r)
 		g.fail(w, r, &HTTPError{Status: 404, Code: "not_found", Title: "Nothing here", Detail: "There is no such request below " + g.c.Prefix + "."})
 	})
 	return mux
@@ -76,13 +77,18 @@ func (g *Gateway) about(method string, h func(*call) error) roomHandler {
 			if room != nil {
 				(&call{w: w, r: r, room: room}).share()
 			}
+			g.rest(w, r)
 			g.fail(w, r, err)
 			return
+		}
+		if method != http.MethodPost {
+			g.rest(w, r) // nothing else reads it
 		}
 		c := g.calls.Get().(*call)
 		defer func() { *c = call{}; g.calls.Put(c) }() // no answer goes on after its handler
 		var ok bool
 		if c.state, ok = g.c.Queue.Room(name); room == nil || !ok {
+			g.rest(w, r)
 			g.fail(w, r, ticket.ErrRoomUnknown)
 			return
 		}
@@ -98,6 +104,9 @@ func (g *Gateway) about(method string, h func(*call) error) roomHandler {
 		}
 		if err := h(c); err != nil {
 			g.fail(w, r, err)
+		}
+		if method == http.MethodPost && !c.read {
+			g.rest(w, r)
 		}
 	}
 }
@@ -123,7 +132,7 @@ func (g *Gateway) allowed(w http.ResponseWriter, r *http.Request, method string,
 
 // apiJoin takes a place. A browser has one place per room: its tabs share it.
 func (c *call) apiJoin() error {
-	if body, err := c.g.readBody(c.w, c.r); err != nil {
+	if body, err := c.readBody(); err != nil {
 		return err
 	} else if body != (sealed{}) {
 		return invalid("A join needs neither ticket nor pass.")
@@ -182,7 +191,7 @@ func (c *call) withTicket(op ticket.Op) error {
 
 // spendTicket does op with the ticket that came along.
 func (c *call) spendTicket(op ticket.Op) (ticket.Answer, error) {
-	body, err := c.g.readBody(c.w, c.r)
+	body, err := c.readBody()
 	if err != nil {
 		return ticket.Answer{}, err
 	}
@@ -212,7 +221,7 @@ type renewed struct {
 }
 
 func (c *call) apiRefresh() error {
-	body, err := c.g.readBody(c.w, c.r)
+	body, err := c.readBody()
 	if err != nil {
 		return err
 	}
@@ -241,7 +250,7 @@ func (c *call) apiRefresh() error {
 }
 
 func (c *call) apiEnd() error {
-	body, err := c.g.readBody(c.w, c.r)
+	body, err := c.readBody()
 	if err != nil {
 		return err
 	}
@@ -330,6 +339,7 @@ func (c *call) apiStatus() error {
 }
 
 func (g *Gateway) jwks(w http.ResponseWriter, r *http.Request) {
+	g.rest(w, r)
 	if err := g.allowed(w, r, http.MethodGet, nil); err != nil {
 		g.fail(w, r, err)
 		return

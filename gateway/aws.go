@@ -114,11 +114,14 @@ func (g *Gateway) awsRoom(w http.ResponseWriter, r *http.Request) (awsCall, bool
 		Request string `json:"request_id"`
 	}
 	if r.Method == http.MethodPost {
+		arrival := g.awaited(w, g.client(r).addr)
 		b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
+		g.came(arrival)
 		if err != nil || json.Unmarshal(b, &q) != nil {
 			return awsCall{}, false
 		}
 	} else {
+		g.rest(w, r)
 		v := r.URL.Query()
 		q.Event, q.Request = v.Get("event_id"), v.Get("request_id")
 	}

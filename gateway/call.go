@@ -25,6 +25,7 @@ type call struct {
 	method string // of the visitor's request; r's own is that of a proxy which asks for one
 	here   string // path and query that the visitor wanted
 	linked string // the ticket of the address, of a visitor who has a place
+	read   bool   // nothing of the body is left to be read
 
 	position, ahead int // as the last Place has them
 	seconds         Seconds

@@ -33,15 +33,24 @@ type sealed struct {
 }
 
 // readBody reads a request's JSON, or form, which may be left out.
-func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request) (sealed, error) {
+func (c *call) readBody() (sealed, error) {
+	g, r := c.g, c.r
 	buf := g.buffers.Get().(*bytes.Buffer)
 	defer g.buffers.Put(buf)
 	buf.Reset()
 	body := r.Body
 	if r.ContentLength < 0 || r.ContentLength > bodyMax { // else net/http gives no more than was announced
-		body = http.MaxBytesReader(w, r.Body, bodyMax)
+		body = http.MaxBytesReader(c.w, r.Body, bodyMax)
+	}
+	var b *arrival
+	if hasBody(r) {
+		b = g.awaited(c.w, c.client.addr)
 	}
 	_, err := buf.ReadFrom(body)
+	if b != nil {
+		g.came(b)
+	}
+	c.read = true // else it broke off, or is too long and the connection ends
 	if tooLarge := new(http.MaxBytesError); err != nil && errors.As(err, &tooLarge) {
 		return sealed{}, invalid("The body is over 4 KiB.")
 	}

@@ -69,11 +69,13 @@ type Config struct {
 }
 
 // Bounds keep strangers from filling the memory, and one client from filling
-// the queue. Zero means the default; InFlight, Streams and JoinRate have no
+// the queue. Zero means the default; InFlight, Streams, Bodies, Uploads and JoinRate have no
 // bound when negative.
 type Bounds struct {
 	InFlight   int           // requests to the queue at once [4096]
 	Streams    int           // event streams at once [20000]
+	Bodies     int           // requests to us, or of people who wait, whose body is on its way [1024]
+	Uploads    int           // the same on their way to an origin, which has not begun to answer [4096]
 	Sessions   int           // passes remembered [50000]
 	Answer     time.Duration // longest wait for the queue [5s]
 	Recheck    time.Duration // an ended pass is refused at the latest after this [2s]
@@ -93,6 +95,8 @@ const stallDefault = time.Minute
 func (b Bounds) withDefaults() Bounds {
 	b.InFlight = cmp.Or(b.InFlight, 4096)
 	b.Streams = cmp.Or(b.Streams, 20_000)
+	b.Bodies = cmp.Or(b.Bodies, 1024)
+	b.Uploads = cmp.Or(b.Uploads, 4096)
 	b.Sessions = cmp.Or(b.Sessions, 50_000)
 	b.Answer = cmp.Or(b.Answer, 5*time.Second)
 	b.Recheck = cmp.Or(b.Recheck, 2*time.Second)
@@ -120,6 +124,9 @@ type Gateway struct {
 	preflights *preflights
 	metrics    *metrics
 	calls      sync.Pool // of *call
+	arrivals   sync.Pool // of *arrival
+	bodies     arriving  // of requests that are answered from here
+	uploads    arriving  // of those that go on to an origin
 	noStore    []string  // a header's value, not to be changed
 	texts      texts
 	buffers    sync.Pool // of *bytes.Buffer, for bodies and answers
@@ -155,6 +162,9 @@ func New(c Config) (*Gateway, error) {
 		calls:      sync.Pool{New: func() any { return new(call) }},
 		buffers:    sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		closing:    make(chan struct{}),
+		arrivals:   sync.Pool{New: func() any { return new(arrival) }},
+		bodies:     arriving{max: c.Bounds.Bodies},
+		uploads:    arriving{max: c.Bounds.Uploads},
 	}
 	if err := g.SetRooms(c.Rooms); err != nil {
 		return nil, err
@@ -203,6 +213,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.mux.ServeHTTP(w, g.asWritten(r))
 	case r.URL.Path != "" && r.URL.Path[0] != '/': // *, and the preface of HTTP/2 where that was not agreed on
 		hurry(w, r)
+		g.rest(w, r)
 		g.fail(w, r, invalid("The request names no path."))
 	default:
 		g.visit(w, r)

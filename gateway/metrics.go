@@ -51,6 +51,10 @@ func newMetrics() *metrics {
 func (m *metrics) register(r prometheus.Registerer, g *Gateway) error {
 	for _, c := range []prometheus.Collector{
 		m.requests, m.shed, m.superseded, m.originErrors, m.bypassed, m.brokenRules,
+		arrivingGauge("anteroom_bodies_arriving", "Requests that are answered by the node itself whose body is on its way.", &g.bodies),
+		arrivingCounter("anteroom_bodies_crowded_out_total", "Of them broken off because there were too many, those of the busiest address first.", &g.bodies),
+		arrivingGauge("anteroom_uploads_arriving", "Requests on their way to an origin whose body is on its way.", &g.uploads),
+		arrivingCounter("anteroom_uploads_crowded_out_total", "Of them broken off because there were too many, those of the busiest address first.", &g.uploads),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "anteroom_streams", Help: "Event streams open.",
 		}, func() float64 { return float64(g.streams.Load()) }),
@@ -63,6 +67,14 @@ func (m *metrics) register(r prometheus.Registerer, g *Gateway) error {
 		}
 	}
 	return nil
+}
+
+func arrivingGauge(name, help string, a *arriving) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(a.open()) })
+}
+
+func arrivingCounter(name, help string, a *arriving) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(a.evicted.Load()) })
 }
 
 func (m *metrics) asked(op ticket.Op, err error) {

@@ -51,6 +51,7 @@ func (c *call) forward(st standing) {
 			in.Body, in.ContentLength, in.TransferEncoding = http.NoBody, 0, nil
 		} else {
 			f.body = newUpload(f.paced.ResponseWriter, c.r, stall)
+			c.g.uploads.begin(&f.body.arrival, c.w, c.client.addr, f.body)
 			in.Body = f.body
 		}
 	}
@@ -90,7 +91,7 @@ func (f *forwarding) begins(r *http.Response) error {
 // failed is called when there is none.
 func (f *forwarding) failed(_ http.ResponseWriter, _ *http.Request, err error) {
 	if f.body.brokenOff() {
-		f.stalled(f.standing)
+		f.stalled(f.standing, f.body.crowdedOut())
 		return
 	}
 	f.answered(f.w.Header())
@@ -298,14 +299,18 @@ func private(h http.Header) {
 
 // stalled answers a visitor who stopped in the middle of an upload. The origin
 // has nothing to do with it, and the pass is kept.
-func (c *call) stalled(st standing) {
+func (c *call) stalled(st standing, crowded bool) {
 	c.setCookie(st.cookie)
 	if c.r.ProtoMajor == 1 {
 		c.w.Header().Set("Connection", "close") // what follows may be the rest of the body
 	}
+	why, again := fmt.Sprintf("Nothing of its body came for %v.", c.g.c.Bounds.Stall), 0
+	if crowded {
+		why, again = "Too many uploads are on their way at once, and it was the oldest.", 5
+	}
 	c.g.fail(c.w, c.r, &HTTPError{
 		Status: http.StatusRequestTimeout, Code: "request_timeout", Title: "The request did not arrive in time",
-		Detail: fmt.Sprintf("Nothing of its body came for %v. The pass is kept. Send it again.", c.g.c.Bounds.Stall),
+		Detail: why + " The pass is kept. Send it again.", RetryAfter: again,
 	})
 }
 

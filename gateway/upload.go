@@ -28,6 +28,9 @@ type upload struct {
 	since   time.Time   // when the Read under way began; zero: none
 	patient bool        // silence is no stall any more
 	stalled bool        // it was broken off
+	crowded bool        // for a newcomer, not because nothing came
+
+	arrival // until it is over, or an answer begins
 }
 
 func newUpload(w http.ResponseWriter, r *http.Request, within time.Duration) *upload {
@@ -45,6 +48,7 @@ func (u *upload) Read(b []byte) (int, error) {
 			u.ended()
 		}
 		u.over.Store(true)
+		u.done()
 	}
 	return n, err
 }
@@ -83,6 +87,18 @@ func (u *upload) breakOff() {
 	_ = u.c.SetReadDeadline(time.Unix(1, 0)) // past: the Read fails now. If it cannot be set, the writer is a test's
 }
 
+// crowdOut breaks it off to make way for others, whether somebody reads just now
+// or the origin takes its time.
+func (u *upload) crowdOut() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.patient {
+		return
+	}
+	u.stalled, u.crowded = true, true
+	_ = u.c.SetReadDeadline(time.Unix(1, 0)) // past: this Read fails now, or the next one
+}
+
 // release makes silence no stall any more, and leaves the connection alone: the
 // origin has begun to answer, and to whom it talks with how long pauses is its
 // affair from then on, or the handler is about to return.
@@ -90,6 +106,7 @@ func (u *upload) release() {
 	if u == nil {
 		return
 	}
+	u.done()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.patient = true; u.timer != nil {
@@ -105,6 +122,16 @@ func (u *upload) brokenOff() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.stalled
+}
+
+// crowdedOut reports whether that was for want of room.
+func (u *upload) crowdedOut() bool {
+	if u == nil {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.crowded
 }
 
 // whole reports whether nothing of it is left to come.

@@ -15,15 +15,18 @@ func (g *Gateway) visit(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect || r.Method == http.MethodTrace: // the latter would show scripts what cookies say
 		hurry(w, r)
+		g.rest(w, r)
 		w.Header().Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 		g.fail(w, r, wrongMethod("This is neither a tunnel nor a mirror."))
 		return
 	case to.noSite():
 		hurry(w, r)
+		g.rest(w, r)
 		g.fail(w, r, notFound())
 		return
 	case to.refused():
 		hurry(w, r)
+		g.rest(w, r)
 		g.fail(w, r, ambiguousPath(http.StatusBadRequest))
 		return
 	}
@@ -41,6 +44,8 @@ func (c *call) enters() (standing, bool) {
 		return standing{}, true
 	}
 	if preflight(c.r.Method, c.r) {
+		hurry(c.w, c.r)
+		c.g.rest(c.w, c.r)
 		return standing{preflight: true}, c.preflight()
 	}
 	var known bool
@@ -68,6 +73,7 @@ func (c *call) mayJoin() bool { return !forAsset(c.r.Header) || c.state.HasRoom(
 // that would take one.
 func (c *call) wait(st standing) {
 	hurry(c.w, c.r)
+	c.g.rest(c.w, c.r)
 	c.setCookie(st.cookie)
 	switch {
 	case forAsset(c.r.Header) || !st.placed:
@@ -137,6 +143,7 @@ func (c *call) back() string {
 // what is wanted.
 func (c *call) refuse(err error) {
 	hurry(c.w, c.r)
+	c.g.rest(c.w, c.r)
 	e := errorOf(err)
 	kind := map[string]PageKind{
 		"queue_full": PageFull, "room_closed": PageClosed, "too_many_requests": PageBusy, "unavailable": PageUnavailable,

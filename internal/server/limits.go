@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/internal/conns"
 )
 
@@ -29,5 +30,16 @@ func (s *Server) limit() {
 		admin: port(conns.Config{Name: "admin", Max: s.share.Admin, Part: 2}),
 		peer:  port(conns.Config{Name: "peer", Max: s.share.Peer, Part: 2}), // several nodes may share an address
 		grpc:  port(conns.Config{Name: "grpc", Max: s.share.GRPC, Part: 2}), // and so may workers
+	}
+}
+
+// bounds are the gateway's, as far as they follow from the connections that
+// visitors may have. Requests whose body does not come hold some, and no more than
+// a part: an eighth where the body is for the node itself, which needs it within
+// seconds, a quarter where it is an upload to an origin, which may be long.
+func (s *Server) bounds() gateway.Bounds {
+	const least = 16
+	return gateway.Bounds{
+		OriginConns: s.share.Origins, Bodies: max(least, s.share.Visitors/8), Uploads: max(least, s.share.Visitors/4),
 	}
 }

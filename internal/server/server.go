@@ -288,7 +288,7 @@ func (s *Server) buildGateway() error {
 	s.limit()
 	s.gateway, err = gateway.New(gateway.Config{
 		Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
-		TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: gateway.Bounds{OriginConns: s.share.Origins},
+		TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: s.bounds(),
 	})
 	if err == nil {
 		s.followRooms()
