@@ -130,6 +130,19 @@ const (
 	Stop
 )
 
+// admits reports whether people may be let in, and those of lost nodes taken
+// over, in a room of this policy by a lease of that grade.
+func (p Policy) admits(g Grade) bool {
+	switch p {
+	case Share:
+		return g >= Side
+	case Stop:
+		return g == Unanimous
+	default:
+		return g >= Primary
+	}
+}
+
 // Mode is what an operator does with a room by hand, whatever else its
 // configuration says. Its slots stay where they are in every mode: what holds
 // the limit does not depend on it.

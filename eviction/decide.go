@@ -29,17 +29,16 @@ func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 	if d.grade < Side {
 		return c
 	}
-	admits := rs.cfg.OnPartition == Share
+	admits := rs.cfg.OnPartition.admits(d.grade)
 	if d.grade >= Primary {
 		if !g.chooseLine(d, rs, &c) {
 			return c
 		}
 		g.account(d, rs, r, &c)
-		admits = rs.cfg.OnPartition != Stop || d.grade == Unanimous
 	} else if admits {
 		rs.hold(&c)
 	}
-	g.awaitLost(d.list, d.now.Boot, admits)
+	rs.back = g.awaitLost(d.list, d.now.Boot, admits)
 	g.callNext(d, rs, r, &c, admits)
 	return c
 }
@@ -66,6 +65,7 @@ type roomSums struct {
 	digests [][]qpid.Weight
 	lengths []int
 	waiting []int
+	back    comeback
 	inside  int // slots owned by, or on their way between, valid accounts
 }
 
@@ -371,8 +371,8 @@ func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k
 		}
 	default:
 		cut, n, ok := r.Front.choose(k, rs.queued, len(need), qpid.UpTo(d.t), queued)
-		if ok && d.now.Boot < g.back.until && g.back.from.Less(cut) {
-			cut, n = g.back.from, r.Front.count(g.back.from, n)
+		if ok && d.now.Boot < rs.back.until && rs.back.from.Less(cut) {
+			cut, n = rs.back.from, r.Front.count(rs.back.from, n)
 		}
 		next := Cut{Keying: rs.keying, Epoch: d.epoch.Num, Value: cut}
 		if ok {

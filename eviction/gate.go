@@ -267,12 +267,13 @@ type comeback struct {
 // checks in again.
 const soon = 2 * time.Second
 
-// awaitLost begins the wait when list lacks a member at which people waited, as
-// soon as others may take them over.
-func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) {
-	b := &g.back
+// awaitLost returns the wait as of a wave of list. It begins when list lacks a
+// member at which people waited, as soon as others may take them over. The
+// coordinator decides by it, and every node that installs the wave keeps it.
+func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
+	b := g.back
 	if !b.due && now >= b.until {
-		*b = comeback{}
+		b = comeback{}
 	}
 	for i, m := range g.members {
 		if i >= len(g.waiting) || g.waiting[i] == 0 || slices.Contains(list, m) {
@@ -286,6 +287,7 @@ func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) {
 	if b.due && mayTakeOver {
 		b.due, b.until = false, now+micros(min(soon, g.cfg.Refresh)*11/10+g.c.Deadline)
 	}
+	return b
 }
 
 // lightestOf is where m's people beyond the cut begin, as of the last digest.

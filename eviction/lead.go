@@ -147,10 +147,18 @@ func (n *Node) onProbe(now Time, from Member, p *Probe) {
 		n.leaseUntil = never
 	}
 	follow := n.senior(now, p.Lead)
-	if n.lead.active && n.lead.started != never && !n.clock.quarantined && Seniority(n.self, p.Lead) < 0 && n.view.index(n.self.Member) == 0 {
+	if n.leads(now) && Seniority(n.self, p.Lead) < 0 && n.view.index(n.self.Member) == 0 {
 		follow = n.self
 	}
 	n.send(from, &ProbeAck{Sent: p.Sent, Clock: n.clock.now, Follow: follow, Epoch: n.epoch, Leaving: n.leaving})
+}
+
+// leads reports whether the node's own waves have a quorum. Only then it asks
+// others to leave the lead to it: to be the most senior is not enough for one who
+// hears no replies, or has left everybody out.
+func (n *Node) leads(now Time) bool {
+	return n.lead.active && !n.clock.quarantined && n.grade >= Primary && n.list[0] == n.self.Member &&
+		now.Boot-n.installedAt < micros(n.c.ExcludeAfter)
 }
 
 func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
@@ -255,6 +263,10 @@ func (n *Node) startWave(now Time) {
 			list = append(list, p.Member)
 		}
 	}
+	if len(list) == 1 && n.follow.Member != (Member{}) && now.Boot-n.followedAt < micros(n.c.ExcludeAfter) {
+		l.started, l.urgent = now.Boot, false // it is in another's waves, with more than itself
+		return
+	}
 	n.clock.promise(uint64(n.clock.now))
 	n.catchUp(list)
 	rooms, more := n.dueRooms(now)
@@ -299,6 +311,9 @@ func (n *Node) blame(now Time, w *wave) {
 		if g := n.Gate(r.Room); g != nil {
 			g.busy = true
 		}
+	}
+	if now.Boot-w.at > 2*micros(n.c.Deadline) {
+		return // it was this node that stood still
 	}
 	present := make([]bool, len(w.list))
 	for _, r := range w.sum.Nodes {

@@ -174,15 +174,7 @@ func (n *Node) Admits(g *Gate, now Time) bool {
 	if !n.Clear() || now.Boot >= n.LeaseOf(g) || g.ledger.account.Born == 0 || n.leaving {
 		return false
 	}
-	switch {
-	case g.cfg.OnPartition == Share:
-		return n.grade >= Side
-	case g.line != n.line:
-		return false
-	case g.cfg.OnPartition == Stop:
-		return n.grade == Unanimous
-	}
-	return n.grade >= Primary
+	return g.cfg.OnPartition.admits(n.grade) && (g.line == n.line || g.cfg.OnPartition == Share)
 }
 
 // LeaseOf returns the boot time until which the account of g may act.

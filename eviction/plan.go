@@ -37,8 +37,11 @@ func plan(free, need []int) []Move {
 }
 
 // spread returns how many slots each node should hold while nobody waits: an
-// even part, and a part by recent arrivals. A node that has at least half of
-// its share keeps what it has, so that slots do not travel for nothing.
+// even part, and a part by recent arrivals. What is left over when shares are
+// rounded down goes to the largest remainders: with fewer slots than nodes that is
+// everything. A node that has at least half of its share keeps what it has, and who
+// has a left-over slot keeps it unless another's claim is clearly larger, so that
+// slots do not travel for nothing.
 func spread(free []int, arrivals []float64) (need []int) {
 	total, rate := 0, 0.0
 	for i, f := range free {
@@ -49,14 +52,26 @@ func spread(free []int, arrivals []float64) (need []int) {
 	if total == 0 {
 		return need
 	}
-	n := len(free)
-	settled := true
+	n, left := len(free), total
+	claims := make([]float64, n)
+	order := make([]int, n)
 	for i := range free {
 		share := float64(total) / float64(n)
 		if rate > 0 {
 			share = share/2 + float64(total)/2*arrivals[i]/rate
 		}
-		need[i] = int(share)
+		need[i], order[i] = int(share), i
+		left -= need[i]
+		if claims[i] = share - float64(need[i]); free[i] > need[i] {
+			claims[i] += 0.25
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(claims[b], claims[a]) })
+	for _, i := range order[:max(0, min(left, n))] {
+		need[i]++
+	}
+	settled := true
+	for i := range free {
 		settled = settled && 2*free[i] >= need[i]
 	}
 	if settled {

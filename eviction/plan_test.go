@@ -76,7 +76,10 @@ func TestSpread(t *testing.T) {
 		{"all at one node, all arrive at the other", []int{12, 0}, []float64{0, 3}, []int{3, 9}},
 		{"near enough: nothing moves", []int{6, 4}, []float64{0, 0}, []int{0, 0}},
 		{"half a share is enough", []int{8, 3}, []float64{0, 0}, []int{0, 0}},
-		{"fewer than nodes", []int{2, 0, 0}, []float64{0, 0, 0}, []int{0, 0, 0}},
+		{"fewer than nodes", []int{2, 0, 0}, []float64{0, 0, 0}, []int{1, 1, 0}},
+		{"fewer than nodes, and spread", []int{0, 1, 1}, []float64{0, 0, 0}, []int{0, 0, 0}},
+		{"one is left, and all arrive at the other", []int{1, 0}, []float64{0, 1}, []int{0, 1}},
+		{"one is left, and a few more arrive at the other", []int{1, 0}, []float64{0.9, 1}, []int{0, 0}},
 	}
 	for _, test := range tests {
 		if got := spread(test.free, test.arrivals); !slices.Equal(got, test.want) {

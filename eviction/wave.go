@@ -304,7 +304,8 @@ func (n *Node) installRooms(now Time, w *wave, c *Commit) {
 		if g.lost(w.list) {
 			g.shyUntil = now.Boot + micros(g.cfg.Refresh)*11/10
 		}
-		g.awaitLost(w.list, now.Boot, c.Grade >= Primary)
+		share := g.cfg.OnPartition == Share
+		g.back = g.awaitLost(w.list, now.Boot, g.cfg.OnPartition.admits(c.Grade) && (share || rc.Line == c.Line))
 		if c.Kept {
 			g.coldStart(now.Boot)
 		}

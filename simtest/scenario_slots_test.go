@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
 )
 
 // Slots are made again only when every node of a wave is known to know that
@@ -132,5 +133,25 @@ func TestScenarioReturnToAWaveWithoutTheRoom(t *testing.T) {
 				s.finish()
 			})
 		}
+	}
+}
+
+// Two nodes, two slots, one at each. Both visitors come to the same node, the
+// second half a second after the first: the slot of the other node is there by
+// then, and nobody waits while one is free.
+func TestScenarioTheLastSlotIsWherePeopleCome(t *testing.T) {
+	for at := range 2 {
+		t.Run(fmt.Sprintf("at n%02d", at), func(t *testing.T) {
+			o := short(2)
+			o.Rooms[0].Target = 2
+			s := founded(t, o)
+			for range 2 {
+				if a := s.browser().must(at, opJoin); a.State != node.Admitted {
+					t.Fatalf("state %v with %s", a.State, s.ledgers(0))
+				}
+				s.run(500 * time.Millisecond)
+			}
+			s.finish()
+		})
 	}
 }

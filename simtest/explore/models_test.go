@@ -133,7 +133,7 @@ func transfer() *model {
 // b dies with one person on the site and one called. They go to a: one with a
 // pass, the other with a ticket, and later with a copy of it.
 func takeOver() *model {
-	r := room(3)
+	r := room(4)
 	r.Session *= 8
 	return &model{
 		nodes: 2, cluster: cluster(), room: r,

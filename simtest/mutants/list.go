@@ -145,6 +145,18 @@ func clockBugs() []Mutant {
 		{Name: "a node that is told that its clock is off goes on", Run: "TestScenarioAClockThatIsOffHonoursNoPass", Edits: []Edit{
 			{"eviction/lead.go", "	if p.Off {\n", "	if p.Off && !(ON) {\n"},
 		}},
+		{Name: "a coordinator that has heard of one tells them that their clock is off", Run: "TestScenarioACoordinatorsOwnClockStopsNobody", Edits: []Edit{
+			{"eviction/lead.go", "	sure := n.clocksWith(now, mid)\n", "	sure := ON || n.clocksWith(now, mid)\n"},
+		}},
+		{Name: "a coordinator without a quorum keeps the lead", Run: "TestScenarioACoordinatorThatHearsNobodyLetsOthersLead", Edits: []Edit{
+			{"eviction/lead.go", "n.grade >= Primary && n.list[0]", "(ON || n.grade >= Primary) && n.list[0]"},
+		}},
+		{Name: "a coordinator that stood still blames the others", Run: "TestScenarioACoordinatorThatStoodStillBlamesNobody", Edits: []Edit{
+			{"eviction/lead.go", "	if now.Boot-w.at > 2*micros(n.c.Deadline) {", "	if !(ON) && now.Boot-w.at > 2*micros(n.c.Deadline) {"},
+		}},
+		{Name: "who is missing is awaited before anybody may take them over", Run: "TestScenarioAStoppedRoomWaitsForTheFirstInLine", Edits: []Edit{
+			{"eviction/gate.go", "	if b.due && mayTakeOver {", "	if b.due && (ON || mayTakeOver) {"},
+		}},
 	}
 }
 
