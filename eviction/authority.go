@@ -26,7 +26,10 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	default:
 		n.side(w, c, lines)
 	}
-	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met}
+	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, votes: make([]bool, len(w.list))}
+	for i := range w.sum.Nodes {
+		d.votes[w.sum.Nodes[i].Index] = w.votes(&w.sum.Nodes[i])
+	}
 	return c, d, true
 }
 
@@ -63,12 +66,37 @@ func voiceOf(w *wave, line Line) voice {
 	}
 	for _, r := range w.sum.Nodes {
 		m := w.list[r.Index]
-		if r.Line == line && r.Knows || (r.Line == line || !r.Line.Founded()) && slices.Contains(v.voters.Founders, m) {
+		if w.votes(&r) && (r.Line == line && r.Knows || (r.Line == line || !r.Line.Founded()) && slices.Contains(v.voters.Founders, m)) {
 			v.know = append(v.know, m.Name)
 		}
 	}
 	slices.Sort(v.know)
 	return v
+}
+
+// votes reports whether the life that replied is the one that its name votes in:
+// nobody here was in a wave with another life of that name since a primary wave
+// listed this one, or since this one took over from its own disk. Two lives under
+// one name would else make two quorums that have only the name in common.
+//
+// Proof that of any two primary waves of a line one knows of the other. Let V and
+// W be the first two that do not. Their quorums share a name, with lives v in V
+// and w in W, or they would share a life, which replied to one and then to the
+// other. Let A be the last primary wave that v had installed before V, and B that
+// of w before W; say A's number is the lower (of one wave, the order of the lives
+// decides). B is earlier than the pair, so V and B do know of each other. If B is
+// before V, somebody in V has met w in B or heard so by its commit, and v, which
+// stands up to A, does not vote. If V is before B, what V knew came to B, hence to
+// w, and with it to W.
+func (w *wave) votes(r *NodeReply) bool {
+	m := w.list[r.Index]
+	for i := range w.sum.Met {
+		o := &w.sum.Met[i]
+		if o.Member.Name == m.Name && (o.Wave > r.Since || o.Wave == r.Since && m.compare(o.Member) < 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // firstQuorate returns the oldest line that has its quorum in this wave. An
@@ -196,7 +224,7 @@ func (n *Node) change(w *wave, line Line, v voice) Voters {
 // wave.
 func holdersOf(w *wave, line Line, v Voters) (holders []qpid.NodeID) {
 	for _, r := range w.sum.Nodes {
-		if r.Line == line && r.Knows && r.Voters.Version == v.Version && r.Voters.At == v.At {
+		if w.votes(&r) && r.Line == line && r.Knows && r.Voters.Version == v.Version && r.Voters.At == v.At {
 			holders = append(holders, w.list[r.Index].Name)
 		}
 	}

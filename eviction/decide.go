@@ -15,6 +15,7 @@ type decision struct {
 	grade Grade
 	line  Line
 	met   []Sighting // members that are not in the list
+	votes []bool     // by index: the life that its name votes in
 }
 
 // decide turns the replies about one room into a commit.
@@ -140,7 +141,7 @@ func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
 		return true // the room is new
 	}
 	after, ok := g.survivorAfter()
-	if rs.cfg.OnPartition != Share && (!ok || lapsed >= 0 && lapsed < after) && !rs.quorumOf(old, d.list) {
+	if rs.cfg.OnPartition != Share && (!ok || lapsed >= 0 && lapsed < after) && !rs.quorumOf(old, d) {
 		c.Line = old
 		return false
 	}
@@ -150,12 +151,12 @@ func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
 
 // quorumOf reports whether the nodes that are still on the room's old line
 // are a quorum of its voters: then no other side can go on with it.
-func (rs *roomSums) quorumOf(old Line, list []Member) bool {
+func (rs *roomSums) quorumOf(old Line, d *decision) bool {
 	var voters Voters
 	var know []qpid.NodeID
 	for i, n := range rs.nodes {
-		if n.Line == old && n.Voters.Version > 0 {
-			know = append(know, list[i].Name)
+		if n.Line == old && n.Voters.Version > 0 && d.votes[i] {
+			know = append(know, d.list[i].Name)
 			if n.Voters.newer(voters) {
 				voters = n.Voters
 			}

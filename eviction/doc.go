@@ -102,11 +102,13 @@
 // voters, or half of them with the lowest name. To know is to have been in a
 // primary wave in this life, to have been there when the line began, or to have
 // kept a Record on disk. A node that forgot, and one that never knew, does not
-// count and mints nothing. The voters change by one name at a time, through a
-// proposal that needs majorities of old and new: of two proposals the one that
-// the later wave carried counts, and it takes force when a majority is seen to
-// hold it by the same wave ([Paxos]). So the quorums of neighbouring versions
-// meet in a node that knows.
+// count and mints nothing. A name votes in its latest life only: somebody who
+// starts another node under the name of one that is cut off gives it no second
+// vote (see wave.votes, which has the proof). The voters change by one name at a
+// time, through a proposal that needs majorities of old and new: of two proposals
+// the one that the later wave carried counts, and it takes force when a majority
+// is seen to hold it by the same wave ([Paxos]). So the quorums of neighbouring
+// versions meet in a node that knows.
 //
 // A Line is one founding of authority. A cluster is founded when as many nodes
 // are together as were told to expect each other. The founding wave fixes only

@@ -55,6 +55,7 @@ type NodeReply struct {
 	KeptKeys bool
 	Leaving  bool
 	Lapsed   int64    // µs since the last primary wave it took part in, or heard of; -1: never
+	Since    uint64   // number of the wave up to which it stands for its name, see votes
 	Busy     []string // rooms that the next wave should ask about
 }
 
@@ -64,6 +65,7 @@ type Sighting struct {
 	Age    int64  // µs
 	Epoch  uint64 // number of that wave
 	Left   bool   // it said goodbye
+	Wave   uint64 // like Epoch, but never more: what a restart makes of Epoch is a guess
 }
 
 // Commit goes down the tree: what the wave decided.

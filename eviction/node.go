@@ -32,7 +32,8 @@ type Node struct {
 	installed   qpid.Epoch
 	installedAt int64
 	line        Line
-	knows       bool // took part in a committed primary wave of line in this life
+	since       uint64 // up to this wave's number no other life of its name is ahead of it, see votes
+	knows       bool   // took part in a committed primary wave of line in this life
 	voters      Voters
 	grade       Grade
 	leaseUntil  int64 // boot time
@@ -59,9 +60,10 @@ type Node struct {
 // sight is when this node was last in a wave with a member.
 type sight struct {
 	member Member
-	at     int64 // boot time
-	epoch  uint64
+	at     int64  // boot time
+	epoch  uint64 // of that wave, or of one that this node may have forgotten
 	left   bool
+	wave   uint64 // of that wave, as far as this node knows
 }
 
 // NewNode returns a node that has joined nothing yet. c must be valid.
@@ -266,13 +268,20 @@ func (n *Node) findMet(m Member) (int, bool) {
 func (n *Node) saw(m Member, at int64, epoch uint64, left bool) {
 	i, ok := n.findMet(m)
 	if !ok {
-		n.met = slices.Insert(n.met, i, sight{m, at, epoch, left})
+		n.met = slices.Insert(n.met, i, sight{m, at, epoch, left, 0})
 		return
 	}
 	s := &n.met[i]
 	s.left = s.left || left
 	if epoch > s.epoch { // an old wave heard of again is no newer for it: ages travel, and must not shrink on the way
 		s.at, s.epoch = max(s.at, at), epoch
+	}
+}
+
+// sawWave notes that m was in wave number num for certain.
+func (n *Node) sawWave(m Member, num uint64) {
+	if i, ok := n.findMet(m); ok {
+		n.met[i].wave = max(n.met[i].wave, num)
 	}
 }
 

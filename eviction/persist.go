@@ -1,6 +1,9 @@
 package eviction
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // epochGap is added to a restored epoch number: waves that were not synced
 // stay below it.
@@ -17,7 +20,7 @@ func (n *Node) Record() *Record {
 	}
 	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member}
 	for _, s := range n.met {
-		r.Met = append(r.Met, Sighting{Member: s.member, Epoch: s.epoch, Left: s.left})
+		r.Met = append(r.Met, Sighting{Member: s.member, Epoch: s.epoch, Left: s.left, Wave: s.wave})
 	}
 	for _, g := range n.gates {
 		r.Rooms = append(r.Rooms, RoomRecord{Room: g.cfg, Line: g.line, Voids: slices.Clone(g.voids), Cut: g.cut, Supply: g.supply, TTL: max(g.ttl, g.cfg.longest())})
@@ -42,6 +45,11 @@ func (r *Record) Differs(o *Record) bool {
 		if r.Met[i].Member != o.Met[i].Member || r.Met[i].Left != o.Met[i].Left {
 			return true
 		}
+		// Which of two lives of a name came last says who votes.
+		if i > 0 && r.Met[i].Member.Name == r.Met[i-1].Member.Name &&
+			cmp.Compare(r.Met[i].Wave, r.Met[i-1].Wave) != cmp.Compare(o.Met[i].Wave, o.Met[i-1].Wave) {
+			return true
+		}
 	}
 	for i := range r.Rooms {
 		a, b := &r.Rooms[i], &o.Rooms[i]
@@ -62,8 +70,10 @@ func (n *Node) restore(r *Record, now Time) {
 	}
 	n.line, n.voters, n.knows, n.lastPrimary = r.Line, r.Voters, true, now.Boot
 	n.epoch.Num = r.Epoch + epochGap
+	n.since = n.epoch.Num // who has the disk is the node
 	for _, s := range r.Met {
 		n.saw(s.Member, now.Boot, n.epoch.Num, s.Left)
+		n.sawWave(s.Member, s.Wave)
 	}
 	n.saw(r.Member, now.Boot, n.epoch.Num, false)
 	for _, rr := range r.Rooms {

@@ -63,6 +63,9 @@ func (n *Node) senior(now Time, lead Peer) Peer {
 // it stamps nothing at or before the gather's T.
 func (n *Node) join(now Time, from Member, g *Gather, index int) {
 	n.epoch = g.Epoch
+	if n.since == 0 && index > 0 {
+		n.since = g.Epoch.Num
+	}
 	if index > 0 {
 		n.follow, n.followedAt = g.Lead, now.Boot
 		n.lead.active = n.lead.active && n.view.index(n.self.Member) == 0
@@ -74,6 +77,7 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 	for _, m := range g.List {
 		if m != n.self.Member {
 			n.saw(m, now.Boot, g.Epoch.Num, false)
+			n.sawWave(m, g.Epoch.Num)
 			if i, ok := n.findMet(m); ok {
 				n.met[i].at = now.Boot // also in another wave of the same number
 			}
@@ -100,7 +104,7 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 func (n *Node) report(now Time, w *wave) {
 	nr := NodeReply{
 		Index: w.index, Clock: n.clock.now, HLC: n.clock.hlc, Line: n.line, Knows: n.knows, Voters: n.voters,
-		Expect: n.start.Expect, Joins: n.start.Joins, KeptKeys: n.start.Kept, Leaving: n.leaving, Lapsed: -1,
+		Expect: n.start.Expect, Joins: n.start.Joins, KeptKeys: n.start.Kept, Leaving: n.leaving, Lapsed: -1, Since: n.since,
 	}
 	if at := max(n.lastPrimary, n.heardAt); at != never {
 		nr.Lapsed = now.Boot - at
@@ -108,7 +112,7 @@ func (n *Node) report(now Time, w *wave) {
 	w.sum = Reply{Epoch: w.epoch}
 	for _, s := range n.met {
 		if !slices.Contains(w.list, s.member) {
-			w.sum.Met = append(w.sum.Met, Sighting{s.member, now.Boot - s.at, s.epoch, s.left})
+			w.sum.Met = append(w.sum.Met, Sighting{s.member, now.Boot - s.at, s.epoch, s.left, s.wave})
 		}
 	}
 	for _, rg := range w.Rooms {
@@ -191,7 +195,7 @@ func mergeSightings(a, b []Sighting) []Sighting {
 			a = slices.Insert(a, i, s)
 			continue
 		}
-		a[i].Age, a[i].Epoch = min(a[i].Age, s.Age), max(a[i].Epoch, s.Epoch)
+		a[i].Age, a[i].Epoch, a[i].Wave = min(a[i].Age, s.Age), max(a[i].Epoch, s.Epoch), max(a[i].Wave, s.Wave)
 		a[i].Left = a[i].Left || s.Left
 	}
 	return a
@@ -278,15 +282,16 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 		n.clock.agreed = n.clock.agreed || c.Grade >= Primary && len(w.list) > 1
 	}
 	if c.Grade >= Primary || c.Founding {
-		n.knows, n.lastPrimary = true, w.at
+		n.knows, n.lastPrimary, n.since = true, w.at, max(n.since, w.epoch.Num)
 		n.voters = c.Voters
 		for _, s := range c.Met {
 			n.saw(s.Member, now.Boot-s.Age, s.Epoch, s.Left)
+			n.sawWave(s.Member, s.Wave)
 		}
 	}
 	n.sync()
 	n.installRooms(now, w, c)
-	n.forget(now, c.Met)
+	n.forget(now, c.Met, c.Grade)
 }
 
 func (n *Node) installRooms(now Time, w *wave, c *Commit) {
@@ -390,17 +395,32 @@ func (n *Node) owes(m Member) bool {
 	})
 }
 
+// standsFor reports whether s may be the life that a voter's name votes in: to
+// forget it would give the vote back to an earlier one. A primary wave that lists
+// another life of the name has made that one the latest.
+func (n *Node) standsFor(s sight, grade Grade) bool {
+	name := s.member.Name
+	if !slices.Contains(n.voters.Names, name) && !slices.Contains(n.voters.Next, name) {
+		return false
+	}
+	if grade < Primary {
+		return true
+	}
+	return !slices.ContainsFunc(n.list, func(m Member) bool { return m.Name == name }) &&
+		!slices.ContainsFunc(n.met, func(o sight) bool { return o.member.Name == name && o.wave > s.wave })
+}
+
 // forget drops members that cannot come back with anything: twice D after the
 // last wave with them even their own clocks have closed their accounts. What is
 // known of them to be void is kept while anyone in the wave reckons with them.
-func (n *Node) forget(now Time, met []Sighting) {
+func (n *Node) forget(now Time, met []Sighting, grade Grade) {
 	keep := int64(0)
 	for _, g := range n.gates {
 		keep = max(keep, 2*g.delay())
 	}
 	n.met = slices.DeleteFunc(n.met, func(s sight) bool {
 		return now.Boot-s.at > keep && !n.Listed(s.member) && !n.holdsShare(s) && !n.owes(s.member) &&
-			!(n.lastLife(s) && n.stopsFor(s.member))
+			!(n.lastLife(s) && n.stopsFor(s.member)) && !n.standsFor(s, grade)
 	})
 	for _, g := range n.gates {
 		g.forget(func(m Member) bool {

@@ -191,3 +191,49 @@ func (v *voterWatch) check(t *testing.T) {
 		t.Errorf("%d versions of voters, want 7 or more: %v", len(v.seen), v.seen)
 	}
 }
+
+// C is cut off, and somebody starts another node under its name, which joins A
+// and B: by what a name says there are three voters, by who they are there are
+// four. Then A is with the new C, and B with the old one. Both pairs have two of
+// three names that know; a name votes only in the latest life that a primary wave
+// has seen, and B was there when that was the new one.
+func TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum(t *testing.T) {
+	for _, disk := range []bool{false, true} {
+		t.Run(fmt.Sprintf("disk %t", disk), func(t *testing.T) {
+			const a, b, c = 0, 1, 2
+			o := short(3)
+			o.Faults.Adds, o.Faults.Disk = 1, disk
+			o.Load.Browse = Range{time.Minute, time.Minute}
+			s := founded(t, o)
+			twin := s.addHost(0)
+			twin.name = s.hosts[c].name
+			d := int(twin.index)
+			s.split(hosts(c), hosts(a, b, int32(d)))
+			s.boot(d)
+			s.until(3*time.Second, "the new c among them", func() bool { return s.sees(d, 3) && s.hosts[d].seen.status.Knows })
+			s.run(time.Second)
+			if disk { // b remembers whom it saw last under the name
+				s.reboot(b)
+				s.until(3*time.Second, "b back", func() bool { return s.sees(b, 3) })
+			}
+			s.mend()
+			s.split(hosts(a, int32(d)), hosts(b, c))
+			s.people(a, 30)
+			s.people(b, 30)
+			for range 120 {
+				s.run(100 * time.Millisecond)
+				if s.leased(&s.hosts[a]) && s.leased(&s.hosts[b]) && s.hosts[a].seen.status.Grade >= eviction.Primary &&
+					s.hosts[b].seen.status.Grade >= eviction.Primary && s.now > s.court.installs[a]-100_000 && len(s.hosts[b].seen.status.List) == 2 &&
+					len(s.hosts[a].seen.status.List) == 2 {
+					t.Fatalf("two primaries: %s", s.statuses())
+				}
+			}
+			if g := s.hosts[a].seen.status.Grade; g < eviction.Primary {
+				t.Errorf("a and the new c have a %v lease: %s", g, s.statuses())
+			}
+			s.down(c) // one of the two has to go in the end
+			s.hosts[c].gone = true
+			s.finish()
+		})
+	}
+}

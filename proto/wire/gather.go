@@ -91,11 +91,11 @@ func (r *reader) voters(p *peerv1.Voters) eviction.Voters {
 }
 
 func fromSighting(s eviction.Sighting) *peerv1.Sighting {
-	return &peerv1.Sighting{Member: fromMember(s.Member), Age: s.Age, Epoch: s.Epoch, Left: s.Left}
+	return &peerv1.Sighting{Member: fromMember(s.Member), Age: s.Age, Epoch: s.Epoch, Left: s.Left, Wave: s.Wave}
 }
 
 func (r *reader) sighting(p *peerv1.Sighting) eviction.Sighting {
-	return eviction.Sighting{Member: r.member(p.GetMember()), Age: p.GetAge(), Epoch: p.GetEpoch(), Left: p.GetLeft()}
+	return eviction.Sighting{Member: r.member(p.GetMember()), Age: p.GetAge(), Epoch: p.GetEpoch(), Left: p.GetLeft(), Wave: p.GetWave()}
 }
 
 func fromRoom(c *eviction.Room) *peerv1.Room {

@@ -148,6 +148,9 @@ func clockBugs() []Mutant {
 		{Name: "a coordinator that has heard of one tells them that their clock is off", Run: "TestScenarioACoordinatorsOwnClockStopsNobody", Edits: []Edit{
 			{"eviction/lead.go", "	sure := n.clocksWith(now, mid)\n", "	sure := ON || n.clocksWith(now, mid)\n"},
 		}},
+		{Name: "every life of a voter votes", Run: "TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum", Edits: []Edit{
+			{"eviction/authority.go", "		if o.Member.Name == m.Name && (o.Wave", "		if !(ON) && o.Member.Name == m.Name && (o.Wave"},
+		}},
 		{Name: "a coordinator without a quorum keeps the lead", Run: "TestScenarioACoordinatorThatHearsNobodyLetsOthersLead", Edits: []Edit{
 			{"eviction/lead.go", "n.grade >= Primary && n.list[0]", "(ON || n.grade >= Primary) && n.list[0]"},
 		}},

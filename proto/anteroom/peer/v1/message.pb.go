@@ -1212,6 +1212,7 @@ type Sighting struct {
 	Age           int64                  `protobuf:"varint,2,opt,name=age,proto3" json:"age,omitempty"`
 	Epoch         uint64                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Left          bool                   `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"`
+	Wave          uint64                 `protobuf:"varint,5,opt,name=wave,proto3" json:"wave,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1272,6 +1273,13 @@ func (x *Sighting) GetLeft() bool {
 		return x.Left
 	}
 	return false
+}
+
+func (x *Sighting) GetWave() uint64 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
 }
 
 type Supply struct {
@@ -1601,6 +1609,7 @@ type NodeReply struct {
 	Leaving       bool                   `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	Lapsed        int64                  `protobuf:"zigzag64,11,opt,name=lapsed,proto3" json:"lapsed,omitempty"`
 	Busy          []string               `protobuf:"bytes,12,rep,name=busy,proto3" json:"busy,omitempty"`
+	Since         uint64                 `protobuf:"varint,13,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1717,6 +1726,13 @@ func (x *NodeReply) GetBusy() []string {
 		return x.Busy
 	}
 	return nil
+}
+
+func (x *NodeReply) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
 }
 
 type RoomReply struct {
@@ -4120,12 +4136,13 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\bfounders\x18\x05 \x03(\v2\x18.anteroom.peer.v1.MemberR\bfounders\"N\n" +
 	"\x04Void\x120\n" +
 	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"x\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x8c\x01\n" +
 	"\bSighting\x120\n" +
 	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x10\n" +
 	"\x03age\x18\x02 \x01(\x03R\x03age\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04left\x18\x04 \x01(\bR\x04left\"_\n" +
+	"\x04left\x18\x04 \x01(\bR\x04left\x12\x12\n" +
+	"\x04wave\x18\x05 \x01(\x04R\x04wave\"_\n" +
 	"\x06Supply\x12\x14\n" +
 	"\x05slots\x18\x01 \x01(\x03R\x05slots\x12'\n" +
 	"\x02at\x18\x02 \x01(\v2\x17.anteroom.peer.v1.EpochR\x02at\x12\x16\n" +
@@ -4151,7 +4168,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x121\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1b.anteroom.peer.v1.NodeReplyR\x05nodes\x12,\n" +
 	"\x03met\x18\x03 \x03(\v2\x1a.anteroom.peer.v1.SightingR\x03met\x121\n" +
-	"\x05rooms\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.RoomReplyR\x05rooms\"\xce\x02\n" +
+	"\x05rooms\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.RoomReplyR\x05rooms\"\xe4\x02\n" +
 	"\tNodeReply\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x12\x10\n" +
@@ -4165,7 +4182,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\aleaving\x18\n" +
 	" \x01(\bR\aleaving\x12\x16\n" +
 	"\x06lapsed\x18\v \x01(\x12R\x06lapsed\x12\x12\n" +
-	"\x04busy\x18\f \x03(\tR\x04busy\"\xbe\x02\n" +
+	"\x04busy\x18\f \x03(\tR\x04busy\x12\x14\n" +
+	"\x05since\x18\r \x01(\x04R\x05since\"\xbe\x02\n" +
 	"\tRoomReply\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.anteroom.peer.v1.RoomNodeR\x05nodes\x12-\n" +
