@@ -20,11 +20,12 @@ func (p *program) keysCommand() *cobra.Command {
 		Long: `Make, rotate or list the signing keys of a cluster. They seal tickets and passes:
 whoever has the file can let themselves in, so keep it as you would a password.
 security.signing_keys in the configuration names it, the same on all nodes. Apart
-from these, keys cluster makes the key by which the nodes know each other.`,
+from these, keys cluster makes the key by which the nodes know each other, and
+keys token a token for programs.`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.keysNewCommand(), p.keysRotateCommand(), p.keysShowCommand(), p.keysClusterCommand())
+	cmd.AddCommand(p.keysNewCommand(), p.keysRotateCommand(), p.keysShowCommand(), p.keysClusterCommand(), p.keysTokenCommand())
 	return cmd
 }
 

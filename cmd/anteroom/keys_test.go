@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/internal/config"
+	"github.com/anteroom/anteroom/internal/tokens"
 )
 
 // at runs the program so long after 1970 began.
@@ -148,6 +149,50 @@ func TestKeysTellWhatIsWrongAndShowNoSecret(t *testing.T) {
 		stdout, _, _ := at(t, 0, strings.Fields(args)...)
 		if strings.Contains(stdout, file.Keys[0].Secret) || strings.Contains(stdout, file.Keys[0].Signing) {
 			t.Errorf("%s shows a secret:\n%s", args, stdout)
+		}
+	}
+}
+
+func TestKeysTokenShowsTheTokenOnceAndWhatNodesKeep(t *testing.T) {
+	inDir(t, nil)
+	stdout, stderr, code := execute(t, t.Context(), strings.Fields("keys token --name resizer --may take,view --queues images,team/* --rooms *")...)
+	secret, rest, _ := strings.Cut(stdout, "\n")
+	if code != 0 || stderr != "" || strings.Contains(rest, secret) {
+		t.Fatalf("exit code %d: %q, %q", code, stdout, stderr)
+	}
+	_, yaml, ok := strings.Cut(rest, "one by one:\n\n")
+	f := config.Parse("printed", []byte(yaml), config.Options{Host: "a"})
+	if !ok || f.Err() != nil {
+		t.Fatalf("%v\n%s", f.Err(), yaml)
+	}
+	found := f.Config.Tokens().Find(secret)
+	if found == nil || found.Name != "resizer" || !found.Queues.Match("team/a") || found.Queues.Match("other") || !found.Rooms.All() {
+		t.Errorf("the nodes find %+v", found)
+	}
+	stdout, stderr, code = execute(t, t.Context(), strings.Fields("keys token --name shop --may put --queues orders --out shop.token")...)
+	text, err := os.ReadFile("shop.token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret = strings.TrimSpace(string(text))
+	if info, err := os.Stat("shop.token"); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v, want one that only its owner may read", info.Mode(), err)
+	}
+	if _, ok := tokens.HashOf(secret); !ok || code != 0 || strings.Contains(stdout+stderr, secret) {
+		t.Errorf("exit code %d, token %q, output %q", code, secret, stdout)
+	}
+	if _, stderr, code := execute(t, t.Context(), strings.Fields("keys token --name shop --may put --queues orders --out shop.token")...); code != 1 || !strings.Contains(stderr, "--force") {
+		t.Errorf("exit code %d, errors %q", code, stderr)
+	}
+	for args, want := range map[string]string{
+		"":                                     "--name: ",
+		"--name a --may all --queues b":        "--may: \"all\"; give some of put, take, manage",
+		"--name a --may put":                   "names nothing that it is for",
+		"--name a --may put --queues *b":       "--queues: \"*b\" is no name",
+		"--name a --may put --rooms b --force": "",
+	} {
+		if _, stderr, code := execute(t, t.Context(), strings.Fields("keys token "+args)...); (code == 2) != (want != "") || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, errors %q", args, code, stderr)
 		}
 	}
 }

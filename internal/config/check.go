@@ -16,6 +16,8 @@ func (f *File) check() {
 	f.checkFounding()
 	f.checkCluster()
 	f.checkSecurity()
+	f.checkTokens()
+	f.checkPrograms()
 	f.checkPeers()
 	f.checkPrefix()
 	f.checkProxies()

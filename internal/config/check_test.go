@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/anteroom/anteroom/internal/config"
+	"github.com/anteroom/anteroom/internal/tokens"
 )
 
 // gossipKey is the base64 of 32 bytes.
@@ -297,6 +298,61 @@ func TestTheDefaultPortForProgramsGivesWay(t *testing.T) {
 		warned := slices.ContainsFunc(f.Warnings, func(p config.Problem) bool { return p.Key == "node.grpc" })
 		if f.Err() != nil || f.Config.Node.GRPC != want || warned != (want == config.None) || f.DefaultGRPC() == strings.Contains(text, "grpc:") {
 			t.Errorf("%s: node.grpc %s, default %t, warned %t, error %v; want %s", text, f.Config.Node.GRPC, f.DefaultGRPC(), warned, f.Err(), want)
+		}
+	}
+}
+
+// aHash is that of some token.
+var aHash = "sha256:" + strings.Repeat("0a", 32)
+
+func TestErrorsInTokensSayWhatWouldBeRight(t *testing.T) {
+	secret := tokens.New()
+	for token, want := range map[string]string{
+		"name: worker, hash: " + aHash + ", may: [take, put], queues: [jobs, team/*, team*, '*'], rooms: [shop, shop-*]": "",
+		"hash: " + aHash + ", may: [take], queues: [jobs]":                                                               "name: \"\" is no name; give up to 128 letters, digits, dots, - and _, which logs call the token by",
+		"name: worker, may: [take], queues: [jobs]":                                                                      "hash: is no hash of a token, which is sha256: and 64 hexadecimal digits; make one with: anteroom keys token",
+		"name: worker, hash: " + secret + ", may: [take], queues: [jobs]":                                                "hash: is the token itself, which only its bearer may have: make another one, and give the hash that is printed with it; make one with: anteroom keys token",
+		"name: worker, hash: " + aHash + ", queues: [jobs]":                                                              "may: empty; give some of put, take, manage, authorize, view, operate",
+		"name: worker, hash: " + aHash + ", may: [all], queues: [jobs]":                                                  "may[0]: \"all\"; give some of put, take, manage, authorize, view, operate",
+		"name: worker, hash: " + aHash + ", may: [take]":                                                                 ": names nothing that it is for; give rooms or queues, such as queues: [jobs, team/*], or all: queues: [\"*\"]",
+		"name: worker, hash: " + aHash + ", may: [put], queues: ['jobs**']":                                              "queues[0]: \"jobs**\" is no name; give one, or the beginning of some and *, such as shop-*, or * alone for all",
+		"name: worker, hash: " + aHash + ", may: [put], rooms: ['*shop']":                                                "rooms[0]: \"*shop\" is no name; give one, or the beginning of some and *, such as shop-*, or * alone for all",
+		"name: worker, hash: " + aHash + ", may: [put], rooms: [''], extra: 1":                                           "extra: unknown key; there are name, hash, may, rooms, queues\na.yaml:1: security.tokens[0].rooms[0]: \"\" is no name; give one, or the beginning of some and *, such as shop-*, or * alone for all",
+	} {
+		f := parse("security: {tokens: [{"+token+"}]}"+aRoom, config.Options{})
+		got := strings.TrimPrefix(strings.TrimPrefix(strings.Join(problems(f.Errors), "\n"), "a.yaml:1: security.tokens[0]"), ".")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", token, diff)
+		}
+		if strings.Contains(got, secret) {
+			t.Errorf("the token is in %s", got)
+		}
+	}
+	twice := "security:\n  tokens:\n    - {name: a, hash: " + aHash + ", may: [put], queues: [a]}\n    - {name: a, hash: " + aHash + ", may: [put], queues: [b]}\n"
+	if got := problems(parse(twice+aRoom, config.Options{}).Errors); len(got) != 2 {
+		t.Errorf("the same twice: %v", got)
+	}
+}
+
+// Other machines may call a node only where they prove who they are, and not in
+// clear.
+func TestPortForProgramsOffLoopbackNeedsTLSAndTokens(t *testing.T) {
+	const tls, some = "tls: {grpc: {cert: c.pem, key: k.pem}}", "tokens: [{name: a, hash: 'sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a', may: [put], queues: [a]}]"
+	refused := func(missing string) string {
+		return "a.yaml:1: node.grpc: 0.0.0.0:7002 can be reached from other machines, and there is no " + missing + "; set what is missing, or listen on 127.0.0.1:7002"
+	}
+	for security, want := range map[string]string{
+		"":                refused("security.tls.grpc (a certificate and its key) and no security.tokens (make one with: anteroom keys token)"),
+		tls:               refused("security.tokens (make one with: anteroom keys token)"),
+		some:              refused("security.tls.grpc (a certificate and its key)"),
+		tls + ", " + some: "",
+	} {
+		for at, loopback := range map[string]bool{"0.0.0.0:7002": false, "127.0.0.1:7002": true, "none": true} {
+			f := parse("node: {grpc: '"+at+"'}\nsecurity: {"+security+"}"+aRoom, config.Options{})
+			got := strings.Join(problems(f.Errors), "\n")
+			if loopback && got != "" || !loopback && got != want {
+				t.Errorf("%s with {%s}: %s\nwant %s", at, security, got, want)
+			}
 		}
 	}
 }

@@ -74,11 +74,14 @@ type Security struct {
 	GossipKeyFile Path     `json:"gossip_key_file"` // Load reads it into GossipKey
 	TLS           TLS      `json:"tls"`
 	AdminToken    Secret   `json:"admin_token"`
+	Tokens        []Token  `json:"tokens"`
 }
 
-// TLS has the certificate that visitors see and the ones between nodes.
+// TLS has the certificates that visitors and programs see and the ones between
+// nodes.
 type TLS struct {
 	Gateway KeyPair   `json:"gateway"`
+	GRPC    KeyPair   `json:"grpc"`
 	Peer    MutualTLS `json:"peer"`
 }
 

@@ -31,9 +31,13 @@ func defaults() map[string]string {
 	room.Events = []config.Event{{}}
 	collect(all, "rooms[]", reflect.ValueOf(room))
 	collect(all, "queues[]", reflect.ValueOf(config.DefaultQueue()))
+	collect(all, "security.tokens[]", reflect.ValueOf(config.Token{}))
 	delete(all, "rooms")
 	delete(all, "queues")
 	all["queues[].name"] = "required"
+	for _, key := range []string{"name", "hash", "may"} {
+		all["security.tokens[]."+key] = "required"
+	}
 	for _, key := range []string{"bypass_rules[].expression", "ip_lists[].name", "ip_lists[].items", "events[].name", "events[].event_start_time", "events[].event_end_time"} {
 		all["rooms[]."+key] = "required"
 	}
@@ -117,7 +121,7 @@ func TestTheSampleHasEveryKeyWithItsDefault(t *testing.T) {
 	}
 	want := defaults()
 	for key := range want {
-		if strings.Contains(key, "[].") && strings.Count(key, "[]") > 1 { // on one line with the others
+		if strings.Contains(key, "[].") && strings.Count(key, "[]") > 1 || strings.HasPrefix(key, "security.tokens[]") { // on one line with the others
 			delete(want, key)
 		}
 	}
@@ -131,6 +135,7 @@ func TestTheSampleHasEveryKeyWithItsDefault(t *testing.T) {
 	want2 := []string{
 		"security.gossip_key_file: given beside security.gossip_key; give one of them",
 		"security.admin_token: that of the sample; make one with: openssl rand -hex 32",
+		"security.tokens[0].hash: that of the sample; make one with: anteroom keys token",
 	}
 	var got []string
 	for _, p := range f.Errors {
@@ -156,7 +161,7 @@ func TestTheReferenceHasEveryKey(t *testing.T) {
 func TestKeysAreThoseWithAVariable(t *testing.T) {
 	want := []string{}
 	for key := range defaults() {
-		if !strings.HasPrefix(key, "rooms") && !strings.HasPrefix(key, "queues") {
+		if !strings.HasPrefix(key, "rooms") && !strings.HasPrefix(key, "queues") && !strings.HasPrefix(key, "security.tokens") {
 			want = append(want, key)
 		}
 	}
@@ -177,7 +182,7 @@ func TestTheExamplesOfTheGuideAreGood(t *testing.T) {
 		t.Fatalf("%d blocks, want at least 3", len(blocks))
 	}
 	for _, b := range blocks {
-		text := strings.ReplaceAll(b[1], "GOSSIP_KEY", gossipKey)
+		text := strings.NewReplacer("GOSSIP_KEY", gossipKey, "sha256:9c1e…", aHash, "sha256:5f2b…", strings.Replace(aHash, "0a", "5f", 1)).Replace(b[1])
 		f := config.Parse("operating.md", []byte(text), config.Options{Host: "host-1"})
 		if err := f.Err(); err != nil {
 			t.Errorf("%v\n%s", err, b[1])

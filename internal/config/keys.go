@@ -50,7 +50,9 @@ func walk(key string, v reflect.Value, visit func(string, reflect.Value)) {
 }
 
 // listed reports whether a key has no variable, and is no single value.
-func listed(key string) bool { return key == "rooms" || key == "queues" }
+func listed(key string) bool {
+	return key == "rooms" || key == "queues" || key == "security.tokens"
+}
 
 // Differences lists the keys outside rooms in which a and b differ: those that
 // take a restart. Of queues it knows only that they differ.

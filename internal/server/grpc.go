@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/health"
 
 	"github.com/anteroom/anteroom/internal/config"
+	"github.com/anteroom/anteroom/proto/auth"
 	"github.com/anteroom/anteroom/proto/rpc"
 	"github.com/anteroom/anteroom/proto/waitingroom"
 )
@@ -34,11 +35,21 @@ func (s *Server) listenGRPC(ctx context.Context) (net.Listener, error) {
 }
 
 // programs is the server of the port for programs, and its health.
-func (s *Server) programs(visitors http.Handler) (*grpc.Server, *health.Server) {
+func (s *Server) programs(visitors http.Handler) (*grpc.Server, *health.Server, error) {
+	o := append(s.limits.grpc.GRPC(), s.keyedCalls()...)
+	if pair := s.c.Security.TLS.GRPC; pair.Cert != "" {
+		c, err := auth.ServerTLS(string(pair.Cert), string(pair.Key))
+		if err != nil {
+			return nil, nil, err
+		}
+		o = append(o, grpc.Creds(c))
+	}
 	s.public = waitingroom.New(waitingroom.Config{Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Logger: s.log})
-	return rpc.NewServer(rpc.Config{
-		WaitingRoom: s.public, Authorization: s.envoys(visitors), PriorityQueue: s.queues.public, Options: append(s.limits.grpc.GRPC(), s.keyedCalls()...),
+	g, h := rpc.NewServer(rpc.Config{
+		WaitingRoom: s.public, Authorization: s.envoys(visitors), PriorityQueue: s.queues.public, Options: o,
+		Guard: rpc.NewGuard(s.c.Tokens(), s.log),
 	})
+	return g, h, nil
 }
 
 // peers is the server of the port for the other nodes.

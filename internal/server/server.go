@@ -316,7 +316,10 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	public, private := s.httpServer(front), s.adminServer(port)
 	visitors, operators := s.limits.gateway.HTTP(public, ls.gateway), s.limits.admin.HTTP(private, ls.admin)
 	peers := s.peers()
-	programs, health := s.programs(front)
+	programs, health, err := s.programs(front)
+	if err != nil {
+		return err
+	}
 	// What must outlive ctx, so that the node can hand over, runs in inner.
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

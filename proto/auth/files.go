@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"google.golang.org/grpc/credentials"
 )
 
 // Files reads a MutualTLS policy from PEM files: the authority's certificate,
@@ -26,6 +28,19 @@ func Files(ca, cert, key string) (Policy, error) {
 		return Policy{}, fmt.Errorf("security.tls: %w", err)
 	}
 	return MutualTLS(authority, f.current), nil
+}
+
+// ServerTLS are the credentials of a server for programs, from PEM files that
+// are read again as those of Files are. Who calls proves nothing by them.
+func ServerTLS(cert, key string) (credentials.TransportCredentials, error) {
+	f := &files{cert: cert, key: key}
+	if err := f.read(); err != nil {
+		return nil, fmt.Errorf("security.tls.grpc: %w", err)
+	}
+	return credentials.NewTLS(&tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current() },
+	}), nil
 }
 
 // files is a certificate that may be renewed under our feet.

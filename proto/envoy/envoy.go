@@ -43,7 +43,9 @@ type Config struct {
 	Prefix  string       // of its paths [/_anteroom]
 	// Room names the room of an address, for routes that do not name one; empty:
 	// it is in none, and the request goes on. An error: it is not known yet.
-	Room        func(host string, u *url.URL) (string, error)
+	Room func(host string, u *url.URL) (string, error)
+	// Allows refuses a caller who may not ask about a room; nil: everybody may.
+	Allows      func(ctx context.Context, room string) error
 	RequestsMax int          // under way at a time [4096]
 	Logger      *slog.Logger // nil: none
 }
@@ -65,8 +67,8 @@ func New(c Config) *Server {
 	return &Server{c: c}
 }
 
-// Check says whether a visitor's request may go on to the site. Its error is
-// always nil.
+// Check says whether a visitor's request may go on to the site. An error is one
+// of the Envoy's: it may not ask about this room.
 func (s *Server) Check(ctx context.Context, q *authv3.CheckRequest) (*authv3.CheckResponse, error) {
 	defer s.requests.Add(-1)
 	if s.requests.Add(1) > int64(s.c.RequestsMax) {
@@ -85,6 +87,11 @@ func (s *Server) Check(ctx context.Context, q *authv3.CheckRequest) (*authv3.Che
 	}
 	if room == "" {
 		return allowed(nil), nil
+	}
+	if s.c.Allows != nil {
+		if err := s.c.Allows(ctx, room); err != nil {
+			return nil, err
+		}
 	}
 	own := s.c.Prefix + "/v1/rooms/" + url.PathEscape(room) + "/auth"
 	target, err := url.ParseRequestURI(own + visitor.RequestURI())

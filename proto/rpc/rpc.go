@@ -4,7 +4,8 @@
 // The nodes' server answers members of the cluster only. Whoever does not prove
 // to be one is told where programs call, before anything of the call is read.
 //
-// The other one has the public services, health and reflection. What a caller
+// The other one has the public services, health and reflection, behind a Guard
+// that asks for tokens. What a caller
 // can make it hold is bounded: the size of a message, the calls on a connection,
 // and how long a connection may say nothing.
 package rpc
@@ -83,13 +84,18 @@ type Config struct {
 	WaitingRoom   anteroomv1.WaitingRoomServer
 	PriorityQueue anteroomv1.PriorityQueueServer
 	Authorization authv3.AuthorizationServer // for Envoys
+	Guard         *Guard                     // nil: everybody who reaches it may call
 	Options       []grpc.ServerOption        // credentials and interceptors
 }
 
 // NewServer returns the server that programs call, and its health. All services
 // are NOT_SERVING until the caller says otherwise.
 func NewServer(c Config) (*grpc.Server, *health.Server) {
-	s := grpc.NewServer(append(bounds(), c.Options...)...)
+	o := bounds()
+	if c.Guard != nil {
+		o = append(o, c.Guard.Options()...) // before the interceptors in c.Options
+	}
+	s := grpc.NewServer(append(o, c.Options...)...)
 	h := health.NewServer()
 	healthv1.RegisterHealthServer(s, h)
 	Serving(h, false)

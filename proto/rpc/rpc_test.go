@@ -57,13 +57,20 @@ func (room) Status(context.Context, *anteroomv1.StatusRequest) (*anteroomv1.Stat
 // dialer is how to call a server that serves until the test ends.
 type dialer func(credentials.TransportCredentials) *grpc.ClientConn
 
-func listen(t *testing.T, server *grpc.Server) dialer {
+func listen(t *testing.T, server *grpc.Server) dialer { return listenAt(t, server, nil) }
+
+// listenAt is for callers from an address.
+func listenAt(t *testing.T, server *grpc.Server, address net.Addr) dialer {
 	t.Helper()
 	l := bufconn.Listen(1 << 20)
+	var at net.Listener = l
+	if address != nil {
+		at = from{l, address}
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.Serve(l)
+		_ = server.Serve(at)
 	}()
 	t.Cleanup(func() { server.Stop(); <-done })
 	return func(c credentials.TransportCredentials) *grpc.ClientConn {
