@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,9 @@ type cluster struct {
 	nodes     []*process
 	strangers []*stranger
 	boots     uint64
+
+	mu    sync.Mutex
+	asked []string // addresses at which a node was to say who it is
 }
 
 // bubble runs f in virtual time and stops all nodes after it.
@@ -85,7 +89,12 @@ func (c *cluster) start(name string, change ...func(*membership.Config)) *proces
 	if cfg.Transport == nil {
 		cfg.Transport = c.wire.open("")
 	}
-	p.port = cfg.Transport.(*port)
+	p.port, p.self = cfg.Transport.(*port), cfg.Self
+	if cfg.Ask == nil {
+		cfg.Ask = func(ctx context.Context, address, gossip string) (eviction.Peer, bool, error) {
+			return c.ask(ctx, p, address, gossip)
+		}
+	}
 	m, err := membership.New(cfg)
 	if err != nil {
 		c.Fatal(err)
@@ -98,6 +107,8 @@ func (c *cluster) start(name string, change ...func(*membership.Config)) *proces
 		p.err = m.Run(ctx)
 	}()
 	<-m.Ready()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.nodes = append(c.nodes, p)
 	return p
 }
@@ -111,6 +122,25 @@ func (c *cluster) startAll(n int) []*process {
 	}
 	c.within(3*time.Second, "one view of all", func() bool { return agree(c.nodes...) })
 	return c.nodes
+}
+
+// ask is how a node at from finds out whose peer service is at an address. The
+// peer services are as reachable as gossip is.
+func (c *cluster) ask(ctx context.Context, from *process, address, gossip string) (eviction.Peer, bool, error) {
+	c.mu.Lock()
+	c.asked = append(c.asked, address)
+	nodes := slices.Clone(c.nodes)
+	c.mu.Unlock()
+	host, _, _ := net.SplitHostPort(address)
+	for _, p := range slices.Backward(nodes) {
+		to, back := p.port.at, from.port.at
+		if to.Addr().String() == host && c.wire.reach(from.port, to.String()) == p.port && c.wire.reach(p.port, back.String()) == from.port && !p.ended() {
+			p.Asked(from.self, gossip)
+			return p.self, p.Settled(), nil
+		}
+	}
+	<-ctx.Done() // as if what was sent were lost
+	return eviction.Peer{}, false, ctx.Err()
 }
 
 func joining(others ...*process) func(*membership.Config) {

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -34,6 +35,14 @@ type Config struct {
 	// Without one gossip is in the clear, which is for tests.
 	Keys [][]byte
 
+	// Ask asks the node whose peer service is at address which life of which node it
+	// is, and whether that is Settled, over a connection on which both ends prove
+	// themselves. It says that this node gossips at the other address.
+	Ask func(ctx context.Context, address, gossip string) (who eviction.Peer, settled bool, err error)
+	// Silent is for how long who has a name may give no answer before it gives way
+	// to another process of that name [2s].
+	Silent time.Duration
+
 	Logger *slog.Logger // [none]
 	// OnView gets every new view, the first before Ready, one call at a time. A
 	// slow one delays the next view and holds up nothing else.
@@ -53,6 +62,7 @@ const (
 func (c *Config) setDefaults() {
 	c.Debounce = cmp.Or(c.Debounce, 75*time.Millisecond)
 	c.Rejoin = cmp.Or(c.Rejoin, 2*time.Second)
+	c.Silent = cmp.Or(c.Silent, 2*time.Second)
 	c.RejoinIdle = cmp.Or(c.RejoinIdle, 5*c.Rejoin)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -106,8 +116,11 @@ func (c *Config) validate() error {
 	if c.OnView == nil {
 		bad("OnView: nobody would get the views")
 	}
-	if min(c.Debounce, c.Rejoin, c.RejoinIdle) < 0 {
-		bad("debounce %v, rejoin %v, %v: none may be negative", c.Debounce, c.Rejoin, c.RejoinIdle)
+	if c.Ask == nil && !c.Alone {
+		bad("Ask: nobody could tell who has the name")
+	}
+	if min(c.Debounce, c.Rejoin, c.RejoinIdle, c.Silent) < 0 {
+		bad("debounce %v, rejoin %v, %v, silent %v: none may be negative", c.Debounce, c.Rejoin, c.RejoinIdle, c.Silent)
 	}
 	return errors.Join(errs...)
 }

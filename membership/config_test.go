@@ -1,6 +1,8 @@
 package membership_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,10 +11,16 @@ import (
 	"github.com/anteroom/anteroom/membership"
 )
 
+// nobody answers.
+func nobody(context.Context, string, string) (eviction.Peer, bool, error) {
+	return eviction.Peer{}, false, errors.New("nobody")
+}
+
 func valid() membership.Config {
 	return membership.Config{
 		Self: eviction.Peer{Member: eviction.Member{Name: "a", Boot: 1}, Start: 1},
 		Bind: "0.0.0.0:7946", PeerAddr: "0.0.0.0:7001", OnView: func(membership.View) {},
+		Ask: nobody,
 	}
 }
 

@@ -71,3 +71,82 @@ func (p *process) ended() bool {
 		return false
 	}
 }
+
+// A stranger that gossips under a node's name, of an earlier life or a later
+// one, and answers gossip's pings, ends nobody: what counts is who answers at the
+// peer service. Nobody leaves a view, and a view that is due is handed out.
+func TestWordOfAnotherLifeEndsNobody(t *testing.T) {
+	for what, begun := range map[string]uint64{"earlier": 1, "later": 1 << 60} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(c *cluster) {
+				nodes := c.startAll(3)
+				time.Sleep(time.Minute)
+				for _, name := range []string{"a", "b"} {
+					s := c.stranger(name, c.wire.open(""), meta(begun, ":7001"))
+					for _, p := range nodes {
+						if _, err := s.Join([]string{p.Addr()}); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				time.Sleep(time.Minute)
+				d := c.start("d", joining(nodes[1]))
+				c.within(2*time.Second, "a view with another one", func() bool { return agree(append(nodes, d)...) })
+				time.Sleep(time.Minute)
+				for _, p := range nodes {
+					if p.ended() || !p.Settled() {
+						t.Errorf("%s ended: %v, or its name is in doubt", p.name, p.err)
+					}
+				}
+				if !agree(append(nodes, d)...) {
+					t.Errorf("a sees %s", names(nodes[0].view()))
+				}
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				if n := len(c.asked); n == 0 || n > 400 {
+					t.Errorf("peers were asked %d times in 2 minutes", n)
+				}
+			})
+		})
+	}
+}
+
+// A newcomer's clock may say that it started first. That is its word only: who
+// has the name already stays.
+func TestNewcomerWithAnEarlierClockIsRefused(t *testing.T) {
+	bubble(t, func(c *cluster) {
+		nodes := c.startAll(3)
+		time.Sleep(time.Minute)
+		second := c.start("b", joining(nodes[0]), startedEarlier)
+		c.within(5*time.Second, "the newcomer's end", second.ended)
+		if !errors.Is(second.err, membership.ErrNameTaken) {
+			t.Errorf("Run = %v, want %v", second.err, membership.ErrNameTaken)
+		}
+		time.Sleep(time.Minute)
+		if !agree(nodes...) || nodes[1].ended() {
+			t.Errorf("a sees %s, b ended: %v", names(nodes[0].view()), nodes[1].err)
+		}
+	})
+}
+
+// Who has a name and is silent gives way, and not before: while it may still
+// answer, the newcomer hands out no view.
+func TestSilentOneGivesWayToItsNewcomer(t *testing.T) {
+	bubble(t, func(c *cluster) {
+		nodes := c.startAll(3)
+		time.Sleep(time.Minute)
+		old := nodes[1]
+		c.kill(old)
+		began := time.Now()
+		second := c.start("b", joining(nodes[0]), func(cfg *membership.Config) { cfg.Silent = 4 * time.Second })
+		c.within(20*time.Second, "all views", func() bool { return agree(nodes[0], second, nodes[2]) })
+		if took := second.times[1].Sub(began); took < 4*time.Second {
+			t.Errorf("it handed out a view with others after %v, while the old one might have answered", took)
+		}
+		if second.ended() {
+			t.Error(second.err)
+		}
+	})
+}
+
+func startedEarlier(c *membership.Config) { c.Self.Start -= time.Hour.Microseconds() }

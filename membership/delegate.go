@@ -39,8 +39,7 @@ func (d *delegate) NotifyConflict(old, n *memberlist.Node) {
 	case n.Name != string(d.roster.self.Name):
 		d.told.write(d.log, slog.LevelWarn, "two addresses under one name", "name", n.Name, "kept", old.Address(), "ignored", n.Address())
 	case d.roster.conflict(n, time.Now()):
-		d.told.write(d.log, slog.LevelError, "another process uses this node's name: give each node a node.id of its own",
-			"name", n.Name, "here", old.Address(), "there", n.Address())
+		d.told.write(d.log, slog.LevelError, usesName, "name", n.Name, "here", old.Address(), "there", n.Address())
 	}
 }
 

@@ -42,23 +42,57 @@
 // # Two processes of one name
 //
 // A name is configured by people, so two processes may get the same one. Gossip
-// keeps the address it knew first and tells those who see both. Of the two, the
-// one that started later hands out no view until it has called the other at its
-// address. If that answers, Run returns [ErrNameTaken] and says no goodbye,
-// which would be in the other's name: the later process ends once, and does not
-// come and go. If nobody answers, the address is one that the name has left; the
-// cluster gives it up, and takes the name in at the new one some ten seconds
-// after the crash, at once after a goodbye. The process that started first
-// stays, logs who uses its name, and calls there, in case the other has not
-// heard.
+// keeps the address it knew first and tells those who see both. Its word is not
+// enough for anybody to end, or to be left out: it may be old, recorded, or about
+// one who is gone. So a process that hears of another one of its name asks who is
+// at the peer service there (Config.Ask), over a connection on which both ends
+// prove to be members, and which is made for this one question.
+//
+// The answer is which life of which node it is, and whether it is settled: it has
+// been among the others, or has run for a while, without finding that it must
+// give way. Of two processes the settled one stays. If both are, because they
+// meet when a split heals, or neither is, the one that started earlier stays. The
+// other one's Run returns [ErrNameTaken], with the address of who has the name,
+// and says no goodbye, which would be in the other's name. It has handed out no
+// view but the first, unless it was on its own side of a split. Who stays logs the
+// address of the other, and calls there, in case it has not heard.
+//
+// If nobody answers for as long as a member may be silent (Config.Silent), or
+// somebody else does, the name has moved with this process: it stays, and the
+// cluster takes it in at the new address some ten seconds after a crash, at once
+// after a goodbye. Views wait for that only once in a process's life, at its
+// start. Later words of other lives of its name hold nothing up.
 //
 // # Strangers
 //
-// Without a key anyone who reaches the gossip port is believed, and can take
-// members out of views or make a node end as its name is taken; give a key. Even
-// so, names, addresses and what members say of themselves are read with bounds,
-// a cluster has at most 1,024 names, connections are limited, and log lines
-// that a stranger can cause are counted rather than written.
+// With Keys all packets and streams are sealed with AES-GCM. What somebody sends
+// who has none of the keys is dropped, and counted in the log. Before that is
+// known memberlist reads all of a stream, so there are at most 64 at a time, 32 of
+// one address, of 4 MiB, for 2 s each.
+//
+// A sealed packet can be recorded and sent again, for as long as its key is in
+// the list, by whoever sees what goes between the nodes:
+//
+//   - That a member is suspected, dead or has left: memberlist drops what is older
+//     than the member's latest word of itself. A word from an earlier life may have
+//     the higher number; then the member is out of views until it hears of it and
+//     denies it, well under a second later, and with a number that is higher still.
+//     So each recorded packet works once for a life, at most.
+//   - That an earlier life of a member is alive where that member is now: the same.
+//     Elsewhere: it is a second address under one name, and ignored.
+//   - That a member is alive which is gone: it is in views until it is found dead,
+//     a second or two later, and once in ten minutes. Nobody hears from it, so it
+//     takes no part in anything.
+//   - That another life of a node's own name is alive: it asks there, as above.
+//
+// None of it ends a process or keeps a member out. Whoever can record can as well
+// drop what he likes, which costs the cluster more. Exchanging the key makes all
+// recordings worthless.
+//
+// Who has the key is a member, and believed: with it one can say that anybody is
+// dead, though not for long. Even so names, addresses and what members say of
+// themselves are read with bounds, a cluster has at most 1,024 names, and log
+// lines that others can cause are counted rather than written.
 //
 // # References
 //

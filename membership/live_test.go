@@ -69,7 +69,7 @@ func live(t *testing.T, name, bind string, key []byte, join ...string) *running 
 	r := &running{views: make(chan membership.View, 100), done: make(chan error, 1)}
 	r.self = eviction.Peer{Member: eviction.Member{Name: qpid.NodeID(name), Boot: uint64(now.UnixNano())}, Start: now.UnixMicro()}
 	m, err := membership.New(membership.Config{
-		Self: r.self, Bind: bind, PeerAddr: "0.0.0.0:7001", Join: join, Keys: [][]byte{key},
+		Self: r.self, Bind: bind, PeerAddr: "0.0.0.0:7001", Join: join, Ask: nobody, Keys: [][]byte{key},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		OnView: func(v membership.View) { r.views <- v },
 	})

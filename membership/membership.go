@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,8 +19,8 @@ import (
 	"github.com/anteroom/anteroom/eviction"
 )
 
-// ErrNameTaken is what Run returns when another process under this node's name
-// started earlier and is alive.
+// ErrNameTaken is what Run returns when another process has this node's name and
+// answers.
 var ErrNameTaken = errors.New("the name is taken")
 
 // Membership is one node's part in the gossip.
@@ -27,6 +28,7 @@ type Membership struct {
 	c       Config
 	roster  *roster
 	meta    []byte
+	told    *limiter // of lines about other processes' names
 	ready   chan struct{}
 	started atomic.Bool
 	last    View // what OnView got last; Run's own
@@ -40,7 +42,7 @@ func New(c Config) (*Membership, error) {
 		return nil, err
 	}
 	self := saying{Peer: c.Self, addr: c.PeerAddr}
-	m := &Membership{c: c, roster: newRoster(self), ready: make(chan struct{})}
+	m := &Membership{c: c, roster: newRoster(self), told: newLimiter(30*time.Second, 2), ready: make(chan struct{})}
 	if c.Alone {
 		return m, nil
 	}
@@ -65,6 +67,11 @@ func (m *Membership) Addr() string {
 	}
 	return m.roster.at.String()
 }
+
+// Settled reports whether this process has its name to itself: it has been among
+// the others, or has run for a while, and no rival was found that it gives way to.
+// Of two processes of one name the settled one stays.
+func (m *Membership) Settled() bool { return m.roster.settled(time.Now()) }
 
 // Members returns who is alive now, by seniority, this node included. It may be
 // ahead of the last view.
@@ -97,9 +104,12 @@ func (m *Membership) Run(ctx context.Context) error {
 	sought := make(chan struct{})
 	go func() {
 		defer close(sought)
-		if err := m.seek(seeking, list); err != nil {
+		var both sync.WaitGroup
+		both.Go(func() { m.seek(seeking, list) })
+		if err := m.contend(seeking); err != nil {
 			taken <- err
 		}
+		both.Wait()
 	}()
 	err = m.watch(ctx, taken)
 	cancel()
@@ -145,6 +155,7 @@ func (m *Membership) publish() {
 	came, went := changes(m.last.Members, v.Members)
 	m.c.Logger.Info("view", "members", len(v.Members), "came", came, "went", went)
 	m.last = v
+	m.roster.meet(len(v.Members) > 1)
 	m.c.OnView(v)
 }
 
@@ -165,7 +176,7 @@ func changes(before, after eviction.View) (came, went []string) {
 // start opens the sockets and begins to gossip.
 func (m *Membership) start(ctx context.Context) (*memberlist.Memberlist, error) {
 	out := log.New(newGossipLog(m.c.Logger), "", 0)
-	d := &delegate{meta: m.meta, roster: m.roster, log: m.c.Logger, told: newLimiter(30*time.Second, 2)}
+	d := &delegate{meta: m.meta, roster: m.roster, log: m.c.Logger, told: m.told}
 	p := m.c.profile(d, out)
 	inner := m.c.Transport
 	if inner == nil {
@@ -185,7 +196,7 @@ func (m *Membership) start(ctx context.Context) (*memberlist.Memberlist, error) 
 		return nil, err
 	}
 	m.roster.begin(netip.AddrPortFrom(addr.Unmap(), uint16(port)), time.Now())
-	transport := newDoorman(inner)
+	transport := limitStreams(inner)
 	p.Transport = transport
 	list, err := memberlist.Create(p)
 	if err != nil {

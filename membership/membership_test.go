@@ -117,7 +117,7 @@ func TestStoppingNeverHangs(t *testing.T) {
 		ctx, cancel := context.WithCancel(c.Context())
 		m, err := membership.New(membership.Config{
 			Self: eviction.Peer{Member: eviction.Member{Name: "a", Boot: 1}, Start: 1}, PeerAddr: ":1",
-			OnView: func(membership.View) {}, Transport: stuck{c.wire.open(""), release},
+			OnView: func(membership.View) {}, Ask: nobody, Transport: stuck{c.wire.open(""), release},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -215,7 +215,7 @@ func TestMembersForAnOperator(t *testing.T) {
 func TestTransportThatFailsIsAnError(t *testing.T) {
 	m, err := membership.New(membership.Config{
 		Self: eviction.Peer{Member: eviction.Member{Name: "a", Boot: 1}, Start: 1}, PeerAddr: ":1",
-		OnView: func(membership.View) { t.Error("a view without gossip") }, Transport: broken{newWire().open("")},
+		OnView: func(membership.View) { t.Error("a view without gossip") }, Ask: nobody, Transport: broken{newWire().open("")},
 	})
 	if err != nil {
 		t.Fatal(err)

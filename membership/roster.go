@@ -42,9 +42,9 @@ type roster struct {
 	begun time.Time         // when it began to
 	known map[string]*known // other names, at most namesMax
 	moved time.Time         // when gossip last reported anything
-	// Other processes under this node's name, the last one heard of in each case.
-	rival   *rival // started earlier: if it is alive, this one must end
-	upstart *rival // started later: it must hear of this one
+	rival *rival            // another process under this node's name, the last one heard of
+	free  bool              // a rival was called, and none answered that this one gives way to: the name is its own
+	met   bool              // a view with others in it was handed out
 }
 
 // known is one name that gossip has reported.
@@ -54,14 +54,6 @@ type known struct {
 	at    netip.AddrPort
 	lost  bool
 	since time.Time // of this life, or of the loss
-}
-
-// rival is another process under this node's name.
-type rival struct {
-	saying
-	at      netip.AddrPort
-	heard   time.Time // last
-	checked time.Time // when nobody answered there; zero: not called yet
 }
 
 const (
@@ -117,7 +109,7 @@ func (r *roster) admits(n *memberlist.Node, now time.Time) error {
 		return err
 	}
 	if !r.room(now) {
-		return fmt.Errorf("there are %d names already; if these are not your nodes, set security.gossip_key", namesMax)
+		return fmt.Errorf("there are %d names already; if these are not your nodes, change the cluster's key", namesMax)
 	}
 	return nil
 }
@@ -158,59 +150,12 @@ func (r *roster) gone(n *memberlist.Node, now time.Time) {
 	}
 }
 
-// conflict takes in that n gossips under this node's name, from another
-// address, and reports whether that is another process.
-func (r *roster) conflict(n *memberlist.Node, now time.Time) bool {
-	said, err := decode(n.Name, n.Meta)
-	at := gossipAddr(n)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil || !at.IsValid() || at == r.at || said.Boot == r.self.Boot {
-		return false
-	}
-	r.moved = now
-	if eviction.Seniority(said.Peer, r.self.Peer) > 0 {
-		r.upstart = &rival{saying: said, at: at, heard: now}
-		return true
-	}
-	if r.rival == nil || r.rival.at != at || r.rival.Peer != said.Peer {
-		r.rival = &rival{saying: said, at: at}
-	}
-	r.rival.heard = now
-	if r.rival.checked.IsZero() {
-		wake(r.alarm)
-	}
-	return true
-}
-
-// challenger returns the rival that is to be called, nil if there is none. One
-// that did not answer is called again if it is still heard of after a while.
-func (r *roster) challenger(again time.Duration) *rival {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.rival == nil || !r.rival.checked.IsZero() && r.rival.heard.Sub(r.rival.checked) < again {
-		return nil
-	}
-	c := *r.rival
-	return &c
-}
-
-// acquit notes that nobody answered at the rival's address.
-func (r *roster) acquit(c *rival, now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.rival != nil && r.rival.at == c.at && r.rival.Peer == c.Peer {
-		r.rival.checked = now
-		wake(r.changed)
-	}
-}
-
 // view returns the members as reported so far; false while it is not known
 // whether this process has its name to itself.
 func (r *roster) view() (View, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rival != nil && r.rival.checked.IsZero() {
+	if r.doubtful() {
 		return View{}, false
 	}
 	members := r.list()
@@ -242,7 +187,7 @@ func (r *roster) list() []Member {
 
 // missing is who should be called so that the cluster comes together.
 type missing struct {
-	lost  []netip.AddrPort // where lost members were, and an upstart is
+	lost  []netip.AddrPort // where lost members were, and a rival is
 	alive []netip.AddrPort // where members are; no need to call there
 	soon  bool             // something is amiss: call again soon
 	fresh bool             // so much is new that gossip may have missed someone
@@ -253,8 +198,8 @@ func (r *roster) missing(now time.Time) missing {
 	defer r.mu.Unlock()
 	m := missing{alive: []netip.AddrPort{r.at}, fresh: now.Sub(r.moved) < settleFor}
 	m.soon = m.fresh
-	if r.upstart != nil && now.Sub(r.upstart.heard) < settleFor {
-		m.lost = append(m.lost, r.upstart.at)
+	if r.rival != nil && now.Sub(r.rival.heard) < settleFor {
+		m.lost = append(m.lost, r.rival.at)
 	}
 	for name, k := range r.known {
 		switch {

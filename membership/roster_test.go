@@ -71,40 +71,56 @@ func TestMailboxDoesNotFill(t *testing.T) {
 	}
 }
 
-// As long as an earlier process of the same name may be alive there is no view.
+// Who has just started hands out no view as long as another process may have its
+// name: once. Neither more rivals nor word of one to who serves hold anything up.
 func TestNoViewWhileTheNameIsInDoubt(t *testing.T) {
 	peer := func(boot uint64, start int64) eviction.Peer {
 		return eviction.Peer{Member: eviction.Member{Name: "a", Boot: boot}, Start: start}
 	}
 	now := time.Unix(1_000_000_000, 0)
-	r := newRoster(saying{Peer: peer(5, 1000), addr: ":7001"})
+	hear := func(r *roster, other eviction.Peer) {
+		meta, err := encode(saying{Peer: other, addr: ":7001"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.conflict(&memberlist.Node{Name: "a", Addr: net.IPv4(10, 0, 0, 2), Port: 7946, Meta: meta}, now)
+	}
+	sees := func(r *roster) bool { _, ok := r.view(); return ok }
 	for _, test := range []struct {
 		what  string
 		other eviction.Peer
 		doubt bool
 	}{
 		{"itself at another address", peer(5, 1000), false},
-		{"a later one", peer(6, 2000), false},
+		{"a later one", peer(6, 2000), true},
 		{"an earlier one", peer(4, 10), true},
 	} {
-		meta, err := encode(saying{Peer: test.other, addr: ":7001"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.conflict(&memberlist.Node{Name: "a", Addr: net.IPv4(10, 0, 0, 2), Port: 7946, Meta: meta}, now)
-		if _, ok := r.view(); ok == test.doubt {
-			t.Errorf("%s: a view: %v", test.what, ok)
+		r := newRoster(saying{Peer: peer(5, 1000), addr: ":7001"})
+		if hear(r, test.other); sees(r) == test.doubt || r.settled(now.Add(time.Hour)) == test.doubt {
+			t.Errorf("%s: a view: %v, settled: %v", test.what, sees(r), r.settled(now.Add(time.Hour)))
 		}
 	}
+
+	r := newRoster(saying{Peer: peer(5, 1000), addr: ":7001"})
+	hear(r, peer(4, 10))
 	c := r.challenger(time.Second)
 	if c == nil {
 		t.Fatal("nobody to call")
 	}
-	r.acquit(c, now)
-	if _, ok := r.view(); !ok || len(r.changed) != 1 {
+	r.stands(c, now)
+	if !sees(r) || len(r.changed) != 1 || !r.settled(now) {
 		t.Error("no view after nobody answered")
 	}
 	if r.challenger(time.Second) != nil {
 		t.Error("called again at once")
+	}
+	if hear(r, peer(3, 5)); !sees(r) || r.challenger(time.Second) == nil {
+		t.Error("another old life holds up the views, or is not called")
+	}
+
+	r = newRoster(saying{Peer: peer(5, 1000), addr: ":7001"})
+	r.meet(true)
+	if hear(r, peer(4, 10)); !sees(r) || r.challenger(time.Second) == nil {
+		t.Error("who serves hands out no view, or calls nobody")
 	}
 }

@@ -17,90 +17,49 @@ const (
 	callsMax   = 4               // calls in one round; whom it leaves out comes up in another, they are in random order
 	seedsMax   = 1024            // addresses taken from the names of Join
 	lookupWith = 2 * time.Second // for one name
-	pings      = 3               // to a rival, each with a timeout of 100 ms
 )
 
-// seek calls missing members until ctx is done. An error is the end: the node's
-// name is taken.
-func (m *Membership) seek(ctx context.Context, list *memberlist.Memberlist) error {
+// seek calls missing members until ctx is done.
+func (m *Membership) seek(ctx context.Context, list *memberlist.Memberlist) {
 	trouble := newLimiter(time.Minute, 1)
 	for ctx.Err() == nil {
-		soon, err := m.call(ctx, list, trouble)
-		if err != nil {
-			return err
-		}
-		if err := m.pause(ctx, list, soon); err != nil {
-			return err
-		}
+		soon := m.call(ctx, list, trouble)
+		m.pause(ctx, soon)
 	}
-	return nil
 }
 
-// pause waits for the next round, and attends to rivals meanwhile.
-func (m *Membership) pause(ctx context.Context, list *memberlist.Memberlist, soon bool) error {
+// pause waits for the next round.
+func (m *Membership) pause(ctx context.Context, soon bool) {
 	wait := m.c.RejoinIdle
 	if soon {
 		wait = m.c.Rejoin
 	}
 	next := time.NewTimer(wait/2 + rand.N(max(wait, 1))) // nodes that were cut off together do not call together
 	defer next.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-next.C:
-			return nil
-		case <-m.roster.alarm:
-			if err := m.challenge(ctx, list); err != nil {
-				return err
-			}
-		}
+	select {
+	case <-ctx.Done():
+	case <-next.C:
 	}
-}
-
-// challenge calls an earlier process of this node's name where gossip knows it,
-// if there is one. Nobody there means that the name has moved with this process
-// and that the cluster has not noticed yet.
-func (m *Membership) challenge(ctx context.Context, list *memberlist.Memberlist) error {
-	c := m.roster.challenger(m.c.Rejoin)
-	if c == nil {
-		return nil
-	}
-	for range pings {
-		if _, err := list.Ping(string(m.c.Self.Name), net.UDPAddrFromAddrPort(c.at)); err == nil && ctx.Err() == nil {
-			return fmt.Errorf("%w: node.id %q: the process that gossips at %v has had it since %v; give each node a node.id of its own, or stop that one first",
-				ErrNameTaken, m.c.Self.Name, c.at, time.UnixMicro(c.Start).UTC().Format(time.RFC3339))
-		}
-	}
-	m.roster.acquit(c, time.Now())
-	if !c.checked.IsZero() {
-		return nil
-	}
-	m.c.Logger.Info("an earlier life of this node is remembered at another address; waiting for the others to give it up", "address", c.at)
-	return nil
 }
 
 // call exchanges all that is known with some of those who should be members and
 // are not, and reports whether to do it again soon.
-func (m *Membership) call(ctx context.Context, list *memberlist.Memberlist, trouble *limiter) (soon bool, err error) {
+func (m *Membership) call(ctx context.Context, list *memberlist.Memberlist, trouble *limiter) (soon bool) {
 	state := m.roster.missing(time.Now())
 	seeds, failed := m.seeds(ctx)
 	targets := state.targets(seeds)
 	for _, to := range targets[:min(callsMax, len(targets))] {
 		if ctx.Err() != nil {
-			return false, nil
+			return false
 		}
 		if _, err := list.Join([]string{to.String()}); err != nil {
 			failed = err
-		}
-		if err := m.challenge(ctx, list); err != nil { // no view is handed out before this
-			return false, err
 		}
 	}
 	if after := m.roster.missing(time.Now()); len(after.alive) == 1 && failed != nil && ctx.Err() == nil {
 		trouble.write(m.c.Logger, slog.LevelWarn, "no other member reached, trying on", "join", m.c.Join, "error", failed)
 	}
-	return state.soon, m.challenge(ctx, list)
+	return state.soon
 }
 
 // targets are the addresses to call, in random order: the seeds and the lost

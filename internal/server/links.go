@@ -37,6 +37,16 @@ func (p peer) Agree(from eviction.Member, settings []byte) error {
 	return p.s.terms.Agree(from, settings)
 }
 
+func (p peer) Identify(from eviction.Peer, gossip string) (eviction.Peer, bool) {
+	p.s.members.Asked(from, gossip)
+	return p.s.self, p.s.members.Settled()
+}
+
+// ask finds out who is at the address of a peer port.
+func (s *Server) ask(ctx context.Context, address, gossip string) (eviction.Peer, bool, error) {
+	return s.links.Identify(ctx, address, s.self, gossip)
+}
+
 // alone reports whether the node is a cluster of one: without a gossip key it
 // could not tell its peers from anybody else, so it has none.
 func (s *Server) alone() bool { return len(s.c.Security.GossipKey) == 0 }

@@ -216,6 +216,7 @@ func (s *Server) build() error {
 	}
 	s.members, err = membership.New(membership.Config{
 		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Join: s.c.Node.Join, Alone: s.alone(),
+		Ask: s.ask, Silent: time.Duration(s.c.Cluster.ExcludeAfter),
 		Keys: s.c.Security.GossipKeys(), Logger: s.log, OnView: s.onView,
 	})
 	if err != nil {

@@ -37,6 +37,8 @@ func (*counter) Settings() []byte { return nil }
 
 func (*counter) Agree(eviction.Member, []byte) error { return nil }
 
+func (*counter) Identify(eviction.Peer, string) (eviction.Peer, bool) { return eviction.Peer{}, false }
+
 // joined returns links over TCP on loopback to a node that counts.
 func joined(b *testing.B, policy auth.Policy) (*link.Links, *counter) {
 	b.Helper()

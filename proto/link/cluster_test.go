@@ -80,6 +80,10 @@ type fake struct {
 	adopts  bool   // takes over any others
 	renew   func() // the links, once it has
 	stuck   chan struct{}
+	peer    eviction.Peer // who Identify says it is
+	from    eviction.Peer // who asked, and where it gossips
+	gossip  string
+	settled bool
 	answers func(context.Context, ticket.Request) (ticket.Answer, error)
 }
 
@@ -119,6 +123,13 @@ func (f *fake) Settings() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return []byte(f.terms)
+}
+
+func (f *fake) Identify(from eviction.Peer, gossip string) (eviction.Peer, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.from, f.gossip = from, gossip
+	return f.peer, f.settled
 }
 
 func (f *fake) Agree(from eviction.Member, settings []byte) error {

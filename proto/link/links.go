@@ -77,6 +77,9 @@ type Peer interface {
 	// they differ, and goes to the other node. Settings that have changed take
 	// force on the links with Renew.
 	Agree(from eviction.Member, settings []byte) error
+	// Identify reports which life of the node this is, and whether it has its name
+	// to itself, to one who gossips at an address.
+	Identify(from eviction.Peer, gossip string) (self eviction.Peer, settled bool)
 }
 
 // Config is what links need to know. The zero value of a number means its

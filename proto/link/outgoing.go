@@ -142,10 +142,10 @@ func (o *outgoing) run(ctx context.Context) {
 }
 
 // dial makes a connection object for one session. It connects when first used.
-func (o *outgoing) dial() (*grpc.ClientConn, error) {
-	return grpc.NewClient("passthrough:///"+o.address,
-		grpc.WithTransportCredentials(o.links.c.Policy.Client()),
-		grpc.WithContextDialer(o.links.c.Dial),
+func (l *Links) dial(address string) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(l.c.Policy.Client()),
+		grpc.WithContextDialer(l.c.Dial),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: silentAfter}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(RequestMax)),
 		grpc.WithDisableServiceConfig(), grpc.WithNoProxy(), grpc.WithIdleTimeout(0),
@@ -163,7 +163,7 @@ func (o *outgoing) session(ctx context.Context) (was bool, err error) {
 			err = cause
 		}
 	}()
-	conn, err := o.dial()
+	conn, err := o.links.dial(o.address)
 	if err != nil {
 		return false, err
 	}

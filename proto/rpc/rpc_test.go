@@ -46,6 +46,8 @@ func (nobody) Settings() []byte { return nil }
 
 func (nobody) Agree(eviction.Member, []byte) error { return nil }
 
+func (nobody) Identify(eviction.Peer, string) (eviction.Peer, bool) { return eviction.Peer{}, false }
+
 type room struct {
 	anteroomv1.UnimplementedWaitingRoomServer
 }

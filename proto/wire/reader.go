@@ -209,6 +209,20 @@ func fromPeer(p eviction.Peer) *peerv1.PeerInfo {
 	return &peerv1.PeerInfo{Member: fromMember(p.Member), Start: p.Start}
 }
 
+// FromPeer encodes which life of a node it is; ToPeer decodes it.
+func FromPeer(p eviction.Peer) *peerv1.PeerInfo { return fromPeer(p) }
+
+// ToPeer decodes which life of a node it is. Nobody has no name, and a life has
+// begun at some time.
+func ToPeer(p *peerv1.PeerInfo) (eviction.Peer, error) {
+	var r reader
+	who := r.peer(p)
+	if who.Name == "" || who.Start <= 0 {
+		r.fail("a member without a name, or without the time at which it started")
+	}
+	return who, r.err
+}
+
 func (r *reader) peer(p *peerv1.PeerInfo) eviction.Peer {
 	return eviction.Peer{Member: r.member(p.GetMember()), Start: p.GetStart()}
 }

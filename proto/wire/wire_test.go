@@ -332,6 +332,25 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
+func FuzzPeer(f *testing.F) {
+	b, err := proto.Marshal(wire.FromPeer(eviction.Peer{Member: eviction.Member{Name: "a", Boot: 1}, Start: 2}))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var p peerv1.PeerInfo
+		if proto.Unmarshal(b, &p) != nil {
+			return
+		}
+		if who, err := wire.ToPeer(&p); err == nil {
+			if again, err := wire.ToPeer(wire.FromPeer(who)); again != who || err != nil {
+				t.Errorf("%v became %v, %v", who, again, err)
+			}
+		}
+	})
+}
+
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -25,6 +25,110 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type IdentifyRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          *PeerInfo              `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	Gossip        string                 `protobuf:"bytes,2,opt,name=gossip,proto3" json:"gossip,omitempty"` // host:port at which the caller gossips, for the log
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IdentifyRequest) Reset() {
+	*x = IdentifyRequest{}
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IdentifyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IdentifyRequest) ProtoMessage() {}
+
+func (x *IdentifyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IdentifyRequest.ProtoReflect.Descriptor instead.
+func (*IdentifyRequest) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *IdentifyRequest) GetFrom() *PeerInfo {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *IdentifyRequest) GetGossip() string {
+	if x != nil {
+		return x.Gossip
+	}
+	return ""
+}
+
+type IdentifyResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Peer          *PeerInfo              `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`
+	Settled       bool                   `protobuf:"varint,2,opt,name=settled,proto3" json:"settled,omitempty"` // it has its name to itself, and does not give it up to one who starts
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IdentifyResponse) Reset() {
+	*x = IdentifyResponse{}
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IdentifyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IdentifyResponse) ProtoMessage() {}
+
+func (x *IdentifyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IdentifyResponse.ProtoReflect.Descriptor instead.
+func (*IdentifyResponse) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *IdentifyResponse) GetPeer() *PeerInfo {
+	if x != nil {
+		return x.Peer
+	}
+	return nil
+}
+
+func (x *IdentifyResponse) GetSettled() bool {
+	if x != nil {
+		return x.Settled
+	}
+	return false
+}
+
 // LinkRequest is what the sender of messages says. Hello comes first, once.
 type LinkRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -42,7 +146,7 @@ type LinkRequest struct {
 
 func (x *LinkRequest) Reset() {
 	*x = LinkRequest{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[0]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -54,7 +158,7 @@ func (x *LinkRequest) String() string {
 func (*LinkRequest) ProtoMessage() {}
 
 func (x *LinkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[0]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -67,7 +171,7 @@ func (x *LinkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkRequest.ProtoReflect.Descriptor instead.
 func (*LinkRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *LinkRequest) GetKind() isLinkRequest_Kind {
@@ -171,7 +275,7 @@ type LinkResponse struct {
 
 func (x *LinkResponse) Reset() {
 	*x = LinkResponse{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[1]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -183,7 +287,7 @@ func (x *LinkResponse) String() string {
 func (*LinkResponse) ProtoMessage() {}
 
 func (x *LinkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[1]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -196,7 +300,7 @@ func (x *LinkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkResponse.ProtoReflect.Descriptor instead.
 func (*LinkResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *LinkResponse) GetKind() isLinkResponse_Kind {
@@ -270,7 +374,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[2]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -282,7 +386,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[2]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -295,7 +399,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Hello) GetFrom() *Member {
@@ -337,7 +441,7 @@ type Keys struct {
 
 func (x *Keys) Reset() {
 	*x = Keys{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[3]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -349,7 +453,7 @@ func (x *Keys) String() string {
 func (*Keys) ProtoMessage() {}
 
 func (x *Keys) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[3]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -362,7 +466,7 @@ func (x *Keys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Keys.ProtoReflect.Descriptor instead.
 func (*Keys) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{3}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Keys) GetRing() []byte {
@@ -384,7 +488,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +500,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +513,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Frame) GetSeq() uint64 {
@@ -440,7 +544,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -452,7 +556,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -465,7 +569,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Part) GetSeq() uint64 {
@@ -500,7 +604,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -512,7 +616,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -525,7 +629,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Ping) GetSent() int64 {
@@ -548,7 +652,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -560,7 +664,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -573,7 +677,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Pong) GetSent() int64 {
@@ -601,7 +705,7 @@ type ForwardRequest struct {
 
 func (x *ForwardRequest) Reset() {
 	*x = ForwardRequest{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -613,7 +717,7 @@ func (x *ForwardRequest) String() string {
 func (*ForwardRequest) ProtoMessage() {}
 
 func (x *ForwardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -626,7 +730,7 @@ func (x *ForwardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardRequest.ProtoReflect.Descriptor instead.
 func (*ForwardRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ForwardRequest) GetTo() *Member {
@@ -657,7 +761,7 @@ type ForwardResponse struct {
 
 func (x *ForwardResponse) Reset() {
 	*x = ForwardResponse{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -669,7 +773,7 @@ func (x *ForwardResponse) String() string {
 func (*ForwardResponse) ProtoMessage() {}
 
 func (x *ForwardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -682,7 +786,7 @@ func (x *ForwardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardResponse.ProtoReflect.Descriptor instead.
 func (*ForwardResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ForwardResponse) GetResult() isForwardResponse_Result {
@@ -730,7 +834,13 @@ var File_anteroom_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_anteroom_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x1banteroom/peer/v1/peer.proto\x12\x10anteroom.peer.v1\x1a\x1eanteroom/peer/v1/message.proto\x1a\x1danteroom/peer/v1/ticket.proto\"\x81\x02\n" +
+	"\x1banteroom/peer/v1/peer.proto\x12\x10anteroom.peer.v1\x1a\x1eanteroom/peer/v1/message.proto\x1a\x1danteroom/peer/v1/ticket.proto\"Y\n" +
+	"\x0fIdentifyRequest\x12.\n" +
+	"\x04from\x18\x01 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04from\x12\x16\n" +
+	"\x06gossip\x18\x02 \x01(\tR\x06gossip\"\\\n" +
+	"\x10IdentifyResponse\x12.\n" +
+	"\x04peer\x18\x01 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04peer\x12\x18\n" +
+	"\asettled\x18\x02 \x01(\bR\asettled\"\x81\x02\n" +
 	"\vLinkRequest\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x17.anteroom.peer.v1.HelloH\x00R\x05hello\x12/\n" +
 	"\x05frame\x18\x02 \x01(\v2\x17.anteroom.peer.v1.FrameH\x00R\x05frame\x12,\n" +
@@ -768,10 +878,11 @@ const file_anteroom_peer_v1_peer_proto_rawDesc = "" +
 	"\x0fForwardResponse\x122\n" +
 	"\x06answer\x18\x01 \x01(\v2\x18.anteroom.peer.v1.AnswerH\x00R\x06answer\x125\n" +
 	"\arefusal\x18\x02 \x01(\x0e2\x19.anteroom.peer.v1.RefusalH\x00R\arefusalB\b\n" +
-	"\x06result2\xa1\x01\n" +
+	"\x06result2\xf4\x01\n" +
 	"\x04Peer\x12I\n" +
 	"\x04Link\x12\x1d.anteroom.peer.v1.LinkRequest\x1a\x1e.anteroom.peer.v1.LinkResponse(\x010\x01\x12N\n" +
-	"\aForward\x12 .anteroom.peer.v1.ForwardRequest\x1a!.anteroom.peer.v1.ForwardResponseB<Z:github.com/anteroom/anteroom/proto/anteroom/peer/v1;peerv1b\x06proto3"
+	"\aForward\x12 .anteroom.peer.v1.ForwardRequest\x1a!.anteroom.peer.v1.ForwardResponse\x12Q\n" +
+	"\bIdentify\x12!.anteroom.peer.v1.IdentifyRequest\x1a\".anteroom.peer.v1.IdentifyResponseB<Z:github.com/anteroom/anteroom/proto/anteroom/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_anteroom_peer_v1_peer_proto_rawDescOnce sync.Once
@@ -785,50 +896,57 @@ func file_anteroom_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_anteroom_peer_v1_peer_proto_rawDescData
 }
 
-var file_anteroom_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_anteroom_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_anteroom_peer_v1_peer_proto_goTypes = []any{
-	(*LinkRequest)(nil),     // 0: anteroom.peer.v1.LinkRequest
-	(*LinkResponse)(nil),    // 1: anteroom.peer.v1.LinkResponse
-	(*Hello)(nil),           // 2: anteroom.peer.v1.Hello
-	(*Keys)(nil),            // 3: anteroom.peer.v1.Keys
-	(*Frame)(nil),           // 4: anteroom.peer.v1.Frame
-	(*Part)(nil),            // 5: anteroom.peer.v1.Part
-	(*Ping)(nil),            // 6: anteroom.peer.v1.Ping
-	(*Pong)(nil),            // 7: anteroom.peer.v1.Pong
-	(*ForwardRequest)(nil),  // 8: anteroom.peer.v1.ForwardRequest
-	(*ForwardResponse)(nil), // 9: anteroom.peer.v1.ForwardResponse
-	(*Member)(nil),          // 10: anteroom.peer.v1.Member
-	(*Body)(nil),            // 11: anteroom.peer.v1.Body
-	(*Request)(nil),         // 12: anteroom.peer.v1.Request
-	(*Answer)(nil),          // 13: anteroom.peer.v1.Answer
-	(Refusal)(0),            // 14: anteroom.peer.v1.Refusal
+	(*IdentifyRequest)(nil),  // 0: anteroom.peer.v1.IdentifyRequest
+	(*IdentifyResponse)(nil), // 1: anteroom.peer.v1.IdentifyResponse
+	(*LinkRequest)(nil),      // 2: anteroom.peer.v1.LinkRequest
+	(*LinkResponse)(nil),     // 3: anteroom.peer.v1.LinkResponse
+	(*Hello)(nil),            // 4: anteroom.peer.v1.Hello
+	(*Keys)(nil),             // 5: anteroom.peer.v1.Keys
+	(*Frame)(nil),            // 6: anteroom.peer.v1.Frame
+	(*Part)(nil),             // 7: anteroom.peer.v1.Part
+	(*Ping)(nil),             // 8: anteroom.peer.v1.Ping
+	(*Pong)(nil),             // 9: anteroom.peer.v1.Pong
+	(*ForwardRequest)(nil),   // 10: anteroom.peer.v1.ForwardRequest
+	(*ForwardResponse)(nil),  // 11: anteroom.peer.v1.ForwardResponse
+	(*PeerInfo)(nil),         // 12: anteroom.peer.v1.PeerInfo
+	(*Member)(nil),           // 13: anteroom.peer.v1.Member
+	(*Body)(nil),             // 14: anteroom.peer.v1.Body
+	(*Request)(nil),          // 15: anteroom.peer.v1.Request
+	(*Answer)(nil),           // 16: anteroom.peer.v1.Answer
+	(Refusal)(0),             // 17: anteroom.peer.v1.Refusal
 }
 var file_anteroom_peer_v1_peer_proto_depIdxs = []int32{
-	2,  // 0: anteroom.peer.v1.LinkRequest.hello:type_name -> anteroom.peer.v1.Hello
-	4,  // 1: anteroom.peer.v1.LinkRequest.frame:type_name -> anteroom.peer.v1.Frame
-	5,  // 2: anteroom.peer.v1.LinkRequest.part:type_name -> anteroom.peer.v1.Part
-	6,  // 3: anteroom.peer.v1.LinkRequest.ping:type_name -> anteroom.peer.v1.Ping
-	3,  // 4: anteroom.peer.v1.LinkRequest.keys:type_name -> anteroom.peer.v1.Keys
-	3,  // 5: anteroom.peer.v1.LinkResponse.welcome:type_name -> anteroom.peer.v1.Keys
-	7,  // 6: anteroom.peer.v1.LinkResponse.pong:type_name -> anteroom.peer.v1.Pong
-	3,  // 7: anteroom.peer.v1.LinkResponse.keys:type_name -> anteroom.peer.v1.Keys
-	10, // 8: anteroom.peer.v1.Hello.from:type_name -> anteroom.peer.v1.Member
-	10, // 9: anteroom.peer.v1.Hello.to:type_name -> anteroom.peer.v1.Member
-	3,  // 10: anteroom.peer.v1.Hello.keys:type_name -> anteroom.peer.v1.Keys
-	11, // 11: anteroom.peer.v1.Frame.bodies:type_name -> anteroom.peer.v1.Body
-	10, // 12: anteroom.peer.v1.ForwardRequest.to:type_name -> anteroom.peer.v1.Member
-	12, // 13: anteroom.peer.v1.ForwardRequest.request:type_name -> anteroom.peer.v1.Request
-	13, // 14: anteroom.peer.v1.ForwardResponse.answer:type_name -> anteroom.peer.v1.Answer
-	14, // 15: anteroom.peer.v1.ForwardResponse.refusal:type_name -> anteroom.peer.v1.Refusal
-	0,  // 16: anteroom.peer.v1.Peer.Link:input_type -> anteroom.peer.v1.LinkRequest
-	8,  // 17: anteroom.peer.v1.Peer.Forward:input_type -> anteroom.peer.v1.ForwardRequest
-	1,  // 18: anteroom.peer.v1.Peer.Link:output_type -> anteroom.peer.v1.LinkResponse
-	9,  // 19: anteroom.peer.v1.Peer.Forward:output_type -> anteroom.peer.v1.ForwardResponse
-	18, // [18:20] is the sub-list for method output_type
-	16, // [16:18] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	12, // 0: anteroom.peer.v1.IdentifyRequest.from:type_name -> anteroom.peer.v1.PeerInfo
+	12, // 1: anteroom.peer.v1.IdentifyResponse.peer:type_name -> anteroom.peer.v1.PeerInfo
+	4,  // 2: anteroom.peer.v1.LinkRequest.hello:type_name -> anteroom.peer.v1.Hello
+	6,  // 3: anteroom.peer.v1.LinkRequest.frame:type_name -> anteroom.peer.v1.Frame
+	7,  // 4: anteroom.peer.v1.LinkRequest.part:type_name -> anteroom.peer.v1.Part
+	8,  // 5: anteroom.peer.v1.LinkRequest.ping:type_name -> anteroom.peer.v1.Ping
+	5,  // 6: anteroom.peer.v1.LinkRequest.keys:type_name -> anteroom.peer.v1.Keys
+	5,  // 7: anteroom.peer.v1.LinkResponse.welcome:type_name -> anteroom.peer.v1.Keys
+	9,  // 8: anteroom.peer.v1.LinkResponse.pong:type_name -> anteroom.peer.v1.Pong
+	5,  // 9: anteroom.peer.v1.LinkResponse.keys:type_name -> anteroom.peer.v1.Keys
+	13, // 10: anteroom.peer.v1.Hello.from:type_name -> anteroom.peer.v1.Member
+	13, // 11: anteroom.peer.v1.Hello.to:type_name -> anteroom.peer.v1.Member
+	5,  // 12: anteroom.peer.v1.Hello.keys:type_name -> anteroom.peer.v1.Keys
+	14, // 13: anteroom.peer.v1.Frame.bodies:type_name -> anteroom.peer.v1.Body
+	13, // 14: anteroom.peer.v1.ForwardRequest.to:type_name -> anteroom.peer.v1.Member
+	15, // 15: anteroom.peer.v1.ForwardRequest.request:type_name -> anteroom.peer.v1.Request
+	16, // 16: anteroom.peer.v1.ForwardResponse.answer:type_name -> anteroom.peer.v1.Answer
+	17, // 17: anteroom.peer.v1.ForwardResponse.refusal:type_name -> anteroom.peer.v1.Refusal
+	2,  // 18: anteroom.peer.v1.Peer.Link:input_type -> anteroom.peer.v1.LinkRequest
+	10, // 19: anteroom.peer.v1.Peer.Forward:input_type -> anteroom.peer.v1.ForwardRequest
+	0,  // 20: anteroom.peer.v1.Peer.Identify:input_type -> anteroom.peer.v1.IdentifyRequest
+	3,  // 21: anteroom.peer.v1.Peer.Link:output_type -> anteroom.peer.v1.LinkResponse
+	11, // 22: anteroom.peer.v1.Peer.Forward:output_type -> anteroom.peer.v1.ForwardResponse
+	1,  // 23: anteroom.peer.v1.Peer.Identify:output_type -> anteroom.peer.v1.IdentifyResponse
+	21, // [21:24] is the sub-list for method output_type
+	18, // [18:21] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_peer_proto_init() }
@@ -838,19 +956,19 @@ func file_anteroom_peer_v1_peer_proto_init() {
 	}
 	file_anteroom_peer_v1_message_proto_init()
 	file_anteroom_peer_v1_ticket_proto_init()
-	file_anteroom_peer_v1_peer_proto_msgTypes[0].OneofWrappers = []any{
+	file_anteroom_peer_v1_peer_proto_msgTypes[2].OneofWrappers = []any{
 		(*LinkRequest_Hello)(nil),
 		(*LinkRequest_Frame)(nil),
 		(*LinkRequest_Part)(nil),
 		(*LinkRequest_Ping)(nil),
 		(*LinkRequest_Keys)(nil),
 	}
-	file_anteroom_peer_v1_peer_proto_msgTypes[1].OneofWrappers = []any{
+	file_anteroom_peer_v1_peer_proto_msgTypes[3].OneofWrappers = []any{
 		(*LinkResponse_Welcome)(nil),
 		(*LinkResponse_Pong)(nil),
 		(*LinkResponse_Keys)(nil),
 	}
-	file_anteroom_peer_v1_peer_proto_msgTypes[9].OneofWrappers = []any{
+	file_anteroom_peer_v1_peer_proto_msgTypes[11].OneofWrappers = []any{
 		(*ForwardResponse_Answer)(nil),
 		(*ForwardResponse_Refusal)(nil),
 	}
@@ -860,7 +978,7 @@ func file_anteroom_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_peer_proto_rawDesc), len(file_anteroom_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,16 +23,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Peer_Link_FullMethodName    = "/anteroom.peer.v1.Peer/Link"
-	Peer_Forward_FullMethodName = "/anteroom.peer.v1.Peer/Forward"
+	Peer_Link_FullMethodName     = "/anteroom.peer.v1.Peer/Link"
+	Peer_Forward_FullMethodName  = "/anteroom.peer.v1.Peer/Forward"
+	Peer_Identify_FullMethodName = "/anteroom.peer.v1.Peer/Identify"
 )
 
 // PeerClient is the client API for Peer service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Peer is for nodes only: a caller proves that it is one by the TLS handshake,
-// or by being on the same machine where nothing else is configured.
+// Peer is for nodes only: a caller proves that it is one by the TLS handshake.
 type PeerClient interface {
 	// Link carries the messages of one node to another, in order and at most once.
 	// There is a stream in each direction between two nodes; whoever sends the
@@ -40,6 +40,9 @@ type PeerClient interface {
 	Link(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[LinkRequest, LinkResponse], error)
 	// Forward carries a visitor's request to the node that must answer it.
 	Forward(ctx context.Context, in *ForwardRequest, opts ...grpc.CallOption) (*ForwardResponse, error)
+	// Identify says who the node is. The caller knows it by an address only, and
+	// may have its own name from the configuration of another.
+	Identify(ctx context.Context, in *IdentifyRequest, opts ...grpc.CallOption) (*IdentifyResponse, error)
 }
 
 type peerClient struct {
@@ -73,12 +76,21 @@ func (c *peerClient) Forward(ctx context.Context, in *ForwardRequest, opts ...gr
 	return out, nil
 }
 
+func (c *peerClient) Identify(ctx context.Context, in *IdentifyRequest, opts ...grpc.CallOption) (*IdentifyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(IdentifyResponse)
+	err := c.cc.Invoke(ctx, Peer_Identify_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
 //
-// Peer is for nodes only: a caller proves that it is one by the TLS handshake,
-// or by being on the same machine where nothing else is configured.
+// Peer is for nodes only: a caller proves that it is one by the TLS handshake.
 type PeerServer interface {
 	// Link carries the messages of one node to another, in order and at most once.
 	// There is a stream in each direction between two nodes; whoever sends the
@@ -86,6 +98,9 @@ type PeerServer interface {
 	Link(grpc.BidiStreamingServer[LinkRequest, LinkResponse]) error
 	// Forward carries a visitor's request to the node that must answer it.
 	Forward(context.Context, *ForwardRequest) (*ForwardResponse, error)
+	// Identify says who the node is. The caller knows it by an address only, and
+	// may have its own name from the configuration of another.
+	Identify(context.Context, *IdentifyRequest) (*IdentifyResponse, error)
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -101,6 +116,9 @@ func (UnimplementedPeerServer) Link(grpc.BidiStreamingServer[LinkRequest, LinkRe
 }
 func (UnimplementedPeerServer) Forward(context.Context, *ForwardRequest) (*ForwardResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Forward not implemented")
+}
+func (UnimplementedPeerServer) Identify(context.Context, *IdentifyRequest) (*IdentifyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Identify not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -148,6 +166,24 @@ func _Peer_Forward_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Peer_Identify_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(IdentifyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Identify(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Identify_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Identify(ctx, req.(*IdentifyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -158,6 +194,10 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Forward",
 			Handler:    _Peer_Forward_Handler,
+		},
+		{
+			MethodName: "Identify",
+			Handler:    _Peer_Identify_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
