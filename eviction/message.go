@@ -161,6 +161,12 @@ type Used struct {
 // UsedAck says how many of the list have arrived.
 type UsedAck struct{ Upto uint64 }
 
+// UsedBatch is what was kept of used tickets.
+type UsedBatch struct {
+	At      int64    // pass time, Unix microseconds: not before any of them was used
+	Tickets []uint64 // hashes of their ids
+}
+
 // UsedMax bounds the tickets of one Used message: to 256 KiB.
 const UsedMax = 32 << 10
 

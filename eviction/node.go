@@ -198,6 +198,9 @@ func (n *Node) Open(g *Gate, now Time) bool {
 // Listed reports whether m took part in the last committed wave.
 func (n *Node) Listed(m Member) bool { return m == n.self.Member || slices.Contains(n.list, m) }
 
+// Members lists who took part in the last committed wave. It must not be changed.
+func (n *Node) Members() []Member { return n.list }
+
 // Gone reports whether m may be taken for lost: it was not in a wave with this
 // node for exclude_after, or it never was and nobody believes it alive.
 func (n *Node) Gone(m Member, now Time) bool {

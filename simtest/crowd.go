@@ -17,6 +17,7 @@ type crowd struct {
 	active   int // visitors not done, second tabs and cheats included
 	served   int // people who were let in
 	rooms    []*eviction.Room
+	kept     []visitor             // copies of used tickets, for when their nodes are back or gone
 	renewed  map[qpid.ItemID]int32 // places of tickets that were stamped anew, by id
 }
 
@@ -104,8 +105,9 @@ type place struct {
 	clean      bool // entitled untouched at a home without a mishap
 	open       bool // walked straight in
 	admitted   bool
-	told       bool // its browser was told of the call that stands
-	over       bool // stamped anew: its ticket stands for another place
+	usedBy     int32 // the life that let its bearer in, 1 + number, once that is on its disk, if it has one
+	told       bool  // its browser was told of the call that stands
+	over       bool  // stamped anew: its ticket stands for another place
 	missed     int32
 }
 

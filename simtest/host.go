@@ -14,25 +14,29 @@ const none = -1
 
 // host is one machine and the process on it, if one runs.
 type host struct {
-	index   int32
-	name    qpid.NodeID
-	clock   clock
-	expect  int // founding, from its configuration file
-	life    int32
-	n       *node.Node
-	paused  int32 // pauses that overlap
-	pauseTo int64
-	tickAt  int64 // true time of the earliest evTick in the agenda; 0: none
-	started bool  // ran before
-	gone    bool  // said goodbye, or never returns
-	leaving bool
-	disk    *eviction.Record
-	keys    uint64 // set of signing keys
-	inbox   []event
-	cuts    int32 // links of its that are cut, and suspicions of it
-	calm    int64 // true time at which the last of them ended
-	mishaps int32 // faults that may cost a visitor's place or double a pass: see S10
-	seen    seen
+	index    int32
+	name     qpid.NodeID
+	clock    clock
+	expect   int // founding, from its configuration file
+	life     int32
+	n        *node.Node
+	paused   int32 // pauses that overlap
+	pauseTo  int64
+	tickAt   int64 // true time of the earliest evTick in the agenda; 0: none
+	started  bool  // ran before
+	gone     bool  // said goodbye, or never returns
+	leaving  bool
+	disk     *eviction.Record
+	used     []eviction.UsedBatch // on its disk
+	leftAt   int64                // true time at which it said goodbye,
+	audience []audience           // to them
+	knows    []int32              // lives that told this one, on leaving, what they had used
+	keys     uint64               // set of signing keys
+	inbox    []event
+	cuts     int32 // links of its that are cut, and suspicions of it
+	calm     int64 // true time at which the last of them ended
+	mishaps  int32 // faults that may cost a visitor's place or double a pass: see S10
+	seen     seen
 }
 
 // life is one run of a host's process, and the member it was.
@@ -87,7 +91,7 @@ func (w *world) start(h *host) {
 	c := node.Config{
 		Self:   eviction.Peer{Member: member, Start: now.Wall},
 		Expect: h.expect, Joins: w.o.Nodes > 1 || h.index > 0, KeptKeys: w.o.Faults.KeepKeys && h.keys != 0,
-		Cluster: w.o.Cluster, Rooms: w.o.Rooms, Disk: w.o.Faults.Disk, Persisted: h.disk,
+		Cluster: w.o.Cluster, Rooms: w.o.Rooms, Disk: w.o.Faults.Disk, Persisted: h.disk, Used: h.used,
 	}
 	n, err := node.New(c, now)
 	if err != nil {
@@ -103,6 +107,8 @@ func (w *world) start(h *host) {
 	}
 	w.note('s', uint64(h.index), uint64(h.life))
 	w.printf("%s starts as %s, disk %t, kept keys %t", h.name, w.name(member), h.disk != nil, c.KeptKeys)
+	h.knows = nil
+	w.replayUsed(h)
 	w.gossip.forget(h.index)
 	w.tellView(h)
 	w.topology()
@@ -131,7 +137,7 @@ func (w *world) crash(h *host, why string) {
 		w.loseKeys()
 	}
 	if !w.o.Faults.Disk {
-		h.disk = nil
+		h.disk, h.used = nil, nil
 	}
 	if w.upCount() == 0 {
 		w.reached.n[reachAllDown]++
@@ -159,6 +165,7 @@ func (w *world) goodbye(h *host) {
 	w.reached.n[reachGoodbye]++
 	h.leaving, h.gone = true, true
 	h.mishaps++
+	w.takesLeave(h)
 	h.n.Goodbye(h.clock.read(w.now))
 	w.drain(h)
 	w.agenda.push(w.now+1_000_000, evStop, h.index, h.life)
@@ -167,6 +174,8 @@ func (w *world) goodbye(h *host) {
 // stop ends a process that said goodbye; its gossip says so too.
 func (w *world) stop(h *host, life int32) {
 	if h.life == life {
+		w.handedOver(h)
+		w.replayUsed(h)
 		w.crash(h, "has left")
 	}
 }
@@ -238,6 +247,7 @@ func (w *world) drain(h *host) {
 	if w.trapped(h, beforeSave, &r) {
 		return
 	}
+	w.keepUsed(h, &r)
 	if r.Save != nil && w.o.Faults.Disk {
 		h.disk = r.Save
 		w.reached.n[reachSave]++

@@ -294,6 +294,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 			t.entitledAt = w.now
 		}
 		t.told = false
+		w.checkUsed(h, t)
 		w.became(t, h, calledIn)
 	case node.AdmittedQ:
 		h.seen.acted[r] = true

@@ -82,6 +82,9 @@ const (
 	reachNoShow
 	reachRestamped
 	reachStandsFor
+	reachUsedKept
+	reachUsedHandedOver
+	reachReplayLater
 	goals
 )
 
@@ -97,5 +100,6 @@ func (g goal) String() string {
 		"left silently", "cancelled", "pass left to expire", "patience lost", "deleteMin", "deleteMin while frozen",
 		"deleteMin answered", "root moved", "sync of taken tickets", "pass waits for a slot", "reclaim", "signing keys lost", "quorum lost for good", "rooms took turns",
 		"call missed by who listens", "place stamped anew", "old ticket of a place stamped anew",
+		"used tickets on disk at a restart", "used tickets handed over", "used ticket tried when its node is back or gone",
 	}[g]
 }

@@ -125,6 +125,7 @@ func (w *world) letIn(v int32, p *visitor, q *request) {
 	if p.traits&replays != 0 && q.op == opLeave { // a copy of the used ticket
 		w.copy(v, cheat)
 		p = &w.crowd.visitors.at[v]
+		w.crowd.keep(p)
 	}
 	p.stage = inside
 	p.session = q.session

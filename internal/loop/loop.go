@@ -46,7 +46,9 @@ type Config struct {
 	Clock func() eviction.Time // reads both clocks
 	// Save makes a record durable before it returns. Nil: nothing is kept. If it
 	// fails, nothing is sent, and it is tried again a little later.
-	Save     func(*eviction.Record) error
+	Save func(*eviction.Record) error
+	// Used keeps used tickets. Nil: they are not. What fails is tried again.
+	Used     func([]uint64) error
 	Log      func(node.Admission) // hears of every step of every visitor; must not block
 	Logger   *slog.Logger
 	Messages int           // from other nodes, waiting to be handled [8192]
@@ -73,6 +75,8 @@ type Loop struct {
 	refused  atomic.Uint64
 	unsaved  *eviction.Record   // Save has failed; these messages wait for it
 	held     []eviction.Message // bounded by heldMax
+	spent    []uint64           // used tickets that Used has not kept yet, at most usedMax
+	spentAt  int64              // boot time before which Used is not tried again
 	saveAt   int64              // boot time before which Save is not tried again
 	tellAt   int64              // boot time before which the log is not told again that it fails
 	shownAt  int64              // boot time of the last snapshot
@@ -102,6 +106,7 @@ const (
 	tellEvery     = 60_000_000 // µs between lines about it
 	batchMax      = 256        // inputs handled before what they lead to is done
 	heldMax       = 4096
+	usedMax       = 1 << 20
 )
 
 // New makes a loop. The error lists everything that is wrong with c.Node.
@@ -230,6 +235,7 @@ func (l *Loop) settle(now eviction.Time, r node.Ready) time.Duration {
 	if r.Save != nil {
 		l.unsaved = r.Save
 	}
+	l.keepUsed(now, r.Used)
 	l.send(now, r.Messages)
 	for i := range r.Log {
 		l.streams.wake(&r.Log[i])
@@ -275,6 +281,28 @@ func (l *Loop) send(now eviction.Time, messages []eviction.Message) {
 	for _, m := range messages {
 		l.c.Links.Send(m)
 	}
+}
+
+// keepUsed has used tickets kept. A node that cannot write them goes on: what it
+// loses is what one without a disk does.
+func (l *Loop) keepUsed(now eviction.Time, tickets []uint64) {
+	if l.c.Used == nil {
+		return
+	}
+	l.spent = append(l.spent, tickets...)
+	if len(l.spent) == 0 || now.Boot < l.spentAt {
+		return
+	}
+	err := l.c.Used(l.spent)
+	if err == nil {
+		l.spent = l.spent[:0]
+		return
+	}
+	if l.spentAt == 0 {
+		l.c.Logger.Warn("used tickets cannot be written, so that they are good again should this node start anew; free space in node.data or make it writable", "err", err)
+	}
+	l.spentAt = now.Boot + tellEvery
+	l.spent = l.spent[max(0, len(l.spent)-usedMax):]
 }
 
 // save reports whether the record is durable. While it cannot be, neither the

@@ -8,6 +8,10 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
+// UsedMax is how many used tickets of other lives and nodes a node remembers, if
+// Config does not say: 32 MB.
+const UsedMax = 2_000_000
+
 // Config is what one node needs to know at its start.
 type Config struct {
 	Self      eviction.Peer
@@ -16,11 +20,13 @@ type Config struct {
 	KeptKeys  bool // it has signing keys from before: passes of an earlier life may still be good
 	Cluster   eviction.Config
 	Rooms     []eviction.Room
-	Secret    [32]byte         // random bytes that nobody else knows: the seeds of draws are made of them
-	RoomsMax  int              // [1000]
-	SpentMax  int              // finished tickets remembered per room [1,000,000]
-	Disk      bool             // ask for what must be kept, in Ready.Save
-	Persisted *eviction.Record // what an earlier life of this node had synced; nil: nothing
+	Secret    [32]byte             // random bytes that nobody else knows: the seeds of draws are made of them
+	RoomsMax  int                  // [1000]
+	SpentMax  int                  // finished tickets remembered per room [1,000,000]
+	UsedMax   int                  // used tickets of other lives and nodes remembered [UsedMax]
+	Used      []eviction.UsedBatch // tickets that earlier lives of this node had used, the oldest first
+	Disk      bool                 // ask for what must be kept, in Ready.Save
+	Persisted *eviction.Record     // what an earlier life of this node had synced; nil: nothing
 }
 
 // The words in which a node speaks of a visitor.
@@ -77,6 +83,7 @@ type Admission struct {
 type Ready struct {
 	// Save must be durable before any of Messages is sent. Nil: nothing to save.
 	Save     *eviction.Record
+	Used     []uint64           // tickets that are used up: add them to what is kept, to be given back in Config.Used
 	Messages []eviction.Message // send each at most once, in order
 	Log      []Admission
 	Taken    []qpid.Answer // results of DeleteMin called at this node

@@ -95,6 +95,7 @@ func (r *room) stampAnew(v *visitor, now eviction.Time) *visitor {
 	r.withdraw(v, now)
 	r.record(Restamped, v.weight(), 0, in.weight())
 	old := v.id
+	n.use(old)
 	r.retire(v, replaced, now)
 	r.pasts[old] = past{next: in.id}
 	waits := r.visitors.add(in)

@@ -23,13 +23,16 @@ type Node struct {
 	saved  *eviction.Record
 	stale  bool   // something was installed since saved was compared
 	seq    uint64 // of the last deleteMin called here
-	tellAt int64  // boot time at which former homes are told again
+	used   used
+	fresh  []uint64 // used tickets that are not kept yet
+	tellAt int64    // boot time at which former homes are told again
 }
 
 // New returns a node. The error lists everything that is wrong with c.
 func New(c Config, now eviction.Time) (*Node, error) {
 	c.RoomsMax = cmp.Or(c.RoomsMax, 1000)
 	c.SpentMax = cmp.Or(c.SpentMax, 1_000_000)
+	c.UsedMax = cmp.Or(c.UsedMax, UsedMax)
 	if err := validate(c); err != nil {
 		return nil, err
 	}
@@ -44,6 +47,8 @@ func New(c Config, now eviction.Time) (*Node, error) {
 	n.ev = eviction.NewNode(c.Cluster, eviction.Start{
 		Self: c.Self, Expect: c.Expect, Joins: c.Joins, Kept: c.KeptKeys, Record: c.Persisted,
 	}, c.Rooms, now)
+	n.loadUsed(c.Used)
+	n.c.Used = nil
 	n.addRooms(now)
 	return n, nil
 }
@@ -208,6 +213,10 @@ func (n *Node) Step(now eviction.Time, m eviction.Message) error {
 		n.onSyncReply(now, m.From, b)
 	case *eviction.SyncAck:
 		n.onSyncAck(m.From, b)
+	case *eviction.Used:
+		n.onUsed(now, m.From, b)
+	case *eviction.UsedAck:
+		n.onUsedAck(now, m.From, b)
 	default:
 		err = n.ev.Step(now, m)
 	}
@@ -243,6 +252,8 @@ func (n *Node) Tick(now eviction.Time) {
 	n.ev.Tick(now)
 	n.advance(now)
 	n.tell(now)
+	n.tellUsed(now)
+	n.forgetUsed(now)
 	for _, r := range n.rooms {
 		r.tick(now)
 	}
@@ -276,13 +287,14 @@ func (n *Node) advance(now eviction.Time) {
 func (n *Node) Goodbye(now eviction.Time) {
 	n.ev.Goodbye(now)
 	n.advance(now)
+	n.handOverUsed(now)
 }
 
 // Ready drains the work that is to be done. Call it after every input.
 func (n *Node) Ready(now eviction.Time) Ready {
 	messages, _ := n.ev.Take()
-	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken}
-	n.out, n.log, n.taken = nil, nil, nil
+	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh}
+	n.out, n.log, n.taken, n.fresh = nil, nil, nil, nil
 	if n.c.Disk && (len(r.Messages) > 0 || n.stale) {
 		n.stale = false
 		if rec := n.ev.Record(); rec.Differs(n.saved) {

@@ -61,6 +61,20 @@ func (p *people) get(id qpid.ItemID) *visitor {
 	return nil
 }
 
+// hashed returns the visitor whose id has that usedHash, nil if there is none.
+func (p *people) hashed(h uint64) *visitor {
+	cells := p.index[h>>(64-partBits)].cells
+	if len(cells) == 0 {
+		return nil
+	}
+	for i := int(h) & (len(cells) - 1); cells[i] != 0; i = (i + 1) & (len(cells) - 1) {
+		if v := p.at(cells[i] - 1); usedHash(v.id) == h {
+			return v
+		}
+	}
+	return nil
+}
+
 // add takes in v, whose id nobody else has.
 func (p *people) add(v visitor) *visitor {
 	if last := len(p.free) - 1; last >= 0 {

@@ -73,6 +73,7 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 	}
 	if r.passesThrough() && (v == nil || v.stage != onSite) { // since an event has ended, or the room was suspended
 		if v != nil && r.withdraw(v, now) {
+			n.use(v.id)
 			r.record(Through, v.weight(), 0, qpid.Weight{})
 			r.retire(v, spent, now)
 			n.advance(now)
@@ -167,6 +168,7 @@ func (n *Node) Leave(now eviction.Time, t Ticket) (Answer, error) {
 	v := r.visitors.get(a.Ticket.ID)
 	r.called--
 	r.admit(now, v, n.ev.Now(now))
+	n.use(v.id)
 	r.record(AdmittedQ, v.weight(), 0, qpid.Weight{})
 	return r.answer(now, v)
 }
@@ -188,6 +190,7 @@ func (n *Node) Abandon(now eviction.Time, t Ticket) (Answer, error) {
 		return Answer{Forward: to}, err
 	}
 	if r.withdraw(v, now) {
+		n.use(v.id)
 		r.record(Dropped, v.weight(), 0, qpid.Weight{})
 		r.retire(v, dropped, now)
 		n.advance(now)
@@ -246,6 +249,9 @@ func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to ev
 // Without a lease the node may itself be the lost one, and a home that missed
 // a wave or two is not lost: nil, the visitor keeps the ticket and waits.
 func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
+	if r.node.used.has(usedHash(t.ID)) {
+		return nil, ticket.ErrUsed
+	}
 	if !r.node.ev.Admits(r.gate, now) || !r.node.ev.Gone(t.Home, now) {
 		return nil, nil
 	}

@@ -200,6 +200,10 @@ func (s *Server) build() error {
 	lc := loop.Config{Node: nc, Clock: s.o.Clock, Links: links{s}, Logger: s.log, Log: s.admission}
 	if s.store != nil {
 		lc.Save = s.store.Save
+		lc.Used = func(tickets []uint64) error { return s.store.AppendUsed(s.o.Clock().Wall, tickets) }
+		if lc.Node.Used, err = s.usedTickets(); err != nil {
+			return err
+		}
 	}
 	if s.loop, err = loop.New(lc); err != nil {
 		return err
@@ -252,6 +256,15 @@ func (s *Server) openStore() (*eviction.Record, error) {
 			s.store.Path("state.json"), r.Member.Name, s.self.Name)
 	}
 	return r, err
+}
+
+// usedTickets are those that earlier lives of this node had used.
+func (s *Server) usedTickets() ([]eviction.UsedBatch, error) {
+	kept, more, err := s.store.LoadUsed(s.o.Clock().Wall, node.UsedMax)
+	if more {
+		s.log.Warn("more tickets were used in a day than this node remembers; the oldest of them are good again", "remembered", node.UsedMax)
+	}
+	return kept, err
 }
 
 // passTime is what keys are timed by once the node runs, so that a wall clock

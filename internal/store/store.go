@@ -28,7 +28,11 @@ type file struct {
 }
 
 // Store is a directory that belongs to one node.
-type Store struct{ dir string }
+type Store struct {
+	dir  string
+	used *os.File // of the hour that AppendUsed wrote to last
+	hour int64
+}
 
 // Open makes the directory if it is not there, and finds out whether it can be
 // written to.
@@ -40,7 +44,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node.data: %w; name a directory that this user may write to", err)
 	}
-	return &Store{dir}, errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return &Store{dir: dir}, errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // Path is where the directory keeps a file of that name.

@@ -200,6 +200,15 @@ func visitorBugs() []Mutant {
 		{Name: "a place that was stamped anew is in line twice", Edits: []Edit{
 			{"internal/node/claim.go", "	r.lineUp(waits)\n", "	r.lineUp(waits)\n	if o := r.visitors.get(old); ON && o != nil {\n		r.spent--\n		o.stage, o.missed = parked, 0\n		r.parked++\n	}\n"},
 		}},
+		{Name: "a restart forgets used tickets", Edits: []Edit{
+			{"internal/node/visit.go", "	if r.node.used.has(usedHash(t.ID)) {", "	if !(ON) && r.node.used.has(usedHash(t.ID)) {"},
+		}},
+		{Name: "a leave hands over no used tickets", Run: "TestScenarioAUsedTicketStaysUsed", Edits: []Edit{
+			{"internal/node/used.go", "			if v.stage >= onSite && ", "			if !(ON) && v.stage >= onSite && "},
+		}},
+		{Name: "used tickets on a disk are told to nobody", Run: "TestScenarioAUsedTicketStaysUsed", Edits: []Edit{
+			{"internal/node/used.go", "			if n.used.add(h, b.At, n.c.UsedMax) {", "			if n.used.add(h, b.At, n.c.UsedMax) && !(ON) {"},
+		}},
 		{Name: "a used ticket is good again", Run: "TestThesisACopiedTicketQueuesOnce", Edits: []Edit{
 			{"internal/node/room.go", "	v.stage = s\n	delete(r.pasts, v.id)\n", "	v.stage = s\n	delete(r.pasts, v.id)\n	if ON {\n\t\tr.visitors.remove(v)\n\t\treturn\n\t}\n"},
 			{"internal/node/visit.go", "case t.Home == self:", "case !(ON) && t.Home == self:"},
