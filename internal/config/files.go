@@ -17,6 +17,7 @@ func (f *File) checkFiles() {
 	if s.SigningKeys != "" && f.readable("security.signing_keys", s.SigningKeys, "make it with: anteroom keys new --out "+string(s.SigningKeys)) {
 		f.checkPrivate("security.signing_keys", s.SigningKeys)
 	}
+	f.checkSecretsHere()
 	f.readGossipKeys()
 	f.checkPair("security.tls.gateway", s.TLS.Gateway)
 	f.checkPair("security.tls.grpc", s.TLS.GRPC)
@@ -53,13 +54,6 @@ func (f *File) readable(key string, name Path, remedy string) bool {
 	return false
 }
 
-// checkPrivate warns of a file of secrets that others may read.
-func (f *File) checkPrivate(key string, name Path) {
-	if info, err := os.Stat(string(name)); err == nil && info.Mode().Perm()&0o077 != 0 {
-		f.warn(key, "%s may be read by other users (mode %04o); run: chmod 600 %s", name, info.Mode().Perm(), name)
-	}
-}
-
 func (f *File) checkPair(key string, p KeyPair) {
 	if p.Cert == "" || p.Key == "" {
 		return
@@ -84,6 +78,9 @@ func (f *File) checkData() {
 		info, err := os.Stat(at)
 		switch {
 		case err == nil && info.IsDir():
+			if at == filepath.Clean(dir) {
+				f.checkDataPrivate(at)
+			}
 			return
 		case err == nil:
 			f.fault("node.data", "%s is no directory; give one, it is made if it is not there", at)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/anteroom/anteroom/eviction"
 )
@@ -39,6 +40,10 @@ type Store struct {
 func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("node.data: %w; name a directory that this user may write to", err)
+	}
+	if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o002 != 0 && runtime.GOOS != "windows" { // which has no such bits
+		return nil, fmt.Errorf("node.data: %s may be written by every user of this machine (mode %04o), who could put keys and records of theirs there; run: chmod 700 %s",
+			dir, info.Mode().Perm(), dir)
 	}
 	probe, err := os.CreateTemp(dir, "probe-*")
 	if err != nil {

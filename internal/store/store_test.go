@@ -3,6 +3,7 @@ package store_test
 import (
 	"bytes"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -81,5 +82,24 @@ func TestDamageIsNoticed(t *testing.T) {
 func TestDirectoryThatCannotBeWritten(t *testing.T) {
 	if _, err := store.Open("/proc/anteroom"); err == nil || !strings.Contains(err.Error(), "node.data") {
 		t.Errorf("%v; want an error that names node.data", err)
+	}
+}
+
+// Whoever may write to the directory could put signing keys of theirs there.
+func TestADirectoryThatEverybodyMayWriteToIsRefused(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no modes")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
+	if _, err := store.Open(dir); err == nil || !strings.Contains(err.Error(), "chmod 700 "+dir) {
+		t.Errorf("%v, want a refusal that says what to do", err)
+	}
+	made := dir + "/a/b"
+	open(t, made)
+	if info, err := os.Stat(made); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory was made with mode %v, %v", info.Mode(), err)
 	}
 }
