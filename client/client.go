@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,8 @@ type node struct {
 // settings are what options set.
 type settings struct {
 	credentials   credentials.TransportCredentials
+	private       bool // they are TLS
+	token         string
 	patience, try time.Duration
 	grpc          []grpc.DialOption
 	err           error
@@ -54,39 +57,66 @@ type settings struct {
 // Option changes how a client behaves.
 type Option func(*settings)
 
-// WithCA speaks TLS to nodes whose certificate an authority in pem has signed,
-// for whatever name, as the nodes among themselves do: it is the file in their
-// security.tls.ca. Clusters without security.tls speak no TLS to clients.
+// WithCA speaks TLS to nodes whose certificate (security.tls.grpc) an authority
+// in pem has signed, for the name or address that was given to Dial.
 func WithCA(pem []byte) Option {
 	return func(s *settings) {
 		authority := x509.NewCertPool()
 		if !authority.AppendCertsFromPEM(pem) {
-			s.err = errors.New("client: WithCA: there is no certificate in PEM; give the content of the nodes' security.tls.ca")
+			s.err = errors.New("client: WithCA: there is no certificate in PEM; give that of the authority which signed the nodes' security.tls.grpc")
 			return
 		}
-		s.credentials = credentials.NewTLS(&tls.Config{
-			MinVersion:         tls.VersionTLS12,
-			InsecureSkipVerify: true, // VerifyConnection does all of it but for the name
-			VerifyConnection:   func(state tls.ConnectionState) error { return verify(state, authority) },
-		})
+		s.tls(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authority})
 	}
 }
 
-func verify(state tls.ConnectionState, authority *x509.CertPool) error {
-	o := x509.VerifyOptions{Roots: authority, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
-	for _, c := range state.PeerCertificates[1:] {
-		o.Intermediates.AddCert(c)
-	}
-	if _, err := state.PeerCertificates[0].Verify(o); err != nil {
-		return fmt.Errorf("the node's certificate is not of this authority: %w", err)
-	}
-	return nil
-}
-
-// WithTLS speaks TLS as c says, for nodes behind a proxy with a certificate of
-// its own, for example.
+// WithTLS speaks TLS as c says. A new(tls.Config) trusts the authorities that this
+// machine does.
 func WithTLS(c *tls.Config) Option {
-	return func(s *settings) { s.credentials = credentials.NewTLS(c) }
+	return func(s *settings) { s.tls(c) }
+}
+
+func (s *settings) tls(c *tls.Config) { s.credentials, s.private = credentials.NewTLS(c), true }
+
+// WithToken shows the nodes a token, which anteroom keys token has made. Without
+// TLS it goes to this machine only: Dial refuses other addresses.
+func WithToken(token string) Option {
+	return func(s *settings) {
+		if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			s.err = errors.New("client: WithToken: empty, or with a space or a character outside ASCII; give what anteroom keys token printed")
+			return
+		}
+		s.token = token
+	}
+}
+
+// bearer puts a token into every call. Dial has seen to it that it goes by TLS, or
+// stays on this machine.
+type bearer string
+
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(b)}, nil
+}
+
+func (bearer) RequireTransportSecurity() bool { return false }
+
+// String keeps the token out of what is printed of a client.
+func (bearer) String() string { return "(hidden)" }
+
+// onThisMachine reports whether what is said to a target reaches nobody else.
+func onThisMachine(target string) bool {
+	if strings.HasPrefix(target, "unix:") || strings.HasPrefix(target, "unix-abstract:") {
+		return true
+	}
+	if i := strings.LastIndexByte(target, '/'); i >= 0 {
+		target = target[i+1:]
+	}
+	host, _, err := net.SplitHostPort(target)
+	if err != nil {
+		return false
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // WithPatience sets how long a call is tried for, if its context does not end
@@ -145,7 +175,14 @@ func (s *settings) dial(address string) (*grpc.ClientConn, error) {
 		}
 		target = "dns:///" + address
 	}
-	o := append([]grpc.DialOption{
+	o := s.grpc
+	if s.token != "" {
+		if !s.private && !onThisMachine(target) {
+			return nil, fmt.Errorf("client: address %q: a token is not sent there without TLS, in which others could read it; give WithCA or WithTLS", address)
+		}
+		o = append([]grpc.DialOption{grpc.WithPerRPCCredentials(bearer(s.token))}, o...)
+	}
+	o = append([]grpc.DialOption{
 		grpc.WithTransportCredentials(s.credentials),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(answerMax)),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -155,7 +192,7 @@ func (s *settings) dial(address string) (*grpc.ClientConn, error) {
 		// A machine that vanished says nothing; 10 s is the least that gRPC allows.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithDisableServiceConfig(),
-	}, s.grpc...)
+	}, o...)
 	conn, err := grpc.NewClient(target, o...)
 	if err != nil {
 		return nil, fmt.Errorf("client: address %q: %w", address, err)

@@ -2,7 +2,10 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -11,10 +14,14 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/anteroom/anteroom/client"
+	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -293,10 +300,63 @@ func TestDialSaysWhatIsWrong(t *testing.T) {
 		"no address":            func() (*client.Client, error) { return client.Dial(nil) },
 		"give host:port":        func() (*client.Client, error) { return client.Dial([]string{"10.0.0.1"}) },
 		"no certificate in PEM": func() (*client.Client, error) { return client.Dial([]string{"a:1"}, client.WithCA([]byte("x"))) },
+		"WithToken: empty":      func() (*client.Client, error) { return client.Dial([]string{"127.0.0.1:1"}, client.WithToken("")) },
 		"give times above 0":    func() (*client.Client, error) { return client.Dial([]string{"a:1"}, client.WithTry(-1)) },
 	} {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// A token goes to no other machine in clear, whatever the address looks like.
+func TestATokenIsNotSentInClear(t *testing.T) {
+	secret := client.WithToken("anteroom_sesame")
+	for _, address := range []string{"10.0.0.1:7002", "node-1:7002", "localhost.example.com:7002", "0.0.0.0:7002", "[fd00::1]:7002", "dns:///10.0.0.1:7002", "passthrough:///node-1", "dns:///localhost"} {
+		_, err := client.Dial([]string{"127.0.0.1:7002", address}, secret)
+		if err == nil || !strings.Contains(err.Error(), "a token is not sent there without TLS") || strings.Contains(err.Error(), "sesame") {
+			t.Errorf("%s: %v", address, err)
+		}
+		c, err := client.Dial([]string{address}, secret, client.WithTLS(&tls.Config{}))
+		if err != nil {
+			t.Errorf("%s with TLS: %v", address, err)
+			continue
+		}
+		_ = c.Close()
+	}
+	for _, address := range []string{"127.0.0.1:7002", "127.8.8.8:7002", "[::1]:7002", "localhost:7002", "unix:///run/x", "dns:///127.0.0.1:7002"} {
+		c, err := client.Dial([]string{address}, secret)
+		if err != nil {
+			t.Errorf("%s: %v", address, err)
+			continue
+		}
+		if text := fmt.Sprintf("%v %+v", c, c); strings.Contains(text, "sesame") {
+			t.Errorf("printed, a client shows its token: %s", text)
+		}
+		_ = c.Close()
+	}
+}
+
+func TestEveryCallBringsTheToken(t *testing.T) {
+	got := make(chan []string, 1)
+	l, s := bufconn.Listen(1<<16), grpc.NewServer(grpc.ChainUnaryInterceptor(func(ctx context.Context, _ any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+		got <- metadata.ValueFromIncomingContext(ctx, "authorization")
+		return nil, status.Error(codes.PermissionDenied, "not you")
+	}))
+	anteroomv1.RegisterPriorityQueueServer(s, &anteroomv1.UnimplementedPriorityQueueServer{})
+	go func() { _ = s.Serve(l) }()
+	defer s.Stop()
+	dialer := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) })
+	c, err := client.Dial([]string{"127.0.0.1:7002"}, client.WithToken("anteroom_sesame"), client.WithGRPC(dialer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_, err = c.Queue("jobs").Put(t.Context(), client.New{})
+	if err == nil || strings.Contains(err.Error(), "sesame") {
+		t.Errorf("Put = %v", err)
+	}
+	if values := <-got; len(values) != 1 || values[0] != "Bearer anteroom_sesame" {
+		t.Errorf("authorization: %q", values)
 	}
 }

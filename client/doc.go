@@ -18,6 +18,11 @@
 // some nodes or of all. A client stays with one node as long as that answers,
 // and goes on to the next when it does not.
 //
+// On a node's own machine that is all. Elsewhere nodes speak TLS and ask for a
+// token:
+//
+//	client.Dial(addresses, client.WithCA(pem), client.WithToken(os.Getenv("ANTEROOM_TOKEN")))
+//
 // # Retries
 //
 // A call that meets a node that is gone, or slow, or has no room just now, is

@@ -38,6 +38,12 @@ const (
 	ErrTooManyRequests Reason = "too_many_requests"
 	// ErrInvalid is a request that no try can mend.
 	ErrInvalid Reason = "request_invalid"
+	// ErrTokenRequired is a node that wants a token; see WithToken.
+	ErrTokenRequired Reason = "token_required"
+	// ErrTokenInvalid is a token that the node does not know.
+	ErrTokenInvalid Reason = "token_invalid"
+	// ErrNotAllowed is a token that may not do this, or not with this queue.
+	ErrNotAllowed Reason = "not_allowed"
 	// ErrUnavailable is a cluster of which no node could answer in time. Whether
 	// the call was carried out is not known.
 	ErrUnavailable Reason = "unavailable"

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,6 +54,9 @@ type queueing struct {
 	name     string
 	nodes    []string
 	ca       string
+	tls      bool
+	token    string
+	file     string // of the token
 	patience time.Duration
 	asJSON   bool
 	flags    *flagSet
@@ -66,7 +70,10 @@ func (q *queueing) of(cmd *cobra.Command, do func(context.Context, *client.Queue
 	f := q.flags
 	f.StringVar(&q.name, "queue", "", "`NAME` of the queue, or namespace/name")
 	f.StringSliceVar(&q.nodes, "node", []string{grpcDefault}, "`ADDRESS` of a node's port for programs (node.grpc); give several, for when one is down")
-	f.StringVar(&q.ca, "ca", "", "`FILE` with the nodes' security.tls.ca, if they have one")
+	f.StringVar(&q.token, "token", "", "the `TOKEN` that the node asks for; better in ANTEROOM_TOKEN or a file, where other users do not see it")
+	f.StringVar(&q.file, "token-file", "", "`FILE` with the token")
+	f.StringVar(&q.ca, "ca", "", "speak TLS: `FILE` with the authority that signed the nodes' security.tls.grpc")
+	f.BoolVar(&q.tls, "tls", false, "speak TLS with nodes whose certificate this machine trusts")
 	f.duration(&q.patience, "patience", 10*time.Millisecond, 24*time.Hour, "how long to go on trying")
 	f.BoolVar(&q.asJSON, "json", false, "print JSON, one object a line")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -89,21 +96,56 @@ func (q *queueing) of(cmd *cobra.Command, do func(context.Context, *client.Queue
 
 func (q *queueing) dial() (*client.Client, error) {
 	o := []client.Option{client.WithPatience(q.patience), client.WithTry(min(q.patience, 5*time.Second))}
-	if q.ca != "" {
+	switch {
+	case q.ca != "":
 		pem, err := os.ReadFile(q.ca)
 		if err != nil {
-			return nil, fmt.Errorf("--ca: %w; name the file in the nodes' security.tls.ca", err)
+			return nil, fmt.Errorf("--ca: %w; name a PEM file of the authority that signed the nodes' security.tls.grpc", err)
 		}
 		o = append(o, client.WithCA(pem))
+	case q.tls:
+		o = append(o, client.WithTLS(&tls.Config{MinVersion: tls.VersionTLS12}))
+	}
+	token, err := q.bearer()
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		o = append(o, client.WithToken(token))
 	}
 	if q.dialer != nil {
 		o = append(o, client.WithGRPC(grpc.WithContextDialer(q.dialer)))
 	}
 	c, err := client.Dial(q.nodes, o...)
 	if err != nil {
-		return nil, wrongUsage(errors.New("--node: " + strings.TrimPrefix(err.Error(), "client: ")))
+		text := strings.TrimPrefix(err.Error(), "client: ")
+		text = strings.Replace(text, "give WithCA or WithTLS", "give --ca or --tls", 1)
+		return nil, wrongUsage(errors.New("--node: " + strings.Replace(text, "WithToken: ", "the token: ", 1)))
 	}
 	return c, nil
+}
+
+// tokenVariable is where a token is, unless a flag says otherwise.
+const tokenVariable = "ANTEROOM_TOKEN"
+
+// bearer is the token to send, if there is one.
+func (q *queueing) bearer() (string, error) {
+	switch {
+	case q.token != "" && q.file != "":
+		return "", wrongUsage(errors.New("--token and --token-file: give one of them"))
+	case q.token != "":
+		return q.token, nil
+	case q.file != "":
+		text, err := os.ReadFile(q.file)
+		if err != nil {
+			return "", fmt.Errorf("--token-file: %w; name the file that anteroom keys token --out has written", err)
+		}
+		if token := strings.TrimSpace(string(text)); token != "" {
+			return token, nil
+		}
+		return "", fmt.Errorf("--token-file: %s is empty; name the file that anteroom keys token --out has written", q.file)
+	}
+	return os.Getenv(tokenVariable), nil
 }
 
 // words wants at least one, of what it says.
@@ -130,13 +172,13 @@ func (q *queueing) explain(err error) error {
 	case has("produced zero addresses"), has("no such host"), has("name resolver"):
 		return fmt.Errorf("no machine is found by the name in %s; give --node the address in a node's node.grpc, as in %s", at, grpcDefault)
 	case has("first record does not look like a TLS handshake"):
-		return fmt.Errorf("%s speaks no TLS: its cluster has no security.tls; leave out --ca", at)
+		return fmt.Errorf("%s speaks no TLS: the node has no security.tls.grpc; leave out --ca and --tls", at)
 	case has("certificate"):
-		return fmt.Errorf("%s: %s; give --ca the nodes' security.tls.ca", at, text)
+		return fmt.Errorf("%s: %s; give --ca the authority that signed the nodes' security.tls.grpc, and --node a name that is in it", at, text)
 	case has("HTTP/1.1 header"):
 		return fmt.Errorf("%s is no port for programs: it speaks HTTP/1, as node.gateway and node.admin do; give --node the address in node.grpc", at)
 	case has("error reading server preface"):
-		return fmt.Errorf("%s does not speak gRPC without TLS: if its cluster has security.tls, give that ca as --ca; else give --node the address in node.grpc (%s)", at, text)
+		return fmt.Errorf("%s does not speak gRPC without TLS: if the node has security.tls.grpc, give --ca or --tls; else give --node the address in node.grpc (%s)", at, text)
 	case has("unknown service"):
 		return fmt.Errorf("%s has no priority queues: its program is older than this one; update the nodes", at)
 	case e.Reason == client.ErrUnavailable && errors.Is(err, context.DeadlineExceeded) && e.RetryAfter == 0 && has("deadline exceeded"):
@@ -156,6 +198,8 @@ func (q *queueing) advice(r client.Reason) string {
 		return " (queue_draining); anteroom queue resume --queue " + q.name + " ends that"
 	case client.ErrFull:
 		return " (queue_full); try again later, or raise max_items or memory_max in the configuration"
+	case client.ErrTokenRequired, client.ErrTokenInvalid, client.ErrNotAllowed:
+		return " (" + string(r) + "); give --token-file or " + tokenVariable + " a token whose line in security.tokens allows it"
 	case client.ErrUnavailable:
 		return " (unavailable); see anteroom status, and try again"
 	case "":

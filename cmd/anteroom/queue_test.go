@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,7 +21,10 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/anteroom/anteroom/internal/tokens"
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
+	"github.com/anteroom/anteroom/proto/auth"
+	"github.com/anteroom/anteroom/proto/rpc"
 )
 
 // queueNode answers as a node would that has one item in each state.
@@ -355,5 +359,67 @@ func TestQueueWorkRunsACommandForEachItem(t *testing.T) {
 	}
 	if !strings.Contains(stderr, "item=bad") || !strings.Contains(stderr, "exit status 1") {
 		t.Errorf("errors %s", stderr)
+	}
+}
+
+// A node that asks for tokens, and what the program says about it.
+func TestQueueCommandsSayWhatIsWrongWithTheToken(t *testing.T) {
+	inDir(t, map[string]string{"empty": "\n"})
+	secret := tokens.New()
+	h, _ := tokens.HashOf(secret)
+	guard := rpc.NewGuard(tokens.NewSet([]tokens.Token{{Name: "worker", Hash: h, May: tokens.RightsOf(tokens.Take), Queues: []string{"jobs"}}}), slog.New(slog.DiscardHandler))
+	server, _ := rpc.NewServer(rpc.Config{PriorityQueue: &queueNode{leases: []*anteroomv1.Lease{lease("a"), lease("b"), lease("c")}}, Guard: guard})
+	l := bufconn.Listen(1 << 16)
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(server.Stop)
+	if err := os.WriteFile("worker.token", []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args, variable string
+		code           int
+		want           string
+	}{
+		{"take --queue jobs", "", 1, "(token_required); give --token-file or ANTEROOM_TOKEN"},
+		{"take --queue jobs", tokens.New(), 1, "(token_invalid); give"},
+		{"take --queue jobs", secret, 0, ""},
+		{"take --queue jobs --token " + secret, tokens.New(), 0, ""},
+		{"take --queue jobs --token-file worker.token", "", 0, ""},
+		{"put --queue jobs x", secret, 1, "the token worker may not do this: it takes put in its may (not_allowed)"},
+		{"take --queue other", secret, 1, "the token worker may not use this queue"},
+		{"stats", secret, 1, "may not use all queues: name one"},
+		{"take --queue jobs --node 10.0.0.1:7002", secret, 2, "without TLS, in which others could read it; give --ca or --tls"},
+		{"take --queue jobs --token a --token-file b", "", 2, "give one of them"},
+		{"take --queue jobs --token-file empty", "", 1, "empty is empty; name the file"},
+		{"take --queue jobs --token-file none", "", 1, "anteroom keys token --out"},
+		{"take --queue jobs", "two words", 2, "the token: empty, or with a space"},
+	} {
+		t.Setenv("ANTEROOM_TOKEN", c.variable)
+		var out, errs bytes.Buffer
+		p := &program{stdout: &out, stderr: &errs, now: time.Now}
+		p.dialer = func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }
+		code := exitCode(p.run(t.Context(), append([]string{"queue"}, strings.Fields(c.args)...)))
+		if code != c.code || !strings.Contains(errs.String(), c.want) || strings.Contains(out.String()+errs.String(), secret) {
+			t.Errorf("%s: exit code %d, errors %q; want %d, %s", c.args, code, errs.String(), c.code, c.want)
+		}
+	}
+}
+
+// Who calls the port of the nodes, as programs once did, hears where to go.
+func TestQueueCommandsAtThePeerPortSayWhereToGo(t *testing.T) {
+	policy, err := auth.GossipKey(make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := rpc.NewPeers(rpc.PeersConfig{Policy: policy})
+	l := bufconn.Listen(1 << 16)
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(server.Stop)
+	var out, errs bytes.Buffer
+	p := &program{stdout: &out, stderr: &errs, now: time.Now}
+	p.dialer = func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }
+	code := exitCode(p.run(t.Context(), []string{"queue", "put", "--queue", "jobs", "--node", "10.0.0.1:7001", strings.Repeat("x", 60<<10)}))
+	if text := errs.String(); code != 1 || !strings.Contains(text, "programs call node.grpc of the same node") || strings.Count(text, "\n") != 1 {
+		t.Errorf("exit code %d, errors %q", code, text)
 	}
 }
