@@ -57,7 +57,7 @@ func (l *Loop) borrow(ctx context.Context, q *ticket.Request) (a ticket.Answer, 
 		return a, false, nil
 	}
 	now := l.c.Clock()
-	if q.Op == ticket.CheckIn {
+	if q.Op == ticket.CheckIn && !q.Hold {
 		if a, done = l.node.Glance(now, q.Ticket); done {
 			return a, true, nil
 		}

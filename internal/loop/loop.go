@@ -213,6 +213,9 @@ func Ask(n *node.Node, now eviction.Time, q ticket.Request) (ticket.Answer, erro
 	case ticket.Join:
 		return n.Join(now, q.Room, q.ID)
 	case ticket.CheckIn:
+		if q.Hold {
+			return n.HoldBack(now, q.Ticket)
+		}
 		return n.CheckIn(now, q.Ticket)
 	case ticket.Leave:
 		return n.Leave(now, q.Ticket)

@@ -68,8 +68,12 @@ type Request struct {
 	ID     qpid.ItemID // Join: 128 random bits, the ticket's id to be
 	Ticket Ticket      // CheckIn, Leave, Abandon
 	Pass   Pass        // Refresh, End, Visit
+	Hold   bool        // CheckIn: who would be called waits on, in front, and takes no slot: see HeldBack
 	Async  bool        // Join: wants an answer at once, without a position if that is not known yet
 }
+
+// HeldBack is why somebody waits whose turn it is and whose check-in asked for it.
+const HeldBack = "as many people on your network are on the site as one address may have; your place is kept"
 
 // State is where a visitor stands.
 type State uint8

@@ -13,7 +13,7 @@ import (
 // FromRequest encodes a visitor's request.
 func FromRequest(q ticket.Request) *peerv1.Request {
 	return &peerv1.Request{
-		Op: peerv1.Op(q.Op) + 1, Room: q.Room, Id: bytesOf(q.ID[:]), Ticket: fromTicket(q.Ticket), Pass: fromPass(q.Pass), Async: q.Async,
+		Op: peerv1.Op(q.Op) + 1, Room: q.Room, Id: bytesOf(q.ID[:]), Ticket: fromTicket(q.Ticket), Pass: fromPass(q.Pass), Async: q.Async, Hold: q.Hold,
 	}
 }
 
@@ -22,7 +22,7 @@ func ToRequest(p *peerv1.Request) (ticket.Request, error) {
 	var r reader
 	q := ticket.Request{
 		Op: ticket.Op(r.enum("op", int32(p.GetOp()), uint8(ticket.Visit))), Room: r.name(p.GetRoom()), ID: r.id(p.GetId()),
-		Ticket: r.ticket(p.GetTicket()), Pass: r.pass(p.GetPass()), Async: p.GetAsync(),
+		Ticket: r.ticket(p.GetTicket()), Pass: r.pass(p.GetPass()), Async: p.GetAsync(), Hold: p.GetHold(),
 	}
 	return q, r.err
 }

@@ -219,6 +219,7 @@ type Request struct {
 	Id            []byte  `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	Ticket        *Ticket `protobuf:"bytes,4,opt,name=ticket,proto3" json:"ticket,omitempty"`
 	Pass          *Pass   `protobuf:"bytes,5,opt,name=pass,proto3" json:"pass,omitempty"`
+	Hold          bool    `protobuf:"varint,7,opt,name=hold,proto3" json:"hold,omitempty"`   // check-in: who would be called waits on
 	Async         bool    `protobuf:"varint,6,opt,name=async,proto3" json:"async,omitempty"` // join: an answer at once, without a position if that is not known yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -287,6 +288,13 @@ func (x *Request) GetPass() *Pass {
 		return x.Pass
 	}
 	return nil
+}
+
+func (x *Request) GetHold() bool {
+	if x != nil {
+		return x.Hold
+	}
+	return false
 }
 
 func (x *Request) GetAsync() bool {
@@ -630,13 +638,14 @@ var File_anteroom_peer_v1_ticket_proto protoreflect.FileDescriptor
 
 const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\n" +
-	"\x1danteroom/peer/v1/ticket.proto\x12\x10anteroom.peer.v1\x1a\x1eanteroom/peer/v1/message.proto\"\xc7\x01\n" +
+	"\x1danteroom/peer/v1/ticket.proto\x12\x10anteroom.peer.v1\x1a\x1eanteroom/peer/v1/message.proto\"\xdb\x01\n" +
 	"\aRequest\x12$\n" +
 	"\x02op\x18\x01 \x01(\x0e2\x14.anteroom.peer.v1.OpR\x02op\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\fR\x02id\x120\n" +
 	"\x06ticket\x18\x04 \x01(\v2\x18.anteroom.peer.v1.TicketR\x06ticket\x12*\n" +
-	"\x04pass\x18\x05 \x01(\v2\x16.anteroom.peer.v1.PassR\x04pass\x12\x14\n" +
+	"\x04pass\x18\x05 \x01(\v2\x16.anteroom.peer.v1.PassR\x04pass\x12\x12\n" +
+	"\x04hold\x18\a \x01(\bR\x04hold\x12\x14\n" +
 	"\x05async\x18\x06 \x01(\bR\x05async\"\x82\x02\n" +
 	"\x06Ticket\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
