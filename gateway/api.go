@@ -197,7 +197,7 @@ func (c *call) spendTicket(op ticket.Op) (ticket.Answer, error) {
 	}
 	t, err := c.ticket(body, "")
 	if err == nil {
-		return c.g.do(c.ctx(), ticket.Request{Op: op, Room: c.room.Name, Ticket: t})
+		return c.do(ticket.Request{Op: op, Room: c.room.Name, Ticket: t})
 	}
 	// Another tab may have left the queue already: then the cookie is a pass,
 	// and that is the answer.
@@ -229,7 +229,7 @@ func (c *call) apiRefresh() error {
 	if err != nil {
 		return err
 	}
-	a, err := c.g.do(c.ctx(), ticket.Request{Op: ticket.Refresh, Room: c.room.Name, Pass: p})
+	a, err := c.do(ticket.Request{Op: ticket.Refresh, Room: c.room.Name, Pass: p})
 	if err != nil {
 		return err
 	}

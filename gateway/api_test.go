@@ -326,32 +326,3 @@ func TestAnOriginVerifiesThePass(t *testing.T) {
 		t.Errorf("POST: %d", r.StatusCode)
 	}
 }
-
-func TestOneAddressCannotFillTheQueue(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) {
-		c.TrustedProxies = loopback
-		c.Bounds.JoinRate, c.Bounds.JoinBurst = 1, 3
-	}, shop())
-	from := func(addr string) reply { return w.api("join", "", "X-Forwarded-For: "+addr) }
-	for i := range 5 {
-		r := from("2001:db8::" + fmt.Sprint(i)) // one household
-		if want := 201; i < 3 && r.StatusCode != want {
-			t.Fatalf("join %d: %d %s", i, r.StatusCode, r.body)
-		}
-		if i >= 3 && (r.StatusCode != 429 || r.code() != "too_many_requests" || r.Header.Get("Retry-After") != "1") {
-			t.Fatalf("join %d: %d %s %v", i, r.StatusCode, r.body, r.Header)
-		}
-	}
-	if r := from("2001:db8:0:1::"); r.StatusCode != 201 {
-		t.Fatalf("the neighbours: %d %s", r.StatusCode, r.body)
-	}
-	w.pass(time.Second)
-	if r := from("2001:db8::9"); r.StatusCode != 201 {
-		t.Fatalf("a second later: %d %s", r.StatusCode, r.body)
-	}
-	for range 5 {
-		if r := w.api("join", ""); r.StatusCode != 201 {
-			t.Fatalf("from this machine: %d %s", r.StatusCode, r.body)
-		}
-	}
-}

@@ -152,7 +152,7 @@ func (c awsCall) assign() (awsAnswer, error) {
 // and which number they have. Asking is a sign of life.
 func (c awsCall) stand() (a ticket.Answer, stamp, number uint64, err error) {
 	if t, err := c.g.c.Sealer.OpenTicket(c.room.Name, c.request); err == nil {
-		a, err := c.g.do(c.ctx(), ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
+		a, err := c.do(ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
 		return a, t.Stamp, t.Stamp, err
 	}
 	p, err := c.g.c.Sealer.OpenPass(c.room.Name, c.request)
@@ -219,7 +219,7 @@ type awsTokens struct {
 func (c awsCall) token() (awsAnswer, error) {
 	a, _, _, err := c.stand()
 	if err == nil && a.State == ticket.Called {
-		a, err = c.g.do(c.ctx(), ticket.Request{Op: ticket.Leave, Room: c.room.Name, Ticket: a.Ticket})
+		a, err = c.do(ticket.Request{Op: ticket.Leave, Room: c.room.Name, Ticket: a.Ticket})
 	}
 	switch {
 	case err != nil:

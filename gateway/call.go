@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -33,6 +34,11 @@ type call struct {
 
 // ctx is the request's context.
 func (c *call) ctx() context.Context { return c.r.Context() }
+
+// do has the queue carry out q for this visitor, within the bounds of their address.
+func (c *call) do(q ticket.Request) (ticket.Answer, error) {
+	return c.g.c.Addresses.Do(c.ctx(), peraddress.Visitor{Addr: c.client.addr, Room: &c.state}, q, c.g.ask)
+}
 
 // standing is how a visitor of the site stands.
 type standing struct {
@@ -86,7 +92,7 @@ func (c *call) stand(join bool) (standing, error) {
 		return standing{}, err
 	}
 	if a.State != ticket.Admitted && forAsset(c.r.Header) { // somebody was quicker
-		_, err := c.g.do(c.ctx(), ticket.Request{Op: ticket.Abandon, Room: c.room.Name, Ticket: a.Ticket})
+		_, err := c.do(ticket.Request{Op: ticket.Abandon, Room: c.room.Name, Ticket: a.Ticket})
 		return standing{}, err
 	}
 	st, err := c.standing(a)
@@ -115,12 +121,9 @@ func (c *call) heldPass(held string) (ticket.Pass, bool) {
 
 // join takes a new place.
 func (c *call) join() (ticket.Answer, error) {
-	if after, ok := c.g.joins.take(c.client.addr, c.g.c.Queue.Clock()); !ok {
-		return ticket.Answer{}, tooMany(after)
-	}
 	var id qpid.ItemID
 	rand.Read(id[:]) // crypto/rand: it never fails
-	return c.g.do(c.ctx(), ticket.Request{Op: ticket.Join, Room: c.room.Name, ID: id, Async: prefersAsync(c.r.Header)})
+	return c.do(ticket.Request{Op: ticket.Join, Room: c.room.Name, ID: id, Async: prefersAsync(c.r.Header)})
 }
 
 // prefersAsync reports whether a client would rather have an answer at once than
@@ -139,11 +142,11 @@ func prefersAsync(h http.Header) bool {
 
 // come checks a ticket in, and leaves the queue with it when it is called.
 func (c *call) come(t ticket.Ticket) (ticket.Answer, error) {
-	a, err := c.g.do(c.ctx(), ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
+	a, err := c.do(ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
 	if err != nil || a.State != ticket.Called {
 		return a, err
 	}
-	in, err := c.g.do(c.ctx(), ticket.Request{Op: ticket.Leave, Room: c.room.Name, Ticket: a.Ticket})
+	in, err := c.do(ticket.Request{Op: ticket.Leave, Room: c.room.Name, Ticket: a.Ticket})
 	switch {
 	case err == nil:
 		return in, nil

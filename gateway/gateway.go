@@ -19,6 +19,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -64,13 +65,13 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	CountryHeader  string // in which they say where a visitor is, for bypass rules; empty: they do not
 	Bounds         Bounds
+	Addresses      *peraddress.Table     // bounds of what one address may have; nil: none
 	Metrics        prometheus.Registerer // nil: none
 	Logger         *slog.Logger          // nil: none
 }
 
-// Bounds keep strangers from filling the memory, and one client from filling
-// the queue. Zero means the default; InFlight, Streams, Bodies, Uploads and JoinRate have no
-// bound when negative.
+// Bounds keep strangers from filling the memory. Zero means the default; InFlight,
+// Streams, Bodies and Uploads have no bound when negative.
 type Bounds struct {
 	InFlight   int           // requests to the queue at once [4096]
 	Streams    int           // event streams at once [20000]
@@ -79,8 +80,6 @@ type Bounds struct {
 	Sessions   int           // passes remembered [50000]
 	Answer     time.Duration // longest wait for the queue [5s]
 	Recheck    time.Duration // an ended pass is refused at the latest after this [2s]
-	JoinRate   float64       // joins a second from one address; IPv6: from one /64 [10]
-	JoinBurst  int           // joins at once from one address [1000]
 	Heartbeat  time.Duration // a stream says something at least this often [15s]
 	OriginWait time.Duration // until the origin's answer begins [60s]
 	// Stall is for how long a client may send nothing of a body that is on its
@@ -100,8 +99,6 @@ func (b Bounds) withDefaults() Bounds {
 	b.Sessions = cmp.Or(b.Sessions, 50_000)
 	b.Answer = cmp.Or(b.Answer, 5*time.Second)
 	b.Recheck = cmp.Or(b.Recheck, 2*time.Second)
-	b.JoinRate = cmp.Or(b.JoinRate, 10)
-	b.JoinBurst = cmp.Or(b.JoinBurst, 1000)
 	b.Heartbeat = cmp.Or(b.Heartbeat, 15*time.Second)
 	b.OriginWait = cmp.Or(b.OriginWait, time.Minute)
 	b.Stall = cmp.Or(b.Stall, stallDefault)
@@ -120,7 +117,6 @@ type Gateway struct {
 	copying    sync.Pool // of *[copyLen]byte
 	sessions   *sessions
 	tunnels    tunnels
-	joins      *joinLimit
 	preflights *preflights
 	metrics    *metrics
 	calls      sync.Pool // of *call
@@ -154,7 +150,6 @@ func New(c Config) (*Gateway, error) {
 		proxyLog:   slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
 		tunnels:    tunnels{open: make(map[sessionKey][]*tunnel)},
 		sessions:   newSessions(c.Bounds.Sessions, c.Bounds.Recheck),
-		joins:      newJoinLimit(c.Bounds.JoinRate, c.Bounds.JoinBurst),
 		preflights: newPreflights(),
 		metrics:    newMetrics(),
 		noStore:    []string{"no-store"},
@@ -244,8 +239,14 @@ func (g *Gateway) asWritten(r *http.Request) *http.Request {
 	return &q
 }
 
-// do has the queue carry out q, within the bounds.
+// do has the queue carry out q for somebody who is on the site, or was: of them
+// no address is asked.
 func (g *Gateway) do(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
+	return g.c.Addresses.Do(ctx, peraddress.Visitor{}, q, g.ask)
+}
+
+// ask puts q to the queue, within the bounds of this node.
+func (g *Gateway) ask(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
 	if n := g.inFlight.Add(1); g.c.Bounds.InFlight > 0 && n > int64(g.c.Bounds.InFlight) {
 		g.inFlight.Add(-1)
 		g.metrics.shed.Inc()

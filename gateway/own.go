@@ -160,7 +160,7 @@ func (c *call) ownTake() error {
 	if c.room.held(c.r.Header, c.client) != "" && !q.Has(insteadOf) {
 		return c.redirect(c.addressed(s)) // that page says that there is a place already
 	}
-	a, err := c.g.do(c.ctx(), ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
+	a, err := c.do(ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
 	if errors.Is(err, ticket.ErrExpired) || errors.Is(err, ticket.ErrUsed) {
 		return c.redirect(c.here)
 	}
@@ -230,7 +230,7 @@ func (c *call) comeByAddress(s string) (ticket.Answer, error) {
 	if err != nil {
 		return c.join()
 	}
-	a, err := c.g.do(c.ctx(), ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
+	a, err := c.do(ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
 	if errors.Is(err, ticket.ErrExpired) || errors.Is(err, ticket.ErrUsed) {
 		return c.join()
 	}

@@ -84,6 +84,10 @@ type preflights struct {
 	next  int64                     // µs, of the log
 }
 
+// addressesMax bounds how many addresses are remembered; who is forgotten
+// starts afresh.
+const addressesMax = 100_000
+
 func newPreflights() *preflights {
 	return &preflights{
 		addrs: newLRU[netip.Prefix, int64](addressesMax), rooms: newLRU[string, int64](addressesMax), told: newLRU[[2]string, struct{}](originsTold),

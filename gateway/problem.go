@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/ticket"
 )
 
@@ -72,9 +73,12 @@ func notFound() *HTTPError {
 // errorOf gives every error its answer.
 func errorOf(err error) *HTTPError {
 	var e *HTTPError
+	var full *peraddress.Error
 	switch {
 	case errors.As(err, &e):
 		return e
+	case errors.As(err, &full):
+		return &HTTPError{Status: 429, Code: "too_many_requests", Title: "Too many from your network", Detail: full.Detail(), RetryAfter: full.RetryAfter, Err: err}
 	case errors.Is(err, ticket.ErrRoomUnknown):
 		return &HTTPError{Status: 404, Code: "room_unknown", Title: "There is no such room", Err: err}
 	case errors.Is(err, ticket.ErrExpired):

@@ -32,9 +32,14 @@ func (c *call) apiStream() error {
 		return tooMany(10)
 	}
 	defer c.g.streams.Add(-1)
+	closed, err := c.g.c.Addresses.Stream(c.room.Name, c.client.addr)
+	if err != nil {
+		return err
+	}
+	defer closed()
 	w := c.watch(t.ID) // first, so that nothing happens in between
 	defer func() { w.end() }()
-	a, err := c.g.do(c.ctx(), ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
+	a, err := c.do(ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
 	if err != nil {
 		return err
 	}
@@ -161,7 +166,7 @@ func (c *call) next(a *ticket.Answer, news <-chan struct{}, ask *time.Timer, bea
 
 // ask puts the answer to a check-in in place of a.
 func (c *call) ask(a *ticket.Answer) error {
-	b, err := c.g.do(c.ctx(), ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: a.Ticket})
+	b, err := c.do(ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: a.Ticket})
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ const (
 	PageCookies     PageKind = "cookies"     // the browser keeps no cookies, so it cannot keep a place
 	PageLinked      PageKind = "linked"      // the address has a place in it: does the visitor want that, or one of their own?
 	PageBusy        PageKind = "busy"        // too many requests at once; nothing was lost
+	PageNetwork     PageKind = "network"     // the visitor's address has as much as it may; nothing was lost
 	PageUnavailable PageKind = "unavailable" // this node cannot answer just now; the place is kept
 	PageOriginDown  PageKind = "origin_down" // the site behind does not answer; the pass is kept
 	PageLeft        PageKind = "left"        // the visitor gave the place up on purpose

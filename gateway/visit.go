@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 
+	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/ticket"
 )
 
@@ -148,6 +150,9 @@ func (c *call) refuse(err error) {
 	kind := map[string]PageKind{
 		"queue_full": PageFull, "room_closed": PageClosed, "too_many_requests": PageBusy, "unavailable": PageUnavailable,
 	}[e.Code]
+	if full := (*peraddress.Error)(nil); errors.As(err, &full) {
+		kind = PageNetwork
+	}
 	if kind == "" || !wantsPage(c.r.Header) || forAsset(c.r.Header) || c.r.Context().Err() != nil {
 		c.g.fail(c.w, c.r, err)
 		return

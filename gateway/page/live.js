@@ -60,6 +60,8 @@ const announce = (text, news) => {
 const set = (id, text) => {
   if ($(id) && $(id).textContent != text) $(id).textContent = text;
 };
+// Words that only the page of somebody has whose network is full.
+const noted = $("note").textContent, full = why => /^as many/.test(why);
 let now, heardAt = 0, ahead = 0, refresh = 20, fails = 0;
 // Goes by the server's clock: many another is wrong.
 const hear = o => {
@@ -90,6 +92,7 @@ const show = () => {
     : early ? ""
     : until(held) > 0 ? say("held", 0, {time: time(held)})
     : !paused ? ""
+    : full(paused) ? noted
     : ["paused", "lost"].includes(why) ? words[why]
     : words.paused + " " + (words[why] || paused);
   $("note").hidden = !note;
@@ -142,7 +145,7 @@ const go = (after, to = page.here) => {
 const heard = (o, after) => {
   hear(o);
   fails = 0;
-  if (o.state != "waiting" || o.queueing_method != page.method || o.reason != page.why) return go(after);
+  if (o.state != "waiting" || o.queueing_method != page.method || o.reason != page.why || full(o.paused) && !full(page.now.paused)) return go(after);
   // A draw that this page has nothing of, or no more: no hurry, everyone hears of it at once.
   if (!o.draw != !$("seed")) return go(after + 1e3 * refresh * Math.random());
   show();

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // sizeMax is what the README says of the waiting page: bytes, not compressed.
@@ -17,7 +18,7 @@ const sizeMax = 14 << 10
 
 func otherKinds() []gateway.PageKind {
 	return []gateway.PageKind{
-		gateway.PageFull, gateway.PageClosed, gateway.PageCookies, gateway.PageBusy, gateway.PageUnavailable,
+		gateway.PageFull, gateway.PageClosed, gateway.PageCookies, gateway.PageBusy, gateway.PageNetwork, gateway.PageUnavailable,
 		gateway.PageOriginDown, gateway.PageLeft, gateway.PageLinked,
 	}
 }
@@ -101,6 +102,7 @@ func TestWaitingPageSaysWhyNobodyGoesIn(t *testing.T) {
 		{"a node without a cluster", func(v *gateway.View) { v.Paused = "waiting for 3 nodes to start a cluster together" }, "kept. The waiting room is starting.</p>"},
 		{"an operator's hold", func(v *gateway.View) { v.Paused = gateway.PausedHeld }, `id="note">Nobody is being let in just now. Your place is kept.</p>`},
 		{"a limit that was lowered", func(v *gateway.View) { v.Paused = gateway.PausedOverLimit }, "kept. There are more people on the site than it can take now."},
+		{"somebody whose network is full", func(v *gateway.View) { v.Paused = ticket.HeldBack }, `id="note">It is your turn, but as many people on your network`},
 		{"a node that is not reached", func(v *gateway.View) {
 			v.Paused = "the node that keeps this place does not answer just now; the place is safe"
 		}, `id="note">The waiting room does not answer just now.`},

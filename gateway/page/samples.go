@@ -76,6 +76,7 @@ func sampleList() []sample {
 			v.RefreshSeconds, v.TakeURL = 0, "/_anteroom/v1/rooms/shop/take?to=%2F"
 		}},
 		{"busy", nowhere(gateway.PageBusy)},
+		{"network", nowhere(gateway.PageNetwork)},
 		{"unavailable", nowhere(gateway.PageUnavailable)},
 		{"origin_down", nowhere(gateway.PageOriginDown)},
 		{"left", nowhere(gateway.PageLeft)},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // random is the method in which nobody has a position.
@@ -128,7 +129,7 @@ func (s *sheet) other(v gateway.View) error {
 		s.Button, s.Take = l.say("linked.own"), l.say("linked.take")
 	case gateway.PageLeft:
 		s.Button = l.say("rejoin")
-	case gateway.PageFull, gateway.PageClosed, gateway.PageCookies, gateway.PageBusy, gateway.PageUnavailable, gateway.PageOriginDown:
+	case gateway.PageFull, gateway.PageClosed, gateway.PageCookies, gateway.PageBusy, gateway.PageNetwork, gateway.PageUnavailable, gateway.PageOriginDown:
 		s.Button = l.say("retry")
 	default:
 		return fmt.Errorf("page: no page of kind %q", v.Kind)
@@ -149,6 +150,8 @@ func (p *Pages) note(l *language, v gateway.View) string {
 		return l.say("held", "{time}", utc(v.HeldUntil, l.Clock))
 	case v.Paused == "":
 		return ""
+	case v.Paused == ticket.HeldBack: // rare: the script shows what it finds in the page, so that not every page has to carry it
+		return l.say("network.held")
 	}
 	why := v.Paused
 	if key := p.reason(v.Paused); key != "" {

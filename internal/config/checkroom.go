@@ -123,6 +123,18 @@ func (f *File) checkNumbers(key string, r Room) {
 	if r.SurvivorAfter != SurvivorAuto && Duration(r.SurvivorAfter) > durationMax {
 		f.fault(key+".survivor_after", "%v; give auto, 0 for never, or a time up to %v", r.SurvivorAfter, durationMax)
 	}
+	for _, b := range []struct {
+		name string
+		n    int
+	}{
+		{"joins_per_address", r.JoinsPerAddress},
+		{"places_per_address", r.PlacesPerAddress},
+		{"streams_per_address", r.StreamsPerAddress},
+	} {
+		if b.n < 0 || b.n > countMax {
+			f.fault(key+"."+b.name, "%d; give 0 for no bound, or a number up to %d", b.n, countMax)
+		}
+	}
 	if r.SessionMax < 0 || r.SessionMax > durationMax {
 		f.fault(key+".session_max", "%v; give 0 for no bound, or a time up to %v such as 1h", r.SessionMax, durationMax)
 	}

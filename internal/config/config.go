@@ -111,7 +111,11 @@ type Room struct {
 	QueueingMethod     string   `json:"queueing_method"`
 	QueueingStatusCode int      `json:"queueing_status_code"`
 	QueueAll           bool     `json:"queue_all"`
-	QueueMax           int      `json:"queue_max"` // at one node
+	QueueMax           int      `json:"queue_max"`           // at one node
+	JoinsPerAddress    int      `json:"joins_per_address"`   // a minute, at one node, as are the next; 0: no bound
+	PlacesPerAddress   int      `json:"places_per_address"`  // 0: no bound
+	ActivePerAddress   Share    `json:"active_per_address"`  // 0: no bound
+	StreamsPerAddress  int      `json:"streams_per_address"` // 0: no bound
 	RefreshInterval    Duration `json:"refresh_interval"`
 	TicketTTL          Duration `json:"ticket_ttl"`
 	ClaimWindow        Duration `json:"claim_window"`
@@ -198,6 +202,10 @@ func DefaultRoom() Room {
 		QueueingMethod:     "fifo",
 		QueueingStatusCode: 200,
 		QueueMax:           r.QueueMax,
+		JoinsPerAddress:    600,
+		PlacesPerAddress:   1000,
+		ActivePerAddress:   ShareAuto,
+		StreamsPerAddress:  1000,
 		RefreshInterval:    Duration(r.Refresh),
 		TicketTTL:          Duration(r.TicketTTL),
 		ClaimWindow:        Duration(r.ClaimWindow),

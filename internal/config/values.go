@@ -1,14 +1,17 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/peraddress"
 )
 
 // Path names a file or directory. One in the configuration file is relative to
@@ -76,6 +79,53 @@ func (p *Patience) UnmarshalText(text []byte) error {
 	*p = Patience(d)
 	return nil
 }
+
+// Share is how many people one address may have on the site: a number, 0 for any,
+// or ShareAuto.
+type Share int
+
+// ShareAuto is written auto.
+const ShareAuto = Share(peraddress.Auto)
+
+func (s Share) String() string {
+	if s == ShareAuto {
+		return "auto"
+	}
+	return strconv.Itoa(int(s))
+}
+
+// MarshalJSON and MarshalYAML write a number as one.
+func (s Share) MarshalJSON() ([]byte, error) {
+	if s == ShareAuto {
+		return []byte(`"auto"`), nil
+	}
+	return []byte(s.String()), nil
+}
+
+// MarshalYAML does as MarshalJSON.
+func (s Share) MarshalYAML() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *Share) UnmarshalJSON(text []byte) error {
+	return s.UnmarshalText(bytes.Trim(text, `"`))
+}
+
+// UnmarshalText takes auto and what is no negative number.
+func (s *Share) UnmarshalText(text []byte) error {
+	if string(text) == "auto" {
+		*s = ShareAuto
+		return nil
+	}
+	n, err := strconv.Atoi(strings.ReplaceAll(string(text), "_", ""))
+	if err != nil || n < 0 || n > countMax {
+		return fmt.Errorf("%q; give auto, 0 for no bound, or a number up to %d", text, countMax)
+	}
+	*s = Share(n)
+	return nil
+}
+
+// countMax keeps sums of counts from overflowing.
+const countMax = 1_000_000_000
 
 // Secret is text that nothing prints: not fmt, not slog, no encoder. The
 // pointer keeps it from fmt even where it lies in an unexported field, of which

@@ -16,6 +16,7 @@ import (
 	"github.com/anteroom/anteroom/internal/config"
 	"github.com/anteroom/anteroom/internal/loop"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/rules"
 )
 
@@ -38,7 +39,10 @@ type settings struct {
 	EventPages map[string]string `json:"event_pages,omitempty"` // sums, by event
 
 	IgnoreOrigin bool `json:"ignore_origin_commands,omitempty"`
-	AWS          bool `json:"aws_api,omitempty"`
+
+	PerAddress *peraddress.Limits `json:"per_address,omitempty"` // nil: the defaults, as where a node of before has put the room together
+
+	AWS bool `json:"aws_api,omitempty"`
 
 	CORS              *gateway.CORS `json:"cors,omitempty"` // nil: as by default
 	PreflightToOrigin bool          `json:"preflight_to_origin,omitempty"`
@@ -71,6 +75,9 @@ func roomOf(r config.Room) eviction.Room {
 		s.Routes = append(s.Routes, gateway.Route{Host: a.Host, Path: a.Path})
 	}
 	s.BypassRules, s.IPLists = r.Rules()
+	if l := limitsOf(r); l != limitsOf(config.DefaultRoom()) {
+		s.PerAddress = &l
+	}
 	s.Cookie, s.CustomPage, s.EventPages = cookieOf(r), sumOfPage(r.CustomPageHTML), eventPages(r)
 	room := s.in(r.Eviction())
 	base, _ := configOf(room) // which can be read: it was written just now
@@ -89,6 +96,11 @@ func corsOf(c config.CORS) *gateway.CORS {
 	return &gateway.CORS{Origins: c.Origins, Methods: c.Methods, Headers: c.Headers, Credentials: c.Credentials, MaxAge: time.Duration(c.MaxAge)}
 }
 
+// limitsOf are the bounds of what one address may have of a room.
+func limitsOf(r config.Room) peraddress.Limits {
+	return peraddress.Limits{Joins: r.JoinsPerAddress, Places: r.PlacesPerAddress, Active: int(r.ActivePerAddress), Streams: r.StreamsPerAddress}
+}
+
 // configOf is a room of the cluster, as a file would have it. A page of its own is
 // not in it.
 func configOf(r eviction.Room) (config.Room, error) {
@@ -101,6 +113,9 @@ func configOf(r eviction.Room) (config.Room, error) {
 		c.QueueingMethod = config.DefaultRoom().QueueingMethod
 	}
 	c.Origin, c.QueueingStatusCode, c.CookieSuffix, c.Language, c.Message = s.Origin, s.StatusCode, s.CookieSuffix, s.Language, s.Message
+	if l := s.PerAddress; l != nil {
+		c.JoinsPerAddress, c.PlacesPerAddress, c.ActivePerAddress, c.StreamsPerAddress = l.Joins, l.Places, config.Share(l.Active), l.Streams
+	}
 	for _, a := range s.Routes {
 		c.Routes = append(c.Routes, config.Route{Host: a.Host, Path: a.Path})
 	}
@@ -231,7 +246,7 @@ func (s *Server) followRooms() {
 		return
 	}
 	s.heard(s.rooms, now)
-	rooms := make([]gateway.Room, 0, len(now))
+	rooms, limits := make([]gateway.Room, 0, len(now)), make(map[string]peraddress.Limits, len(now))
 	for _, r := range now {
 		if r.Mode == eviction.Deleted {
 			continue
@@ -244,9 +259,14 @@ func (s *Server) followRooms() {
 			s.log.Error("a room cannot be served", "err", err)
 			continue
 		}
+		limits[r.Name] = limitsOf(config.DefaultRoom())
+		if c, err := configOf(r); err == nil {
+			limits[r.Name] = limitsOf(c)
+		}
 		g.Page = s.pages.of(r)
 		rooms = append(rooms, g)
 	}
+	s.addresses.SetRooms(limits)
 	if err := s.gateway.SetRooms(rooms); err != nil {
 		s.log.Error("the rooms of the cluster cannot be served", "err", err)
 	}

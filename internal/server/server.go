@@ -30,6 +30,7 @@ import (
 	"github.com/anteroom/anteroom/internal/history"
 	"github.com/anteroom/anteroom/internal/loop"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/seal"
 	"github.com/anteroom/anteroom/internal/store"
 	"github.com/anteroom/anteroom/membership"
@@ -68,23 +69,24 @@ type Server struct {
 	ready chan struct{}
 	at    Addresses
 
-	self    eviction.Peer
-	store   *store.Store // nil: memory only
-	terms   *terms
-	keys    *keys
-	loop    *loop.Loop
-	auth    auth.Policy
-	links   *link.Links
-	members *membership.Membership
-	gateway *gateway.Gateway
-	public  *waitingroom.Server
-	queues  *queues
-	share   conns.Shares // of the connections
-	limits  limiters
-	rooms   []eviction.Room // that the gateway has; of the goroutine that watches
-	pages   *customPages
-	metrics *prometheus.Registry
-	leaving atomic.Bool
+	self      eviction.Peer
+	store     *store.Store // nil: memory only
+	terms     *terms
+	keys      *keys
+	loop      *loop.Loop
+	auth      auth.Policy
+	links     *link.Links
+	members   *membership.Membership
+	gateway   *gateway.Gateway
+	addresses *peraddress.Table // what each address has of the rooms
+	public    *waitingroom.Server
+	queues    *queues
+	share     conns.Shares // of the connections
+	limits    limiters
+	rooms     []eviction.Room // that the gateway has; of the goroutine that watches
+	pages     *customPages
+	metrics   *prometheus.Registry
+	leaving   atomic.Bool
 	// hasRooms: the gateway has any.
 	hasRooms atomic.Bool
 
@@ -300,9 +302,11 @@ func (s *Server) buildGateway() error {
 	)
 	s.metrics.MustRegister(admin.NewCollector(source{s}), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.limit()
+	s.addresses = peraddress.New(peraddress.Config{Clock: s.loop.PassTime, Proxies: s.c.Proxies()})
+	s.metrics.MustRegister(s.addresses.Metrics()...)
 	s.gateway, err = gateway.New(gateway.Config{
 		Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
-		TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: s.bounds(),
+		Addresses: s.addresses, TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: s.bounds(),
 	})
 	if err == nil {
 		s.followRooms()

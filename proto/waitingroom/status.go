@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/ticket"
 )
 
@@ -51,6 +52,9 @@ func verdicts() []verdict {
 func (s *Server) statusOf(err error) error {
 	if err == nil {
 		return nil
+	}
+	if full := (*peraddress.Error)(nil); errors.As(err, &full) {
+		return verdict{errors.New(full.Detail()), codes.ResourceExhausted, "too_many_requests", time.Duration(full.RetryAfter) * time.Second}.status()
 	}
 	for _, v := range verdicts() {
 		if errors.Is(err, v.err) {

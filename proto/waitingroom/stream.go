@@ -29,6 +29,11 @@ func (s *Server) Stream(r *anteroomv1.StreamRequest, out grpc.ServerStreamingSer
 	if err != nil {
 		return s.statusOf(err)
 	}
+	closed, err := s.c.Addresses.Stream(r.GetRoom(), addressOf(out.Context()))
+	if err != nil {
+		return s.statusOf(err)
+	}
+	defer closed()
 	f := follower{s: s, room: r.GetRoom(), ticket: t, out: out}
 	f.news, f.done = s.c.Queue.Called(f.room, t.ID)
 	defer func() { f.done() }()

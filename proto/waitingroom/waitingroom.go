@@ -3,9 +3,10 @@
 // it opens and seals what visitors carry, and puts what the queue says into
 // words. Nothing is decided here.
 //
-// A caller is a program that speaks for its visitors, so joins are not limited
-// by address as the gateway's are. What one caller can hold is bounded all the
-// same: requests under way, and open streams.
+// What one address may have of a room is bounded as at the gateway, and counted
+// with it. A caller may be a program that speaks for its visitors: one on this
+// machine or in our own network is exempt, for others the room's bounds are
+// raised. Requests under way and open streams are bounded for all together.
 package waitingroom
 
 import (
@@ -15,9 +16,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc/peer"
+
+	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/ticket"
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
 	"github.com/anteroom/anteroom/qpid"
@@ -58,6 +63,8 @@ type Config struct {
 	Issuer string       // iss of the passes for origins [anteroom]
 	Logger *slog.Logger // nil: none
 	Rand   io.Reader    // of ticket ids [crypto/rand]
+
+	Addresses *peraddress.Table // bounds of what one address may have; nil: none
 
 	RequestsMax int           // under way at a time [4096]
 	StreamsMax  int           // open at a time [10,000]
@@ -214,9 +221,24 @@ func (s *Server) do(ctx context.Context, q ticket.Request) (ticket.Answer, error
 	}
 	asked, cancel := context.WithTimeout(ctx, s.c.Answer)
 	defer cancel()
-	a, err := s.c.Queue.Do(asked, q)
+	by := peraddress.Visitor{}
+	if is, ok := s.c.Queue.Room(q.Room); ok && q.Op < ticket.Refresh {
+		by = peraddress.Visitor{Addr: addressOf(ctx), Room: &is}
+	}
+	a, err := s.c.Addresses.Do(asked, by, q, s.c.Queue.Do)
 	if err != nil && asked.Err() != nil && ctx.Err() == nil {
 		return a, ticket.ErrUnavailable
 	}
 	return a, err
+}
+
+// addressOf is where a call comes from: the program's own address. Whoever has
+// one for many visitors runs it beside the node, or gives the room other bounds.
+func addressOf(ctx context.Context) netip.Addr {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return netip.Addr{}
+	}
+	a, _ := netip.ParseAddrPort(p.Addr.String()) // one that is none is that of no network
+	return a.Addr().Unmap()
 }
