@@ -1,4 +1,4 @@
-.PHONY: test lint gen sim bench bench-compare
+.PHONY: test lint gen sim bench bench-compare sbom reproducible vulnerabilities
 
 test:
 	go test ./...
@@ -23,3 +23,14 @@ bench:
 # make bench-compare OLD=old.txt NEW=new.txt says what has changed, and how sure that is.
 bench-compare:
 	go tool -modfile=tools/go.mod benchstat $(OLD) $(NEW)
+
+# What is in the program, as CycloneDX. The other two are steps of CI.
+sbom:
+	go build -trimpath -o dist/anteroom ./cmd/anteroom
+	go tool supply sbom dist/anteroom > dist/anteroom.cdx.json
+
+reproducible:
+	.ci/reproducible
+
+vulnerabilities:
+	.ci/vulnerabilities

@@ -77,6 +77,7 @@ require (
 )
 
 tool (
+	github.com/anteroom/anteroom/internal/supply
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc
 	google.golang.org/protobuf/cmd/protoc-gen-go
 )

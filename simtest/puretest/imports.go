@@ -37,6 +37,7 @@ func layers() []layer {
 		{pkg: "internal/fairness", ours: []string{"qpid"}},
 		{pkg: "internal/plot", ours: []string{"internal/fairness"}, foreign: []string{"golang.org/x/image/font", "gonum.org/v1/plot"}},
 		{pkg: "internal/term"},
+		{pkg: "internal/supply"}, // a tool: no part of the program
 		{pkg: "internal/thesis", ours: []string{"internal/fairness", "qpid"}},
 		// The adapters do not know each other, nor the node behind them: cmd joins them.
 		{pkg: "internal/seal", ours: []string{"eviction", "internal/ticket", "qpid"}, foreign: []string{whatever}},
