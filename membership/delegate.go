@@ -13,7 +13,8 @@ type delegate struct {
 	meta   []byte
 	roster *roster
 	log    *slog.Logger
-	told   *limiter
+	told   *limiter // of lines about other names
+	own    *limiter // about this node's own
 }
 
 var (
@@ -39,7 +40,7 @@ func (d *delegate) NotifyConflict(old, n *memberlist.Node) {
 	case n.Name != string(d.roster.self.Name):
 		d.told.write(d.log, slog.LevelWarn, "two addresses under one name", "name", n.Name, "kept", old.Address(), "ignored", n.Address())
 	case d.roster.conflict(n, time.Now()):
-		d.told.write(d.log, slog.LevelError, usesName, "name", n.Name, "here", old.Address(), "there", n.Address())
+		d.own.write(d.log, slog.LevelError, usesName, "name", n.Name, "here", old.Address(), "there", n.Address())
 	}
 }
 

@@ -28,7 +28,7 @@ type Membership struct {
 	c       Config
 	roster  *roster
 	meta    []byte
-	told    *limiter // of lines about other processes' names
+	told    *limiter // of lines about other processes of this node's name
 	ready   chan struct{}
 	started atomic.Bool
 	last    View // what OnView got last; Run's own
@@ -176,7 +176,7 @@ func changes(before, after eviction.View) (came, went []string) {
 // start opens the sockets and begins to gossip.
 func (m *Membership) start(ctx context.Context) (*memberlist.Memberlist, error) {
 	out := log.New(newGossipLog(m.c.Logger), "", 0)
-	d := &delegate{meta: m.meta, roster: m.roster, log: m.c.Logger, told: m.told}
+	d := &delegate{meta: m.meta, roster: m.roster, log: m.c.Logger, told: newLimiter(30*time.Second, 2), own: m.told}
 	p := m.c.profile(d, out)
 	inner := m.c.Transport
 	if inner == nil {
