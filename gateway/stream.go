@@ -123,7 +123,6 @@ func (c *call) over(out events, why error) {
 		return
 	case errors.Is(why, ticket.ErrSuperseded):
 		c.g.metrics.superseded.Inc()
-		_ = out.write([]byte("retry: " + retryAfterMin + "\n")) // part of the event that follows
 	}
 	_ = out.problem(why)
 }
@@ -186,7 +185,11 @@ func (e events) problem(why error) error {
 	if err != nil {
 		return err
 	}
-	return e.write([]byte("event: problem\ndata: " + string(b) + "\n\n"))
+	retry := ""
+	if errors.Is(why, ticket.ErrSuperseded) {
+		retry = "retry: " + retryAfterMin + "\n"
+	}
+	return e.write([]byte(retry + "event: problem\ndata: " + string(b) + "\n\n"))
 }
 
 func (e events) write(b []byte) error {

@@ -92,8 +92,11 @@ func (c *Conn) SetDeadline(t time.Time) error {
 const soonerMax = time.Second
 
 // CloseWrite is what a server does before it closes, so that its last words
-// arrive, and what ends one half of an upgraded connection.
+// arrive, and what ends one half of an upgraded connection. A server lets half a
+// second pass in between, in which the connection carries nothing any more: a
+// flood of requests that are refused does not hold places for that long.
 func (c *Conn) CloseWrite() error {
+	c.rests(true)
 	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()
 	}
