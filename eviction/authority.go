@@ -23,6 +23,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 		n.found(w, c)
 	case ok:
 		n.primary(now, w, c, line)
+	case n.foundAgain(w, c, lines):
 	default:
 		n.side(w, c, lines)
 	}
@@ -105,7 +106,7 @@ func (w *wave) votes(r *NodeReply) bool {
 func firstQuorate(w *wave, lines []Line, lease int64) (Line, bool) {
 	for _, l := range lines {
 		v := voiceOf(w, l)
-		if v.voters.quorum(v.know) {
+		if v.voters.quorum(v.know) && (v.voters.begun() || w.together(l, v.voters)) {
 			return l, true
 		}
 		if v.lapsed >= 0 && v.lapsed < lease {
@@ -113,6 +114,57 @@ func firstQuorate(w *wave, lines []Line, lease int64) (Line, bool) {
 		}
 	}
 	return Line{}, false
+}
+
+// together reports whether all the founders of a line are in this wave, and each
+// knows that it is on that line. A line's first primary wave takes that, and not
+// only a quorum: as long as a founder has not heard of its founding, it may found
+// another cluster with nodes that are not here. Proof that of two foundings which
+// share a node f only one begins: in the first primary wave of either, f has
+// replied that it is on that line. It goes from one line to another with a primary
+// wave of that other, which then has begun and would have been the second to
+// need f; or it founds again, which it does only on a line that has not begun, and
+// then that one has lost it for good. Foundings that share no node both begin: it
+// takes an expect of more than half of the nodes to rule them out.
+//
+// A node that restarted with its record stands for its earlier life.
+func (w *wave) together(line Line, v Voters) bool {
+	return !slices.ContainsFunc(v.Founders, func(f Member) bool {
+		return !slices.ContainsFunc(w.sum.Nodes, func(r NodeReply) bool {
+			return r.Line == line && r.Knows && w.list[r.Index].Name == f.Name && w.votes(&r)
+		})
+	})
+}
+
+// foundAgain is for a line that has not begun. If its founders are all here, those
+// that did not hear of it are told once more. If some of them are over, and their
+// nodes are here in another life, everybody founds again: nobody can tell what the
+// dead had heard of. One of them may have been the one that had begun, so they
+// count as members that were lost.
+func (n *Node) foundAgain(w *wave, c *Commit, lines []Line) bool {
+	v := voiceOf(w, lines[0])
+	if len(lines) > 1 || v.voters.Version == 0 || v.voters.begun() {
+		return false
+	}
+	over := false
+	for _, f := range v.voters.Founders {
+		if !slices.Contains(w.list, f) {
+			if !succeeded(w.list, f) {
+				return false // it may be about to begin, or to found, with others
+			}
+			over = true
+		}
+	}
+	met := c.Met
+	if over && !mayFound(w) {
+		return false
+	}
+	if n.found(w, c); over {
+		c.Met = append(met, c.Met...)
+	} else {
+		c.Line, c.Voters = lines[0], v.voters
+	}
+	return true
 }
 
 // mayFound reports whether nodes that know of no cluster may start one: as
@@ -130,12 +182,14 @@ func mayFound(w *wave) bool {
 }
 
 // found starts a cluster: its line and its voters, no more. Leases and slots
-// come with the first wave in which a quorum of them is on that line; of two
-// foundings that share nodes only one gets there. With signing keys from before, passes of an earlier
-// cluster may still be good: it counts as a member that was lost just now.
+// come with the first wave in which all of them are on that line; of two
+// foundings that share nodes only one gets there. With signing keys from before,
+// passes of an earlier cluster may still be good: it counts as a member that was
+// lost just now.
 func (n *Node) found(w *wave, c *Commit) {
 	c.Founding, c.Grade, c.Line = true, Side, Line{w.T, n.self.Name}
 	c.Voters = foundersOf(w)
+	c.Voters.At = qpid.Epoch{}
 	for _, r := range w.sum.Nodes {
 		c.Kept = c.Kept || r.KeptKeys
 	}

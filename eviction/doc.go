@@ -112,9 +112,10 @@
 //
 // A Line is one founding of authority. A cluster is founded when as many nodes
 // are together as were told to expect each other. The founding wave fixes only
-// the line and its voters: leases and slots come with the first wave in which a
-// quorum of them is on that line, so that of two foundings which share nodes one
-// gets there. A side that has seen no quorum for survivor_after goes on alone,
+// the line and its voters: leases and slots come with the first wave in which all
+// of them are on that line, so that of two foundings which share a node one gets
+// there (see wave.together). From then on a quorum will do. Foundings that share no
+// node both get there: expect has to be more than half of the nodes. A side that has seen no quorum for survivor_after goes on alone,
 // on a line of its own; this is the only way to exceed a limit, and a room with
 // survivor_after 0 stays where it is and calls nobody. When lines meet, the
 // oldest that has its quorum in the wave goes on and the others' nodes open new

@@ -37,7 +37,7 @@ func (r *Record) Differs(o *Record) bool {
 	if o.Epoch >= r.Epoch+epochGap/2 || r.Voters.Next != nil && r.Voters.At != o.Voters.At {
 		return true
 	}
-	if r.Line != o.Line || r.Voters.Version != o.Voters.Version || !slices.Equal(r.Voters.Next, o.Voters.Next) ||
+	if r.Line != o.Line || r.Voters.begun() != o.Voters.begun() || r.Voters.Version != o.Voters.Version || !slices.Equal(r.Voters.Next, o.Voters.Next) ||
 		len(r.Met) != len(o.Met) || len(r.Rooms) != len(o.Rooms) {
 		return true
 	}

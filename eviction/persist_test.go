@@ -9,7 +9,7 @@ import (
 
 func record() *Record {
 	return &Record{
-		Line: Line{1, "a"}, Voters: Voters{Version: 1, Names: []qpid.NodeID{"a", "b", "c"}}, Epoch: 100, Member: Member{"b", 1},
+		Line: Line{1, "a"}, Voters: Voters{Version: 1, Names: []qpid.NodeID{"a", "b", "c"}, At: qpid.Epoch{Num: 98}}, Epoch: 100, Member: Member{"b", 1},
 		Met:   []Sighting{{Member: memberA, Epoch: 90}, {Member: memberC, Epoch: 95, Left: true}},
 		Rooms: []RoomRecord{{Room: Room{Name: "shop", Target: 10, Session: time.Second}, Line: Line{1, "a"}, Voids: []Void{{memberA, 92}}}},
 	}
@@ -27,6 +27,7 @@ func TestRecordDiffers(t *testing.T) {
 		{"half the gap of epochs", func(r *Record) { r.Epoch += epochGap / 2 }, true},
 		{"the line", func(r *Record) { r.Line.Stamp++ }, true},
 		{"the voters", func(r *Record) { r.Voters.Version++ }, true},
+		{"the line has begun", func(r *Record) { r.Voters.At = qpid.Epoch{} }, true},
 		{"a proposal", func(r *Record) { r.Voters.Next = []qpid.NodeID{"a", "b"} }, true},
 		{"someone met", func(r *Record) { r.Met = append(r.Met, Sighting{Member: Member{"d", 1}}) }, true},
 		{"another life", func(r *Record) { r.Met[1].Member.Boot++ }, true},
@@ -91,5 +92,21 @@ func TestRestore(t *testing.T) {
 	}
 	if got := n.Stamp(); got <= g.cut.Value.Stamp {
 		t.Errorf("a newcomer is stamped %d, within the restored cut %d", got, g.cut.Value.Stamp)
+	}
+}
+
+// Which of two lives of one name was met last says who votes: it must not be
+// forgotten, while how late it was may be.
+func TestRecordDiffersByTheLatestLife(t *testing.T) {
+	lives := func(first, second uint64) *Record {
+		r := record()
+		r.Met = []Sighting{{Member: Member{"c", 1}, Wave: first}, {Member: Member{"c", 2}, Wave: second}}
+		return r
+	}
+	if lives(3, 5).Differs(lives(3, 4)) {
+		t.Error("a later wave with the same life differs")
+	}
+	if !lives(5, 4).Differs(lives(3, 4)) {
+		t.Error("the earlier life is back, and nothing differs")
 	}
 }

@@ -45,7 +45,7 @@ type Voters struct {
 	Version uint64
 	Names   []qpid.NodeID
 	Next    []qpid.NodeID // proposed as Version+1; nil: no change under way
-	At      qpid.Epoch    // of the last primary wave that carried them
+	At      qpid.Epoch    // of the last primary wave that carried them; zero: there was none yet
 	// Founders are the lives that the line began with. One of them cannot have
 	// forgotten anything of the line, so it counts as knowing from the start:
 	// a founding that reaches one node only is not lost.
@@ -60,6 +60,9 @@ func (v Voters) newer(o Voters) bool {
 	}
 	return v.At.Compare(o.At) > 0
 }
+
+// begun reports whether the line had a primary wave.
+func (v Voters) begun() bool { return v.At != qpid.Epoch{} }
 
 // quorum reports whether the nodes that know carry v. Half of an even number
 // is enough if it holds the lowest name: two halves cannot both.

@@ -270,7 +270,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 		n.clock.quarantined = false // it was measured since, against a quorum of clocks
 	}
 	if c.Line.Founded() {
-		if c.Grade >= Primary || !n.line.Founded() {
+		if c.Grade >= Primary || c.Founding || !n.line.Founded() {
 			n.line = c.Line
 		}
 		if !n.knows && c.Voters.Version > 0 {

@@ -148,6 +148,9 @@ func clockBugs() []Mutant {
 		{Name: "a coordinator that has heard of one tells them that their clock is off", Run: "TestScenarioACoordinatorsOwnClockStopsNobody", Edits: []Edit{
 			{"eviction/lead.go", "	sure := n.clocksWith(now, mid)\n", "	sure := ON || n.clocksWith(now, mid)\n"},
 		}},
+		{Name: "a line begins with a quorum of its founders", Run: "TestScenarioTwoFoundingsThatShareANode", Edits: []Edit{
+			{"eviction/authority.go", "(v.voters.begun() || w.together", "(ON || v.voters.begun() || w.together"},
+		}},
 		{Name: "every life of a voter votes", Run: "TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum", Edits: []Edit{
 			{"eviction/authority.go", "		if o.Member.Name == m.Name && (o.Wave", "		if !(ON) && o.Member.Name == m.Name && (o.Wave"},
 		}},

@@ -1,0 +1,64 @@
+package simtest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+// Three nodes are told to begin as soon as two are together. A and B found a
+// cluster, and B does not hear of it; then it is with C, and they found another.
+// A alone is half of the first cluster's voters, with the lowest name, and B and C
+// are all of the second's. B is a founder of both, so the first may not begin
+// without it: not before B is known to be on its line.
+func TestScenarioTwoFoundingsThatShareANode(t *testing.T) {
+	o := short(3)
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := assemble(t, o)
+	for i := range s.hosts {
+		s.hosts[i].expect = 2
+	}
+	commit := ofKind(mCommit, 0, 1)
+	s.tap = func(f *flight) verdict {
+		if commit(f) {
+			return lose
+		}
+		return pass
+	}
+	s.boot(0)
+	s.run(50 * time.Millisecond)
+	s.boot(1)
+	s.until(3*time.Second, "a founding", func() bool { return s.hosts[0].seen.status.Line.Founded() })
+	s.split(hosts(0), hosts(1, 2))
+	s.boot(2)
+	s.until(3*time.Second, "another", func() bool { return s.sees(1, 2) && s.sees(2, 2) })
+	s.people(0, 30)
+	s.people(1, 30)
+	s.run(6 * time.Second)
+	if st := s.hosts[0].seen.status; st.Grade >= eviction.Primary {
+		t.Errorf("the first founding went on: %s", s.statuses())
+	}
+	s.finish()
+}
+
+// A founder dies between the founding and the first wave of which it could take
+// part: nobody can tell what it had heard of. As soon as as many nodes as a
+// founding takes are together again they begin anew, and wait for D, since it may
+// have been the one that had begun.
+func TestScenarioAFounderDiesBeforeTheBeginning(t *testing.T) {
+	for _, disk := range []bool{false, true} {
+		o := short(3)
+		o.Faults.Disk = disk
+		s := assemble(t, o)
+		s.launch()
+		s.until(3*time.Second, "a founding", func() bool { return s.hosts[0].seen.status.Line.Founded() })
+		s.down(2)
+		s.run(3 * time.Second)
+		s.boot(2)
+		s.until(3*time.Second, "a cluster of three", func() bool { return s.together(3) })
+		s.people(0, 30)
+		s.until(2*s.delay(), "all the slots", func() bool { n, _ := s.ownedNow(); return n == 12 })
+		s.finish()
+	}
+}
