@@ -279,18 +279,23 @@ func (c *count) sweep(i uint32, now int64) {
 
 // full reports whether an address, or the range that it is in, has no room for
 // one more of what has says.
-func (c *count) full(i uint32, most int, now int64, has func(*counts) int32) bool {
-	if most <= 0 || !c.over(i, most, has) {
+func (c *count) full(i uint32, most most, now int64, has func(*counts) int32) bool {
+	if most.one <= 0 || !c.over(i, most, has) {
 		return false
 	}
 	c.sweep(i, now)
 	return c.over(i, most, has)
 }
 
-func (c *count) over(i uint32, most int, has func(*counts) int32) bool {
+func (c *count) over(i uint32, most most, has func(*counts) int32) bool {
 	a := &c.addresses[i]
-	return int(has(&a.counts)) >= most || a.wider != 0 && int(has(&c.addresses[a.wider].counts)) >= wide*most
+	return int(has(&a.counts)) >= most.one || a.wider != 0 && int(has(&c.addresses[a.wider].counts)) >= most.wide
 }
+
+// most is a bound: of one address, and of a /48. Not above 0: none.
+type most struct{ one, wide int }
+
+func times(one int) most { return most{one, wide * one} }
 
 func places(c *counts) int32  { return c.places }
 func active(c *counts) int32  { return c.active }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -36,7 +37,7 @@ func TestCountsAreThoseOfTheTickets(t *testing.T) {
 			case 4:
 				c.becomes(id, rapid.Bool().Draw(t, "a visit"), now+5e6)
 			default:
-				if c.full(from, 1, now, active) != (c.addresses[from].active >= 1 || c.addresses[from].wider != 0 && c.addresses[c.addresses[from].wider].active >= wide) {
+				if c.full(from, times(1), now, active) != (c.addresses[from].active >= 1 || c.addresses[from].wider != 0 && c.addresses[c.addresses[from].wider].active >= wide) {
 					t.Fatal("full is not what the counts say")
 				}
 			}
@@ -85,7 +86,7 @@ func TestIPv6Ranges(t *testing.T) {
 	c := newCount(100, 100)
 	take := func(a string) bool {
 		from := c.find("shop", netip.MustParseAddr(a))
-		if c.full(from, 2, 1e6, active) {
+		if c.full(from, times(2), 1e6, active) {
 			return false
 		}
 		c.hold(idAt(len(c.ids)), from, true, 0, 9e6)
@@ -139,7 +140,7 @@ func TestTicketsThatAreGoneAreCountedNoMore(t *testing.T) {
 	for i := range 500 {
 		c.hold(idAt(i), one, false, 0, 5e6)
 	}
-	if c.full(one, 500, 6e6, places) {
+	if c.full(one, times(500), 6e6, places) {
 		t.Error("full of tickets that are gone")
 	}
 	other := c.find("shop", netip.MustParseAddr("192.0.2.2"))
@@ -152,5 +153,16 @@ func TestTicketsThatAreGoneAreCountedNoMore(t *testing.T) {
 	}
 	if len(c.ids) != 0 || len(c.tickets) > 1001 {
 		t.Errorf("%d tickets are counted, in %d records", len(c.ids), len(c.tickets))
+	}
+}
+
+func TestAutoIsAQuarterOfTheLimit(t *testing.T) {
+	for target, want := range map[int]most{0: {10, 10}, 20: {10, 10}, 40: {10, 20}, 200: {50, 100}, 10_000: {2500, 5000}} {
+		if got := (Limits{Active: Auto}).activeMax(&eviction.Room{Target: target}); got != want {
+			t.Errorf("of %d: %+v, want %+v", target, got, want)
+		}
+	}
+	if got := (Limits{Active: 7}).activeMax(&eviction.Room{Target: 200}); got != (most{7, 28}) {
+		t.Errorf("a number: %+v", got)
 	}
 }

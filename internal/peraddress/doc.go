@@ -4,7 +4,7 @@
 //
 // An IPv4 address is one party, and so are the addresses of an IPv6 /64, which one
 // connection is given. Whoever is given a /48 has 65,536 of those: all of them
-// together may have four times as much.
+// together may have four times as much; of the visits, where the bound goes by the limit, half of it.
 //
 // A place is counted for the address that it was taken from, at the node that it
 // was taken at, until it is known to be gone: given up, turned into a visit,

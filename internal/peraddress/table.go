@@ -32,12 +32,13 @@ type Limits struct {
 	Streams int // open
 }
 
-// ActiveMax is how many of an address may be on the site of a room.
-func (l Limits) ActiveMax(r *eviction.Room) int {
+// activeMax is how many of an address may be on the site of a room. With Auto a
+// /48 has half of the limit at most: four quarters would be all of it.
+func (l Limits) activeMax(r *eviction.Room) most {
 	if l.Active != Auto {
-		return l.Active
+		return times(l.Active)
 	}
-	return max(10, r.Target/4)
+	return most{max(10, r.Target/4), max(10, r.Target/2)}
 }
 
 // Bound is one of them, by its key in the configuration.
@@ -198,7 +199,7 @@ type bounded struct {
 	addr   netip.Addr
 }
 
-func (b *bounded) activeMax() int { return b.limits.ActiveMax(&b.v.Room.Room) }
+func (b *bounded) activeMax() most { return b.limits.activeMax(&b.v.Room.Room) }
 
 func (b *bounded) placeUntil(now int64) int64 { return now + b.v.Room.Room.TicketTTL.Microseconds() }
 
@@ -225,7 +226,7 @@ func (b *bounded) checkIn(ctx context.Context, q ticket.Request, ask Ask) (ticke
 // full reports whether the address has as many on the site as it may.
 func (b *bounded) full(room string) bool {
 	most := b.activeMax()
-	if most <= 0 || b.t.count.n.Load() < int64(most) {
+	if most.one <= 0 || b.t.count.n.Load() < int64(most.one) {
 		return false
 	}
 	c := b.t.count
@@ -269,7 +270,7 @@ func (b *bounded) mayJoin(room string, id qpid.ItemID, visit bool) error {
 	if visit && c.full(from, b.activeMax(), now, active) {
 		return b.t.refuse(room, Active, retryActive)
 	}
-	if !visit && c.full(from, b.limits.Places, now, places) {
+	if !visit && c.full(from, times(b.limits.Places), now, places) {
 		return b.t.refuse(room, Places, retryPlaces)
 	}
 	if b.limits.Joins > 0 {
@@ -277,7 +278,7 @@ func (b *bounded) mayJoin(room string, id qpid.ItemID, visit bool) error {
 			return b.t.refuse(room, Joins, int((wait+999_999)/1e6))
 		}
 	}
-	if b.limits.Places > 0 || b.activeMax() > 0 {
+	if b.limits.Places > 0 || b.activeMax().one > 0 {
 		c.hold(id, from, visit, now, b.placeUntil(now))
 	}
 	return nil
@@ -332,7 +333,7 @@ func (b *bounded) enter(room string, id qpid.ItemID, until int64) error {
 	if c.full(from, b.activeMax(), now, active) {
 		return b.t.refuse(room, Active, retryActive)
 	}
-	if b.limits.Places <= 0 && b.activeMax() <= 0 {
+	if b.limits.Places <= 0 && b.activeMax().one <= 0 {
 		return nil
 	}
 	if i, ok = c.ids[idOf(id)]; ok { // still: there was a sweep
@@ -355,7 +356,7 @@ func (t *Table) Stream(room string, a netip.Addr) (done func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	from := c.find(room, a)
-	if c.over(from, limits.Streams, streams) {
+	if c.over(from, times(limits.Streams), streams) {
 		return nil, t.refuse(room, Streams, retryStreams)
 	}
 	c.add(from, counts{streams: +1})

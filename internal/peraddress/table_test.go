@@ -44,17 +44,6 @@ func TestOurOwnNetworkIsExempt(t *testing.T) {
 	}
 }
 
-func TestAutoIsAQuarterOfTheLimit(t *testing.T) {
-	for target, want := range map[int]int{0: 10, 20: 10, 40: 10, 200: 50, 10_000: 2500} {
-		if got := (peraddress.Limits{Active: peraddress.Auto}).ActiveMax(&eviction.Room{Target: target}); got != want {
-			t.Errorf("of %d: %d, want %d", target, got, want)
-		}
-	}
-	if got := (peraddress.Limits{Active: 7}).ActiveMax(&eviction.Room{Target: 200}); got != 7 {
-		t.Errorf("a number: %d, want 7", got)
-	}
-}
-
 // A node that let somebody in although its state said that people wait: the visit
 // is over the bound, and ended at once.
 func TestAVisitOverTheBoundIsEndedAtOnce(t *testing.T) {
