@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -239,5 +240,28 @@ func TestThePageOfAFullNetwork(t *testing.T) {
 	}
 	if r := w.send("GET", "/", "", from("192.0.2.7")); r.StatusCode != 429 || r.code() != "too_many_requests" {
 		t.Errorf("a program: %d %s", r.StatusCode, r.body)
+	}
+}
+
+// A proxy that nobody listed is told of once, and never held against the visitors.
+func TestAProxyThatIsNotListedIsToldOfOnce(t *testing.T) {
+	var log strings.Builder
+	w := newWorld(t, func(c *gateway.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, shop())
+	w.api("join", "")
+	if w.Warning() != "" || log.Len() > 0 {
+		t.Fatalf("without a proxy: %q, log %s", w.Warning(), log.String())
+	}
+	for range 3 {
+		if r := w.api("join", "", from("192.0.2.7")); r.StatusCode != 201 {
+			t.Fatalf("%d %s", r.StatusCode, r.body)
+		}
+	}
+	if !strings.Contains(w.Warning(), "127.0.0.1, a proxy that trusted_proxies does not list") || strings.Count(log.String(), "trusted_proxies does not list") != 1 {
+		t.Errorf("warning %q, log %s", w.Warning(), log.String())
+	}
+	listed := bounded(t, peraddress.Limits{}, shop())
+	listed.api("join", "", from("192.0.2.7"))
+	if listed.Warning() != "" {
+		t.Errorf("of one that is listed: %s", listed.Warning())
 	}
 }

@@ -42,10 +42,34 @@ func (g *Gateway) client(r *http.Request) client {
 			host = h
 		}
 		c.addr = g.farthest(r.Header, c.addr)
+	} else if c.addr.IsLoopback() || c.addr.IsPrivate() {
+		g.noticeProxy(c.addr, r.Header)
 	}
 	c.site = host
 	c.host = hostOf(host)
 	return c
+}
+
+// noticeProxy tells of a proxy that nobody listed, once: a neighbour that asks for
+// others. They all count as one, which is exempt from what is bounded per address.
+func (g *Gateway) noticeProxy(a netip.Addr, h http.Header) {
+	if len(h["X-Forwarded-For"])+len(h["Forwarded"])+len(h["X-Real-Ip"]) == 0 || g.proxy.Load() != nil {
+		return
+	}
+	if g.proxy.CompareAndSwap(nil, &a) {
+		g.c.Logger.Warn(g.Warning())
+	}
+}
+
+// Warning is what an operator should know of how visitors come here; empty:
+// nothing.
+func (g *Gateway) Warning() string {
+	a := g.proxy.Load()
+	if a == nil {
+		return ""
+	}
+	return "visitors come by way of " + a.String() + ", a proxy that trusted_proxies does not list: to this node they are all one address, " +
+		"for which no bound per address holds; add it to trusted_proxies"
 }
 
 // hostOf is the host of a Host header, as rooms and rules know it.

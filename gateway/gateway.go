@@ -128,6 +128,7 @@ type Gateway struct {
 	buffers    sync.Pool // of *bytes.Buffer, for bodies and answers
 	inFlight   atomic.Int64
 	streams    atomic.Int64
+	proxy      atomic.Pointer[netip.Addr] // in front, and not listed; nil: none was noticed
 	closing    chan struct{}
 	close      sync.Once
 }

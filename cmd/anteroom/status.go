@@ -123,6 +123,9 @@ func writeStatus(b *bytes.Buffer, s status, now time.Time) {
 	default:
 		fmt.Fprintf(b, "%s sees %s in wave %d, run by %s\n", c.Node, nodesText(inWave(c.Members)), c.Epoch, c.Coordinator)
 	}
+	for _, w := range c.Warnings {
+		fmt.Fprintf(b, "warning: %s\n", w)
+	}
 	fmt.Fprintln(b)
 	rows := make([][]string, 0, len(c.Members))
 	for _, m := range c.Members {

@@ -16,7 +16,8 @@ type Cluster struct {
 	Quarantined bool      `json:"quarantined"`   // its clock is off
 	Waiting     string    `json:"waiting"`       // why it serves nobody; empty: it serves
 	Voters      []string  `json:"voters"`
-	Members     []Member  `json:"members"` // by seniority: the order of the tree
+	Warnings    []string  `json:"warnings,omitempty"` // what an operator should change
+	Members     []Member  `json:"members"`            // by seniority: the order of the tree
 }
 
 // Member is one node of the cluster.

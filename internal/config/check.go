@@ -261,6 +261,11 @@ func (f *File) checkProxies() {
 			f.warn(key, "%s is everyone: any visitor can then claim any address; list your proxies only", text)
 		}
 	}
+	at, err := netip.ParseAddrPort(f.Config.Node.Gateway)
+	if a := at.Addr(); err == nil && (a.IsLoopback() || a.IsPrivate()) && len(f.Config.TrustedProxies) == 0 {
+		f.warn("trusted_proxies", "empty, and node.gateway is %s, which visitors reach by a proxy if they come from elsewhere: to this node they are then all one address, "+
+			"for which no bound per address holds; list the proxy", f.Config.Node.Gateway)
+	}
 }
 
 func (f *File) checkAdminHosts() {

@@ -27,6 +27,9 @@ func (a source) Cluster() admin.Cluster {
 		Grade: st.Grade.String(), Lease: max(0, float64(st.LeaseUntil-snap.At.Boot)/1e6), Quarantined: st.Quarantined, Waiting: a.waiting().text,
 		Voters: []string{},
 	}
+	if w := a.s.gateway.Warning(); w != "" {
+		c.Warnings = append(c.Warnings, w)
+	}
 	if st.Line.Founded() {
 		c.ClusterID = fmt.Sprintf("%s-%d", st.Line.By, st.Line.Stamp)
 		c.Founded = time.UnixMicro(int64(st.Line.Stamp)).UTC()
