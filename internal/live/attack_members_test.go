@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -313,5 +314,86 @@ func TestNodeWithoutAKeyOpensNothingToOthers(t *testing.T) {
 	c.await("end of a node that is to join without a key", 5*time.Second, func() bool { return !other.running() })
 	if log := other.log.String(); other.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(log, "anteroom keys cluster --out cluster.key") {
 		t.Errorf("exit code %d:\n%s", other.cmd.ProcessState.ExitCode(), log)
+	}
+}
+
+// settled waits until n nodes serve and some waves have gone over all of them, as
+// an operator does between two restarts.
+func (c *cluster) settled(n int) {
+	c.t.Helper()
+	first := uint64(0)
+	c.await(fmt.Sprintf("waves of all %d nodes", n), 30*time.Second, func() bool {
+		wave := c.nodes[0].cluster().Epoch
+		if !c.inWaves(n) {
+			return false
+		}
+		if first == 0 {
+			first = wave
+		}
+		return wave >= first+3
+	})
+}
+
+// The key of a cluster is exchanged for another one while people queue: each node
+// in turn gets the new one, then has it first, then has it alone. No node is left
+// out in between, and in the end the old key is worth nothing.
+func TestClusterKeyIsExchangedUnderACrowd(t *testing.T) {
+	c := newCluster(t, 10)
+	before, after := newSecret(), newSecret()
+	c.secret, c.data, c.session = "", true, 3*time.Second
+	keys := func(p *process, lines ...string) {
+		name := c.file(p.id + ".key")
+		if err := os.WriteFile(name, []byte("# the cluster's\n"+strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.security = "  gossip_key_file: " + name + "\n"
+	}
+	for range 3 {
+		c.add()
+	}
+	for _, p := range c.nodes {
+		keys(p, before)
+		p.start(3)
+	}
+	c.serving(3)
+	crowd, done := c.crowd(30, 15*time.Second, time.Second, 8)
+	for _, list := range [][]string{{before, after}, {after, before}, {after}} {
+		for _, p := range c.nodes {
+			p.signal(syscall.SIGTERM)
+			c.await("end of "+p.id, 10*time.Second, func() bool { return !p.running() })
+			keys(p, list...)
+			p.start(0)
+			c.settled(3)
+		}
+		c.phase("all nodes have been restarted with %d keys", len(list))
+	}
+	err := <-done
+	c.fair(crowd, err, 0)
+
+	for secret, ok := range map[string]bool{before: false, after: true} {
+		key, err := base64.StdEncoding.DecodeString(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy, err := auth.GossipKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := grpc.NewClient(c.nodes[0].at(2), grpc.WithTransportCredentials(policy.Client()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		q := &peerv1.IdentifyRequest{From: &peerv1.PeerInfo{Member: &peerv1.Member{Name: "x", Boot: 1}, Start: 1}}
+		if r, err := peerv1.NewPeerClient(conn).Identify(ctx, q); (err == nil) != ok {
+			t.Errorf("whoever has the new key is a member, the old one is not: %v, %v", r, err)
+		}
+		cancel()
+		_ = conn.Close()
+	}
+	for _, p := range c.nodes {
+		if log := p.log.String(); strings.Contains(log, before) || strings.Contains(log, after) || strings.Contains(log, "under another key") {
+			t.Errorf("%s: a key is in the log, or two nodes did not know each other:\n%s", p.id, log)
+		}
 	}
 }

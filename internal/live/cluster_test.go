@@ -148,21 +148,24 @@ func (c *cluster) up() (up []*process) {
 // serving waits until all n nodes that run are in the same wave.
 func (c *cluster) serving(n int) {
 	c.t.Helper()
-	c.until(fmt.Sprintf("waves of all %d nodes", n), 30*time.Second, func() bool {
-		for _, p := range c.up() {
-			s := p.cluster()
-			in := 0
-			for _, m := range s.Members {
-				if m.InWave {
-					in++
-				}
-			}
-			if s.Waiting != "" || in != n || len(s.Members) != n {
-				return false
+	c.until(fmt.Sprintf("waves of all %d nodes", n), 30*time.Second, func() bool { return c.inWaves(n) })
+}
+
+// inWaves reports whether n nodes run and are in the same wave.
+func (c *cluster) inWaves(n int) bool {
+	for _, p := range c.up() {
+		s := p.cluster()
+		in := 0
+		for _, m := range s.Members {
+			if m.InWave {
+				in++
 			}
 		}
-		return len(c.up()) == n
-	})
+		if s.Waiting != "" || in != n || len(s.Members) != n {
+			return false
+		}
+	}
+	return len(c.up()) == n
 }
 
 // until waits for something and says so.
