@@ -39,11 +39,16 @@ type Config struct {
 	Source   Source
 	Operator Operator            // nil: nothing can be changed here
 	Token    string              // asked for as Authorization: Bearer; empty: nobody is asked
+	Bearer   Bearers             // where Token is set, these count as well; nil: nobody's
 	Hosts    []string            // names that the port goes by beside localhost, in lower case; see named
 	Profiles bool                // /debug/pprof/ is there
 	Metrics  prometheus.Gatherer // nil: no /metrics
 	Logger   *slog.Logger        // nil: none
 }
+
+// Bearers says whose a token is, and what that one may: look, or do everything.
+// The name is empty where it is nobody's.
+type Bearers func(token string) (name string, view, operate bool)
 
 // New returns the port's handler. Only /healthz and /readyz are answered
 // without the token, and by whatever name: balancers ask by the site's.
@@ -107,27 +112,52 @@ func (a *admin) profiles(get func(path string, h http.HandlerFunc)) {
 	get("/debug/pprof/trace", pprof.Trace)
 }
 
-// guarded asks for the token, if there is one.
+// guarded asks for a token, if there is one.
 func (a *admin) guarded(h http.Handler) http.Handler {
 	if a.c.Token == "" {
 		return h
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !a.proved(r) {
+		safe := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+		name, view, operate := a.bearer(r)
+		switch {
+		case name == "":
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			a.fail(w, r, http.StatusUnauthorized, "token_invalid", "Send security.admin_token as Authorization: Bearer.")
-			return
+			a.fail(w, r, http.StatusUnauthorized, "token_invalid", "Send security.admin_token as Authorization: Bearer, or one of security.tokens that may view or operate.")
+		case operate, view && safe && !strings.HasPrefix(r.URL.Path, "/debug/"): // which shows what is in memory
+			h.ServeHTTP(w, r)
+		default:
+			a.fail(w, r, http.StatusForbidden, "not_allowed", "The token "+name+" may not do this: it takes operate, or view to look, and rooms: [\"*\"].")
 		}
-		h.ServeHTTP(w, r)
 	})
 }
 
-// proved reports whether a request shows the token, in a time that does not
-// depend on how much of it is right. Where there is none nothing can be shown.
+// proved reports whether a request shows a token that is somebody's. Where there
+// is none nothing can be shown.
 func (a *admin) proved(r *http.Request) bool {
+	name, _, _ := a.bearer(r)
+	return name != ""
+}
+
+// adminToken is the name of who shows security.admin_token.
+const adminToken = "admin_token"
+
+// bearer is who shows a token, found in a time that does not depend on how much
+// of it is right.
+func (a *admin) bearer(r *http.Request) (name string, view, operate bool) {
 	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	got, want := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(a.c.Token))
-	return a.c.Token != "" && strings.EqualFold(kind, "Bearer") && subtle.ConstantTimeCompare(got[:], want[:]) == 1
+	if a.c.Token == "" || !strings.EqualFold(kind, "Bearer") {
+		return "", false, false
+	}
+	token = strings.TrimSpace(token)
+	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(a.c.Token))
+	if subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
+		return adminToken, true, true
+	}
+	if a.c.Bearer == nil {
+		return "", false, false
+	}
+	return a.c.Bearer(token)
 }
 
 // healthz says that the process answers.

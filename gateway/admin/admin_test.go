@@ -130,6 +130,46 @@ func TestTheTokenGuardsAllButHealth(t *testing.T) {
 	}
 }
 
+// Where there is an admin_token, tokens count beside it, for what they may do.
+func TestTokensLookOrOperate(t *testing.T) {
+	d := &desk{}
+	c := admin.Config{Source: aNode(), Operator: d, Profiles: true, Token: "opensesame", Bearer: func(token string) (string, bool, bool) {
+		switch token {
+		case "looks":
+			return "lou", true, false
+		case "operates":
+			return "ophelia", true, true
+		case "works":
+			return "worker", false, false
+		}
+		return "", false, false
+	}}
+	for _, test := range []struct {
+		method, path, token string
+		want                int
+	}{
+		{"GET", "/v1/rooms", "looks", 200},
+		{"GET", "/metrics", "looks", 404}, // there are none in this test
+		{"GET", "/debug/pprof/cmdline", "looks", 403},
+		{"POST", "/v1/rooms/shop/hold", "looks", 403},
+		{"GET", "/v1/rooms", "operates", 200},
+		{"GET", "/debug/pprof/cmdline", "operates", 200},
+		{"POST", "/v1/rooms/shop/hold", "operates", 200},
+		{"GET", "/v1/rooms", "works", 403},
+		{"GET", "/v1/rooms", "nobody's", 401},
+		{"GET", "/v1/rooms", "opensesame", 200},
+	} {
+		w := get(c, test.method, test.path, "Authorization: Bearer "+test.token)
+		if w.Code != test.want || strings.Contains(w.Body.String(), test.token) {
+			t.Errorf("%s %s with %s: %d %.200s, want %d", test.method, test.path, test.token, w.Code, w.Body, test.want)
+		}
+	}
+	c.Token = ""
+	if w := get(c, "GET", "/v1/rooms"); w.Code != 200 {
+		t.Errorf("where no token is asked for: %d", w.Code)
+	}
+}
+
 func TestThePageShowsNamesAsText(t *testing.T) {
 	n := aNode()
 	n.rooms[0].Name = "<script>alert(1)</script>"

@@ -85,7 +85,9 @@ func (a *admin) edits(mux *http.ServeMux) {
 func (a *admin) edit(r *http.Request) Edit {
 	who := "loopback"
 	if a.c.Token != "" {
-		who = "admin_token"
+		if who, _, _ = a.bearer(r); who != adminToken {
+			who = "token " + who
+		}
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -61,6 +61,9 @@ func (f *File) checkTokens() {
 }
 
 func (f *File) checkToken(key string, t Token) {
+	if t.Name == "admin_token" {
+		f.fault(key+".name", "that is what logs call security.admin_token; give another one")
+	}
 	if !matches(nodePattern, t.Name) {
 		f.fault(key+".name", "%q is no name; give up to 128 letters, digits, dots, - and _, which logs call the token by", t.Name)
 	}

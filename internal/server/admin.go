@@ -11,6 +11,7 @@ import (
 	"github.com/anteroom/anteroom/gateway/admin"
 	"github.com/anteroom/anteroom/internal/fairness"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/tokens"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -182,4 +183,17 @@ func (a source) off() (time.Duration, bool) {
 		middle = low
 	}
 	return middle, middle.Abs() > a.s.terms.now().MaxSkew
+}
+
+// bearers are the tokens that count on the admin port, which shows all rooms.
+func (s *Server) bearers() admin.Bearers {
+	all := s.c.Tokens()
+	look, do := tokens.RightsOf(tokens.View), tokens.Rights(1<<tokens.Operate)
+	return func(secret string) (name string, view, operate bool) {
+		t := all.Find(secret)
+		if t == nil {
+			return "", false, false
+		}
+		return t.Name, t.May.Any(look) && t.Rooms.All(), t.May.Any(do) && t.Rooms.All()
+	}
 }

@@ -329,7 +329,7 @@ func (s *Server) onView(v membership.View) {
 
 // run starts everything and stops it in order.
 func (s *Server) run(ctx context.Context, ls listeners) error {
-	port := admin.New(admin.Config{Source: source{s}, Operator: operator{s}, Hosts: s.c.AdminNames(), Profiles: s.o.Profiles, Token: s.c.Security.AdminToken.Reveal(), Metrics: s.metrics, Logger: s.log})
+	port := admin.New(admin.Config{Source: source{s}, Operator: operator{s}, Hosts: s.c.AdminNames(), Profiles: s.o.Profiles, Token: s.c.Security.AdminToken.Reveal(), Bearer: s.bearers(), Metrics: s.metrics, Logger: s.log})
 	front := s.roomed(s.keyed(s.gateway))
 	public, private := s.httpServer(front), s.adminServer(port)
 	visitors, operators := s.limits.gateway.HTTP(public, ls.gateway), s.limits.admin.HTTP(private, ls.admin)
