@@ -293,7 +293,7 @@ func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, voids *[]Voi
 
 // delayWith is D with the longest session that any listed node knows of.
 func (g *Gate) delayWith(rs *roomSums) int64 {
-	return max(g.delay(), g.delay()-micros(max(g.ttl, g.cfg.longest()))+rs.ttl)
+	return g.delayFor(rs.ttl)
 }
 
 // callNext sets the cut (or the draw, or the number of deleteMins), the slot

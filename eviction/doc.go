@@ -78,14 +78,15 @@
 // check of the lease. A coordinator that misses a member voids its accounts
 // (Void), waits until every listed node has heard of it (safe), and until D
 //
-//	D = Lc + L + TTL + 2ε + margin
+//	D = (Lc + L + TTL) × 1.0004 + 2ε + margin
 //
 // has passed since anyone was last in a wave with it; then the account is
 // settled, and slots are minted up to the limit. The argument: the member's last
 // lease came from a wave with a quorum of nodes that know. Some node of it is in
 // the quorum of now and knows of that wave at the latest from its own gather, so
 // the lease was over Lc + L after that sighting, the last pass TTL later, and no
-// two clocks differ by more than 2ε. What the member still has under way is
+// two clocks differ by more than 2ε when they are measured, nor come apart faster
+// than by 400 in a million, 200 each, while one of them waits (driftMax). What the member still has under way is
 // refused, since nodes take slots only from accounts that their last commit
 // listed. If it comes back, it has closed the account itself by then, or is told
 // to, and opens another one.

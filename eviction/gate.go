@@ -135,9 +135,14 @@ func (g *Gate) Arrived(now int64) { g.arrivals.add(now) }
 
 // delay is D: this long after a wave with a node, nothing of that node's can
 // act any more.
-func (g *Gate) delay() int64 {
+func (g *Gate) delay() int64 { return g.delayFor(0) }
+
+// delayFor is D where passes may last for ttl, in microseconds, if that is longer
+// than all that this gate knows of.
+func (g *Gate) delayFor(ttl int64) int64 {
 	c := g.c
-	return micros(c.Deadline + c.Lease + max(g.ttl, g.cfg.longest()) + 2*c.MaxSkew + c.Margin)
+	ttl = max(ttl, micros(max(g.ttl, g.cfg.longest())))
+	return drifted(micros(c.Deadline+c.Lease)+ttl) + micros(2*c.MaxSkew+c.Margin)
 }
 
 // survivorAfter is how long a side without a quorum waits; ok is false for never.

@@ -155,7 +155,7 @@ func (g *Gate) lapse(self Member, now int64) (reset bool) {
 	if g.cfg.OnPartition == Share || g.leasedAt == never || g.ledger.account.Born == 0 {
 		return false
 	}
-	if now < g.leasedAt+micros(g.c.Lease+max(g.ttl, g.cfg.longest())+2*g.c.MaxSkew) {
+	if now < g.leasedAt+drifted(micros(g.c.Lease+max(g.ttl, g.cfg.longest())))+2*micros(g.c.MaxSkew) {
 		return false
 	}
 	return g.reopen(Account{Member: self})

@@ -131,12 +131,12 @@ func (n *Node) SetRoom(now Time, r Room) {
 // outlived reports whether nothing is left alive that this node's clock timed:
 // its last primary lease is over, and so is the longest session since.
 func (n *Node) outlived(now int64) bool {
-	wait := n.c.Lease + 2*n.c.MaxSkew + n.c.Margin
+	wait := 2*n.c.MaxSkew + n.c.Margin
 	longest := time.Duration(0)
 	for _, g := range n.gates {
 		longest = max(longest, g.ttl, g.cfg.longest())
 	}
-	return n.lastPrimary == never || now >= n.lastPrimary+micros(wait+longest)
+	return n.lastPrimary == never || now >= n.lastPrimary+drifted(micros(n.c.Lease+longest))+micros(wait)
 }
 
 // read takes in the clocks and lets go of what has lapsed meanwhile.
@@ -220,7 +220,7 @@ func (n *Node) MayAdopt(g *Gate, from Account, now Time) bool {
 	if !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {
 		return false
 	}
-	wait := micros(n.c.Deadline + n.c.Lease + n.c.Margin)
+	wait := drifted(micros(n.c.Deadline+n.c.Lease)) + micros(n.c.Margin)
 	if from.Member == n.self.Member {
 		if g.oldHeld != never && now.Boot-g.oldHeld < wait {
 			return false

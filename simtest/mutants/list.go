@@ -145,6 +145,9 @@ func clockBugs() []Mutant {
 		{Name: "a node that is told that its clock is off goes on", Run: "TestScenarioAClockThatIsOffHonoursNoPass", Edits: []Edit{
 			{"eviction/lead.go", "	if p.Off {\n", "	if p.Off && !(ON) {\n"},
 		}},
+		{Name: "D has no term for drifting clocks", Run: "TestScenarioDReckonsWithClocksThatDrift", Edits: []Edit{
+			{"eviction/config.go", "func drifted(d int64) int64 { return d +", "func drifted(d int64) int64 {\n\tif ON {\n\t\treturn d\n\t}\n\treturn d +"},
+		}},
 		{Name: "a coordinator that has heard of one tells them that their clock is off", Run: "TestScenarioACoordinatorsOwnClockStopsNobody", Edits: []Edit{
 			{"eviction/lead.go", "	sure := n.clocksWith(now, mid)\n", "	sure := ON || n.clocksWith(now, mid)\n"},
 		}},
