@@ -41,7 +41,7 @@ func healthy() *shown {
 	up := func(ago time.Duration) time.Time { return time.Unix(0, 0).Add(-ago) }
 	return &shown{
 		cluster: admin.Cluster{
-			Node: "node-2", Epoch: 1234, Coordinator: "node-1", Grade: "primary", Voters: []string{"node-1", "node-2", "node-3"},
+			Node: "node-2", Epoch: 1234, Coordinator: "node-1", Grade: "primary", Voters: []string{"node-1", "node-2", "node-3"}, Warnings: []string{"a proxy is not listed"},
 			Members: []admin.Member{
 				{Name: "node-1", Address: "10.0.0.1:7001", Started: up(50 * time.Hour), InWave: true, RoundTrip: 0.00123},
 				{Name: "node-2", Address: "10.0.0.2:7001", Started: up(90 * time.Minute), InWave: true, Parent: "node-1"},

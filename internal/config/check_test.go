@@ -360,3 +360,22 @@ func TestPortForProgramsOffLoopbackNeedsTLSAndTokens(t *testing.T) {
 		}
 	}
 }
+
+func TestAGatewayThatOnlyAProxyReachesIsTold(t *testing.T) {
+	const want = "trusted_proxies: empty, and node.gateway is 10.0.0.7:8080"
+	for text, warns := range map[string]bool{
+		"node: {gateway: 10.0.0.7:8080}":                                 true,
+		"node: {gateway: 10.0.0.7:8080}\ntrusted_proxies: [10.0.0.1]":    false,
+		"node: {gateway: 0.0.0.0:8080}":                                  false,
+		"node: {gateway: 198.51.100.7:8080}\nrooms: []\nprefix: /_other": false,
+	} {
+		f := parse(text, config.Options{})
+		got := false
+		for _, w := range f.Warnings {
+			got = got || strings.HasPrefix(w.Key+": "+w.Text, want)
+		}
+		if got != warns {
+			t.Errorf("%q: warnings %v", text, f.Warnings)
+		}
+	}
+}

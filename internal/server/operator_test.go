@@ -125,13 +125,14 @@ func shopRoom() config.Room {
 
 func TestARoomIsPutAndReadBack(t *testing.T) {
 	alone(t, func(o *operated) {
-		out, err := o.put("news", `{"total_active_users":7,"message":"back at \"10\" \ud83d\ude00 \/ \u0007","session_duration":"90s","routes":[{"host":"news.example.com"}]}`, admin.Edit{})
+		out, err := o.put("news", `{"total_active_users":7,"message":"back at \"10\" \ud83d\ude00 \/ \u0007","session_duration":"90s","session_max":"1h","joins_per_address":0,"active_per_address":7,"routes":[{"host":"news.example.com"}]}`, admin.Edit{})
 		if err != nil || !out.Created || out.Pending {
 			t.Fatalf("%+v, %v", out, err)
 		}
 		for key, want := range map[string]string{
 			"name": `"news"`, "total_active_users": "7", "message": `"back at \"10\" 😀 / \u0007"`, "session_duration": `"1m30s"`,
 			"routes": `[{"host":"news.example.com","path":"/"}]`, "queueing_method": `"fifo"`,
+			"session_max": `"1h"`, "joins_per_address": "0", "active_per_address": "7", "places_per_address": "1000",
 		} {
 			if got := o.key("news", key); got != want {
 				t.Errorf("%s is %s, want %s", key, got, want)
