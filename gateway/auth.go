@@ -144,7 +144,7 @@ func (c *call) passesElsewhere(others []*route, how refusal) bool {
 		}
 		st, known := d.g.c.Queue.Room(d.room.Name)
 		d.state = st
-		stands, err := standing{}, error(ticket.ErrUnavailable)
+		stands, err := standing{}, ticket.ErrUnavailable
 		if known {
 			stands, err = d.stand(how == wholeAnswer && d.mayJoin())
 		}

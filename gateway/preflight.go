@@ -43,7 +43,7 @@ func (c *call) ownPreflight(method string) bool {
 	}
 	hurry(c.w, c.r)
 	c.refusedOrigin()
-	c.preflightAnswer([]string{method}, apiHeaders)
+	c.preflightAnswer([]string{method}, apiHeaders())
 	return true
 }
 

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -83,7 +84,7 @@ func (s *socket) closed() {
 	s.t.Helper()
 	if b, err := s.in.ReadByte(); err == nil {
 		s.t.Fatalf("heard %q", b)
-	} else if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+	} else if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 		s.t.Fatal("it stays open")
 	}
 }
@@ -179,8 +180,14 @@ func TestOnlyListedProtocolsAreUpgradedTo(t *testing.T) {
 		asked    string
 		status   int
 	}{
-		{nil, "websocket", 101}, {nil, "WebSocket", 101}, {nil, "h2c", 200}, {nil, "websocket, h2c", 200}, {nil, "spdy/3.1", 200},
-		{[]string{}, "websocket", 200}, {[]string{"spdy/3.1"}, "SPDY/3.1", 101}, {[]string{"spdy/3.1"}, "websocket", 200},
+		{nil, "websocket", 101},
+		{nil, "WebSocket", 101},
+		{nil, "h2c", 200},
+		{nil, "websocket, h2c", 200},
+		{nil, "spdy/3.1", 200},
+		{[]string{}, "websocket", 200},
+		{[]string{"spdy/3.1"}, "SPDY/3.1", 101},
+		{[]string{"spdy/3.1"}, "websocket", 200},
 	} {
 		w := newWorld(t, withOrigin(t, echoes, func(g *gateway.Config) { g.Rooms[0].Upgrades = c.upgrades }), shop())
 		s := w.socket(t, "/ws", c.asked, cookie(w.join().Pass))

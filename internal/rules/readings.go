@@ -106,6 +106,7 @@ func Readings(u *url.URL) (paths []string, all bool) {
 		raw = u.EscapedPath()
 	}
 	paths = append(paths, raw)
+	do := readers()
 	size := 0
 	for i := 0; i < len(paths); i++ {
 		if !utf8.ValidString(paths[i]) {
@@ -114,7 +115,7 @@ func Readings(u *url.URL) (paths []string, all bool) {
 		if size += len(paths[i]); size > readingsLenMax {
 			return nil, false
 		}
-		for _, read := range readers {
+		for _, read := range do {
 			p := read(paths[i])
 			if p == paths[i] || slices.Contains(paths, p) {
 				continue
@@ -128,18 +129,20 @@ func Readings(u *url.URL) (paths []string, all bool) {
 }
 
 // readers are what a server may do to a path, one thing each.
-var readers = []func(string) string{
-	decodedOnce, decodedButSlashes,
-	func(p string) string { return strings.ReplaceAll(p, `\`, "/") },
-	func(p string) string { return eachSegment(p, upTo(";")) },
-	upTo(";"), upTo("?"), upTo("#"), upTo("\x00"),
-	func(p string) string { return strings.Map(printed, p) },
-	merged,
-	withoutDots,
-	withoutHost,
-	func(p string) string { return eachSegment(p, func(s string) string { return strings.Trim(s, " ") }) },
-	func(p string) string { return eachSegment(p, withoutEnd) },
-	asNarrow,
+func readers() []func(string) string {
+	return []func(string) string{
+		decodedOnce, decodedButSlashes,
+		func(p string) string { return strings.ReplaceAll(p, `\`, "/") },
+		func(p string) string { return eachSegment(p, upTo(";")) },
+		upTo(";"), upTo("?"), upTo("#"), upTo("\x00"),
+		func(p string) string { return strings.Map(printed, p) },
+		merged,
+		withoutDots,
+		withoutHost,
+		func(p string) string { return eachSegment(p, func(s string) string { return strings.Trim(s, " ") }) },
+		func(p string) string { return eachSegment(p, withoutEnd) },
+		asNarrow,
+	}
 }
 
 func upTo(end string) func(string) string {
