@@ -34,6 +34,7 @@ type cluster struct {
 	limit   int
 	lease   time.Duration // 0: the default
 	session time.Duration
+	claim   time.Duration
 	room    string // further lines of the room's configuration, indented by four
 	rooms   string // further rooms: a list, indented by two
 	queues  string // those of the priority queues: the same
@@ -59,7 +60,7 @@ func newCluster(t testing.TB, limit int) *cluster {
 		t.Skip("NOT RUN: a test with real processes; set ANTEROOM_E2E=1")
 	}
 	c := &cluster{
-		t: t, began: time.Now(), dir: tempDir(t), limit: limit, lease: 4 * time.Second, session: 12 * time.Second,
+		t: t, began: time.Now(), dir: tempDir(t), limit: limit, lease: 4 * time.Second, session: 12 * time.Second, claim: 8 * time.Second,
 		shop: shop.New(shop.Config{Now: time.Now}), secret: newSecret(),
 	}
 	if c.binary = *program; c.binary == "" {

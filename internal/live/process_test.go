@@ -158,9 +158,9 @@ func (p *process) config(expect int, others ...*process) string {
     total_active_users: %d
     session_duration: %v
     refresh_interval: 3s
-    claim_window: 8s
+    claim_window: %v
     ticket_ttl: 1m
-%s%s`, p.c.origin.URL, p.c.limit, p.c.session, p.c.room, p.c.rooms)
+%s%s`, p.c.origin.URL, p.c.limit, p.c.session, p.c.claim, p.c.room, p.c.rooms)
 	if p.c.queues != "" {
 		c += "queues:\n" + p.c.queues
 	}
@@ -260,6 +260,7 @@ type answer struct {
 	Pass     string `json:"pass"`
 	Position int    `json:"position"`
 	Joined   string `json:"joined_at"`
+	Reason   string `json:"reason"`
 	Paused   string `json:"paused"`
 	Code     string `json:"code"`   // of a problem
 	Detail   string `json:"detail"` // the same
