@@ -82,7 +82,7 @@ func identify(text string) string {
 
 // licenceName are the names under which licences lie. NOTICE and PATENTS grant or
 // name something beside one.
-var licenceName = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying|ofl)([-._].*)?$`) //nolint:gochecknoglobals // a constant
+var licenceName = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying|ofl)([-._].*)?$`)
 
 func isLicence(name string) bool { return licenceName.MatchString(name) && filepath.Ext(name) != ".go" }
 
