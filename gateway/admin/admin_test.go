@@ -132,7 +132,7 @@ func TestTheTokenGuardsAllButHealth(t *testing.T) {
 
 // Where there is an admin_token, tokens count beside it, for what they may do.
 func TestTokensLookOrOperate(t *testing.T) {
-	d := &desk{}
+	d := aDesk()
 	c := admin.Config{Source: aNode(), Operator: d, Profiles: true, Token: "opensesame", Bearer: func(token string) (string, bool, bool) {
 		switch token {
 		case "looks":
@@ -163,6 +163,9 @@ func TestTokensLookOrOperate(t *testing.T) {
 		if w.Code != test.want || strings.Contains(w.Body.String(), test.token) {
 			t.Errorf("%s %s with %s: %d %.200s, want %d", test.method, test.path, test.token, w.Code, w.Body, test.want)
 		}
+	}
+	if got := d.edits[len(d.edits)-1].Who; got != "token ophelia" {
+		t.Errorf("who is %q", got)
 	}
 	c.Token = ""
 	if w := get(c, "GET", "/v1/rooms"); w.Code != 200 {
