@@ -19,7 +19,7 @@ import (
 // its visitor sends is activity like a request: it extends the visit where
 // session_renewal lets requests do so. What the origin sends does not.
 
-// tunnelsMax is how many tunnels of one visit may be open at a node.
+// tunnelsMax is how many tunnels of one visit may be open at a node. More get 429.
 const tunnelsMax = 50
 
 // tunnels are those of visits, so that they end with it.
