@@ -45,7 +45,8 @@ func TestSecretsThatOthersMayReadAreTold(t *testing.T) {
 	}{
 		"everything": {
 			"node: {data: d, join: [127.0.0.1:7946]}\nsecurity:\n  signing_keys: signing.json\n  gossip_key_file: cluster.key\n  " + token + "\n  " + tls, 0o644, 0o770,
-			[]string{"node.data", "security.signing_keys", "security.gossip_key_file", "security.admin_token", "security.tls.gateway.key", "security.tls.peer.key"}, nil,
+			[]string{"node.data", "security.signing_keys", "security.gossip_key_file", "security.admin_token", "security.tls.gateway.key", "security.tls.peer.key"},
+			nil,
 		},
 		"a key in the file":                 {"node: {data: d, join: [127.0.0.1:7946]}\nsecurity:\n  gossip_key: " + gossipKey, 0o604, 0o700, []string{"security.gossip_key"}, nil},
 		"a key in a file that others write": {"node: {data: d}\nsecurity:\n  " + token, 0o620, 0o755, []string{"security.admin_token"}, nil},
