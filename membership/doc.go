@@ -57,7 +57,7 @@
 // view but the first, unless it was on its own side of a split. Who stays logs the
 // address of the other, and calls there, in case it has not heard.
 //
-// If nobody answers for as long as a member may be silent (Config.Silent), or
+// If nobody answers for Config.Silent, which is cluster.exclude_after, or
 // somebody else does, the name has moved with this process: it stays, and the
 // cluster takes it in at the new address some ten seconds after a crash, at once
 // after a goodbye. Views wait for that only once in a process's life, at its
