@@ -434,7 +434,8 @@ type Status struct {
 	Knows                bool
 	Voters               Voters
 	List                 []Member
-	Frozen, Leading      bool
+	Frozen               bool
+	Leading              bool // its waves are those that are installed, or it is about to send the first
 	Quarantined, Leaving bool
 	Vouched              bool // a quorum has taken the clock for right in this life
 	HLC                  uint64
@@ -447,7 +448,8 @@ type Status struct {
 func (n *Node) Status() Status {
 	return Status{
 		Epoch: n.epoch, Installed: n.installed, Grade: n.grade, LeaseUntil: n.leaseUntil, Line: n.line, Knows: n.knows,
-		Voters: n.voters, List: slices.Clone(n.list), Frozen: n.wave != nil, Leading: n.lead.active,
+		Voters: n.voters, List: slices.Clone(n.list), Frozen: n.wave != nil,
+		Leading:     n.lead.active && (len(n.list) == 0 || n.list[0] == n.self.Member), // a more senior node may stand by
 		Quarantined: n.clock.quarantined, Vouched: n.clock.vouched, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, ClockAt: n.clock.last.Boot, Following: n.follow.Member,
 	}
 }
