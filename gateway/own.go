@@ -128,7 +128,7 @@ func (c *call) comeByLink(s string, q url.Values) error {
 		return c.redirect(c.here) // a cookie does as well
 	case s != newTicket && (keeps || q.Has(entersSite)):
 		return c.askWhose(s)
-	case s != newTicket && !q.Has(triedIt):
+	case !q.Has(triedIt):
 		c.setCookie(c.trialCookie())
 		return c.redirect(c.addressed(s) + "&" + triedIt + "=1")
 	}
