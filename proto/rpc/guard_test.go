@@ -282,7 +282,7 @@ func TestCallsUnderWayAreBoundedPerAddress(t *testing.T) {
 	}
 	cancel()
 	for range most {
-		_ = <-done
+		<-done
 	}
 	again, end := context.WithCancel(metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+secret))
 	go func() { <-w.here; end() }()
