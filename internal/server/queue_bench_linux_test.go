@@ -17,8 +17,8 @@ import (
 // cpu-µs is processor time, of both ends, for one op.
 func BenchmarkQueue(b *testing.B) {
 	const callers = 32
-	s := started(b, `node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", peer: "127.0.0.1:0", gossip: "127.0.0.1:0", expect: 1}`)
-	c, err := client.Dial([]string{s.Addresses().Peer})
+	s := started(b, `node: {gateway: "127.0.0.1:0", admin: "127.0.0.1:0", grpc: "127.0.0.1:0", expect: 1}`)
+	c, err := client.Dial([]string{s.Addresses().GRPC})
 	if err != nil {
 		b.Fatal(err)
 	}
