@@ -4,7 +4,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -374,8 +373,7 @@ func (s *Server) live(ctx, inner context.Context, public *http.Server) {
 	select {
 	case <-s.members.Ready():
 		s.at.Gossip = s.members.Addr()
-		s.log.Info("listening", "gateway", s.at.Gateway, "admin", s.at.Admin,
-			"peer", cmp.Or(s.at.Peer, config.None), "grpc", cmp.Or(s.at.GRPC, config.None), "gossip", cmp.Or(s.at.Gossip, config.None))
+		s.log.Info("listening", openTo(s.c, s.at, s.o.Profiles)...)
 		close(s.ready)
 	case <-ctx.Done():
 	case <-inner.Done():
