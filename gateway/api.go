@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -94,7 +95,9 @@ func (g *Gateway) about(method string, h func(*call) error) roomHandler {
 		}
 		c.g, c.w, c.r, c.room, c.client, c.method, c.here = g, w, r, room, g.client(r), r.Method, "/"
 		if r.URL.RawQuery != "" {
-			c.here = local(r.URL.Query().Get("to"))
+			q := r.URL.Query()
+			c.comeFor(local(q.Get("to")))
+			c.challenge = cmp.Or(c.challenge, q.Get(challengeParam))
 		}
 		if method != anyMethod {
 			c.share()
@@ -134,7 +137,7 @@ func (g *Gateway) allowed(w http.ResponseWriter, r *http.Request, method string,
 func (c *call) apiJoin() error {
 	if body, err := c.readBody(); err != nil {
 		return err
-	} else if body != (sealed{}) {
+	} else if c.challenge = cmp.Or(body.Challenge, c.challenge); body.Ticket != "" || body.Pass != "" {
 		return invalid("A join needs neither ticket nor pass.")
 	}
 	if fromPage(c.r) {

@@ -47,7 +47,7 @@ func (c *call) apiAuth() error {
 		return invalid("proxy: give nginx, ingress-nginx, traefik, caddy, envoy or haproxy.")
 	}
 	c.believe(proxy)
-	c.here = c.wanted()
+	c.comeFor(c.wanted())
 	if m := c.forwardedMethod(); m != "" {
 		c.method = m
 	}
@@ -80,7 +80,7 @@ func (c *call) apiAuth() error {
 		if c.method != http.MethodGet && c.method != http.MethodHead {
 			to = c.back() // the browser will come with GET
 		}
-		c.w.Header().Set("Location", c.client.origin()+c.own("page")+"?to="+url.QueryEscape(to))
+		c.w.Header().Set("Location", c.client.origin()+c.own("page")+"?to="+url.QueryEscape(to)+c.tokenOn())
 		return c.deny(st, http.StatusFound)
 	default:
 	}

@@ -28,6 +28,9 @@ type call struct {
 	linked string // the ticket of the address, of a visitor who has a place
 	read   bool   // nothing of the body is left to be read
 
+	challenge string // the token that came with the join, or in the address
+	retake    string // our own path to come back to with a token; empty: here
+
 	position, ahead int // as the last Place has them
 	seconds         Seconds
 }
@@ -123,7 +126,13 @@ func (c *call) heldPass(held string) (ticket.Pass, bool) {
 func (c *call) join() (ticket.Answer, error) {
 	var id qpid.ItemID
 	rand.Read(id[:]) // crypto/rand: it never fails
-	return c.do(ticket.Request{Op: ticket.Join, Room: c.room.Name, ID: id, Async: prefersAsync(c.r.Header)})
+	settle, err := c.spend()
+	if err != nil {
+		return ticket.Answer{}, err
+	}
+	a, err := c.do(ticket.Request{Op: ticket.Join, Room: c.room.Name, ID: id, Async: prefersAsync(c.r.Header)})
+	settle(err)
+	return a, err
 }
 
 // prefersAsync reports whether a client would rather have an answer at once than

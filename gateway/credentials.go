@@ -30,6 +30,8 @@ const (
 type sealed struct {
 	Ticket string `json:"ticket"`
 	Pass   string `json:"pass"`
+
+	Challenge string `json:"challenge"` // of a join
 }
 
 // readBody reads a request's JSON, or form, which may be left out.
@@ -73,7 +75,7 @@ func decodeBody(b []byte, contentType string) (s sealed, err error) {
 		if err != nil {
 			return s, invalid("The form cannot be read.")
 		}
-		return sealed{form.Get("ticket"), form.Get("pass")}, nil
+		return sealed{form.Get("ticket"), form.Get("pass"), form.Get("challenge")}, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -95,7 +97,7 @@ func explain(err error) string {
 	case errors.As(err, &wrong):
 		return `The body must be a JSON object such as {"ticket": "…"}.`
 	case strings.HasPrefix(err.Error(), "json: unknown field"):
-		return "The body has a field that is not known here; ticket and pass are."
+		return "The body has a field that is not known here; ticket, pass and, of a join, challenge are."
 	}
 	return "The body is not JSON."
 }

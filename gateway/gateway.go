@@ -19,6 +19,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/anteroom/anteroom/internal/challenge"
 	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
@@ -66,6 +67,7 @@ type Config struct {
 	CountryHeader  string // in which they say where a visitor is, for bypass rules; empty: they do not
 	Bounds         Bounds
 	Addresses      *peraddress.Table     // bounds of what one address may have; nil: none
+	Challenges     *challenge.Table      // what a join takes in some rooms; nil: nothing
 	Metrics        prometheus.Registerer // nil: none
 	Logger         *slog.Logger          // nil: none
 }

@@ -82,7 +82,7 @@ func (c *call) ownLeft() error {
 func (c *call) ownPage() error {
 	q := c.r.URL.Query()
 	if q.Get("to") == "" {
-		c.here = c.wanted()
+		c.comeFor(c.wanted())
 	}
 	if m := c.forwardedMethod(); m != "" {
 		c.method = m // a form is sent back, and not answered with a page
@@ -223,6 +223,7 @@ func (c *call) waitInAddress(s string) error {
 // comeByAddress checks in the ticket of an address, or takes a place if it says
 // so or the one that it had is lost.
 func (c *call) comeByAddress(s string) (ticket.Answer, error) {
+	c.retake = c.addressed(newTicket)
 	if s == newTicket {
 		return c.join()
 	}

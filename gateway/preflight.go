@@ -43,7 +43,11 @@ func (c *call) ownPreflight(method string) bool {
 	}
 	hurry(c.w, c.r)
 	c.refusedOrigin()
-	c.preflightAnswer([]string{method}, apiHeaders())
+	headers := apiHeaders()
+	if c.g.c.Challenges.URL(c.room.Name) != "" {
+		headers = append(headers, challengeHeader)
+	}
+	c.preflightAnswer([]string{method}, headers)
 	return true
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/anteroom/anteroom/internal/challenge"
 	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/ticket"
 )
@@ -21,6 +22,8 @@ type Problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
 	Code   string `json:"code"`
+
+	ChallengeURL string `json:"challenge_url,omitempty"` // where the token comes from that a join takes
 }
 
 // HTTPError is an error with its answer: what the client is told, and what
@@ -32,6 +35,8 @@ type HTTPError struct {
 	Detail     string // what to do about it
 	RetryAfter int    // seconds; 0: trying again is no use, or whenever
 	Err        error  // for the log; may be nil
+
+	ChallengeURL string
 }
 
 func (e *HTTPError) Error() string {
@@ -74,11 +79,16 @@ func notFound() *HTTPError {
 func errorOf(err error) *HTTPError {
 	var e *HTTPError
 	var full *peraddress.Error
+	var asks *challenge.Error
 	switch {
 	case errors.As(err, &e):
 		return e
 	case errors.As(err, &full):
 		return &HTTPError{Status: 429, Code: "too_many_requests", Title: "Too many from your network", Detail: full.Detail(), RetryAfter: full.RetryAfter, Err: err}
+	case errors.As(err, &asks) && asks.Full():
+		return &HTTPError{Status: 429, Code: "too_many_requests", Title: "Too many requests at once", Detail: asks.Detail(), RetryAfter: asks.RetryAfter, Err: err}
+	case errors.As(err, &asks):
+		return &HTTPError{Status: 403, Code: "challenge_required", Title: "Joining takes a token", Detail: asks.Detail(), ChallengeURL: asks.URL, Err: err}
 	case errors.Is(err, ticket.ErrRoomUnknown):
 		return &HTTPError{Status: 404, Code: "room_unknown", Title: "There is no such room", Err: err}
 	case errors.Is(err, ticket.ErrExpired):
@@ -133,6 +143,6 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 func problem(e *HTTPError) Problem {
 	return Problem{
 		Type: "urn:anteroom:problem:" + e.Code, Title: e.Title, Status: e.Status, Code: e.Code,
-		Detail: cmp.Or(e.Detail, e.Title+"."),
+		Detail: cmp.Or(e.Detail, e.Title+"."), ChallengeURL: e.ChallengeURL,
 	}
 }

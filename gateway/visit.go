@@ -32,7 +32,9 @@ func (g *Gateway) visit(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, ambiguousPath(http.StatusBadRequest))
 		return
 	}
-	c := &call{g: g, w: w, r: r, room: to.room, client: from, method: r.Method, here: local(r.URL.RequestURI())}
+	c := &call{g: g, w: w, r: r, room: to.room, client: from, method: r.Method}
+	c.comeFor(local(r.URL.RequestURI()))
+	c.r = g.withoutChallenge(r, to.room)
 	c.share()
 	if st, ok := c.enters(); ok && c.elsewhere(to.others, &st) {
 		c.forward(st)
@@ -146,6 +148,10 @@ func (c *call) back() string {
 func (c *call) refuse(err error) {
 	hurry(c.w, c.r)
 	c.g.rest(c.w, c.r)
+	if to, ok := needsChallenge(err); ok && wantsPage(c.r.Header) && !forAsset(c.r.Header) {
+		c.challenged(to)
+		return
+	}
 	e := errorOf(err)
 	kind := map[string]PageKind{
 		"queue_full": PageFull, "room_closed": PageClosed, "too_many_requests": PageBusy, "unavailable": PageUnavailable,

@@ -175,6 +175,9 @@ func split(err error) []error {
 // tokenMin is how long an admin token should be, at least.
 const tokenMin = 16
 
+// challengeKeyMin is how long the key of challenge tokens is, at least.
+const challengeKeyMin = 32
+
 func (f *File) checkSecurity() {
 	s := f.Config.Security
 	f.checkGossipKeys()
@@ -193,6 +196,18 @@ func (f *File) checkSecurity() {
 		f.fault("security.admin_token", "has a space or a character outside ASCII, which no Authorization header carries; make one with: openssl rand -hex 32")
 	case token != "" && len(token) < tokenMin:
 		f.warn("security.admin_token", "shorter than %d characters, so it can be guessed; make one with: openssl rand -hex 32", tokenMin)
+	}
+	switch key := s.ChallengeKey.Reveal(); {
+	case isSample(s.ChallengeKey):
+		f.fault("security.challenge_key", "that of the sample; make one with: openssl rand -hex 32")
+	case key == "" && !f.blamed("security.challenge_key"):
+		for i, r := range f.Config.Rooms {
+			if r.Challenge != "" {
+				f.fault("rooms"+index(i)+".challenge", "nobody could join: there is no security.challenge_key; set one in the file or in %s, the same on all nodes", Variable("security.challenge_key"))
+			}
+		}
+	case key != "" && len(key) < challengeKeyMin:
+		f.fault("security.challenge_key", "shorter than %d characters, so it can be guessed; make one with: openssl rand -hex 32", challengeKeyMin)
 	}
 	if s.SigningKeys == "" && f.Config.Node.Data == "" {
 		f.warn("security.signing_keys", "not set, and neither is node.data: when all nodes stop, everyone loses their place; "+

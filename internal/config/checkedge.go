@@ -36,11 +36,25 @@ const (
 // PreflightToOrigin reports whether preflights are passed on.
 func (r Room) PreflightToOrigin() bool { return r.Preflight == byOrigin }
 
+// checkChallenge checks where the tokens come from that a join takes.
+func (f *File) checkChallenge(key, to string) {
+	if to == "" {
+		return
+	}
+	if u, err := url.Parse(to); err != nil || u.Scheme != "https" && u.Scheme != "http" || !validHost(u.Hostname()) || u.User != nil || u.Fragment != "" || len(to) > challengeMax {
+		f.fault(key, "no address of a page; give one such as https://captcha.example.com/")
+	}
+}
+
+// challengeMax is how long the address of a challenge may be.
+const challengeMax = 1000
+
 // checkEdge checks what strangers may bring to the origin, and read of answers.
 func (f *File) checkEdge(key string, r Room) {
 	if r.Preflight != byGateway && r.Preflight != byOrigin {
 		f.fault(key+".preflight", "%q; give gateway, which answers from cors, or origin, which gets preflights of people who have not waited", r.Preflight)
 	}
+	f.checkChallenge(key+".challenge", r.Challenge)
 	for i, p := range r.Upgrades {
 		at := key + ".upgrades" + index(i)
 		switch lower := strings.ToLower(p); {

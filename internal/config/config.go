@@ -74,6 +74,7 @@ type Security struct {
 	GossipKeyFile Path     `json:"gossip_key_file"` // Load reads it into GossipKey
 	TLS           TLS      `json:"tls"`
 	AdminToken    Secret   `json:"admin_token"`
+	ChallengeKey  Secret   `json:"challenge_key"` // of the tokens that a join takes
 	Tokens        []Token  `json:"tokens"`
 }
 
@@ -116,6 +117,7 @@ type Room struct {
 	PlacesPerAddress   int      `json:"places_per_address"`  // 0: no bound
 	ActivePerAddress   Share    `json:"active_per_address"`  // 0: no bound
 	StreamsPerAddress  int      `json:"streams_per_address"` // 0: no bound
+	Challenge          string   `json:"challenge"`           // where the token comes from that a join takes; empty: none
 	RefreshInterval    Duration `json:"refresh_interval"`
 	TicketTTL          Duration `json:"ticket_ttl"`
 	ClaimWindow        Duration `json:"claim_window"`

@@ -135,6 +135,7 @@ func TestTheSampleHasEveryKeyWithItsDefault(t *testing.T) {
 	want2 := []string{
 		"security.gossip_key_file: given beside security.gossip_key; give one of them",
 		"security.admin_token: that of the sample; make one with: openssl rand -hex 32",
+		"security.challenge_key: that of the sample; make one with: openssl rand -hex 32",
 		"security.tokens[0].hash: that of the sample; make one with: anteroom keys token",
 	}
 	var got []string

@@ -39,7 +39,7 @@ func (f *File) checkSecretsHere() {
 	if !ok {
 		return
 	}
-	for _, key := range []string{"security.gossip_key", "security.admin_token"} {
+	for _, key := range []string{"security.gossip_key", "security.admin_token", "security.challenge_key"} {
 		if at, ok := f.places[key]; ok && at.from == "" {
 			f.warn(key, "%s has it and may be read or written by other users (mode %04o); run: chmod 600 %s", f.Name, mode, f.Name)
 		}

@@ -44,7 +44,7 @@ func (s *Server) programs(visitors http.Handler) (*grpc.Server, *health.Server, 
 		}
 		o = append(o, grpc.Creds(c))
 	}
-	s.public = waitingroom.New(waitingroom.Config{Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Addresses: s.addresses, Logger: s.log})
+	s.public = waitingroom.New(waitingroom.Config{Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Addresses: s.addresses, Challenges: s.challenge, Logger: s.log})
 	g, h := rpc.NewServer(rpc.Config{
 		WaitingRoom: s.public, Authorization: s.envoys(visitors), PriorityQueue: s.queues.public, Options: o,
 		Guard: rpc.NewGuard(s.c.Tokens(), s.log),

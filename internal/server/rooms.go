@@ -247,6 +247,7 @@ func (s *Server) followRooms() {
 	}
 	s.heard(s.rooms, now)
 	rooms, limits := make([]gateway.Room, 0, len(now)), make(map[string]peraddress.Limits, len(now))
+	challenges := make(map[string]string)
 	for _, r := range now {
 		if r.Mode == eviction.Deleted {
 			continue
@@ -262,11 +263,18 @@ func (s *Server) followRooms() {
 		limits[r.Name] = limitsOf(config.DefaultRoom())
 		if c, err := configOf(r); err == nil {
 			limits[r.Name] = limitsOf(c)
+			if c.Challenge != "" && !c.Suspended {
+				challenges[r.Name] = c.Challenge
+			}
 		}
 		g.Page = s.pages.of(r)
 		rooms = append(rooms, g)
 	}
 	s.addresses.SetRooms(limits)
+	s.challenge.SetRooms(challenges)
+	if len(challenges) > 0 && s.c.Security.ChallengeKey.Empty() {
+		s.log.Error("rooms ask for a challenge, and this node has no security.challenge_key: nobody can join them here; give it the key of the other nodes")
+	}
 	if err := s.gateway.SetRooms(rooms); err != nil {
 		s.log.Error("the rooms of the cluster cannot be served", "err", err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/gateway/admin"
 	"github.com/anteroom/anteroom/gateway/page"
+	"github.com/anteroom/anteroom/internal/challenge"
 	"github.com/anteroom/anteroom/internal/config"
 	"github.com/anteroom/anteroom/internal/conns"
 	"github.com/anteroom/anteroom/internal/history"
@@ -78,6 +79,7 @@ type Server struct {
 	members   *membership.Membership
 	gateway   *gateway.Gateway
 	addresses *peraddress.Table // what each address has of the rooms
+	challenge *challenge.Table  // what a join takes
 	public    *waitingroom.Server
 	queues    *queues
 	share     conns.Shares // of the connections
@@ -303,9 +305,11 @@ func (s *Server) buildGateway() error {
 	s.limit()
 	s.addresses = peraddress.New(peraddress.Config{Clock: s.loop.PassTime, Proxies: s.c.Proxies()})
 	s.metrics.MustRegister(s.addresses.Metrics()...)
+	s.challenge = challenge.New(s.c.Security.ChallengeKey.Reveal(), s.loop.PassTime)
+	s.metrics.MustRegister(s.challenge.Metrics()...)
 	s.gateway, err = gateway.New(gateway.Config{
 		Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
-		Addresses: s.addresses, TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: s.bounds(),
+		Addresses: s.addresses, Challenges: s.challenge, TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: s.bounds(),
 	})
 	if err == nil {
 		s.followRooms()

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/anteroom/anteroom/internal/challenge"
 	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/ticket"
 )
@@ -56,6 +57,14 @@ func (s *Server) statusOf(err error) error {
 	if full := (*peraddress.Error)(nil); errors.As(err, &full) {
 		return verdict{errors.New(full.Detail()), codes.ResourceExhausted, "too_many_requests", time.Duration(full.RetryAfter) * time.Second}.status()
 	}
+	if asks := (*challenge.Error)(nil); errors.As(err, &asks) {
+		v := verdict{errors.New(asks.Detail()), codes.PermissionDenied, "challenge_required", 0}
+		if asks.Full() {
+			v.code, v.reason, v.retry = codes.ResourceExhausted, "too_many_requests", time.Duration(asks.RetryAfter)*time.Second
+			return v.status()
+		}
+		return v.status("challenge_url", asks.URL)
+	}
 	for _, v := range verdicts() {
 		if errors.Is(err, v.err) {
 			return v.status()
@@ -68,9 +77,15 @@ func (s *Server) statusOf(err error) error {
 	return verdict{errors.New("something went wrong here"), codes.Internal, "internal", 0}.status()
 }
 
-func (v verdict) status() error {
+// status makes the verdict an error, with one more pair of key and value if there
+// are two words.
+func (v verdict) status(more ...string) error {
+	info := &errdetails.ErrorInfo{Reason: v.reason, Domain: Domain}
+	if len(more) == 2 {
+		info.Metadata = map[string]string{more[0]: more[1]}
+	}
 	is := status.New(v.code, v.err.Error())
-	with, err := is.WithDetails(&errdetails.ErrorInfo{Reason: v.reason, Domain: Domain})
+	with, err := is.WithDetails(info)
 	if err == nil && v.retry > 0 {
 		with, err = with.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(v.retry)})
 	}

@@ -20,8 +20,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"github.com/anteroom/anteroom/internal/challenge"
 	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/ticket"
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
@@ -65,6 +67,8 @@ type Config struct {
 	Rand   io.Reader    // of ticket ids [crypto/rand]
 
 	Addresses *peraddress.Table // bounds of what one address may have; nil: none
+
+	Challenges *challenge.Table // what a join takes in some rooms; nil: nothing
 
 	RequestsMax int           // under way at a time [4096]
 	StreamsMax  int           // open at a time [10,000]
@@ -111,11 +115,24 @@ func (s *Server) Join(ctx context.Context, r *anteroomv1.JoinRequest) (*anteroom
 	if _, err := io.ReadFull(s.c.Rand, q.ID[:]); err != nil {
 		return nil, s.statusOf(err)
 	}
+	settle, err := s.c.Challenges.Spend(r.GetRoom(), tokenOf(ctx))
+	if err != nil {
+		return nil, s.statusOf(err)
+	}
 	p, err := s.place(ctx, q)
+	settle(err)
 	if err != nil {
 		return nil, s.statusOf(err)
 	}
 	return &anteroomv1.JoinResponse{Place: p}, nil
+}
+
+// tokenOf is the challenge token that came along.
+func tokenOf(ctx context.Context) string {
+	if s := metadata.ValueFromIncomingContext(ctx, "anteroom-challenge"); len(s) == 1 {
+		return s[0]
+	}
+	return ""
 }
 
 // CheckIn says where a ticket stands.
