@@ -32,7 +32,7 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/gofrs/flock v0.13.1 // indirect
+require github.com/gofrs/flock v0.13.1
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
