@@ -22,11 +22,15 @@ func TestTheStartSaysWhatIsOpenToWhom(t *testing.T) {
 		want     string
 	}{
 		{
-			config.Default("a"), Addresses{Gateway: "[::]:8080", Admin: "127.0.0.1:9090", GRPC: "127.0.0.1:7002"}, false,
+			config.Default("a"),
+			Addresses{Gateway: "[::]:8080", Admin: "127.0.0.1:9090", GRPC: "127.0.0.1:7002"},
+			false,
 			`gateway="[::]:8080, open to everyone" admin="127.0.0.1:9090, open to this machine" grpc="127.0.0.1:7002, open to this machine" peer=none gossip=none`,
 		},
 		{
-			open, Addresses{Gateway: "10.0.0.1:443", Admin: "10.0.0.1:9090", GRPC: "10.0.0.1:7002", Peer: "10.0.0.1:7001", Gossip: "10.0.0.1:7946"}, true,
+			open,
+			Addresses{Gateway: "10.0.0.1:443", Admin: "10.0.0.1:9090", GRPC: "10.0.0.1:7002", Peer: "10.0.0.1:7001", Gossip: "10.0.0.1:7946"},
+			true,
 			`gateway="10.0.0.1:443, open to everyone by https" admin="10.0.0.1:9090, open to the network with admin_token, profiles too" ` +
 				`grpc="10.0.0.1:7002, open to the network with a token" peer="10.0.0.1:7001, open to members with the cluster's key" gossip="10.0.0.1:7946, open to the same"`,
 		},
