@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,7 +80,7 @@ func TestTornLastRecordIsCutOff(t *testing.T) {
 	want := numbered("c", 40)
 	r.put(t, want...)
 	before := copied(t, dir)
-	end := written(t, before)
+	end := (written(t, before) + 7) &^ 7 // a record may end with zeros, and the next one begins at a multiple of 8
 	r.put(t, strings.Repeat("x", 3000))
 	torn := written(t, copied(t, dir))
 	if torn <= end+3000 {
@@ -95,6 +96,9 @@ func TestTornLastRecordIsCutOff(t *testing.T) {
 			bytes := append([]byte(nil), whole...)
 			for i := cut; i < torn; i++ {
 				bytes[i] = rest
+			}
+			if slices.Equal(bytes, whole) {
+				continue // it had these values, so nothing is torn
 			}
 			if err := os.WriteFile(segment(t, after), bytes, 0o600); err != nil {
 				t.Fatal(err)

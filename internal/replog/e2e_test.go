@@ -46,7 +46,7 @@ func writeForever(told string) int {
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	if len(w.Members) > 0 {
-		c.Group = &Group{Self: eviction.Member{Name: c.Node, Boot: 1}, Replicas: 2, Founders: 3, Pace: 100 * time.Millisecond}
+		c.Group = &Group{Self: eviction.Member{Name: c.Node, Boot: 1}, Replicas: 2, Founders: 3, Policy: peers(), Pace: 100 * time.Millisecond}
 	}
 	l, err := Open(c)
 	if err != nil {
@@ -57,7 +57,7 @@ func writeForever(told string) int {
 		if err != nil {
 			return fault(err)
 		}
-		server := grpc.NewServer()
+		server := grpc.NewServer(grpc.Creds(c.Group.Policy.Server()))
 		l.Register(server)
 		go func() { _ = server.Serve(listener) }()
 		members := map[eviction.Member]string{}

@@ -17,15 +17,25 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/proto/auth"
 	"github.com/anteroom/anteroom/qpid"
 )
 
 // member is a member of a group as fast as tests need it.
 func member(name qpid.NodeID) Config {
 	return Config{Node: name, Group: &Group{
-		Self: eviction.Member{Name: name, Boot: 1}, Replicas: 2, Founders: 3,
+		Self: eviction.Member{Name: name, Boot: 1}, Replicas: 2, Founders: 3, Policy: peers(),
 		Pace: 50 * time.Millisecond, Election: 400 * time.Millisecond, ReplaceAfter: time.Hour,
 	}}
+}
+
+// peers is how the members of a test know each other.
+func peers() auth.Policy {
+	p, err := auth.GossipKey([]byte("the key of a test"))
+	if err != nil {
+		panic(err)
+	}
+	return p
 }
 
 // mesh is a network in memory.
@@ -113,7 +123,7 @@ func (m *mesh) start(c Config) *node {
 	state := &list{}
 	c.Machine = state
 	r := start(m.t, c)
-	n := &node{running: r, name: name, listener: bufconn.Listen(256 << 10), server: grpc.NewServer()}
+	n := &node{running: r, name: name, listener: bufconn.Listen(256 << 10), server: grpc.NewServer(grpc.Creds(c.Group.Policy.Server()))}
 	n.Register(n.server)
 	go func() { _ = n.server.Serve(n.listener) }()
 	m.mu.Lock()
