@@ -39,6 +39,25 @@ func (s *script) watchEvents(d time.Duration) {
 	}
 }
 
+// Nodes whose clocks differ go over to an event in one wave: of so many beginnings
+// and ends some fall between a wave's T and a node's own clock.
+func TestScenarioAllGoOverToAnEventInOneWave(t *testing.T) {
+	for shift := range 6 {
+		o := short(4)
+		for i := range 5 {
+			at := 4*time.Second + time.Duration(i)*730*time.Millisecond + time.Duration(shift)*30*time.Millisecond
+			o.Rooms[0].Events = append(o.Rooms[0].Events, from(at, at+190*time.Millisecond, at+410*time.Millisecond,
+				eviction.Event{Name: fmt.Sprint("sale ", i), Set: eviction.SetTarget, Target: 3 + i}))
+		}
+		s := founded(t, o)
+		s.wrongBy(0, 40*time.Millisecond, -30*time.Millisecond, 20*time.Millisecond)
+		s.peopleOver(none, 40, 4*time.Second)
+		s.watchEvents(8*time.Second - micros(s.now))
+		s.run(5 * time.Second)
+		s.finish()
+	}
+}
+
 // Two events, one after the other, on nodes with clocks that are some 30 ms
 // apart, and one of them lost at a bad moment. Nodes go over together; while
 // people gather nobody is called (S14); each event has its own limit and its own

@@ -268,6 +268,32 @@ func TestThesisAWallClockThatStepsChangesNoOrder(t *testing.T) {
 	}
 }
 
+// Slots that are lost on their way arrive all the same: nothing else is sent
+// between the two nodes that would bring them along, since nobody leaves meanwhile.
+func TestThesisALostTransferIsRepeated(t *testing.T) {
+	for nth := 1; nth <= 3; nth++ {
+		o := short(4)
+		o.Rooms[0].QueueAll = true
+		o.Load.Browse = Range{6 * time.Second, 6 * time.Second}
+		s := founded(t, o)
+		n := 0
+		s.tap = func(f *flight) verdict {
+			if f.kind == mSlots {
+				if n++; n == nth {
+					return lose
+				}
+			}
+			return pass
+		}
+		s.people(3, s.o.Rooms[0].Target)
+		s.until(3*time.Second, "as many calls as there are slots", func() bool { return s.calls(0) == s.o.Rooms[0].Target })
+		if n <= nth {
+			t.Errorf("%d transfers, and the %d. was lost", n, nth)
+		}
+		s.finish()
+	}
+}
+
 // B18: one lost findRoot left no root for ever, and any other lost message had
 // its price. Here each kind of message is lost once, in turn, in a room by cut
 // and in one by QPID: everybody gets in all the same, and no slot is lost.

@@ -59,7 +59,7 @@ func eventBugs() []Mutant {
 			{"eviction/event.go", "return r.Event.Start == 0 || t >= uint64(r.Event.Start)", "return ON || r.Event.Start == 0 || t >= uint64(r.Event.Start)"},
 			{"eviction/gate.go", "			return g.at < uint64(e.Start)\n", "			return !(ON) && g.at < uint64(e.Start)\n"},
 		}},
-		{Name: "nodes go over to an event by their own clocks", Run: "TestScenarioEventsInARow", Edits: []Edit{
+		{Name: "nodes go over to an event by their own clocks", Run: "TestScenarioAllGoOverToAnEventInOneWave", Edits: []Edit{
 			{"eviction/install.go", "	g.at = max(g.at, w.T)\n", "	if g.at = max(g.at, w.T); ON {\n\t\tg.at = max(g.at, uint64(n.clock.now))\n\t}\n"},
 		}},
 		{Name: "an event does not end", Run: "TestScenarioEventsInARow", Edits: []Edit{
@@ -115,7 +115,7 @@ func waveBugs() []Mutant {
 		{Name: "the silent in line are called in their turn", Run: "TestScenarioASlotIsNotKeptForTheSilentInLine", Edits: []Edit{
 			{"internal/node/room.go", "		if now.Boot-v.seen < v.silence() {", "		if ON || now.Boot-v.seen < v.silence() {"},
 		}},
-		{Name: "lost transfers are not repeated", Run: "TestThesisALostMessageStopsNothing", Edits: []Edit{
+		{Name: "lost transfers are not repeated", Run: "TestThesisALostTransferIsRepeated", Edits: []Edit{
 			{"eviction/install.go", "if p.Acked < p.Sent && slices", "if !(ON) && p.Acked < p.Sent && slices"},
 		}},
 		{Name: "a gather of an old epoch is answered", Run: "TestThesisAnOlderWaveIsIgnored", Edits: []Edit{
