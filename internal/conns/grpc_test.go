@@ -15,6 +15,13 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 )
 
+// count says how many connections there are, and how many made way so far.
+func (l *Limiter) count() (open, evicted int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.all.conns), l.evicted[byPort]
+}
+
 // A gRPC port of two connections, one of which carries a call: newcomers take
 // each other's place and never the caller's, and whoever says nothing is cut off
 // by itself within seconds.
@@ -57,12 +64,12 @@ func TestCallsOverGRPCKeepTheirConnection(t *testing.T) {
 				}
 			}()
 		}
-		if open, evicted := len(l.all.conns), l.evicted[byPort]; open != 2 || evicted != 9 || port != 11 {
+		if open, evicted := l.count(); open != 2 || evicted != 9 || port != 11 {
 			t.Errorf("%d connections, %d evicted, of %d that came", open, evicted, port)
 		}
 		time.Sleep(handshakeWithin + time.Second)
 		synctest.Wait()
-		if open := len(l.all.conns); open != 1 {
+		if open, _ := l.count(); open != 1 {
 			t.Errorf("%d connections after silence for %v, want the caller's alone", open, handshakeWithin)
 		}
 		idle, err := grpc.NewClient("passthrough:///node", grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -75,15 +82,15 @@ func TestCallsOverGRPCKeepTheirConnection(t *testing.T) {
 		}
 		time.Sleep(idleMax + 10*time.Second)
 		synctest.Wait()
-		if open := len(l.all.conns); open != 1 {
+		if open, _ := l.count(); open != 1 {
 			t.Errorf("%d connections, one of them idle for more than %v", open, idleMax)
 		}
 		_, _ = idle.Close(), member.Close()
 		server.Stop()
 		<-done
 		synctest.Wait()
-		if len(l.all.conns) != 0 {
-			t.Errorf("%d connections after the end", len(l.all.conns))
+		if open, _ := l.count(); open != 0 {
+			t.Errorf("%d connections after the end", open)
 		}
 	})
 }

@@ -145,12 +145,13 @@ func TestAFloodOfConnectionsStarvesNoPort(t *testing.T) {
 		})
 		if port.name != "gossip" {
 			name := "anteroom_" + port.name + "_connections"
-			if open, most := p.metric(name), p.metric(name+"_limit"); open < 0 || open > most {
-				t.Errorf("%s: %v connections are open, of %v", port.name, open, most)
-			}
-			if n := p.metric(name+"_evicted_total") + p.metric(name+"_refused_total"); n < 500 {
-				t.Errorf("%s: %v connections were evicted or refused, of %d that came", port.name, n, flood.opened.Load())
-			}
+			// One asks anew until there is an answer: where the admin port is what is
+			// flooded, a connection may have to make way before its request is there.
+			c.await(name+" within its limit, and more than 500 evicted or refused", 10*time.Second, func() bool {
+				open, most := p.metric(name), p.metric(name+"_limit")
+				evicted, refused := p.metric(name+"_evicted_total"), p.metric(name+"_refused_total")
+				return open >= 0 && open <= most && evicted >= 0 && refused >= 0 && evicted+refused >= 500
+			})
 		}
 		flood.end()
 	}
@@ -205,9 +206,9 @@ func TestOneTicketHoldsTwoStreams(t *testing.T) {
 	}
 }
 
-// Attack 12. Requests whose body comes byte by byte, from three addresses, in
-// every state, to a node that may have 1,024 files. Visitors from elsewhere get
-// their places meanwhile.
+// Attack 12. Requests whose body does not come, from so many addresses that the
+// bound for each does not stop them, in every state, to a node that may have 1,024
+// files. Visitors from elsewhere get their places meanwhile.
 func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 	s := newStranger(t)
 	c := newCluster(t, 1)
@@ -224,10 +225,16 @@ func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 		"POST /checkout HTTP/1.1\r\nHost: shop\r\nCookie: anteroom_shop=" + inside.Pass + "\r\n", // is in
 	}
 	var floods []*besieger
-	for i := range 3 {
-		floods = append(floods, besiege(t, s.dial(s.addr(20+i)), p.at(0), 400, func(i int) string { return heads[i%len(heads)] + body }))
+	for i := range 12 {
+		floods = append(floods, besiege(t, s.dial(s.addr(20+i)), p.at(0), 100, func(i int) string { return heads[i%len(heads)] + body }))
 	}
-	c.await("flood of bodies", 20*time.Second, func() bool { return p.metric("anteroom_bodies_crowded_out_total") > 100 })
+	c.await("flood of bodies", 20*time.Second, func() bool {
+		opened := int64(0)
+		for _, f := range floods {
+			opened += f.opened.Load()
+		}
+		return opened >= 1200
+	})
 	honest := visitorFrom(s, s.addr(9))
 	var slowest time.Duration
 	for range 20 {
