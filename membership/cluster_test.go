@@ -121,7 +121,7 @@ func (c *cluster) startAll(n int) []*process {
 		c.start(string(rune('a'+i)), joining(first))
 	}
 	c.within(3*time.Second, "one view of all", func() bool { return agree(c.nodes...) })
-	return c.nodes
+	return slices.Clone(c.nodes) // callers append to it
 }
 
 // ask is how a node at from finds out whose peer service is at an address. The
