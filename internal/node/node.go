@@ -333,8 +333,6 @@ func (n *Node) waiting(s eviction.Status) string {
 		return "waiting for a cluster to join"
 	case !s.Line.Founded():
 		return fmt.Sprintf("waiting for %d nodes to start a cluster together", n.c.Expect)
-	case s.Grade < eviction.Primary && !s.Vouched:
-		return "on a side without a quorum, which nobody here can ask whether its clock is right: it was restarted since"
 	case s.Grade < eviction.Primary:
 		return "on a side without a quorum"
 	}
