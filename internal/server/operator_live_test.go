@@ -131,7 +131,11 @@ func TestOperatorsChangeRoomsOfAWholeCluster(t *testing.T) {
 		t.Errorf("a new one: %d %v", status, room)
 	}
 	everywhere("a new room", "total_active_users", 1)
-	if s := a.visit("join", "", ""); s.Status != 201 {
-		t.Errorf("join: %+v", s)
-	}
+	r.until("the new room takes people", 3*time.Second, func() bool { // gateways hear of it a moment after the operators' port
+		s := a.visit("join", "", "")
+		if s.Code != "room_unknown" && s.Status != 201 {
+			t.Fatalf("join: %+v", s)
+		}
+		return s.Status == 201
+	})
 }
