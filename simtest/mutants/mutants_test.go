@@ -1,7 +1,6 @@
 package mutants_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anteroom/anteroom/internal/overlay"
 	"github.com/anteroom/anteroom/simtest/mutants"
 )
 
@@ -89,7 +89,7 @@ func hunt(t *testing.T, bin string, m mutants.Mutant) {
 func run(bin, name string, args ...string) (string, error) {
 	c := exec.Command(bin, args...)
 	c.Dir = filepath.Dir(bin)
-	c.Env = append(os.Environ(), "ANTEROOM_MUTANT="+name)
+	c.Env = append(os.Environ(), overlay.Variable+"="+name)
 	out, err := c.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -133,50 +133,16 @@ func compile(t *testing.T, pkg string, list []mutants.Mutant) (bin string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	sources := map[string]string{} // path → text
+	var changes []overlay.Change
 	for _, m := range list {
-		on := fmt.Sprintf("mutant(%q)", m.Name)
+		c := overlay.Change{Name: m.Name}
 		for _, e := range m.Edits {
-			text, ok := sources[e.File]
-			if !ok {
-				b, err := os.ReadFile(filepath.Join(root, e.File))
-				if err != nil {
-					t.Fatal(err)
-				}
-				text = string(b)
-			}
-			if n := strings.Count(text, e.Old); n != 1 {
-				t.Fatalf("mutant %q: %q stands %d times in %s, want once", m.Name, e.Old, n, e.File)
-			}
-			sources[e.File] = strings.Replace(text, e.Old, strings.ReplaceAll(e.New, "ON", on), 1)
+			c.Edits = append(c.Edits, overlay.Edit(e))
 		}
+		changes = append(changes, c)
 	}
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	add := func(path, text string) {
-		file := filepath.Join(dir, strings.ReplaceAll(path, "/", "_"))
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		overlay.Replace[filepath.Join(root, path)] = file
-	}
-	for path, text := range sources {
-		add(path, text)
-		pkg := filepath.Base(filepath.Dir(path))
-		add(filepath.Join(filepath.Dir(path), "mutant_switch.go"), "package "+pkg+`
-
-import "os"
-
-var awake = os.Getenv("ANTEROOM_MUTANT")
-
-func mutant(name string) bool { return name == awake }
-`)
-	}
-	b, err := json.Marshal(overlay)
+	config, err := overlay.Write(root, dir, changes)
 	if err != nil {
-		t.Fatal(err)
-	}
-	config := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(config, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	bin = filepath.Join(dir, "simtest.test")

@@ -61,6 +61,8 @@ func layers() []layer {
 		{pkg: "internal/proxies", ours: []string{"internal/config", "internal/server", "internal/shop"}}, // a harness for tests
 		{pkg: "client", ours: []string{"proto/..."}, foreign: []string{whatever}},                        // what programs import to use the queues
 		{pkg: "internal/e2e", foreign: []string{whatever}},
+		{pkg: "internal/overlay"}, // compiles edited sources, for tests of tests
+		{pkg: "internal/mends"},
 		{pkg: "internal/growth"}, // its tests start everything
 		{pkg: "examples/...", ours: []string{"gateway/origin"}},
 		// The simulator stands in for the loop and the links, and for nothing else.
