@@ -68,6 +68,7 @@ func New(c Config, now Time) (*Broker, error) {
 		c: c, self: c.Self, now: now, seq: uint64(max(now.Clock, 0)),
 		requests: map[uint64]*request{}, takes: map[uint64]*take{}, ops: map[uint64]*op{}, proposals: map[uint64]*proposal{},
 	}
+	b.delivered.forgotten = b.seq // what an earlier life had given out
 	b.shards[Memory] = shard{kind: Memory, state: pqueue.New(salt(c.Self.Name, Memory)), leads: true}
 	b.shards[Memory].state.Follow(true)
 	for _, k := range c.Logs {

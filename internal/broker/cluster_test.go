@@ -17,6 +17,7 @@ type cluster struct {
 	nodes []*host
 	next  uint64
 	cut   func(from, to eviction.Member) bool // loses what goes there
+	heard func(broker.Message)                // sees what goes anywhere
 }
 
 type host struct {
@@ -108,6 +109,9 @@ func (c *cluster) deliver(m broker.Message) {
 		c.t.Fatalf("%+v: %v", m, err)
 	}
 	got.From, got.To = m.From, m.To
+	if c.heard != nil {
+		c.heard(got)
+	}
 	for _, h := range c.nodes {
 		if h.m == m.To && !h.down && (c.cut == nil || !c.cut(m.From, m.To)) {
 			if err := h.b.Step(c.now, got); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/broker"
 	"github.com/anteroom/anteroom/internal/pqueue"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 func TestPauseHoldsEverywhereAndForNewcomers(t *testing.T) {
@@ -85,6 +86,55 @@ func TestALostAnswerIsAskedForAgain(t *testing.T) {
 	if n := s.Parts[0].Result.Stats[0].Counters.Leased; n != 1 {
 		t.Fatalf("leased %d times for one deleteMin", n)
 	}
+}
+
+// leasedOnce fails if an item that somebody works on is to be had.
+func leasedOnce(c *cluster) {
+	c.t.Helper()
+	c.pass(1_000_000)
+	if a := c.take(0, broker.Take{Queue: "q", Max: 1}); len(a.Parts) > 0 {
+		c.t.Fatalf("an item is given out while it is leased: %+v", a)
+	}
+}
+
+// A deleteMin that lay at a paused node comes to the root again, which has given
+// it a lease. What its caller is told again may come when that has forgotten.
+func lateCopy(c *cluster) broker.Message {
+	c.t.Helper()
+	var late broker.Message
+	c.heard = func(m broker.Message) {
+		if m.Kind == broker.MsgQPID && m.QPID.Kind == qpid.MsgDeleteMin {
+			late = m
+		}
+	}
+	c.insert(0, "q", "a@n1", 0)
+	if a := c.take(1, broker.Take{Queue: "q", Max: 1, For: 3_600_000_000}); len(a.Parts) != 1 || late.To != c.nodes[0].m {
+		c.t.Fatalf("take: %+v, asked for with %+v", a, late)
+	}
+	c.heard = nil
+	return late
+}
+
+func TestALeaseIsNotGivenBackByALaterLifeOfItsCaller(t *testing.T) {
+	c := newCluster(t, 2)
+	late := lateCopy(c)
+	c.nodes[1].down = true
+	c.start(eviction.Member{Name: "n2", Boot: 2})
+	c.pass(1_000_000)
+	c.deliver(late)
+	leasedOnce(c)
+}
+
+func TestALeaseIsNotGivenBackWhenItsDeliveryIsForgotten(t *testing.T) {
+	c := newCluster(t, 2)
+	late := lateCopy(c)
+	c.pass(20_000_000)
+	c.insert(0, "q", "b@n1", 0)
+	if a := c.take(1, broker.Take{Queue: "q", Max: 1, For: 3_600_000_000}); len(a.Parts) != 1 {
+		t.Fatalf("take: %+v", a)
+	}
+	c.deliver(late)
+	leasedOnce(c)
 }
 
 func TestACallerWhoHasGoneKeepsNothing(t *testing.T) {

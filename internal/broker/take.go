@@ -117,12 +117,12 @@ func (b *Broker) own(seq uint64, lease int64) heldOp {
 }
 
 // onGranted takes in how a deleteMin has ended. An item that nobody waits for
-// any more goes back at once.
+// any more goes back at once, unless a caller may have it.
 func (b *Broker) onGranted(from eviction.Member, queue string, seq uint64, r pqueue.Result, after int64) {
 	o, given := b.ops[seq], r.Code == pqueue.OK && len(r.Items) == 1
 	delete(b.ops, seq)
 	if o == nil || o.take.over {
-		if given && !b.delivered.has(seq, from, r) {
+		if given && seq > b.delivered.forgotten && !b.delivered.has(seq, from, r) {
 			b.stats.Returned++
 			b.giveBack(from, queue, r)
 		}
@@ -338,9 +338,14 @@ func (b *Broker) tickWaiters(q *queue) {
 // delivered remembers which leases this node has taken over for a caller, so
 // that a second answer to a deleteMin that was asked again does not give back
 // what the first one brought.
+//
+// A deleteMin may lie at a node that is paused for longer than anything is
+// remembered here, or than this node lives. The lease that answers it then may be
+// one that its caller works under, so it must not go back: it is left to lapse.
 type delivered struct {
-	leases map[uint64]handed // by Seq of the deleteMin
-	order  []timeout
+	leases    map[uint64]handed // by Seq of the deleteMin
+	forgotten uint64            // Seq up to which what is not in leases may have been
+	order     []timeout
 }
 
 type handed struct {
@@ -359,6 +364,7 @@ func (d *delivered) add(now int64, seq uint64, from eviction.Member, r pqueue.Re
 		d.leases = make(map[uint64]handed)
 	}
 	for len(d.order) > 0 && (d.order[0].at <= now || len(d.order) >= deliveredMax) {
+		d.forgotten = max(d.forgotten, d.order[0].seq)
 		delete(d.leases, d.order[0].seq)
 		d.order = d.order[1:]
 	}

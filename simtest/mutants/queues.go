@@ -5,7 +5,7 @@ package mutants
 func Queues() []Mutant {
 	return []Mutant{
 		{Name: "a second answer gives back what the first one brought", Edits: []Edit{
-			{"internal/broker/take.go", "if given && !b.delivered.has(seq, from, r) {", "if given && (ON || !b.delivered.has(seq, from, r)) {"},
+			{"internal/broker/take.go", "seq > b.delivered.forgotten && !b.delivered.has(seq, from, r) {", "seq > b.delivered.forgotten && (ON || !b.delivered.has(seq, from, r)) {"},
 		}},
 		{Name: "a round forgets what was granted", First: 54, Edits: []Edit{
 			{"internal/broker/round.go", "		q.pacer.merge(b.now.Boot, s.Pace)\n", "		if !(ON) {\n			q.pacer.merge(b.now.Boot, s.Pace)\n		}\n"},
