@@ -141,3 +141,22 @@ func TestPositionCountsAllNodes(t *testing.T) {
 		}
 	}
 }
+
+// An answer that its caller refuses as too large would leave all that is in it
+// leased to nobody.
+func TestManyLargeItemsAreNoMoreThanAnAnswerHolds(t *testing.T) {
+	c := newCluster(t, 1)
+	for i := range 100 {
+		a := c.do(0, broker.Call{Command: pqueue.Command{Op: pqueue.OpInsert, Queue: "q", ID: fmt.Sprint("i", i), Payload: make([]byte, 60_000)}})
+		if a.Result.Code != pqueue.OK {
+			t.Fatalf("insert: %+v", a)
+		}
+	}
+	a, size := c.take(0, broker.Take{Queue: "q", Max: 100}), 0
+	for _, p := range a.Parts {
+		size += len(p.Result.Items[0].Payload)
+	}
+	if size < 3<<20 || size > 3<<20+1<<16 {
+		t.Errorf("%d items of %d bytes together, want a little over 3 MiB", len(a.Parts), size)
+	}
+}

@@ -10,14 +10,18 @@ import (
 )
 
 // take is a Take under way. It asks for one item, and as long as there are
-// more for two, four and so on.
+// more for two, four and so on. The answers to deleteMins that are under way
+// together come from several nodes, each when it can, so what has come is put in
+// its order in the end; and it does not end while some are under way, or a
+// lighter item than those it has may be given to it too late, and go back.
 type take struct {
 	Take
 	q       *queue
 	until   int64 // boot time at which its caller has no use for it any more
 	waits   int64 // boot time until which it waits for the first item
 	got     []Part
-	gotAt   int64 // boot time of the first
+	more    int64 // boot time until which it asks for more, once it has one
+	late    int64 // and until which it waits for what it has asked for
 	bytes   int
 	ops     int  // under way
 	burst   int  // asked for at once the last time
@@ -48,9 +52,15 @@ const (
 	pollMax      = 500_000
 	burstMax     = 64      // waiters that ask at once
 	wakeEvery    = 1_000   // µs between two wakes of a queue
+	atOnceMax    = 128     // deleteMins of a take under way at once
+	astrayMax    = 8       // of them, while items come from more than one node: each has to go where the last one sent the root
 	takeMax      = 1000    // items
 	takeBytesMax = 3 << 20 // of payloads in an answer
 )
+
+// MoreFor is for how long a Take asks for more once it has an item, in µs; a
+// quarter of its lease if that is less.
+const MoreFor = 2_000_000
 
 // Take begins a deleteMin. Ready brings the answer, exactly one, unless the
 // caller takes its leave with Forsake.
@@ -135,7 +145,9 @@ func (b *Broker) onGranted(from eviction.Member, queue string, seq uint64, r pqu
 	case given:
 		b.delivered.add(b.now.Boot, seq, from, r)
 		if len(k.got) == 0 {
-			k.gotAt = b.now.Boot
+			// The first lease is not to be spent on looking for more.
+			more := min(MoreFor, k.For/4)
+			k.more, k.late = b.now.Boot+more, b.now.Boot+2*more
 		}
 		k.got = append(k.got, Part{from.Name, k.q.c.Kind, r})
 		k.bytes += len(r.Items[0].Payload)
@@ -164,17 +176,23 @@ func (b *Broker) giveBack(to eviction.Member, queue string, r pqueue.Result) {
 	b.send(Message{Kind: MsgRequest, To: to, Command: c})
 }
 
-// next goes on with a take when all that it asked for has been answered.
+// next goes on with a take when all that it asked for has been answered. It ends
+// short of what it was asked for when nothing waits any more, or when finding
+// more takes too long: that a deleteMin came at a bad moment, or just after an
+// install, says nothing about what there is.
 func (b *Broker) next(k *take) {
 	q := k.q
+	unsettled := k.dry && !k.paused && k.after == 0 && b.now.Boot < q.since+settleWithin
 	switch {
-	case len(k.got) == k.Max || k.bytes >= takeBytesMax || len(k.got) > 0 && (k.dry || k.busy):
+	case len(k.got) == k.Max || k.bytes >= takeBytesMax || len(k.got) > 0 && b.now.Boot >= k.more:
 		b.finish(k, pqueue.OK)
 	case !k.dry && !k.busy:
-		b.issue(k, min(2*k.burst, k.Max-len(k.got)))
+		b.issue(k, k.atOnce())
+	case len(k.got) > 0 && !k.busy && !unsettled:
+		b.finish(k, pqueue.OK)
 	case b.now.Boot >= k.until && k.busy:
 		b.finish(k, pqueue.Unavailable)
-	case k.busy, k.dry && !k.paused && k.after == 0 && b.now.Boot < q.since+settleWithin:
+	case k.busy, unsettled:
 		k.retryAt = b.now.Boot + retryEvery
 		b.park(k)
 	case b.now.Boot < k.waits:
@@ -185,6 +203,16 @@ func (b *Broker) next(k *take) {
 	default:
 		b.finish(k, pqueue.Empty)
 	}
+}
+
+// atOnce is how many deleteMins follow on k.burst that have all brought an item.
+// Whatever they bring has to fit the answer.
+func (k *take) atOnce() int {
+	n, last := min(2*k.burst, atOnceMax), k.got[len(k.got)-k.burst:]
+	if slices.ContainsFunc(last, func(p Part) bool { return p.Node != last[0].Node }) {
+		n = min(n, astrayMax)
+	}
+	return min(n, 1+(takeBytesMax-k.bytes)/max(1, k.q.c.PayloadMax), k.Max-len(k.got))
 }
 
 // park has k wait for items.
@@ -208,7 +236,11 @@ func (b *Broker) park(k *take) {
 func (b *Broker) finish(k *take, code pqueue.Code) {
 	b.end(k)
 	k.got = slices.DeleteFunc(k.got, func(p Part) bool { return p.Result.Until <= b.now.Clock })
-	if len(k.got) == 0 && code == pqueue.OK {
+	slices.SortFunc(k.got, func(p, o Part) int { return p.weight().Compare(o.weight()) })
+	switch {
+	case len(k.got) > 0:
+		code = pqueue.OK
+	case code == pqueue.OK:
 		code = pqueue.Unavailable
 	}
 	b.answer(Answer{ID: k.ID, Result: pqueue.Result{Code: code}, Parts: k.got, Paused: k.paused})
@@ -279,7 +311,7 @@ func (b *Broker) tickTakes() {
 		case o == nil:
 		case o.take.over:
 			delete(b.ops, t.seq)
-		case len(o.take.got) > 0 && b.now.Boot >= o.take.gotAt+opEvery:
+		case len(o.take.got) > 0 && b.now.Boot >= o.take.late:
 			delete(b.ops, t.seq)
 			b.finish(o.take, pqueue.OK) // it has waited long enough for more
 		case b.now.Boot >= o.take.until:
@@ -320,6 +352,8 @@ func (b *Broker) tickWaiters(q *queue) {
 	for _, k := range slices.Clone(q.waiters) {
 		switch {
 		case k.over || k.asking:
+		case len(k.got) > 0 && b.now.Boot >= k.more:
+			b.finish(k, pqueue.OK)
 		case b.now.Boot >= k.until && k.busy:
 			b.finish(k, pqueue.Unavailable)
 		case k.retryAt != 0 && b.now.Boot >= k.retryAt:

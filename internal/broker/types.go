@@ -86,12 +86,18 @@ type Part struct {
 	Result pqueue.Result
 }
 
+// weight is the place of the one item that p is about.
+func (p Part) weight() qpid.Weight {
+	i := p.Result.Items[0]
+	return pqueue.WeightOf(i.Priority, i.Stamp, salt(p.Node, p.Kind), i.Number)
+}
+
 // Answer ends a Call or a Take.
 type Answer struct {
 	ID      uint64
 	Result  pqueue.Result
 	Handle  Handle        // of the item that Result is about
-	Parts   []Part        // of operations that ask all nodes; of a Take: the leases
+	Parts   []Part        // of operations that ask all nodes; of a Take: the leases, in the order of their items
 	Missing []qpid.NodeID // who did not answer
 	Paused  bool          // a Take found nothing because the queue is
 }

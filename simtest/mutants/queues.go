@@ -7,6 +7,9 @@ func Queues() []Mutant {
 		{Name: "a second answer gives back what the first one brought", Edits: []Edit{
 			{"internal/broker/take.go", "seq > b.delivered.forgotten && !b.delivered.has(seq, from, r) {", "seq > b.delivered.forgotten && (ON || !b.delivered.has(seq, from, r)) {"},
 		}},
+		{Name: "an answer to an earlier life gives back what that one may have handed over", First: 37, Edits: []Edit{
+			{"internal/broker/take.go", "seq > b.delivered.forgotten &&", "(ON || seq > b.delivered.forgotten) &&"},
+		}},
 		{Name: "a round forgets what was granted", First: 54, Edits: []Edit{
 			{"internal/broker/round.go", "		q.pacer.merge(b.now.Boot, s.Pace)\n", "		if !(ON) {\n			q.pacer.merge(b.now.Boot, s.Pace)\n		}\n"},
 		}},
@@ -15,6 +18,12 @@ func Queues() []Mutant {
 		}},
 		{Name: "the root's office goes on without its pace", Edits: []Edit{
 			{"internal/broker/queue.go", "			out.Pace = q.pacer.pace(b.now.Boot)\n", "			if !(ON) {\n				out.Pace = q.pacer.pace(b.now.Boot)\n			}\n"},
+		}},
+		{Name: "leases of one answer are in the order in which they came", Edits: []Edit{
+			{"internal/broker/take.go", "	slices.SortFunc(k.got, func(p, o Part) int { return p.weight().Compare(o.weight()) })\n", "	if !(ON) {\n		slices.SortFunc(k.got, func(p, o Part) int { return p.weight().Compare(o.weight()) })\n	}\n"},
+		}},
+		{Name: "a deleteMin that came at a bad moment ends the search for more", Edits: []Edit{
+			{"internal/broker/take.go", "case len(k.got) > 0 && !k.busy && !unsettled:", "case len(k.got) > 0 && (ON || !k.busy && !unsettled):"},
 		}},
 		{Name: "an item whose lease came to nothing is forgotten", Edits: []Edit{
 			{"internal/broker/queue.go", "			b.mend(q, c.Number)\n", "			if !(ON) {\n				b.mend(q, c.Number)\n			}\n"},

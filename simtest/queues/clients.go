@@ -95,6 +95,7 @@ func (c *client) answered(a broker.Answer) {
 		if a.Result.Code == pqueue.Empty {
 			w.Reached.Empty++
 		}
+		w.oracle.ordered(c.queue, a.Parts)
 		for _, p := range a.Parts {
 			if l := w.oracle.leased(c, p); w.loading {
 				c.n.work(l)
@@ -134,8 +135,8 @@ func (n *node) work(l *lease) {
 	})
 }
 
-// drain takes everything that is left, with nobody else about, and checks that
-// it comes in order and is complete.
+// drain takes everything that is left, with nobody else about, one or many at a
+// time, and checks that it comes in order and is complete.
 func (w *World) drain() {
 	for _, queue := range []string{"q", "kept", "safe"} {
 		w.drainOne(queue)
@@ -148,14 +149,19 @@ func (w *World) drainOne(queue string) {
 		n := w.nodes[i%len(w.nodes)]
 		w.calls++
 		id := w.calls
+		most, there := 1, w.ready(queue)
+		if w.load.IntN(2) == 0 {
+			most = 1 + w.load.IntN(max(1, there))
+		}
 		var got *broker.Answer
+		began := w.now
 		n.clients[id] = &client{n: n, queue: queue, lasts: leaseAtEnd, until: w.now + answerMax}
 		w.oracle.hear = func(a broker.Answer) {
 			if a.ID == id {
 				got = &a
 			}
 		}
-		n.b.Take(n.time(), broker.Take{ID: id, Queue: queue, Max: 1, For: leaseAtEnd, Within: 5 * second})
+		n.b.Take(n.time(), broker.Take{ID: id, Queue: queue, Max: most, For: leaseAtEnd, Within: 5 * second})
 		n.settle()
 		for end := w.now + 6*second; got == nil && w.now < end; {
 			w.until(w.now + broker.TickEvery)
@@ -164,12 +170,29 @@ func (w *World) drainOne(queue string) {
 			w.oracle.fail("queue %s: a deleteMin at %v, when all is well: %+v", queue, n.m, got)
 			return
 		}
+		if want := min(most, there); len(got.Parts) > want || len(got.Parts) < want && w.now-began < broker.MoreFor {
+			w.oracle.fail("queue %s at rest: %v asks for %d of %d items, and gets %d", queue, n.m, most, there, len(got.Parts))
+		}
 		if got.Result.Code == pqueue.Empty {
 			return
 		}
 		w.oracle.drained(queue, got.Parts)
 		w.until(w.now + 3*w.o.Delay*3 + 10*milli) // let news travel: at rest, order is exact
 	}
+}
+
+// ready is how many items of a queue are ready, over all nodes.
+func (w *World) ready(queue string) int {
+	count := 0
+	for _, n := range w.nodes {
+		all, _ := n.b.Local()
+		for _, s := range all {
+			if s.Queue == queue {
+				count += s.Ready
+			}
+		}
+	}
+	return count
 }
 
 // leaseAtEnd outlives the run.

@@ -41,7 +41,7 @@ func (w *World) sent(from *node, m broker.Message) {
 	l.last = max(l.last, w.now+1+w.net.Int64N(w.o.Delay))
 	gen := l.gen
 	times := 1
-	if w.net.IntN(1000) < w.o.Repeat {
+	if w.net.IntN(1000) < w.o.Repeat && !w.resting {
 		times = 2
 		w.Reached.Repeated++
 	}

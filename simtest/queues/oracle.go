@@ -214,12 +214,28 @@ func (o *oracle) crashed(n *node) {
 	}
 }
 
-// drained takes in one item of the end, which must come in order.
+// ordered checks that an answer has its items in their order, whatever happens
+// around it.
+func (o *oracle) ordered(queue string, parts []broker.Part) {
+	for i := 1; i < len(parts); i++ {
+		a, b := parts[i-1].Result, parts[i].Result
+		if len(a.Items) == 1 && len(b.Items) == 1 && goesBefore(b.Items[0], a.Items[0]) {
+			o.fail("queue %s: one answer has %s (%d, %d) after %s (%d, %d)", queue,
+				b.Items[0].ID, b.Items[0].Priority, b.Items[0].Stamp, a.Items[0].ID, a.Items[0].Priority, a.Items[0].Stamp)
+		}
+	}
+}
+
+func goesBefore(a, b pqueue.Item) bool {
+	return a.Priority < b.Priority || a.Priority == b.Priority && a.Stamp < b.Stamp
+}
+
+// drained takes in items of the end, which must come in order.
 func (o *oracle) drained(queue string, parts []broker.Part) {
 	for _, p := range parts {
 		got := p.Result.Items[0]
 		last, ok := o.last[queue]
-		if ok && (got.Priority < last.Priority || got.Priority == last.Priority && got.Stamp < last.Stamp) {
+		if ok && goesBefore(got, last) {
 			o.fail("queue %s at rest: %s (%d, %d) comes after %s (%d, %d)", queue, got.ID, got.Priority, got.Stamp, last.ID, last.Priority, last.Stamp)
 		}
 		o.last[queue] = got

@@ -68,6 +68,7 @@ type World struct {
 	group   replicated
 	loading bool
 	healed  bool
+	resting bool // what is left is taken: a message that arrives twice takes two items, and one goes back late
 	calls   uint64
 	oracle  oracle
 	Reached Reached
@@ -223,6 +224,7 @@ func (w *World) Run() error {
 	w.until(w.now + 8*second)
 	w.loading = false
 	w.until(w.now + 14*second) // waits are over, and leases
+	w.resting = true
 	w.drain()
 	return w.oracle.err
 }
