@@ -1,13 +1,27 @@
 package simtest
 
 import (
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/qpid"
 )
 
 // S15, missed calls. A place whose browser goes on asking lets claims_max calls
 // pass, and as many more for each fault that allows another pass for it (S10):
 // a lost node may take the last count with it. Then it is stamped anew, behind
-// everybody who joined before that, and its old ticket lets nobody in.
+// everybody who joined before that, and its old ticket lets nobody in. A call that
+// it was not told of counts for nothing.
+
+// tell notes whether the browser learns of a call, which may have come with the
+// request. Who tries to come in on it, and cannot, does not miss it.
+func (w *world) tell(h *host, q *request) {
+	if q.err != nil || q.answer.Forward != (eviction.Member{}) || q.op > opLeave || q.answer.State == node.Admitted {
+		return
+	}
+	if t := &w.crowd.tickets[w.ticketOf(q.answer.Ticket.ID)]; t.home == h.index {
+		t.told = q.answer.State == node.Called && q.op != opLeave
+	}
+}
 
 // checkMissed follows a place that is parked: if it had been called, and its
 // browser told, the call was missed.
@@ -32,6 +46,9 @@ func (w *world) restamped(h *host, old qpid.ItemID, is qpid.Weight) {
 	}
 	w.reached.n[reachRestamped]++
 	was := w.ticketOf(old)
+	if t := &w.crowd.tickets[was]; t.home == h.index && t.gen == 0 && int(t.missed) < w.o.Rooms[t.room].ClaimsMax {
+		w.fail("S15", "%s stamps ticket %d anew and its browser was told of %d calls that it let pass", h.name, was, t.missed)
+	}
 	i := int32(len(c.tickets))
 	c.tickets = append(c.tickets, place{
 		id: is.ID, stamp: is.Stamp, joined: w.now, session: none, home: none, room: c.tickets[was].room, state: queued,

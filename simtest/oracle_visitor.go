@@ -57,7 +57,6 @@ func (w *world) judge(h *host, q *request) {
 	}
 	w.checkPosition(h, q)
 	t := &w.crowd.tickets[w.ticketOf(a.Ticket.ID)]
-	t.told = a.State == node.Called && q.op == opCheckIn
 	if t.state == parked && t.home == h.index && a.State == node.Waiting {
 		t.state = queued
 		w.reached.n[reachBackFromParked]++

@@ -45,6 +45,7 @@ func (w *world) execute(i int32, h *host) {
 	}
 	w.judge(h, q)
 	w.drain(h)
+	w.tell(h, q)
 	if q.err == nil && q.answer.State != node.Waiting && q.op <= opLeave {
 		w.trap(h, mOther, inAnswer)
 	}

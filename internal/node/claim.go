@@ -17,37 +17,47 @@ import (
 //     intervals that its browser was told.
 //   - From the answer that tells the browser of the call on it stands for as long
 //     as that may take to come in, eviction.Room.ToldClaim, at most.
-//   - A call that the browser was told of, and let pass, is a missed call. One
-//     that it never asked during is not: it sleeps, or is out of reach, and finds
-//     its place when it is back. But whoever happens to be away at every call
-//     takes no place either, so each such call counts a quarter.
-//   - With claims_max missed calls the place is over: when its browser asks again
-//     it is stamped anew, as if it joined then.
+//   - A call that the browser was told of, and let pass, is a missed call. With
+//     claims_max of them the place is over: when its browser asks again it is
+//     stamped anew, as if it joined then.
+//   - A call that it never asked during is not missed: it sleeps, or is out of
+//     reach, and its place is where it was when it is back. But whoever slept
+//     through n calls, two or more, is parked until it has listened: asked for
+//     2^(n-1) - 1 times its silence, without falling silent. So of the time that
+//     it is about it holds a slot for an ever smaller part.
 //
-// So a place that is never taken up holds slots for at most
+// Before call k, that is, somebody who sleeps through all of them has spent
+// (2^(k-1) - 2) times a silence. A silence is 5.4 s at the least, and 3.3 refresh
+// intervals at most, with the tenth by which refreshAfter spreads them. So in a
+// time t a place that is never taken up holds slots for at most
 //
-//	claim_window + claims_max × (4 × 3 × refresh_interval + ToldClaim)
+//	claim_window + 3.3 × refresh_interval × log2(2 + t / 5.4 s) + claims_max × (3.3 × refresh_interval + ToldClaim)
 //
 // and for claims_max × ToldClaim if its browser asks as it is told to. Places
 // that were stamped anew are behind everybody who waits. Hence T places of people
 // who never come delay a person behind them, or any number of such people, by no
 // more than T × that / limit, and one claim, since the slots are shared out
 // among those in front while any is free: no slot waits while somebody is entitled.
-const wholeCall = 4 // of a call that the browser was told of; one that it slept through counts 1
 
-// marks say what became of a visitor's call.
+// marks say what became of a visitor's calls.
 type marks uint8
 
 const (
-	told  marks = 1 << iota // its browser was told of the call that stands
-	tried                   // it came on that call, and the node could not let it in
-	anew                    // an earlier place let too many calls pass, and is this one now
+	told     marks = 1 << iota // its browser was told of the call that stands
+	tried                      // it came on that call, and the node could not let it in
+	anew                       // an earlier place let too many calls pass, and is this one now
+	entitled                   // its turn is certain
 )
+
+func (v *visitor) has(m marks) bool { return v.marks&m != 0 }
+
+// neverCalled reports whether this is the first time that v is called.
+func (v *visitor) neverCalled() bool { return v.missed == 0 && v.slept == 0 }
 
 // claim is for how long a call stands of which the browser was not told yet, µs.
 func (r *room) claim(v *visitor) int64 {
 	window := r.gate.Room().ClaimWindow.Microseconds()
-	if v.missed == 0 {
+	if v.neverCalled() {
 		return window
 	}
 	return min(window, v.silence())
@@ -55,13 +65,13 @@ func (r *room) claim(v *visitor) int64 {
 
 // tell notes that the browser hears of its call.
 func (r *room) tell(v *visitor, now eviction.Time) {
-	if v.marks&told != 0 {
+	if v.has(told) {
 		return
 	}
 	v.marks |= told
 	c := r.gate.Room()
 	due := now.Boot + c.ToldClaim().Microseconds()
-	if v.missed == 0 {
+	if v.neverCalled() {
 		due = min(due, v.due)
 	}
 	v.due = due
@@ -70,21 +80,42 @@ func (r *room) tell(v *visitor, now eviction.Time) {
 
 // pass counts a call of v that has passed.
 func (v *visitor) pass() {
-	more := 1
 	switch {
-	case v.marks&tried != 0:
-		more = 0
-	case v.marks&told != 0:
-		more = wholeCall
+	case v.has(tried):
+	case v.has(told):
+		v.missed++
+	default:
+		v.slept = min(v.slept+1, sleptMost)
+		v.expires = math.MaxInt64
 	}
-	v.missed = uint8(min(int(v.missed)+more, math.MaxUint8))
 	v.marks &^= told | tried
 }
 
-// overdue reports whether v has let too many calls pass.
-func (r *room) overdue(v *visitor) bool {
-	return v.missed >= wholeCall && int(v.missed) >= wholeCall*r.gate.Room().ClaimsMax
+// sleptMost is where the count of calls slept through ends: 18 hours of listening.
+const sleptMost = 14
+
+// listen notes that v asks, and since when it has been: from the first request
+// after it was silent.
+func (v *visitor) listen(now eviction.Time) {
+	if v.stage == parked && (v.expires == math.MaxInt64 || now.Boot-v.seen > v.silence()) {
+		v.expires = now.Boot
+		if v.slept > 1 {
+			v.expires += (1<<(v.slept-1) - 1) * v.silence()
+		}
+	}
+	v.seen = now.Boot
 }
+
+// asleep is for how long v, which is parked, has to listen yet, in µs.
+func (v *visitor) asleep(now eviction.Time) int64 {
+	if v.stage != parked {
+		return 0
+	}
+	return max(v.expires-now.Boot, 0)
+}
+
+// overdue reports whether v has let too many calls pass.
+func (r *room) overdue(v *visitor) bool { return int(v.missed) >= r.gate.Room().ClaimsMax }
 
 // stampAnew gives the browser of v another place, at the end of the line. The
 // old ticket stands for it from now on. The node must be able to stamp.

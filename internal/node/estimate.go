@@ -46,6 +46,14 @@ func (r *room) wait(position int) Wait {
 	return Wait{P25: seconds(max(0, p-half) / rate), P50: seconds(p / rate), P75: seconds((p + half) / rate)}
 }
 
+// later is w for somebody who has to listen for that many µs before.
+func later(w Wait, asleep int64) Wait {
+	if d := time.Duration(asleep) * time.Microsecond; w != (Wait{}) {
+		w.P25, w.P50, w.P75 = w.P25+d, w.P50+d, w.P75+d
+	}
+	return w
+}
+
 // waitOfNext estimates the wait of somebody who joins now; none where newcomers
 // walk straight in.
 func (r *room) waitOfNext() Wait {

@@ -15,7 +15,7 @@ func (n *Node) HoldBack(now eviction.Time, t Ticket) (Answer, error) {
 	switch {
 	case err != nil || to != (eviction.Member{}):
 		return Answer{Forward: to}, err
-	case v == nil || r.passesThrough() || v.stage >= onSite || !v.entitled && v.stage != called || r.overdue(v):
+	case v == nil || r.passesThrough() || v.stage >= onSite || !v.has(entitled) && v.stage != called || r.overdue(v):
 		return n.CheckIn(now, t)
 	}
 	r.hearFrom(v, now, t)

@@ -11,21 +11,21 @@ import (
 // visitor is one ticket at its home node. There may be millions: it takes 80
 // bytes, and has no pointers for the garbage collector to follow.
 type visitor struct {
-	id       qpid.ItemID
-	stamp    uint64
-	wave     uint64 // number of the wave that made its turn certain
-	seen     int64  // boot time of the last check-in; on the site: pass time at which the visit began
-	due      int64  // boot time at which something is due
-	expires  int64  // pass time: of the pass
-	gen      uint32
-	shown    uint32 // last position shown; 0: none
-	refresh  uint32 // ms until the next check-in, as told
-	slot     uint32 // of the wheel; 0: none
-	number   uint32 // of this record, see people
-	stage    stage
-	entitled bool // its turn is certain
-	marks    marks
-	missed   uint8 // calls that it let pass, in quarters
+	id      qpid.ItemID
+	stamp   uint64
+	wave    uint64 // number of the wave that made its turn certain
+	seen    int64  // boot time of the last check-in; on the site: pass time at which the visit began
+	due     int64  // boot time at which something is due
+	expires int64  // pass time: of the pass; of the parked: boot time until which it has to listen, see claim
+	gen     uint32
+	shown   uint32 // last position shown; 0: none
+	refresh uint32 // ms until the next check-in, as told
+	slot    uint32 // of the wheel; 0: none
+	number  uint32 // of this record, see people
+	stage   stage
+	marks   marks
+	missed  uint8 // calls that its browser was told of and let pass
+	slept   uint8 // calls that passed while it did not ask
 }
 
 // past is what there is to say of a visitor who came from a lost node.
@@ -112,7 +112,7 @@ func (r *room) prepare(t uint64) {
 
 // enqueue puts v in line at its own place.
 func (r *room) enqueue(v *visitor) {
-	if v.entitled && !r.byCut() {
+	if v.has(entitled) && !r.byCut() {
 		v.stage = drawn
 		r.due.push(v.id)
 		r.gate.Due++
@@ -181,8 +181,9 @@ func (r *room) entitle(v *visitor, epoch uint64, key qpid.Weight) {
 
 // mark logs that v's turn is certain, once.
 func (r *room) mark(v *visitor, epoch uint64, key qpid.Weight) {
-	if !v.entitled {
-		v.entitled, v.wave = true, epoch
+	if !v.has(entitled) {
+		v.marks |= entitled
+		v.wave = epoch
 		r.record(Entitled, v.weight(), epoch, key)
 	}
 }

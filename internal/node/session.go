@@ -148,7 +148,7 @@ func (r *room) adopt(now eviction.Time, p Pass) *visitor {
 		r.want(p)
 		return nil
 	}
-	v := r.visitors.add(visitor{id: p.ID, stamp: p.Stamp, entitled: true})
+	v := r.visitors.add(visitor{id: p.ID, stamp: p.Stamp, marks: entitled})
 	r.pasts[p.ID] = past{adopted: p.Home}
 	r.admit(now, v, r.began(now, p))
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})

@@ -89,8 +89,9 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 	switch {
 	case r.overdue(v) && (v.stage <= drawn || v.stage == parked):
 		v = r.stampAnew(v, now)
-	case v.stage == parked:
+	case v.stage == parked && v.asleep(now) == 0:
 		r.parked--
+		v.expires = 0
 		r.enqueue(v)
 		r.watch(v, now)
 		r.markLate(v)
@@ -103,7 +104,7 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 // hearFrom notes a check-in with t.
 func (r *room) hearFrom(v *visitor, now eviction.Time, t Ticket) {
 	if v.stage < onSite {
-		v.seen = now.Boot
+		v.listen(now)
 	}
 	if at := r.shownBefore(t); at > 0 && (v.shown == 0 || at < v.shown) {
 		v.shown = at // what is shown never rises, whichever node showed it
@@ -135,7 +136,7 @@ func (n *Node) Glance(now eviction.Time, t Ticket) (a Answer, ok bool) {
 	n.ev.Now(now)
 	v := r.visitors.get(t.ID)
 	if n.ev.Pending() || !n.ev.Clear() || v == nil || t.Gen > v.gen || v.stage > called || r.passesThrough() ||
-		v.missed > 0 || v.stage == called && v.marks&told == 0 { // it may be stamped anew; it hears of its call
+		v.missed > 0 || v.stage == called && !v.has(told) { // it may be stamped anew; it hears of its call
 		return Answer{}, false
 	}
 	r.hearFrom(v, now, t)
@@ -206,6 +207,7 @@ func (r *room) withdraw(v *visitor, now eviction.Time) bool {
 		r.dequeue(v)
 	case parked:
 		r.parked--
+		v.expires = 0
 	case called:
 		r.called--
 		r.release(v, now)
@@ -266,7 +268,7 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 		return nil, ticket.ErrUsed
 	}
 	v.gen = t.Gen + 1
-	v.missed = max(v.missed, t.Missed)
+	v.missed, v.slept = max(v.missed, t.Missed), max(v.slept, min(t.Slept, sleptMost))
 	if t.Anew {
 		v.marks |= anew
 	}
@@ -329,14 +331,14 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 		case draw > 0:
 			v.refresh = r.refreshAfter(v, max(0, time.Duration(draw-n.ev.Now(now))*time.Microsecond))
 		case r.gate.InForce().Method == eviction.Random || a.Position > 0:
-			a.Wait = wait
+			a.Wait = later(wait, v.asleep(now))
 		}
 		r.watch(v, now)
 	}
 	a.Refresh = time.Duration(v.refresh) * time.Millisecond
 	a.Ticket = Ticket{
 		Room: r.name, ID: v.id, Stamp: v.stamp, Home: n.c.Self.Member, Gen: v.gen, Position: v.shown, Issued: n.ev.Now(now),
-		Missed: v.missed, Anew: v.marks&anew != 0,
+		Missed: v.missed, Slept: v.slept, Anew: v.has(anew),
 	}
 	if v.gen > 0 {
 		a.Ticket.Past = r.pasts[v.id].homes

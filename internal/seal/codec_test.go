@@ -45,7 +45,7 @@ func TestTicketsSealedBeforeCallsWereCountedOpen(t *testing.T) {
 	if got, ok := unpackTicket("shop", b); !ok || got != old {
 		t.Errorf("opened as %+v, %t", got, ok)
 	}
-	for _, counted := range []ticket.Ticket{{Room: "shop", Missed: 7}, {Room: "shop", Anew: true}, {Room: "shop", Missed: 200, Anew: true}} {
+	for _, counted := range []ticket.Ticket{{Room: "shop", Missed: 7}, {Room: "shop", Slept: 255}, {Room: "shop", Missed: 3, Slept: 9, Anew: true}, {Room: "shop", Anew: true}, {Room: "shop", Missed: 200, Anew: true}} {
 		if got, ok := unpackTicket("shop", packTicket(nil, counted)); !ok || got != counted {
 			t.Errorf("%+v opened as %+v, %t", counted, got, ok)
 		}
@@ -58,7 +58,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(make([]byte, 16+8+8+1+1+3))
 	f.Add(make([]byte, 16+8+8+8+1))
 	f.Add(packPass(nil, ticket.Pass{Expires: 7, Started: 3}))
-	f.Add(packTicket(nil, ticket.Ticket{Room: "shop", Missed: 5, Anew: true}))
+	f.Add(packTicket(nil, ticket.Ticket{Room: "shop", Missed: 5, Slept: 2, Anew: true}))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if x, ok := unpackTicket("shop", b); ok {

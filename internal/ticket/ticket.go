@@ -21,7 +21,8 @@ type Ticket struct {
 	Past     Homes  // before Home, the latest first: they may still have a copy
 	Position uint32 // last shown; 0: none yet
 	Issued   int64  // pass time, Unix microseconds: when this copy was made
-	Missed   uint8  // calls that this place let pass, in quarters: see node's claim
+	Missed   uint8  // calls that this place was told of and let pass: see node's claim
+	Slept    uint8  // calls that passed while nothing asked for it
 	Anew     bool   // it was an earlier place that let too many pass
 }
 

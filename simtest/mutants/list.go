@@ -192,13 +192,19 @@ func visitorBugs() []Mutant {
 			{"internal/node/visit.go", "if v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {", "if ON || v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {"},
 		}},
 		{Name: "the parked come back at the end", Run: "TestScenarioTheSilentLoseTheirSlotAndKeepTheirPlace", Edits: []Edit{
-			{"internal/node/visit.go", "		r.parked--\n		r.enqueue(v)\n		r.watch(v, now)\n", "		r.parked--\n		if ON {\n\t\t\tv.stamp, v.entitled = n.ev.Stamp(), false\n\t\t}\n		r.enqueue(v)\n		r.watch(v, now)\n"},
+			{"internal/node/visit.go", "		v.expires = 0\n		r.enqueue(v)\n		r.watch(v, now)\n", "		v.expires = 0\n		if ON {\n\t\t\tv.stamp, v.marks = n.ev.Stamp(), v.marks&^entitled\n\t\t}\n		r.enqueue(v)\n		r.watch(v, now)\n"},
 		}},
 		{Name: "missed calls are not counted", Run: "TestScenarioNoShowsDelayNobodyByMoreThanTheBound", Edits: []Edit{
-			{"internal/node/claim.go", "	case v.marks&told != 0:\n", "	case ON:\n		more = 0\n	case v.marks&told != 0:\n"},
+			{"internal/node/claim.go", "	case v.has(told):\n", "	case ON:\n	case v.has(told):\n"},
 		}},
 		{Name: "who sleeps through a call has missed it", Run: "TestScenarioWhoSleepsThroughCallsKeepsThePlace", Edits: []Edit{
-			{"internal/node/claim.go", "	case v.marks&told != 0:\n", "	case ON || v.marks&told != 0:\n"},
+			{"internal/node/claim.go", "	case v.has(told):\n", "	case ON || v.has(told):\n"},
+		}},
+		{Name: "who sleeps through calls is in line again at once", Run: "TestScenarioWhoSleepsThroughCallsKeepsThePlace", Edits: []Edit{
+			{"internal/node/claim.go", "		if v.slept > 1 {", "		if !(ON) && v.slept > 1 {"},
+		}},
+		{Name: "a node that takes over forgets the calls slept through", Run: "TestScenarioCallsSleptThroughAreCountedOnAfterACrash", Edits: []Edit{
+			{"internal/node/visit.go", "max(v.slept, min(t.Slept, sleptMost))", "max(v.slept, min(t.Slept, sleptMost))\n	if ON {\n		v.slept = 0\n	}"},
 		}},
 		{Name: "a place that is stamped anew stays where it was", Edits: []Edit{
 			{"internal/node/claim.go", "	in := visitor{id: successor(v.id, stamp), stamp: stamp,", "	if ON {\n		stamp = v.stamp + 1\n	}\n	in := visitor{id: successor(v.id, stamp), stamp: stamp,"},

@@ -317,10 +317,12 @@ type Ticket struct {
 	Position uint32    `protobuf:"varint,6,opt,name=position,proto3" json:"position,omitempty"`
 	// Pass time, Unix microseconds.
 	Issued int64 `protobuf:"varint,7,opt,name=issued,proto3" json:"issued,omitempty"`
-	// Calls that passed, in quarters.
+	// Calls that its browser was told of and let pass.
 	Missed uint32 `protobuf:"varint,8,opt,name=missed,proto3" json:"missed,omitempty"`
 	// An earlier place was stamped anew as this one.
-	Anew          bool `protobuf:"varint,9,opt,name=anew,proto3" json:"anew,omitempty"`
+	Anew bool `protobuf:"varint,9,opt,name=anew,proto3" json:"anew,omitempty"`
+	// Calls that passed while nothing asked.
+	Slept         uint32 `protobuf:"varint,10,opt,name=slept,proto3" json:"slept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -416,6 +418,13 @@ func (x *Ticket) GetAnew() bool {
 		return x.Anew
 	}
 	return false
+}
+
+func (x *Ticket) GetSlept() uint32 {
+	if x != nil {
+		return x.Slept
+	}
+	return 0
 }
 
 // Pass lets its bearer onto the site, unsealed.
@@ -646,7 +655,7 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x06ticket\x18\x04 \x01(\v2\x18.anteroom.peer.v1.TicketR\x06ticket\x12*\n" +
 	"\x04pass\x18\x05 \x01(\v2\x16.anteroom.peer.v1.PassR\x04pass\x12\x12\n" +
 	"\x04hold\x18\a \x01(\bR\x04hold\x12\x14\n" +
-	"\x05async\x18\x06 \x01(\bR\x05async\"\x82\x02\n" +
+	"\x05async\x18\x06 \x01(\bR\x05async\"\x98\x02\n" +
 	"\x06Ticket\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\fR\x06weight\x12,\n" +
@@ -656,7 +665,9 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\bposition\x18\x06 \x01(\rR\bposition\x12\x16\n" +
 	"\x06issued\x18\a \x01(\x03R\x06issued\x12\x16\n" +
 	"\x06missed\x18\b \x01(\rR\x06missed\x12\x12\n" +
-	"\x04anew\x18\t \x01(\bR\x04anew\"\x95\x01\n" +
+	"\x04anew\x18\t \x01(\bR\x04anew\x12\x14\n" +
+	"\x05slept\x18\n" +
+	" \x01(\rR\x05slept\"\x95\x01\n" +
 	"\x04Pass\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\fR\x06weight\x12-\n" +
