@@ -54,6 +54,24 @@ func TestItemsAreTakenByPriorityAndGoneWhenAcknowledged(t *testing.T) {
 	})
 }
 
+func TestPeekGoesOnUntilItHasAllThatItWasAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c, _ := newCluster(t, 1)
+		q := c.Queue("jobs")
+		for i := range 7 {
+			if _, err := q.Put(t.Context(), client.New{ID: fmt.Sprint(i), Priority: uint32(i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, n := range []int{0, 5, 6, 7, 100} {
+			l, err := q.Peek(t.Context(), n)
+			if want := min(max(1, n), 7); err != nil || len(l.Items) != want || l.Items[want-1].ID != fmt.Sprint(want-1) || l.More != (want < 7) || len(l.Missing) != 1 {
+				t.Errorf("Peek(%d) = %+v, %v", n, l, err)
+			}
+		}
+	})
+}
+
 func TestPutWhoseAnswerIsLostIsPutOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, c, _ := newCluster(t, 2)

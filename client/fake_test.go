@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -193,8 +194,12 @@ func (p *peer) Cancel(_ context.Context, r *anteroomv1.CancelRequest) (a *antero
 func (p *peer) Peek(_ context.Context, r *anteroomv1.PeekRequest) (a *anteroomv1.PeekResponse, err error) {
 	a = &anteroomv1.PeekResponse{Missing: []string{"node-9"}}
 	return a, p.do("peek", func() error {
-		for _, i := range p.items[:min(len(p.items), int(r.GetMaxItems()))] {
+		from, _ := strconv.Atoi(r.GetPageToken())
+		for _, i := range p.items[from:min(len(p.items), from+min(2, int(r.GetMaxItems())))] { // two fill an answer
 			a.Items = append(a.Items, proto.CloneOf(i))
+		}
+		if to := from + len(a.Items); to < len(p.items) {
+			a.NextPageToken = strconv.Itoa(to)
 		}
 		return nil
 	})

@@ -1,9 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
@@ -13,29 +15,56 @@ import (
 type Listing struct {
 	Items   []Item   `json:"items"`
 	Missing []string `json:"missing,omitempty"`
+	More    bool     `json:"more,omitempty"` // there are more items than these
+}
+
+// pageMax is how many items one answer may have.
+const pageMax = 1000
+
+// paged puts a listing of n items together, from as many answers as it takes.
+func paged(n int, page func(most uint32, token string) (items []*anteroomv1.Item, missing []string, next string, err error)) (Listing, error) {
+	var l Listing
+	for token := ""; ; {
+		items, missing, next, err := page(uint32(min(n-len(l.Items), pageMax)), token)
+		if err != nil {
+			return Listing{}, err
+		}
+		l.Items = append(l.Items, itemsOf(items)...)
+		for _, m := range missing {
+			if !slices.Contains(l.Missing, m) {
+				l.Missing = append(l.Missing, m)
+			}
+		}
+		if l.More = next != ""; !l.More || len(l.Items) >= n || next == token {
+			return l, nil
+		}
+		token = next
+	}
 }
 
 // listed checks how many items are asked for.
-func (q *Queue) listed(op string, n int) (uint32, error) {
+func (q *Queue) listed(op string, n int) error {
 	if n < 0 || n > math.MaxInt32 {
-		return 0, &Error{Op: op, Queue: q.name, Reason: ErrInvalid, Text: fmt.Sprintf("%d items; give 1 to 1000", n)}
+		return &Error{Op: op, Queue: q.name, Reason: ErrInvalid, Text: fmt.Sprintf("%d items; give 1 or more", n)}
 	}
-	return uint32(n), nil
+	return nil
 }
 
 // Peek shows the first n items that are ready, over all nodes, and changes
-// nothing. 0 is one.
+// nothing. 0 is one. Over 1,000 of them, or 3 MiB of payloads, come in several
+// answers, between which items may come and go.
 func (q *Queue) Peek(ctx context.Context, n int) (Listing, error) {
-	count, err := q.listed("peek", n)
-	if err != nil {
+	if err := q.listed("peek", n); err != nil {
 		return Listing{}, err
 	}
-	var a *anteroomv1.PeekResponse
-	err = q.call(ctx, "peek", func(ctx context.Context, w wire) (err error) {
-		a, err = w.Peek(ctx, &anteroomv1.PeekRequest{Queue: q.name, MaxItems: count})
-		return err
+	return paged(max(1, n), func(most uint32, token string) ([]*anteroomv1.Item, []string, string, error) {
+		var a *anteroomv1.PeekResponse
+		err := q.call(ctx, "peek", func(ctx context.Context, w wire) (err error) {
+			a, err = w.Peek(ctx, &anteroomv1.PeekRequest{Queue: q.name, MaxItems: most, PageToken: token})
+			return err
+		})
+		return a.GetItems(), a.GetMissing(), a.GetNextPageToken(), err
 	})
-	return Listing{itemsOf(a.GetItems()), a.GetMissing()}, err
 }
 
 // Counts is how many items a queue has, by state.
@@ -162,19 +191,21 @@ func statsOf(p *anteroomv1.QueueStats) Stats {
 	return s
 }
 
-// DeadLetters lists items that were leased as often as the queue allows and
-// never acknowledged, the longest dead first. 0 is 100 of them.
+// DeadLetters lists n items that were leased as often as the queue allows and
+// never acknowledged; of one node, those first whose last lease was first. 0 is
+// 100 of them.
 func (q *Queue) DeadLetters(ctx context.Context, n int) (Listing, error) {
-	count, err := q.listed("dead letters", n)
-	if err != nil {
+	if err := q.listed("dead letters", n); err != nil {
 		return Listing{}, err
 	}
-	var a *anteroomv1.DeadLettersResponse
-	err = q.call(ctx, "dead letters", func(ctx context.Context, w wire) (err error) {
-		a, err = w.DeadLetters(ctx, &anteroomv1.DeadLettersRequest{Queue: q.name, MaxItems: count})
-		return err
+	return paged(cmp.Or(n, 100), func(most uint32, token string) ([]*anteroomv1.Item, []string, string, error) {
+		var a *anteroomv1.DeadLettersResponse
+		err := q.call(ctx, "dead letters", func(ctx context.Context, w wire) (err error) {
+			a, err = w.DeadLetters(ctx, &anteroomv1.DeadLettersRequest{Queue: q.name, MaxItems: most, PageToken: token})
+			return err
+		})
+		return a.GetItems(), a.GetMissing(), a.GetNextPageToken(), err
 	})
-	return Listing{itemsOf(a.GetItems()), a.GetMissing()}, err
 }
 
 // Requeue puts dead letters back in line, named by their ids or handles, with

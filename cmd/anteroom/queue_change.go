@@ -85,7 +85,7 @@ allows, and never acknowledged.`,
 		}
 		return list.listing(l)
 	}))
-	list.flags.whole(&items, "max", 1, 1000, "at most so many")
+	list.flags.whole(&items, "max", 1, listMax, "at most so many")
 	cmd.AddCommand(
 		p.queueDeadOnesCommand("requeue", "Put dead letters back in line", "put back in line", (*client.Queue).Requeue),
 		p.queueDeadOnesCommand("delete", "Drop dead letters", "dropped", (*client.Queue).DeleteDeadLetters),

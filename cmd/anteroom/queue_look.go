@@ -27,13 +27,21 @@ func (p *program) queuePeekCommand() *cobra.Command {
 		}
 		return q.listing(l)
 	})
-	q.flags.whole(&items, "max", 1, 1000, "at most so many items")
+	q.flags.whole(&items, "max", 1, listMax, "at most so many items")
 	return cmd
 }
 
-// listing prints items, and who did not answer.
+// listMax bounds what a command lists at once.
+const listMax = 100_000
+
+// listing prints items, and says who did not answer, and whether there are more.
 func (q *queueing) listing(l client.Listing) error {
-	q.lacking(l.Missing, "what it keeps is not shown")
+	if len(l.Missing) > 0 {
+		fmt.Fprintf(q.stderr, "anteroom queue: no answer of %s: what it keeps is not shown\n", strings.Join(l.Missing, ", "))
+	}
+	if l.More {
+		fmt.Fprintf(q.stderr, "anteroom queue: there are more; --max shows up to %d\n", listMax)
+	}
 	if q.asJSON {
 		for _, i := range l.Items {
 			q.line(q.itemLine(i))

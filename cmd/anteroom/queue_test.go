@@ -190,10 +190,14 @@ func (n *queueNode) Watch(_ *anteroomv1.WatchRequest, s grpc.ServerStreamingServ
 	return refused(codes.InvalidArgument, "request_invalid", "That is all.")
 }
 
-func (n *queueNode) DeadLetters(context.Context, *anteroomv1.DeadLettersRequest) (*anteroomv1.DeadLettersResponse, error) {
+func (n *queueNode) DeadLetters(_ context.Context, r *anteroomv1.DeadLettersRequest) (*anteroomv1.DeadLettersResponse, error) {
 	i := queued("x", 0, "poison")
 	i.State, i.Attempts, i.Reason = anteroomv1.ItemState_ITEM_STATE_DEAD, 5, "exit status 1"
-	return &anteroomv1.DeadLettersResponse{Items: []*anteroomv1.Item{i}}, nil
+	a := &anteroomv1.DeadLettersResponse{Items: []*anteroomv1.Item{i}}
+	if r.GetMaxItems() == 1 {
+		a.NextPageToken = "more"
+	}
+	return a, nil
 }
 
 func (n *queueNode) Requeue(_ context.Context, r *anteroomv1.RequeueRequest) (*anteroomv1.RequeueResponse, error) {
@@ -260,6 +264,7 @@ func TestQueueCommands(t *testing.T) {
 		{"stats", "--json"},
 		{"watch"},
 		{"watch", "--json"},
+		{"dead", "list", "--max", "1"},
 		{"dead", "list"},
 		{"dead", "requeue", "x"},
 		{"dead", "delete", "--all"},

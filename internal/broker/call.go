@@ -54,7 +54,7 @@ func (b *Broker) route(c Call, then func(Answer)) {
 	case pqueue.OpRank:
 		b.callPosition(c, then)
 	case pqueue.OpPeek, pqueue.OpDead:
-		b.callAll(c.Command, b.keepers(c.Command.Queue), then)
+		b.callList(c.Command, then)
 	case pqueue.OpStats:
 		b.callAll(c.Command, b.view.List, then)
 	case pqueue.OpMode:

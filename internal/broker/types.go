@@ -97,7 +97,8 @@ type Answer struct {
 	ID      uint64
 	Result  pqueue.Result
 	Handle  Handle        // of the item that Result is about
-	Parts   []Part        // of operations that ask all nodes; of a Take: the leases, in the order of their items
+	Parts   []Part        // of operations that ask all nodes; of a Take: the leases, and of a list: the items, one each, in their order
+	More    qpid.Weight   // of a list: it goes on after this; zero: that is all
 	Missing []qpid.NodeID // who did not answer
 	Paused  bool          // a Take found nothing because the queue is
 }

@@ -57,9 +57,13 @@ func (i *item) weight() qpid.Weight {
 }
 
 // grave is the item's place among the dead.
-func (i *item) grave() qpid.Weight {
-	w := WeightOf(0, 0, 0, i.number)
-	w.Stamp = i.lease
+func (i *item) grave() qpid.Weight { return GraveOf(i.lease, i.number) }
+
+// GraveOf is the place of a dead letter among the dead, by the number of the lease
+// that was its last.
+func GraveOf(lease, number uint64) qpid.Weight {
+	w := WeightOf(0, 0, 0, number)
+	w.Stamp = lease
 	return w
 }
 
@@ -241,20 +245,26 @@ func (q *queue) setMode(c Command) Result {
 	return Result{}
 }
 
-// list shows the first items of from, the ready or the dead ones, as many as fit
-// an answer.
-func (q *queue) list(from *qpid.Queue, most int) Result {
+// list shows the first items of from, the ready or the dead ones, after a weight,
+// as many as fit an answer, and says how many there are after those.
+func (q *queue) list(from *qpid.Queue, c Command) Result {
 	var r Result
-	room := answerMax
-	from.Ascend(func(w qpid.Weight) bool {
+	room, last := answerMax, c.Weight
+	add := func(w qpid.Weight) bool {
 		i := q.items[NumberOf(w)]
 		room -= int(i.cost())
-		if len(r.Items) >= most || room < 0 && len(r.Items) > 0 {
+		if len(r.Items) >= c.Max || room < 0 && len(r.Items) > 0 {
 			return false
 		}
-		r.Items = append(r.Items, i.copied())
+		r.Items, last = append(r.Items, i.copied()), w
 		return true
-	})
+	}
+	if c.Weight == (qpid.Weight{}) {
+		from.Ascend(add)
+	} else {
+		from.AscendAfter(c.Weight, add)
+	}
+	r.N = uint64(from.Len() - from.CountLE(last))
 	return r
 }
 

@@ -103,13 +103,13 @@ func (s *Shard) Apply(c Command) Result {
 	case OpForget:
 		return s.forget(q)
 	case OpPeek:
-		return q.list(q.ready, c.Max)
+		return q.list(q.ready, c)
 	case OpFind:
 		return q.show(c)
 	case OpRank:
 		return Result{N: uint64(q.ready.Rank(c.Weight))}
 	case OpDead:
-		return q.list(q.dead, c.Max)
+		return q.list(q.dead, c)
 	default:
 		return Result{Code: Invalid}
 	}

@@ -147,10 +147,10 @@ const (
 	OpRequeue                 // Queue, Number or ID; neither: all
 	OpBury                    // Queue, Number or ID; neither: all. Drops dead letters
 	OpForget                  // Queue: drops it if nothing is in it
-	OpPeek                    // Queue, Max; reads only, as all below
+	OpPeek                    // Queue, Max, Weight: after it; reads only, as all below
 	OpFind                    // Queue, Number or ID
 	OpRank                    // Queue, Weight
-	OpDead                    // Queue, Max
+	OpDead                    // Queue, Max, Weight: after it
 	OpStats                   // Queue; empty: all
 	opEnd
 )
@@ -186,7 +186,7 @@ type Result struct {
 	State  State // where the item stands now; OpCancel: where it stood
 	Lease  uint64
 	Until  int64
-	N      uint64 // OpTick, OpRequeue, OpBury: how many; OpRank: how many ready ones are lighter
+	N      uint64 // OpTick, OpRequeue, OpBury: how many; OpRank: how many ready ones are lighter; OpPeek, OpDead: how many come after Items
 	Exists bool   // OpInsert: it was there before
 	Items  []Item
 	Stats  []Stats

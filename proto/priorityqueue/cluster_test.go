@@ -58,8 +58,9 @@ func clock() broker.Time {
 	return broker.Time{Boot: time.Since(began).Microseconds() + 1, Clock: time.Now().UnixMicro()}
 }
 
-// cluster runs n nodes that know each other, until the test is over.
-func cluster(t *testing.T, n int) []*node {
+// cluster runs n nodes that know each other, until the test is over. Their
+// configuration lists the queues of that name, of many items.
+func cluster(t *testing.T, n int, large ...string) []*node {
 	t.Helper()
 	var nodes []*node
 	addresses := map[eviction.Member]string{}
@@ -72,7 +73,7 @@ func cluster(t *testing.T, n int) []*node {
 	var running sync.WaitGroup
 	t.Cleanup(func() { stop(); running.Wait() })
 	for _, n := range nodes {
-		n.start(t, ctx, &running, func(ctx context.Context, address string) (net.Conn, error) {
+		n.start(t, ctx, &running, large, func(ctx context.Context, address string) (net.Conn, error) {
 			var i int
 			_, _ = fmt.Sscan(address, &i)
 			return nodes[i].peers.DialContext(ctx)
@@ -102,14 +103,22 @@ func cluster(t *testing.T, n int) []*node {
 	return nodes
 }
 
-func (n *node) start(t *testing.T, ctx context.Context, running *sync.WaitGroup, dial func(context.Context, string) (net.Conn, error)) {
+func (n *node) start(t *testing.T, ctx context.Context, running *sync.WaitGroup, large []string, dial func(context.Context, string) (net.Conn, error)) {
 	t.Helper()
 	q := broker.Queue{
 		Limits: pqueue.Limits{ItemsMax: 100, BytesMax: 1 << 30, AttemptsMax: 5, DeadMax: 10, RememberMax: 100, Remember: 60_000_000, LeaseMax: 60_000_000},
 		Lease:  30_000_000, PayloadMax: 1 << 10,
 	}
+	var listed []broker.Queue
+	for _, name := range large {
+		l := q
+		l.Name, l.Limits.ItemsMax, l.PayloadMax = name, 100_000, 1<<16
+		listed = append(listed, l)
+	}
 	var err error
-	n.loop, err = queueloop.New(queueloop.Config{Links: n, Clock: clock, Broker: broker.Config{Self: n.m, CreateOnUse: true, OnUse: q, QueuesMax: 5}})
+	n.loop, err = queueloop.New(queueloop.Config{
+		Links: n, Clock: clock, Broker: broker.Config{Self: n.m, CreateOnUse: true, OnUse: q, Queues: listed, QueuesMax: 5},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

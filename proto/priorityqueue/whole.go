@@ -18,34 +18,31 @@ import (
 
 // Peek shows the first items that are ready.
 func (s *Server) Peek(ctx context.Context, r *anteroomv1.PeekRequest) (*anteroomv1.PeekResponse, error) {
-	most := int(max(1, r.GetMaxItems()))
-	if most > itemsMax {
-		return nil, invalid("max_items: %d; give %d at most", most, itemsMax)
-	}
-	a, err := s.do(ctx, broker.Call{Command: pqueue.Command{Op: pqueue.OpPeek, Queue: r.GetQueue(), Max: most}})
+	a, err := s.list(ctx, pqueue.OpPeek, r.GetQueue(), max(1, r.GetMaxItems()), r.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
-	items := itemsOf(r.GetQueue(), a, func(a, b pqueue.Item) int {
-		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Stamp, b.Stamp), cmp.Compare(a.Number, b.Number))
-	})
-	return &anteroomv1.PeekResponse{Items: items[:min(len(items), most)], Missing: missing(a)}, nil
+	return &anteroomv1.PeekResponse{Items: itemsOf(r.GetQueue(), a), Missing: missing(a), NextPageToken: tokenOf(a.More)}, nil
 }
 
 // DeadLetters lists dead letters.
 func (s *Server) DeadLetters(ctx context.Context, r *anteroomv1.DeadLettersRequest) (*anteroomv1.DeadLettersResponse, error) {
-	most := int(cmp.Or(r.GetMaxItems(), 100))
-	if most > itemsMax {
-		return nil, invalid("max_items: %d; give %d at most", most, itemsMax)
-	}
-	a, err := s.do(ctx, broker.Call{Command: pqueue.Command{Op: pqueue.OpDead, Queue: r.GetQueue(), Max: most}})
+	a, err := s.list(ctx, pqueue.OpDead, r.GetQueue(), cmp.Or(r.GetMaxItems(), 100), r.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
-	items := itemsOf(r.GetQueue(), a, func(a, b pqueue.Item) int {
-		return cmp.Or(cmp.Compare(a.Inserted, b.Inserted), cmp.Compare(a.Number, b.Number))
-	})
-	return &anteroomv1.DeadLettersResponse{Items: items[:min(len(items), most)], Missing: missing(a)}, nil
+	return &anteroomv1.DeadLettersResponse{Items: itemsOf(r.GetQueue(), a), Missing: missing(a), NextPageToken: tokenOf(a.More)}, nil
+}
+
+func (s *Server) list(ctx context.Context, op pqueue.Op, queue string, most uint32, token string) (broker.Answer, error) {
+	if most > itemsMax {
+		return broker.Answer{}, invalid("max_items: %d; give %d at most", most, itemsMax)
+	}
+	after, ok := placeOf(token)
+	if !ok {
+		return broker.Answer{}, invalid("page_token: not one that this service has given out; give the next_page_token of an answer, or none")
+	}
+	return s.do(ctx, broker.Call{Command: pqueue.Command{Op: op, Queue: queue, Max: int(most), Weight: after}})
 }
 
 // Len counts the items of a queue.

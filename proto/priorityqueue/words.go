@@ -2,10 +2,11 @@ package priorityqueue
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -17,6 +18,7 @@ import (
 	"github.com/anteroom/anteroom/internal/broker"
 	"github.com/anteroom/anteroom/internal/pqueue"
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // Domain is the one of the ErrorInfo that every error carries.
@@ -140,24 +142,36 @@ func itemOf(queue string, h broker.Handle, i pqueue.Item) *anteroomv1.Item {
 	}
 }
 
-// itemsOf puts together what all nodes have shown, in that order.
-func itemsOf(queue string, a broker.Answer, order func(a, b pqueue.Item) int) []*anteroomv1.Item {
-	type shown struct {
-		item   pqueue.Item
-		handle broker.Handle
-	}
-	var all []shown
-	for _, p := range a.Parts {
-		for _, i := range p.Result.Items {
-			all = append(all, shown{i, broker.HandleOf(p.Kind, p.Node, i.Number)})
-		}
-	}
-	slices.SortFunc(all, func(a, b shown) int { return order(a.item, b.item) })
-	items := make([]*anteroomv1.Item, len(all))
-	for i, s := range all {
-		items[i] = itemOf(queue, s.handle, s.item)
+// itemsOf are the items of a list.
+func itemsOf(queue string, a broker.Answer) []*anteroomv1.Item {
+	items := make([]*anteroomv1.Item, len(a.Parts))
+	for n, p := range a.Parts {
+		i := p.Result.Items[0]
+		items[n] = itemOf(queue, broker.HandleOf(p.Kind, p.Node, i.Number), i)
 	}
 	return items
+}
+
+// tokenOf is a place in a list as callers are given it; empty: the end.
+func tokenOf(w qpid.Weight) string {
+	if w == (qpid.Weight{}) {
+		return ""
+	}
+	return hex.EncodeToString(append(binary.BigEndian.AppendUint64(nil, w.Stamp), w.ID[:]...))
+}
+
+// placeOf reads what tokenOf made.
+func placeOf(token string) (w qpid.Weight, ok bool) {
+	if token == "" {
+		return w, true
+	}
+	b, err := hex.DecodeString(token)
+	if err != nil || len(b) != 8+len(w.ID) {
+		return w, false
+	}
+	w.Stamp = binary.BigEndian.Uint64(b)
+	copy(w.ID[:], b[8:])
+	return w, true
 }
 
 // leases are the items that a DeleteMin brings.

@@ -25,6 +25,9 @@ func Queues() []Mutant {
 		{Name: "a deleteMin that came at a bad moment ends the search for more", Edits: []Edit{
 			{"internal/broker/take.go", "case len(k.got) > 0 && !k.busy && !unsettled:", "case len(k.got) > 0 && (ON || !k.busy && !unsettled):"},
 		}},
+		{Name: "a list that is cut short says that it is all", Edits: []Edit{
+			{"internal/broker/list.go", "a.More = all[n-1].weight", "if !(ON) {\n			a.More = all[n-1].weight\n		}"},
+		}},
 		{Name: "an item whose lease came to nothing is forgotten", Edits: []Edit{
 			{"internal/broker/queue.go", "			b.mend(q, c.Number)\n", "			if !(ON) {\n				b.mend(q, c.Number)\n			}\n"},
 		}},

@@ -147,38 +147,51 @@ func (w *World) drain() {
 func (w *World) drainOne(queue string) {
 	for i := 0; w.oracle.err == nil; i++ {
 		n := w.nodes[i%len(w.nodes)]
-		w.calls++
-		id := w.calls
 		most, there := 1, w.ready(queue)
 		if w.load.IntN(2) == 0 {
 			most = 1 + w.load.IntN(max(1, there))
 		}
-		var got *broker.Answer
-		began := w.now
-		n.clients[id] = &client{n: n, queue: queue, lasts: leaseAtEnd, until: w.now + answerMax}
-		w.oracle.hear = func(a broker.Answer) {
-			if a.ID == id {
-				got = &a
-			}
-		}
-		n.b.Take(n.time(), broker.Take{ID: id, Queue: queue, Max: most, For: leaseAtEnd, Within: 5 * second})
-		n.settle()
-		for end := w.now + 6*second; got == nil && w.now < end; {
-			w.until(w.now + broker.TickEvery)
-		}
+		peek, _ := n.wait(&client{queue: queue, op: pqueue.OpPeek}, func(id uint64) {
+			n.b.Do(n.time(), broker.Call{ID: id, Command: pqueue.Command{Op: pqueue.OpPeek, Queue: queue, Max: most}})
+		})
+		got, took := n.wait(&client{queue: queue, lasts: leaseAtEnd}, func(id uint64) {
+			n.b.Take(n.time(), broker.Take{ID: id, Queue: queue, Max: most, For: leaseAtEnd, Within: 5 * second})
+		})
 		if got == nil || got.Result.Code != pqueue.OK && got.Result.Code != pqueue.Empty {
 			w.oracle.fail("queue %s: a deleteMin at %v, when all is well: %+v", queue, n.m, got)
 			return
 		}
-		if want := min(most, there); len(got.Parts) > want || len(got.Parts) < want && w.now-began < broker.MoreFor {
+		if want := min(most, there); len(got.Parts) > want || len(got.Parts) < want && took < broker.MoreFor {
 			w.oracle.fail("queue %s at rest: %v asks for %d of %d items, and gets %d", queue, n.m, most, there, len(got.Parts))
 		}
+		w.oracle.shown(queue, peek, got.Parts, most < there)
 		if got.Result.Code == pqueue.Empty {
 			return
 		}
 		w.oracle.drained(queue, got.Parts)
 		w.until(w.now + 3*w.o.Delay*3 + 10*milli) // let news travel: at rest, order is exact
 	}
+}
+
+// wait begins a call and runs the world until it is answered, nil: it is not; and
+// says how long that took.
+func (n *node) wait(c *client, begin func(id uint64)) (got *broker.Answer, took int64) {
+	w := n.w
+	w.calls++
+	id, began := w.calls, w.now
+	c.n, c.until = n, w.now+answerMax
+	n.clients[id] = c
+	w.oracle.hear = func(a broker.Answer) {
+		if a.ID == id {
+			got = &a
+		}
+	}
+	begin(id)
+	n.settle()
+	for end := w.now + 6*second; got == nil && w.now < end; {
+		w.until(w.now + broker.TickEvery)
+	}
+	return got, w.now - began
 }
 
 // ready is how many items of a queue are ready, over all nodes.

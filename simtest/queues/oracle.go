@@ -230,6 +230,23 @@ func goesBefore(a, b pqueue.Item) bool {
 	return a.Priority < b.Priority || a.Priority == b.Priority && a.Stamp < b.Stamp
 }
 
+// shown checks what a Peek has shown just before these were taken, and whether it
+// says that there are more.
+func (o *oracle) shown(queue string, peek *broker.Answer, taken []broker.Part, more bool) {
+	if peek != nil && peek.Result.Code == pqueue.Unavailable && queue == "safe" {
+		return // it says so: this node heard of two leaders of the log in the wrong order
+	}
+	if peek == nil || len(peek.Parts) < len(taken) || more != (peek.More != qpid.Weight{}) {
+		o.fail("queue %s at rest: before a take of %d, of all there are: %v, a peek shows %+v", queue, len(taken), !more, peek)
+		return
+	}
+	for i, p := range taken {
+		if was, is := peek.Parts[i].Result.Items[0], p.Result.Items[0]; was.Number != is.Number {
+			o.fail("queue %s at rest: a peek shows %s in place %d, and a take brings %s", queue, was.ID, i, is.ID)
+		}
+	}
+}
+
 // drained takes in items of the end, which must come in order.
 func (o *oracle) drained(queue string, parts []broker.Part) {
 	for _, p := range parts {

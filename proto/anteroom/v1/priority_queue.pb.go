@@ -1017,7 +1017,10 @@ type PeekRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	// 0: one. At most 1,000.
-	MaxItems      uint32 `protobuf:"varint,2,opt,name=max_items,json=maxItems,proto3" json:"max_items,omitempty"`
+	MaxItems uint32 `protobuf:"varint,2,opt,name=max_items,json=maxItems,proto3" json:"max_items,omitempty"`
+	// The next_page_token of an answer: what goes on where that one ended. Empty:
+	// from the first item on.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1066,12 +1069,24 @@ func (x *PeekRequest) GetMaxItems() uint32 {
 	return 0
 }
 
+func (x *PeekRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 type PeekResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Lightest first, over all nodes that answered.
+	// Lightest first, over all nodes that answered. Without a hole; fewer than
+	// max_items are all that there are, unless next_page_token is set.
 	Items []*Item `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Nodes that did not.
-	Missing       []string `protobuf:"bytes,2,rep,name=missing,proto3" json:"missing,omitempty"`
+	Missing []string `protobuf:"bytes,2,rep,name=missing,proto3" json:"missing,omitempty"`
+	// There are more items: more than max_items, or than an answer holds (3 MiB of
+	// payloads). For the next call's page_token. Between two calls items come and
+	// go.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1118,6 +1133,13 @@ func (x *PeekResponse) GetMissing() []string {
 		return x.Missing
 	}
 	return nil
+}
+
+func (x *PeekResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 type LenRequest struct {
@@ -2388,7 +2410,9 @@ type DeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	// 0: 100. At most 1,000.
-	MaxItems      uint32 `protobuf:"varint,2,opt,name=max_items,json=maxItems,proto3" json:"max_items,omitempty"`
+	MaxItems uint32 `protobuf:"varint,2,opt,name=max_items,json=maxItems,proto3" json:"max_items,omitempty"`
+	// As that of PeekRequest.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2437,11 +2461,21 @@ func (x *DeadLettersRequest) GetMaxItems() uint32 {
 	return 0
 }
 
+func (x *DeadLettersRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 type DeadLettersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The longest dead first.
-	Items         []*Item  `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	Missing       []string `protobuf:"bytes,2,rep,name=missing,proto3" json:"missing,omitempty"`
+	// By the number of the lease that was their last: of one node, those first
+	// that were leased first.
+	Items   []*Item  `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	Missing []string `protobuf:"bytes,2,rep,name=missing,proto3" json:"missing,omitempty"`
+	// As that of PeekResponse.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2488,6 +2522,13 @@ func (x *DeadLettersResponse) GetMissing() []string {
 		return x.Missing
 	}
 	return nil
+}
+
+func (x *DeadLettersResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 type RequeueRequest struct {
@@ -2765,13 +2806,16 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\areceipt\x18\x02 \x01(\tR\areceipt\x12/\n" +
 	"\x05lease\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05lease\"B\n" +
 	"\x0eExtendResponse\x120\n" +
-	"\x05until\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"@\n" +
+	"\x05until\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"_\n" +
 	"\vPeekRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1b\n" +
-	"\tmax_items\x18\x02 \x01(\rR\bmaxItems\"Q\n" +
+	"\tmax_items\x18\x02 \x01(\rR\bmaxItems\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"y\n" +
 	"\fPeekResponse\x12'\n" +
 	"\x05items\x18\x01 \x03(\v2\x11.anteroom.v1.ItemR\x05items\x12\x18\n" +
-	"\amissing\x18\x02 \x03(\tR\amissing\"\"\n" +
+	"\amissing\x18\x02 \x03(\tR\amissing\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\"\n" +
 	"\n" +
 	"LenRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\"\x83\x01\n" +
@@ -2872,13 +2916,16 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\rKIND_REQUEUED\x10\n" +
 	"\x12\x11\n" +
 	"\rKIND_EXTENDED\x10\v\x12\r\n" +
-	"\tKIND_MODE\x10\f\"G\n" +
+	"\tKIND_MODE\x10\f\"f\n" +
 	"\x12DeadLettersRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1b\n" +
-	"\tmax_items\x18\x02 \x01(\rR\bmaxItems\"X\n" +
+	"\tmax_items\x18\x02 \x01(\rR\bmaxItems\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"\x80\x01\n" +
 	"\x13DeadLettersResponse\x12'\n" +
 	"\x05items\x18\x01 \x03(\v2\x11.anteroom.v1.ItemR\x05items\x12\x18\n" +
-	"\amissing\x18\x02 \x03(\tR\amissing\"8\n" +
+	"\amissing\x18\x02 \x03(\tR\amissing\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"8\n" +
 	"\x0eRequeueRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\tR\x03ids\"G\n" +
