@@ -3,10 +3,12 @@ package link_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
@@ -122,6 +124,45 @@ func TestOneAuthorityMakesPeers(t *testing.T) {
 			t.Errorf("b got %d messages and has keys %q", len(b.rooms()), b.keys())
 		}
 	})
+}
+
+// A caller who knows all that a member says, but does not prove to be one, gets no
+// keys and brings none.
+func TestKeysGoToMembersOnly(t *testing.T) {
+	for what, with := range map[string]credentials.TransportCredentials{
+		"nothing":                   insecure.NewCredentials(),
+		"TLS without a certificate": credentials.NewTLS(&tls.Config{InsecureSkipVerify: true}),
+		"another key":               gossipKey(t, 7).Client(),
+	} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *wires) {
+				greet := func(c credentials.TransportCredentials, offer string) (got string) {
+					b := w.start(t, member("b", 2), func(c *link.Config) { c.Policy = gossipKey(t, 1) })
+					b.ring = []byte("y")
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					s, err := w.rawWith(t, b, c).Link(ctx)
+					if err != nil {
+						return b.keys()
+					}
+					h := hello(&peerv1.Member{Name: "a", Boot: 1}, &peerv1.Member{Name: "b", Boot: 2})
+					h.GetHello().Keys = &peerv1.Keys{Ring: []byte(offer)}
+					_ = s.Send(h) // Recv says why it fails
+					r, err := s.Recv()
+					if err == nil {
+						return string(r.GetWelcome().GetRing()) + " and " + b.keys()
+					}
+					return b.keys()
+				}
+				if got := greet(gossipKey(t, 1).Client(), "z"); got != "yz and yz" {
+					t.Errorf("a member gets and brings %q, want yz and yz", got)
+				}
+				if got := greet(with, "z"); got != "y" {
+					t.Errorf("who proves itself by %s gets and brings %q, want nothing of y", what, got)
+				}
+			})
+		})
+	}
 }
 
 func TestCallerWhoProvesNothingIsNoPeer(t *testing.T) {
