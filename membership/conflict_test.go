@@ -1,7 +1,9 @@
 package membership_test
 
 import (
+	"bytes"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,7 +87,7 @@ func TestWordOfAnotherLifeEndsNobody(t *testing.T) {
 					s := c.stranger(name, c.wire.open(""), meta(begun, ":7001"))
 					for _, p := range nodes {
 						if _, err := s.Join([]string{p.Addr()}); err != nil {
-							t.Fatal(err)
+							c.Errorf("%s takes in no gossip any more: %v", p.name, err)
 						}
 					}
 				}
@@ -145,6 +147,80 @@ func TestSilentOneGivesWayToItsNewcomer(t *testing.T) {
 		}
 		if second.ended() {
 			t.Error(second.err)
+		}
+	})
+}
+
+// Whoever sees what goes between the nodes records all of it: that one of them is
+// suspected, given up, denies it, says goodbye and is back. Sent again to their
+// next lives, sealed as it is, it ends nobody. A life is to deny what was said of
+// an earlier one; the second time that is nothing to anybody.
+func TestRecordedGossipKeepsNobodyOut(t *testing.T) {
+	bubble(t, func(c *cluster) {
+		sealed := func(cfg *membership.Config) { cfg.Keys = [][]byte{bytes.Repeat([]byte{'k'}, 32)} }
+		var mu sync.Mutex
+		var recorded [][]byte
+		c.wire.tap = func(packet []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			recorded = append(recorded, packet)
+		}
+		a := c.start("a", sealed)
+		b, x := c.start("b", sealed, joining(a)), c.start("c", sealed, joining(a))
+		c.within(3*time.Second, "one view of all", func() bool { return agree(a, b, x) })
+		for range 3 {
+			c.wire.mute(x.port)
+			c.within(20*time.Second, "views without who is silent", func() bool { return agree(a, b) })
+			c.wire.partition(nil)
+			c.within(30*time.Second, "all views", func() bool { return agree(a, b, x) })
+		}
+		b.cancel()
+		<-b.done
+		c.within(5*time.Second, "views without who said goodbye", func() bool { return agree(a, x) })
+		b = c.start("b", sealed, joining(a), at(c.wire.open(b.port.at.String())))
+		c.within(20*time.Second, "all views again", func() bool { return agree(a, b, x) })
+		time.Sleep(time.Minute)
+		c.wire.mu.Lock()
+		c.wire.tap = nil
+		c.wire.mu.Unlock()
+		for _, p := range []*process{a, b, x} { // whose next lives count from 1 again
+			c.kill(p)
+		}
+		a = c.start("a", sealed, at(c.wire.open(a.port.at.String())))
+		b, x = c.start("b", sealed, joining(a), at(c.wire.open(b.port.at.String()))), c.start("c", sealed, joining(a), at(c.wire.open(x.port.at.String())))
+		c.within(10*time.Second, "one view of the next lives", func() bool { return agree(a, b, x) })
+		time.Sleep(time.Minute)
+
+		live, attacker := []*process{a, b, x}, c.wire.open("")
+		count := func() (views, denials int) {
+			for _, p := range live {
+				views, denials = views+p.handedOut(), denials+len(p.log.lines("Refuting"))
+			}
+			return views, denials
+		}
+		for round := range 3 {
+			views, denials := count()
+			for _, packet := range recorded {
+				for _, p := range live {
+					_, _ = attacker.WriteTo(packet, p.port.at.String())
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			c.within(2*time.Second, "all views after gossip was repeated", func() bool { return agree(live...) })
+			time.Sleep(30 * time.Second)
+			more, denied := count()
+			c.Logf("round %d: %d packets, %d views, %d denials", round, len(recorded), more-views, denied-denials)
+			if round == 0 && denied == denials {
+				c.Error("nobody had to deny anything: what was recorded is too little")
+			}
+			if more -= views; !agree(live...) || round > 0 && (more > 0 || denied > denials) {
+				c.Errorf("round %d: %d views changed, %d denials, a sees %s", round, more, denied-denials, names(a.view()))
+			}
+		}
+		for _, p := range live {
+			if p.ended() || !p.Settled() {
+				c.Errorf("%s ended: %v, or its name is in doubt", p.name, p.err)
+			}
 		}
 	})
 }

@@ -17,6 +17,7 @@ type wire struct {
 	mu    sync.Mutex
 	ports map[string]*port
 	cut   func(from, to string) bool // true: nothing gets through
+	tap   func(packet []byte)        // sees all packets
 	next  int
 }
 
@@ -87,6 +88,12 @@ func (p *port) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 
 func (p *port) WriteTo(b []byte, addr string) (time.Time, error) {
 	now := time.Now()
+	p.wire.mu.Lock()
+	tap := p.wire.tap
+	p.wire.mu.Unlock()
+	if tap != nil {
+		tap(append([]byte(nil), b...))
+	}
 	if to := p.wire.reach(p, addr); to != nil {
 		select {
 		case to.packets <- &memberlist.Packet{Buf: append([]byte(nil), b...), From: net.UDPAddrFromAddrPort(p.at), Timestamp: now}:
