@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -21,7 +22,9 @@ type listener struct {
 
 func (w *world) listen(t *testing.T, query string, headers ...string) *listener {
 	t.Helper()
-	res, err := http.DefaultTransport.RoundTrip(w.request("GET", "/_anteroom/v1/rooms/shop/stream"+query, "", headers...))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a test that waits in vain says so
+	t.Cleanup(cancel)
+	res, err := http.DefaultTransport.RoundTrip(w.request("GET", "/_anteroom/v1/rooms/shop/stream"+query, "", headers...).WithContext(ctx))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,6 +89,19 @@ func (s *socket) closed() {
 	}
 }
 
+// A visit that is ended at the node of its tunnel takes that with it at once, however
+// seldom anybody looks.
+func TestATunnelEndsAtOnceWhereItsVisitIsEnded(t *testing.T) {
+	w := newWorld(t, withOrigin(t, echoes, func(c *gateway.Config) { c.Bounds.Recheck = time.Hour }), shop())
+	pass := w.join().Pass
+	s := w.socket(t, "/ws", "websocket", cookie(pass))
+	s.says("hello")
+	if r := w.api("end", with("pass", pass)); r.StatusCode != 204 {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	s.closed()
+}
+
 // quick looks after tunnels often.
 func quick(c *gateway.Config) { c.Bounds.Recheck = 20 * time.Millisecond }
 

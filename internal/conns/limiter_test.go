@@ -92,6 +92,15 @@ func atSite(t *testing.T, places int, f func(t *testing.T, p *site)) {
 		done := make(chan struct{})
 		l := p.HTTP(h, p)
 		go func() { _ = h.Serve(l); close(done) }()
+		defer func() { // also of a test that has failed
+			select {
+			case <-p.wait:
+			default:
+				close(p.wait)
+			}
+			_ = h.Close()
+			<-done
+		}()
 		f(t, p)
 		_ = h.Close()
 		<-done
@@ -265,6 +274,11 @@ func TestVisitorsGetThroughAFlood(t *testing.T) {
 	atSite(t, 20, func(t *testing.T, p *site) {
 		var flood sync.WaitGroup
 		over := make(chan struct{})
+		defer func() {
+			close(over)
+			time.Sleep(10 * time.Second) // of ReadHeaderTimeout
+			flood.Wait()
+		}()
 		for i := range 40 {
 			flood.Go(func() {
 				for {
@@ -291,10 +305,6 @@ func TestVisitorsGetThroughAFlood(t *testing.T) {
 				t.Errorf("%d connections", n)
 			}
 		}
-		close(over)
-		time.Sleep(10 * time.Second) // of ReadHeaderTimeout
-		flood.Wait()
-		close(p.wait)
 	})
 }
 
