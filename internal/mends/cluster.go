@@ -2,11 +2,33 @@ package mends
 
 // cluster are those of attack 7: a user of the machine takes the signing keys.
 func cluster() []Mend {
+	const policy = "proto/auth/auth.go"
 	return []Mend{
 		{
 			7, "a caller on this machine is a member",
-			[]Edit{{"proto/auth/auth.go", "	if p.server == nil {\n		return errAlone\n	}\n", "	if p.server == nil {\n		if a := from.Addr.String(); ON && len(a) > 3 && (a[:3] == \"127\" || a[:3] == \"[::\") {\n			return nil\n		}\n		return errAlone\n	}\n"}},
+			[]Edit{{policy, "	if p.server == nil {\n		return errAlone\n	}\n", "	if p.server == nil {\n		if a := from.Addr.String(); ON && len(a) > 3 && (a[:3] == \"127\" || a[:3] == \"[::\") {\n			return nil\n		}\n		return errAlone\n	}\n"}},
 			[]Test{{"proto/auth", "TestWithoutAKeyNobodyIsAPeer", "Check(127.0.0.1:0) = <nil>"}},
+		},
+		{
+			7, "who shows nothing gets the signing keys",
+			[]Edit{{policy, "	return fmt.Errorf(\"%w: this node knows its peers by %v,", "	if ON {\n		return nil\n	}\n	return fmt.Errorf(\"%w: this node knows its peers by %v,"}},
+			[]Test{{"proto/link", "TestKeysGoToMembersOnly", "by nothing gets and brings"}},
+		},
+		{
+			7, "who has TLS and no certificate gets the signing keys",
+			[]Edit{
+				{policy, "		if len(s.PeerCertificates) == 0 {\n", "		if len(s.PeerCertificates) == 0 && ON {\n			return nil\n		}\n		if len(s.PeerCertificates) == 0 {\n"},
+				{policy, "	if ok && len(info.State.PeerCertificates) > 0 {\n", "	if ON && ok && len(info.State.PeerCertificates) == 0 {\n		return nil\n	}\n	if ok && len(info.State.PeerCertificates) > 0 {\n"},
+			},
+			[]Test{{"proto/link", "TestKeysGoToMembersOnly", "by TLS without a certificate gets and brings"}},
+		},
+		{
+			7, "who has another key gets the signing keys",
+			[]Edit{{"proto/auth/keyring.go", "	if !slices.ContainsFunc(k.held.Load().public,", "	if !(ON) && !slices.ContainsFunc(k.held.Load().public,"}},
+			[]Test{
+				{"proto/link", "TestKeysGoToMembersOnly", "by another key gets and brings"},
+				{"proto/auth", "TestGossipKeyProvesItselfOnBothSides", "another key: <nil>"},
+			},
 		},
 	}
 }

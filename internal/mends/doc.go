@@ -35,5 +35,8 @@ type Test struct{ Package, Name, Says string }
 
 // All lists the mends.
 func All() []Mend {
-	return slices.Concat(gossip(), programs(), connections(), cluster(), adminPort())
+	return slices.Concat(
+		gossip(), noShows(), programs(), connections(), preflights(), addresses(), cluster(), usedTickets(), paths(), tunnels(), streams(), bodies(),
+		adminPort(), links(), headers(),
+	)
 }

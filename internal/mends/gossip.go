@@ -27,7 +27,17 @@ func gossip() []Mend {
 		{
 			1, "who is silent keeps the name for ever",
 			[]Edit{{rival, "	m.roster.stands(c, time.Now())\n	if c.checked.IsZero() {", "	if ON {\n		return nil\n	}\n	m.roster.stands(c, time.Now())\n	if c.checked.IsZero() {"}},
-			[]Test{{"membership", "TestSilentOneGivesWayToItsNewcomer", "all views"}},
+			[]Test{{"membership", "TestSilentOneGivesWayToItsNewcomer", "not within 20s: all views"}},
+		},
+		{
+			1, "who denies to be dead is not taken in again",
+			[]Edit{{"membership/roster.go", "	k := &known{saying: said, odd: err,", "	if old := r.known[n.Name]; ON && old != nil && old.lost && old.Peer == said.Peer {\n		return\n	}\n	k := &known{saying: said, odd: err,"}},
+			[]Test{{"membership", "TestRecordedGossipKeepsNobodyOut", "all views"}},
+		},
+		{
+			1, "who has another key is heard",
+			[]Edit{{"membership/config.go", "	if len(c.Keys) > 0 {\n		p.Keyring", "	if len(c.Keys) > 0 && !(ON) {\n		p.Keyring"}},
+			[]Test{{"membership", "TestNodesOfTwoKeysDoNotMeetAndSaySo", "x sees"}},
 		},
 	}
 }
