@@ -6,8 +6,13 @@ func noShows() []Mend {
 	return []Mend{
 		{
 			2, "missed calls are not counted",
-			[]Edit{{claim, "	case v.marks&told != 0:\n", "	case ON:\n		more = 0\n	case v.marks&told != 0:\n"}},
-			[]Test{{"simtest", "TestScenarioNoShowsDelayNobodyByMoreThanTheBound", "the bound"}},
+			[]Edit{{claim, "	case v.has(told):\n", "	case ON:\n	case v.has(told):\n"}},
+			[]Test{{"simtest", "TestScenarioNoShowsDelayNobodyByMoreThanTheBound", "S15 broken"}},
+		},
+		{
+			2, "who sleeps through calls is in line again at once",
+			[]Edit{{claim, "		if v.slept > 1 {", "		if !(ON) && v.slept > 1 {"}},
+			[]Test{{"simtest", "TestScenarioWhoSleepsThroughCallsKeepsThePlace", "in line after 0.00 silences"}},
 		},
 		{
 			2, "a place that was stamped anew is in line twice",

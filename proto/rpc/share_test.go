@@ -26,20 +26,28 @@ func TestEachHasAShareOfTheCallsUnderWay(t *testing.T) {
 		free  []call // may
 	}{
 		"an IPv4 address": {
-			[]call{{"198.51.100.7", one}, {"198.51.100.7", two}}, callsAddress,
-			[]call{{"198.51.100.7", three}, {"::ffff:198.51.100.7", one}}, []call{{"198.51.100.8", one}, {"127.0.0.1", one}},
+			[]call{{"198.51.100.7", one}, {"198.51.100.7", two}},
+			callsAddress,
+			[]call{{"198.51.100.7", three}, {"::ffff:198.51.100.7", one}},
+			[]call{{"198.51.100.8", one}, {"127.0.0.1", one}},
 		},
 		"a household": {
-			[]call{{"2001:db8::7", one}, {"2001:db8::8", two}}, callsAddress,
-			[]call{{"2001:db8::9", three}}, []call{{"2001:db8:0:1::7", one}},
+			[]call{{"2001:db8::7", one}, {"2001:db8::8", two}},
+			callsAddress,
+			[]call{{"2001:db8::9", three}},
+			[]call{{"2001:db8:0:1::7", one}},
 		},
 		"a token": {
-			[]call{{"127.0.0.1", one}}, callsToken,
-			[]call{{"127.0.0.1", one}, {"198.51.100.7", one}}, []call{{"127.0.0.1", two}},
+			[]call{{"127.0.0.1", one}},
+			callsToken,
+			[]call{{"127.0.0.1", one}, {"198.51.100.7", one}},
+			[]call{{"127.0.0.1", two}},
 		},
 		"all": {
-			[]call{{"127.0.0.1", one}, {"::1", two}}, callsAll,
-			[]call{{"127.0.0.1", three}, {"198.51.100.7", three}}, nil,
+			[]call{{"127.0.0.1", one}, {"::1", two}},
+			callsAll,
+			[]call{{"127.0.0.1", three}, {"198.51.100.7", three}},
+			nil,
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
