@@ -18,13 +18,13 @@ func cluster() []Mend {
 			7, "who has TLS and no certificate gets the signing keys",
 			[]Edit{
 				{policy, "		if len(s.PeerCertificates) == 0 {\n", "		if len(s.PeerCertificates) == 0 && ON {\n			return nil\n		}\n		if len(s.PeerCertificates) == 0 {\n"},
-				{policy, "	if ok && len(info.State.PeerCertificates) > 0 {\n", "	if ON && ok && len(info.State.PeerCertificates) == 0 {\n		return nil\n	}\n	if ok && len(info.State.PeerCertificates) > 0 {\n"},
+				{policy, "	if ok && len(info.State.PeerCertificates) > 0 {", "	if ok && (ON || len(info.State.PeerCertificates) > 0) {"},
 			},
 			[]Test{{"proto/link", "TestKeysGoToMembersOnly", "by TLS without a certificate gets and brings"}},
 		},
 		{
 			7, "who has another key gets the signing keys",
-			[]Edit{{"proto/auth/keyring.go", "	if !slices.ContainsFunc(k.held.Load().public,", "	if !(ON) && !slices.ContainsFunc(k.held.Load().public,"}},
+			[]Edit{{"proto/auth/keyring.go", "	if !slices.ContainsFunc(k.public,", "	if !(ON) && !slices.ContainsFunc(k.public,"}},
 			[]Test{
 				{"proto/link", "TestKeysGoToMembersOnly", "by another key gets and brings"},
 				{"proto/auth", "TestGossipKeyProvesItselfOnBothSides", "another key: <nil>"},

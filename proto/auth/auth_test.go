@@ -6,7 +6,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -54,6 +53,9 @@ func TestWithoutAKeyNobodyIsAPeer(t *testing.T) {
 }
 
 func TestShortGossipKeyIsRefused(t *testing.T) {
+	if _, err := auth.GossipKey(); err == nil {
+		t.Error("no keys at all were taken")
+	}
 	if _, err := auth.GossipKey(make([]byte, 8)); err == nil || !strings.Contains(err.Error(), "at least 16") {
 		t.Errorf("GossipKey = %v", err)
 	}
@@ -149,42 +151,6 @@ func TestGossipKeysAreExchangedNodeByNode(t *testing.T) {
 	}
 	if c, s := shake(t, keys(t, 1).Client(), keys(t, 2, 3).Server()); !errors.Is(c, auth.ErrNotPeer) || s == nil {
 		t.Errorf("none in common: %v, %v", c, s)
-	}
-}
-
-// A policy takes other keys while it is in use, and judges by them also who
-// has connected before.
-func TestKeysAreExchangedInUse(t *testing.T) {
-	p, old := keys(t, 1), keys(t, 1)
-	client, server := p.Client(), p.Server()
-	if err := p.Rekey(repeat(2)...); err != nil {
-		t.Fatal(err)
-	}
-	if c, s := shake(t, client, keys(t, 2).Server()); c != nil || s != nil {
-		t.Errorf("to one with the new key: %v, %v", c, s)
-	}
-	if c, s := shake(t, old.Client(), server); !errors.Is(c, auth.ErrNotPeer) || s == nil {
-		t.Errorf("from one with the old key: %v, %v", c, s)
-	}
-	certificate := func(p auth.Policy) (shown *x509.Certificate) {
-		a, b := pipe(t)
-		defer func() { _, _ = a.Close(), b.Close() }()
-		go func() { _, _, _ = p.Server().ServerHandshake(b) }()
-		_, info, err := p.Client().ClientHandshake(t.Context(), "node", a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return info.(credentials.TLSInfo).State.PeerCertificates[0]
-	}
-	for shown, ok := range map[*x509.Certificate]bool{certificate(old): false, certificate(p): true} {
-		state := tls.ConnectionState{PeerCertificates: []*x509.Certificate{shown}}
-		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{}, AuthInfo: credentials.TLSInfo{State: state}})
-		if err := p.Check(ctx); (err == nil) != ok {
-			t.Errorf("Check = %v, want ok %v", err, ok)
-		}
-	}
-	if err := p.Rekey(); err == nil {
-		t.Error("no keys at all were taken")
 	}
 }
 

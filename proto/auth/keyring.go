@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -20,12 +19,8 @@ import (
 // keyMin is the length of the shortest gossip key, in bytes.
 const keyMin = 16
 
-// keyring is the gossip keys of a node. They may be exchanged for others while
-// it runs.
-type keyring struct{ held atomic.Pointer[held] }
-
-// held is what is derived of the keys.
-type held struct {
+// keyring is what is derived of a node's gossip keys.
+type keyring struct {
 	certificate *tls.Certificate // of the first: this node shows it
 	public      []ed25519.PublicKey
 }
@@ -33,55 +28,44 @@ type held struct {
 // GossipKey takes for a peer whoever has one of the keys. The first is the one
 // by which this node proves itself.
 func GossipKey(keys ...[]byte) (Policy, error) {
-	k := &keyring{}
-	if err := k.set(keys); err != nil {
+	k, err := newKeyring(keys)
+	if err != nil {
 		return Policy{}, err
 	}
-	client, server := configs(func() (*tls.Certificate, error) { return k.held.Load().certificate, nil }, k.verify)
-	return Policy{name: "gossip key", client: credentials.NewTLS(client), server: sniffer{credentials.NewTLS(server)}, keys: k}, nil
+	client, server := configs(func() (*tls.Certificate, error) { return k.certificate, nil }, k.verify)
+	return Policy{name: "gossip key", client: credentials.NewTLS(client), server: sniffer{credentials.NewTLS(server)}}, nil
 }
 
-// Rekey makes keys those of a GossipKey policy, everywhere that it is used; other
-// policies have none. Calls on connections from before are judged by the new
-// ones, so let nodes connect anew.
-func (p Policy) Rekey(keys ...[]byte) error {
-	if p.keys == nil {
-		return nil
-	}
-	return p.keys.set(keys)
-}
-
-func (k *keyring) set(keys [][]byte) error {
+func newKeyring(keys [][]byte) (*keyring, error) {
 	if len(keys) == 0 {
-		return errors.New("gossip_key: none")
+		return nil, errors.New("gossip_key: none")
 	}
-	h := &held{}
+	k := &keyring{}
 	for i, key := range keys {
 		if len(key) < keyMin {
-			return fmt.Errorf("gossip_key: %d bytes; give at least %d random ones", len(key), keyMin)
+			return nil, fmt.Errorf("gossip_key: %d bytes; give at least %d random ones", len(key), keyMin)
 		}
 		seed, err := hkdf.Key(sha256.New, key, nil, "anteroom peer certificate 1", ed25519.SeedSize)
 		if err != nil {
-			return fmt.Errorf("gossip_key: %w", err)
+			return nil, fmt.Errorf("gossip_key: %w", err)
 		}
 		private := ed25519.NewKeyFromSeed(seed)
 		public, _ := private.Public().(ed25519.PublicKey)
-		h.public = append(h.public, public)
+		k.public = append(k.public, public)
 		if i > 0 {
 			continue
 		}
-		if h.certificate, err = selfSigned(private, public); err != nil {
-			return fmt.Errorf("gossip_key: %w", err)
+		if k.certificate, err = selfSigned(private, public); err != nil {
+			return nil, fmt.Errorf("gossip_key: %w", err)
 		}
 	}
-	k.held.Store(h)
-	return nil
+	return k, nil
 }
 
 // verify refuses who has shown the certificate of none of the keys.
 func (k *keyring) verify(s tls.ConnectionState) error {
 	shown, _ := s.PeerCertificates[0].PublicKey.(ed25519.PublicKey) // of another kind: it equals none
-	if !slices.ContainsFunc(k.held.Load().public, func(p ed25519.PublicKey) bool { return p.Equal(shown) }) {
+	if !slices.ContainsFunc(k.public, func(p ed25519.PublicKey) bool { return p.Equal(shown) }) {
 		return fmt.Errorf("%w: it has another gossip_key; give all nodes the same", ErrNotPeer)
 	}
 	return nil
