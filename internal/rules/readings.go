@@ -95,8 +95,8 @@ func Plain(u *url.URL) bool {
 // decoded, with a slash that was encoded or with it left so; decoded twice; \ as /; without parameters after
 // a semicolon, of a segment or of all; double slashes as one, or as the beginning
 // of a host; dots resolved before or after any of these, or not; without spaces and
-// dots at the end of a segment, and without control characters, or only up to
-// them; and so on, in any order. Whether a server tells capitals from small
+// dots at the end of a segment, and without control characters, or without tabs
+// and line ends alone, or only up to them; and so on, in any order. Whether a server tells capitals from small
 // letters is not asked.
 //
 // There may be too many: then all is false, and it may be read as any path.
@@ -135,7 +135,7 @@ func readers() []func(string) string {
 		func(p string) string { return strings.ReplaceAll(p, `\`, "/") },
 		func(p string) string { return eachSegment(p, upTo(";")) },
 		upTo(";"), upTo("?"), upTo("#"), upTo("\x00"),
-		func(p string) string { return strings.Map(printed, p) },
+		func(p string) string { return strings.Map(printed, p) }, strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace,
 		merged,
 		withoutDots,
 		withoutHost,
