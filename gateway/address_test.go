@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -201,7 +202,13 @@ func TestOneAddressCannotOpenEveryStream(t *testing.T) {
 	for range 2 {
 		streams = append(streams, open("192.0.2.7"))
 	}
-	wantFull(t, w.send("GET", "/_anteroom/v1/rooms/shop/stream?ticket="+p.Ticket, "", from("192.0.2.7")), peraddress.Streams)
+	third := open("192.0.2.7")
+	if third.StatusCode != 429 || third.Header.Get("Retry-After") == "" {
+		t.Errorf("a third: %d %v", third.StatusCode, third.Header)
+	} else if b, err := io.ReadAll(third.Body); err != nil || !strings.Contains(string(b), string(peraddress.Streams)) {
+		t.Errorf("a third: %s, %v, want a refusal by %s", b, err, peraddress.Streams)
+	}
+	_ = third.Body.Close()
 	if r := open("192.0.2.8"); r.StatusCode != 200 {
 		t.Errorf("another address: %d", r.StatusCode)
 	} else {

@@ -155,6 +155,18 @@ func TestOwnPlaceIsKeptWhenALinkCarriesAnother(t *testing.T) {
 			t.Errorf("%s: at the next page %+v", how, v)
 		}
 	}
+	// Nor is it given up by a link to the form, or by another site's form, with all
+	// that ours says.
+	take := b.view(linkTo(other.Ticket, "")).TakeURL
+	for how, headers := range arrivals() {
+		b.send("GET", take, "", headers...)
+		if how == "another site" || how == "a subdomain" {
+			b.send("POST", take, "", headers...)
+		}
+		if v := b.view("/list"); !v.JoinedAt.Equal(mine.JoinedAt) {
+			t.Errorf("%s took the form's way: %+v", how, v)
+		}
+	}
 	if v := b.view(linkTo(b.jar["anteroom_shop"], "")); v.TakeURL != "" {
 		t.Errorf("its own link: %+v", v)
 	}

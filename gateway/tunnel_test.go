@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -213,11 +214,38 @@ func TestOnlyListedProtocolsAreUpgradedTo(t *testing.T) {
 	}
 }
 
+// Neither a place in line nor a pass that is over or of another room brings a
+// connection to the origin.
 func TestATunnelNeedsAPass(t *testing.T) {
-	w := newWorld(t, withOrigin(t, echoes), shop())
-	w.join()
-	if s := w.socket(t, "/ws", "websocket", "Sec-Fetch-Dest: websocket", "Sec-Fetch-Mode: websocket"); s.res.StatusCode != 429 {
-		t.Errorf("%d", s.res.StatusCode)
+	var opened atomic.Int32
+	origin := func(w http.ResponseWriter, r *http.Request) { opened.Add(1); echoes(w, r) }
+	for what, brings := range map[string]func(w *world, inside gateway.Place) string{
+		"nothing":           func(*world, gateway.Place) string { return "X-A: 1" },
+		"a ticket":          func(w *world, _ gateway.Place) string { return cookie(w.join().Ticket) },
+		"a bearer's ticket": func(w *world, _ gateway.Place) string { return "Authorization: Bearer " + w.join().Ticket },
+		"a pass that is over": func(w *world, inside gateway.Place) string {
+			w.api("end", with("pass", inside.Pass))
+			w.pass(time.Second)
+			w.join() // the room is full again
+			return cookie(inside.Pass)
+		},
+		"another room's pass": func(w *world, _ gateway.Place) string {
+			var p gateway.Place
+			r := w.send("POST", "/_anteroom/v1/rooms/other/join", "")
+			if r.json(w.t, &p); p.Pass == "" {
+				w.t.Fatalf("%d %s", r.StatusCode, r.body)
+			}
+			return cookie(p.Pass)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			opened.Store(0)
+			w := newWorld(t, withOrigin(t, origin), shop(), eviction.Room{Name: "other", Target: 1, Session: time.Minute})
+			s := w.socket(t, "/ws", "websocket", "Sec-Fetch-Dest: websocket", "Sec-Fetch-Mode: websocket", brings(w, w.join()))
+			if s.res.StatusCode != 429 || opened.Load() != 0 {
+				t.Errorf("%d, and the origin was asked %d times", s.res.StatusCode, opened.Load())
+			}
+		})
 	}
 }
 
@@ -248,12 +276,17 @@ func TestATunnelWithoutAPassEndsWithItsReason(t *testing.T) {
 	}
 }
 
+// A visit has 50 tunnels at most. Others are not held against it, nor is one that
+// is closed.
 func TestTunnelsOfAVisitAreBounded(t *testing.T) {
-	w := newWorld(t, withOrigin(t, echoes), shop())
-	pass := w.join().Pass
+	room := shop()
+	room.Target = 2
+	w := newWorld(t, withOrigin(t, echoes), room)
+	pass, other := w.join().Pass, w.join().Pass
+	var last *socket
 	for range 50 {
-		if s := w.socket(t, "/ws", "websocket", cookie(pass)); s.res.StatusCode != 101 {
-			t.Fatalf("%d", s.res.StatusCode)
+		if last = w.socket(t, "/ws", "websocket", cookie(pass)); last.res.StatusCode != 101 {
+			t.Fatalf("%d", last.res.StatusCode)
 		}
 	}
 	s := w.socket(t, "/ws", "websocket", cookie(pass))
@@ -263,4 +296,15 @@ func TestTunnelsOfAVisitAreBounded(t *testing.T) {
 	if r := w.send("GET", "/", "", cookie(pass)); r.StatusCode != 200 {
 		t.Errorf("a page meanwhile: %d", r.StatusCode)
 	}
+	if s := w.socket(t, "/ws", "websocket", cookie(other)); s.res.StatusCode != 101 {
+		t.Errorf("of another visit: %d", s.res.StatusCode)
+	}
+	_ = last.c.Close()
+	for range 1000 { // the gateway notices that it is gone
+		if s := w.socket(t, "/ws", "websocket", cookie(pass)); s.res.StatusCode == 101 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Error("a tunnel that was closed is counted for ever")
 }
