@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,12 +18,18 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/anteroom/anteroom/gateway/admin"
 	"github.com/anteroom/anteroom/internal/visitors"
+	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
 )
 
 // 400 honest visitors from 40 addresses get in, in the order in which they
 // joined, while all of this runs from ten others: called people who never come
-// (attack 2), connections to every port (4), slots taken and held (6), event
+// (attack 2), connections to each of a node's ports (4), slots taken and held (6), event
 // streams without end (11), bodies that are never finished (12), and a flood of
 // joins. The shop itself counts that nobody is beyond the limit.
 func TestCrowdGetsInUnderAllAttacksAtOnce(t *testing.T) {
@@ -32,9 +39,12 @@ func TestCrowdGetsInUnderAllAttacksAtOnce(t *testing.T) {
 	c.open(s)
 	c.files = 2048 // as many services have: else the machine, not the node, is what is tried
 	c.room = crowdRoom
+	program := c.openAll(s)
 	c.run(3)
 
 	a := newSiege(c, s)
+	operator := a.watch("operator", func(p *process) error { return p.ask("/v1/cluster", new(admin.Cluster)) })
+	worker := a.watch("program", program)
 	a.begin()
 	<-time.After(4 * time.Second)
 	c.phase("before the crowd comes, %v", a)
@@ -62,7 +72,14 @@ func TestCrowdGetsInUnderAllAttacksAtOnce(t *testing.T) {
 		}
 	}
 	c.phase("the crowd is through, or was for two minutes; %v", a)
+	a.full()
 	a.end()
+	for _, b := range []*bystander{operator, worker} {
+		c.phase("the %s asked %d times on a new connection, %d times in vain, and was without an answer for %v at most", b.who, b.asked, b.failed, b.longest.Round(time.Millisecond))
+		if b.asked < 20 || b.failed > b.asked/20 || b.longest > 10*time.Second {
+			t.Errorf("the %s was kept out: %v", b.who, b.last)
+		}
+	}
 
 	var done, lost, retries int64
 	for _, crowd := range crowds {
@@ -96,6 +113,67 @@ const crowdRoom = `    joins_per_address: 60
     session_max: 20s
 `
 
+// openAll has the ports of operators and programs listen where the stranger reaches
+// them, too. It returns what an honest program asks of a node.
+func (c *cluster) openAll(s *stranger) (program func(*process) error) {
+	c.t.Helper()
+	cert, key, trust := c.certificate(s.host)
+	token, line := c.newToken("--name", "worker", "--may", "put", "--rooms", "shop")
+	c.operator = strings.Repeat("0123456789abcdef", 2)
+	c.listen["admin"], c.listen["grpc"] = s.host, s.host
+	c.security = fmt.Sprintf("  admin_token: %s\n  tls: {grpc: {cert: %s, key: %s}}\n  tokens:\n%s", c.operator, cert, key, line)
+	const from = 100
+	return func(p *process) error {
+		worker := s.caller(from, p.grpc(), credentials.NewTLS(&tls.Config{RootCAs: trust, ServerName: s.host}), token)
+		defer func() { _ = worker.conn.Close() }()
+		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
+		defer cancel()
+		_, err := anteroomv1.NewWaitingRoomClient(worker.conn).Status(
+			metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), &anteroomv1.StatusRequest{Room: "shop"}, grpc.WaitForReady(true))
+		return err
+	}
+}
+
+// bystander is somebody honest at another port, who comes anew with each request.
+type bystander struct {
+	who           string
+	asked, failed int
+	longest       time.Duration // without an answer
+	last          error
+}
+
+// watch sends one, for as long as the siege lasts. It may be read afterwards.
+func (a *siege) watch(who string, ask func(*process) error) *bystander {
+	b, answered := &bystander{who: who}, time.Now()
+	a.all.Go(func() {
+		a.again(250*time.Millisecond, func(n int) {
+			err := ask(a.node(n))
+			if a.ctx.Err() != nil {
+				return
+			}
+			if b.asked++; err != nil {
+				b.failed, b.last = b.failed+1, err
+			} else {
+				b.longest, answered = max(b.longest, time.Since(answered)), time.Now()
+			}
+		})
+	})
+	return b
+}
+
+// full checks that each port of each node has had more connections than it takes.
+func (a *siege) full() {
+	a.c.t.Helper()
+	for _, p := range a.c.nodes {
+		for _, port := range []string{"gateway", "peer", "grpc", "admin"} {
+			name := "anteroom_" + port + "_connections"
+			a.c.await(p.id+"'s "+port+" with more than it takes: else this shows nothing", 10*time.Second, func() bool {
+				return p.metric(name+"_evicted_total")+p.metric(name+"_refused_total") >= 100
+			})
+		}
+	}
+}
+
 // siege is the attackers: ten addresses that the crowd has none of.
 type siege struct {
 	c    *cluster
@@ -107,7 +185,8 @@ type siege struct {
 	joined, refused atomic.Int64 // by the flood
 	noShows         atomic.Int64 // that were called, and did not come
 	held            atomic.Int64 // visits to the shop by those who hold slots
-	conns, opened   atomic.Int64 // open now, and opened, by the flood of them
+	conns           atomic.Int64 // open now, by the flood of them
+	opened          [len(ports)]atomic.Int64
 	streams, bodies atomic.Int64 // begun
 }
 
@@ -130,12 +209,18 @@ func (a *siege) did() {
 		"joins that were refused to the flood":     {a.refused.Load(), 100},
 		"calls that nobody followed":               {a.noShows.Load(), 60},
 		"visits that kept slots":                   {a.held.Load(), 20},
-		"connections that said nothing":            {a.opened.Load(), 100},
 		"event streams":                            {a.streams.Load(), 200},
 		"requests whose body never came to an end": {a.bodies.Load(), 200},
 	} {
 		if n.got < n.want {
 			a.c.t.Errorf("%d %s, want at least %d: else this shows nothing", n.got, what, n.want)
+		}
+	}
+	for port, name := range ports {
+		n := a.opened[port].Load()
+		a.c.phase("%d connections to %s that said nothing", n, name)
+		if n < 1000 {
+			a.c.t.Errorf("%d connections to %s, want at least 1000: else this shows nothing", n, name)
 		}
 	}
 }
@@ -278,32 +363,32 @@ func (a *siege) noShow(from int) {
 	}
 }
 
-// floods is attack 4: connections to every port that can be reached, that say
-// nothing, and new ones for those that are closed.
+// floods is attack 4: connections to every port, that say nothing, and new ones
+// for those that are closed.
 func (a *siege) floods(from int) {
 	const each = 200
 	for _, p := range a.c.nodes {
-		for _, port := range []int{0, 2, 3} {
-			a.all.Go(func() { a.holdConnections(from, p.at(port), each) })
+		for port := range ports {
+			a.all.Go(func() { a.holdConnections(from, p, port, each) })
 		}
 	}
 }
 
-func (a *siege) holdConnections(from int, address string, most int) {
+func (a *siege) holdConnections(from int, p *process, port, most int) {
 	dial := a.s.dial(a.s.addr(from))
 	places := make(chan struct{}, most)
-	a.again(5*time.Millisecond, func(int) {
+	a.again(10*time.Millisecond, func(int) {
 		select {
 		case places <- struct{}{}:
 		default:
 			return
 		}
-		conn, err := dial(a.ctx, "tcp", address)
+		conn, err := dial(a.ctx, "tcp", p.at(port))
 		if err != nil {
 			<-places
 			return
 		}
-		a.opened.Add(1)
+		a.opened[port].Add(1)
 		a.conns.Add(1)
 		a.all.Go(func() {
 			a.hold(conn)

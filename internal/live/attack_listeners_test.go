@@ -17,8 +17,7 @@ import (
 
 // metric reads one of a node's figures; -1: it is not there.
 func (p *process) metric(name string) float64 {
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	a, err := client.Get("http://" + p.at(1) + "/metrics")
+	a, err := p.look("/metrics", 5*time.Second)
 	if err != nil {
 		return -1
 	}

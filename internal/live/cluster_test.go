@@ -27,22 +27,23 @@ var (
 
 // cluster is nodes of real processes in front of a shop that counts.
 type cluster struct {
-	t       testing.TB
-	began   time.Time
-	binary  string
-	dir     string
-	limit   int
-	lease   time.Duration // 0: the default
-	session time.Duration
-	claim   time.Duration
-	room    string // further lines of the room's configuration, indented by four
-	rooms   string // further rooms: a list, indented by two
-	queues  string // those of the priority queues: the same
-	top     string // further lines of the file, such as trusted_proxies
-	secret  string // the cluster's key, in base64 [random]; "": none
-	files   int    // how many files a node may have open; 0: as many as the test
-	keys    bool   // all nodes share a key file
-	data    bool   // each keeps its own directory
+	t        testing.TB
+	began    time.Time
+	binary   string
+	dir      string
+	limit    int
+	lease    time.Duration // 0: the default
+	session  time.Duration
+	claim    time.Duration
+	room     string // further lines of the room's configuration, indented by four
+	rooms    string // further rooms: a list, indented by two
+	queues   string // those of the priority queues: the same
+	top      string // further lines of the file, such as trusted_proxies
+	secret   string // the cluster's key, in base64 [random]; "": none
+	operator string // what the admin ports ask for; "": nothing
+	files    int    // how many files a node may have open; 0: as many as the test
+	keys     bool   // all nodes share a key file
+	data     bool   // each keeps its own directory
 	// Further lines of these sections, indented by two.
 	node     func(*process) string
 	security string

@@ -227,10 +227,22 @@ func (p *process) running() bool {
 	}
 }
 
+// look asks the node's admin port, by a connection of its own.
+func (p *process) look(path string, within time.Duration) (*http.Response, error) {
+	q, err := http.NewRequest(http.MethodGet, "http://"+p.at(1)+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if p.c.operator != "" {
+		q.Header.Set("Authorization", "Bearer "+p.c.operator)
+	}
+	client := http.Client{Timeout: within, Transport: &http.Transport{DisableKeepAlives: true}}
+	return client.Do(q)
+}
+
 // ask reads a JSON answer of the node's admin port.
 func (p *process) ask(path string, into any) error {
-	client := http.Client{Timeout: 2 * time.Second}
-	a, err := client.Get("http://" + p.at(1) + path)
+	a, err := p.look(path, 2*time.Second)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ type Test struct{ Package, Name, Says string }
 // All lists the mends.
 func All() []Mend {
 	return slices.Concat(
-		gossip(), noShows(), programs(), connections(), preflights(), addresses(), cluster(), usedTickets(), paths(), tunnels(), streams(), bodies(),
-		adminPort(), links(), headers(),
+		gossip(), noShows(), programs(), connections(), preflights(), otherSites(), addresses(), turns(), cluster(), usedTickets(), paths(), readings(),
+		tunnels(), passes(), streams(), bodies(), adminPort(), links(), ownPlaces(), headers(), proxies(), files(),
 	)
 }

@@ -31,19 +31,26 @@ func oneNode() config.Config {
 	return c
 }
 
-// Until a node has keys, a ticket is neither good nor bad.
-func TestNodeWithoutKeysCallsNoTicketBad(t *testing.T) {
-	s := New(oneNode(), Options{})
-	s.keys = &keys{ring: seal.New(seal.Config{Now: s.passTime})}
-	h := s.keyed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
-	ask := func(path string) int {
+// asking returns the status of what a guard answers, 418 of what it hands on. Who
+// is sent away is told when to try again.
+func asking(t *testing.T, guard func(http.Handler) http.Handler, method string) func(path string) int {
+	h := guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	return func(path string) int {
+		t.Helper()
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil))
+		h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
 		if w.Code == http.StatusServiceUnavailable && (w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"code":"unavailable"`)) {
 			t.Errorf("%s: %v %s; want when to try again, and the code", path, w.Header(), w.Body)
 		}
 		return w.Code
 	}
+}
+
+// Until a node has keys, a ticket is neither good nor bad.
+func TestNodeWithoutKeysCallsNoTicketBad(t *testing.T) {
+	s := New(oneNode(), Options{})
+	s.keys = &keys{ring: seal.New(seal.Config{Now: s.passTime})}
+	ask := asking(t, s.keyed, http.MethodPost)
 	for path, want := range map[string]int{
 		"/_anteroom/v1/rooms/shop/checkin": 503, "/_anteroom/v1/rooms/shop/leave": 503, "/_anteroom/v1/rooms/shop/refresh": 503,
 		"/_anteroom/v1/rooms/shop/stream": 503, "/_anteroom/v1/rooms/shop/status": 418, "/checkin": 418,
@@ -63,12 +70,7 @@ func TestNodeWithoutKeysCallsNoTicketBad(t *testing.T) {
 // Until a node has heard of the rooms, none is unknown.
 func TestNodeWithoutRoomsCallsNoRoomUnknown(t *testing.T) {
 	s := New(oneNode(), Options{})
-	h := s.roomed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
-	ask := func(path string) int {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		return w.Code
-	}
+	ask := asking(t, s.roomed, http.MethodGet)
 	for path, want := range map[string]int{
 		"/_anteroom/v1/rooms/shop/checkin": 503, "/_anteroom/v1/rooms/shop/status": 503, "/tea/rooibos": 503, "/_anteroom/.well-known/jwks.json": 418,
 	} {
