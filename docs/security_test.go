@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -33,5 +34,35 @@ func TestAttacksAreShownByTests(t *testing.T) {
 	}
 	if next != 18 {
 		t.Errorf("SECURITY.md has %d attacks, want 17", next-1)
+	}
+}
+
+var runs = regexp.MustCompile(`-run '([^']+)'`)
+
+// The command of SECURITY.md runs all its tests with real processes.
+func TestTheCommandRunsTheAttacksOnProcesses(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "SECURITY.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := runs.FindSubmatch(text)
+	if run == nil {
+		t.Fatal("SECURITY.md has no command")
+	}
+	pattern, err := regexp.Compile(string(run[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+		if m[1] != "internal/live" {
+			continue
+		}
+		if n++; !pattern.MatchString(m[2]) {
+			t.Errorf("SECURITY.md: the command does not run %s", m[2])
+		}
+	}
+	if n < 17 {
+		t.Errorf("SECURITY.md names %d tests with real processes, want one for each attack", n)
 	}
 }
