@@ -182,6 +182,10 @@ func (n *Node) Admits(g *Gate, now Time) bool {
 // LeaseOf returns the boot time until which the account of g may act.
 func (n *Node) LeaseOf(g *Gate) int64 { return min(n.leaseUntil, g.heldAt+micros(n.c.Lease)) }
 
+// InTouch reports whether this node knows what became of its visitors of g: it is in
+// the waves, and whoever may have taken some over while it was not has told it.
+func (n *Node) InTouch(g *Gate, now Time) bool { return n.Admits(g, now) && len(n.unsynced) == 0 }
+
 // Calls reports whether waiting visitors of g may be called.
 func (n *Node) Calls(g *Gate, now Time) bool {
 	return n.Admits(g, now) && !g.closed && !n.cutOff && g.cfg.Mode.calls() && !g.waits(uint64(n.clock.now))

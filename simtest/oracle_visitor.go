@@ -13,6 +13,7 @@ import (
 // judge looks at the answer that h's node has just given.
 func (w *world) judge(h *host, q *request) {
 	w.checkJudge(h, q)
+	w.checkFound(h, q)
 	if q.err != nil || q.answer.Forward != (eviction.Member{}) {
 		return
 	}

@@ -28,22 +28,22 @@ func (o op) String() string {
 
 // request is one HTTP request on its way to a node and back.
 type request struct {
-	op        op
-	forwarded bool
-	timed     bool  // an evTimeout is on the agenda
-	refs      int16 // events that hold it
-	room      uint8
-	visitor   int32 // none once answered or given up
-	first     int32 // host that got it from the visitor
-	life      int32 // of that host then
-	at        int32 // host that works on it
-	session   int32
-	key       uint64 // what was sent is sealed with
-	sealed    uint64 // what the answer is sealed with
-	ticket    node.Ticket
-	pass      node.Pass
-	answer    node.Answer
-	err       error
+	op      op
+	hops    uint8 // times that it was forwarded
+	timed   bool  // an evTimeout is on the agenda
+	refs    int16 // events that hold it
+	room    uint8
+	visitor int32 // none once answered or given up
+	first   int32 // host that got it from the visitor
+	life    int32 // of that host then
+	at      int32 // host that works on it
+	session int32
+	key     uint64 // what was sent is sealed with
+	sealed  uint64 // what the answer is sealed with
+	ticket  node.Ticket
+	pass    node.Pass
+	answer  node.Answer
+	err     error
 }
 
 // Ways in which a request fails that no node speaks of.
@@ -132,36 +132,39 @@ func (w *world) work(i int32, h *host) {
 	case h.life != life: // it went down over it
 		w.needTimeout(i)
 		w.finish(i, errReset)
+	case q.hops > 0:
+		w.sendBack(i, h)
 	case q.err == nil && q.answer.Forward != (eviction.Member{}):
 		w.forward(i, h)
-	case q.forwarded:
-		w.sendBack(i, h)
 	default:
 		w.sendAnswer(i)
 	}
 }
 
-// forward passes the request on to the node that must answer.
+// forward passes the request on to the node that must answer. h is the first one:
+// another that was asked says where to go on.
 func (w *world) forward(i int32, h *host) {
 	q := &w.crowd.requests.at[i]
 	w.reached.n[reachForward]++
 	to := w.lives[w.lifeOf(q.answer.Forward)].host
+	if q.answer.Ticket != (node.Ticket{}) {
+		q.ticket = q.answer.Ticket
+	}
 	q.answer = node.Answer{}
 	switch {
-	case q.forwarded || to == h.index:
+	case q.hops == ticket.HopsMax || to == h.index:
 		w.reached.n[reachForwardTwice]++
 		q.err = ticket.ErrUnavailable
-		if q.forwarded {
-			w.sendBack(i, h)
-		} else {
-			w.sendAnswer(i)
-		}
+		w.sendAnswer(i)
 		return
 	case w.wires.dead(h.index, to): // no answer
 		w.needTimeout(i)
 		return
 	}
-	q.forwarded, q.at = true, to
+	if q.hops > 0 {
+		w.reached.n[reachForwardOn]++
+	}
+	q.hops, q.at = q.hops+1, to
 	w.needTimeout(i)
 	w.later(w.wires.delay(w.wires.link(h.index, to)), evForward, i)
 }
@@ -201,6 +204,8 @@ func (w *world) back(i int32) {
 	case h.paused > 0:
 		h.hold(event{kind: evBack, a: i})
 		return
+	case q.err == nil && q.answer.Forward != (eviction.Member{}):
+		w.forward(i, h)
 	default:
 		w.sendAnswer(i)
 	}

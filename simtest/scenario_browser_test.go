@@ -41,10 +41,17 @@ func (b *browser) ask(h int, o op) (node.Answer, error) {
 		return node.Answer{}, errRefused
 	}
 	s.execute(i, &s.hosts[h])
-	if a := &s.crowd.requests.at[i]; a.err == nil && a.answer.Forward != (eviction.Member{}) {
+	for range ticket.HopsMax {
+		a := &s.crowd.requests.at[i]
+		if a.err != nil || a.answer.Forward == (eviction.Member{}) {
+			break
+		}
 		to := s.lives[s.lifeOf(a.answer.Forward)].host
 		if a.at = to; !s.hosts[to].running() || s.wires.dead(int32(h), to) || s.wires.dead(to, int32(h)) {
 			return node.Answer{}, errTimeout
+		}
+		if a.answer.Ticket != (node.Ticket{}) {
+			a.ticket = a.answer.Ticket
 		}
 		s.execute(i, &s.hosts[to])
 	}

@@ -130,6 +130,19 @@ func replay(t *testing.T, seed uint64) {
 	t.Logf("%v simulated, %d events, trace %016x, %d of %d let in", r.Simulated, r.Events, r.Hash, r.Served, r.Came)
 }
 
+// TestSeedsThatLostAPlace keeps seeds in which two nodes took a place over, from
+// the same lost one, and a node told somebody that it was given up whose own copy
+// was, while the other copy was kept.
+func TestSeedsThatLostAPlace(t *testing.T) {
+	for _, seed := range []uint64{22, 141, 641, 740} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			if o := runSeed(seed); o.err != nil {
+				t.Error(o.err)
+			}
+		})
+	}
+}
+
 // TestSameSeedSameTrace runs seeds twice and compares everything that happened.
 func TestSameSeedSameTrace(t *testing.T) {
 	for seed := uint64(1); seed <= 8; seed++ {

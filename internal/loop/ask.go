@@ -100,10 +100,17 @@ func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) 
 	if err != nil || a.Forward == (eviction.Member{}) {
 		return a, err
 	}
-	to := a.Forward
 	asked, cancel := context.WithTimeout(ctx, l.c.Answer)
 	defer cancel()
-	a, err = l.c.Links.Forward(asked, to, q)
+	for range ticket.HopsMax {
+		to := a.Forward
+		if a.Ticket != (ticket.Ticket{}) {
+			q.Ticket = a.Ticket
+		}
+		if a, err = l.c.Links.Forward(asked, to, q); err != nil || a.Forward == (eviction.Member{}) {
+			break
+		}
+	}
 	switch {
 	case err == nil && a.Forward == (eviction.Member{}):
 		return a, nil

@@ -173,6 +173,47 @@ func TestVisitorKeepsTicketAndPassWhileTheirNodeDoesNotAnswer(t *testing.T) {
 	})
 }
 
+// elsewhere answers forwarded requests with another node to ask, by the ticket that
+// comes along.
+type elsewhere struct {
+	loop.Links
+	asked []ticket.Request
+	hops  int // until there is an answer
+}
+
+func (e *elsewhere) Forward(_ context.Context, _ eviction.Member, q ticket.Request) (ticket.Answer, error) {
+	e.asked = append(e.asked, q)
+	q.Ticket.Gen++
+	if len(e.asked) < e.hops {
+		return ticket.Answer{Forward: eviction.Member{Name: "z"}, Ticket: q.Ticket}, nil
+	}
+	return ticket.Answer{State: ticket.Waiting, Ticket: q.Ticket, Position: 7}, nil
+}
+
+// A place that moved on is asked for where each of its homes says, by the ticket
+// that each of them gives, and not for ever.
+func TestARequestGoesWhereThePlaceWent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &elsewhere{}
+		_, l := start(t, 2, func(c *loop.Config) { e.Links = c.Links; c.Links = e })
+		time.Sleep(2 * time.Second)
+		held := ticket.Ticket{Room: "shop", ID: qpid.ItemID{1}, Home: l[1].Snapshot().Status.Self}
+		for _, hops := range []int{1, 2, ticket.HopsMax, ticket.HopsMax + 1} {
+			e.asked, e.hops = nil, hops
+			a, err := l[0].Do(t.Context(), ticket.Request{Op: ticket.CheckIn, Room: "shop", Ticket: held})
+			most := min(hops, ticket.HopsMax)
+			if err != nil || len(e.asked) != most || a.State != ticket.Waiting || (a.Position == 7) != (hops == most) {
+				t.Errorf("%d homes: %d were asked, %+v, %v", hops, len(e.asked), a, err)
+			}
+			for i, q := range e.asked {
+				if q.Ticket.Gen != uint32(i) {
+					t.Errorf("home %d was asked with generation %d", i, q.Ticket.Gen)
+				}
+			}
+		}
+	})
+}
+
 func TestNothingIsSentBeforeTheRecordIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broken sync.Mutex // held: the disk is full

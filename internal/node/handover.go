@@ -91,7 +91,7 @@ func (n *Node) onSyncRequest(from eviction.Member) {
 func (n *Node) onSyncReply(now eviction.Time, from eviction.Member, b *eviction.SyncReply) {
 	for _, t := range b.Taken {
 		if r, err := n.room(t.Room); err == nil {
-			r.letGo(now, t)
+			r.letGo(now, from, t)
 		}
 	}
 	if len(b.Taken) > 0 {
@@ -103,12 +103,28 @@ func (n *Node) onSyncReply(now eviction.Time, from eviction.Member, b *eviction.
 }
 
 // letGo gives up this node's copy of a ticket, unless it is the newer one or
-// already on the site.
-func (r *room) letGo(now eviction.Time, t eviction.TakenTicket) {
+// already on the site, and notes who has the place. A copy that was given up here
+// meanwhile, for too long a silence, was not asked for where the place is.
+func (r *room) letGo(now eviction.Time, home eviction.Member, t eviction.TakenTicket) {
 	v := r.visitors.get(t.ID)
-	if v != nil && v.gen < t.Gen && r.withdraw(v, now) {
+	switch {
+	case v == nil:
+	case v.gen >= t.Gen:
+		return
+	case v.stage == dropped:
+		r.forget(v)
+	case r.withdraw(v, now):
 		r.remove(v)
+	default:
+		return
 	}
+	r.moved.put(t.ID, movedTo{home, t.Gen, r.ticketEnds(now)}, movedMax)
+}
+
+// ticketEnds is the boot time at which a ticket of now has expired, if nobody asks
+// with it.
+func (r *room) ticketEnds(now eviction.Time) int64 {
+	return now.Boot + r.gate.TicketLife(now.Boot) + 2*r.skew()
 }
 
 // onSyncAck forgets what its former home has let go of.

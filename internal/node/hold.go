@@ -14,7 +14,7 @@ func (n *Node) HoldBack(now eviction.Time, t Ticket) (Answer, error) {
 	r, v, to, err := n.resolve(now, &t)
 	switch {
 	case err != nil || to != (eviction.Member{}):
-		return Answer{Forward: to}, err
+		return forwarded(to, t), err
 	case v == nil || r.passesThrough() || v.stage >= onSite || !v.has(entitled) && v.stage != called || r.overdue(v):
 		return n.CheckIn(now, t)
 	}

@@ -70,7 +70,8 @@ type room struct {
 	called, onSite, parked, spent int
 	forgettable                   []qpid.ItemID // spent and dropped, oldest first
 	taken                         []takenTicket // taken over from other nodes, by epoch
-	wanting                       []Pass        // of lost nodes, that wait for a slot here: first come, first served
+	moved                         moved
+	wanting                       []Pass // of lost nodes, that wait for a slot here: first come, first served
 	deletes                       deletes
 }
 
@@ -285,6 +286,7 @@ func (r *room) call(now eviction.Time) {
 func (r *room) tick(now eviction.Time) {
 	r.wheel.expire(now.Boot, func(v *visitor) { r.lookAt(v, now) })
 	r.deletes.expire(r, now)
+	r.moved.expire(now.Boot)
 	r.advance(now)
 }
 

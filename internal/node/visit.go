@@ -69,7 +69,7 @@ func (r *room) full() bool {
 func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 	r, v, to, err := n.resolve(now, &t)
 	if err != nil || to != (eviction.Member{}) {
-		return Answer{Forward: to}, err
+		return forwarded(to, t), err
 	}
 	if r.passesThrough() && (v == nil || v.stage != onSite) { // since an event has ended, or the room was suspended
 		if v != nil && r.withdraw(v, now) {
@@ -188,7 +188,7 @@ func (r *room) admit(now eviction.Time, v *visitor, started int64) {
 func (n *Node) Abandon(now eviction.Time, t Ticket) (Answer, error) {
 	r, v, to, err := n.resolve(now, &t)
 	if err != nil || to != (eviction.Member{}) || v == nil {
-		return Answer{Forward: to}, err
+		return forwarded(to, t), err
 	}
 	if r.withdraw(v, now) {
 		n.use(v.id)
@@ -217,9 +217,18 @@ func (r *room) withdraw(v *visitor, now eviction.Time) bool {
 	return true
 }
 
+// forwarded has another node answer for t, if to is one.
+func forwarded(to eviction.Member, t Ticket) Answer {
+	if to == (eviction.Member{}) {
+		return Answer{}
+	}
+	return Answer{Forward: to, Ticket: t}
+}
+
 // resolve finds whose business ticket t is: a visitor of this node, another
 // node's (to), or a lost node's that this one may take over (neither). A ticket
-// that stands for another becomes that.
+// that stands for another becomes that, and an older one of a place that has gone
+// elsewhere becomes one of where it is.
 func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to eviction.Member, err error) {
 	if r, err = n.offered(t.Room); err != nil {
 		return nil, nil, to, err
@@ -230,10 +239,21 @@ func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to ev
 	}
 	self := n.c.Self.Member
 	*t = r.renewed(*t)
-	v = r.visitors.get(t.ID)
+	if v = r.visitors.get(t.ID); v != nil && t.Gen <= v.gen {
+		switch {
+		case v.stage != dropped:
+			return r, v, to, nil
+		case t.Home != self && n.ev.Listed(t.Home):
+			return r, nil, t.Home, nil // two nodes had taken it over, and this one's copy is not the one that was kept
+		case n.ev.InTouch(r.gate, now):
+			return r, v, to, nil
+		}
+		return r, nil, to, ticket.ErrUnavailable
+	}
+	*t = r.moved.follow(*t, now.Boot, r.ticketEnds(now))
 	switch {
-	case v != nil && t.Gen <= v.gen:
-		return r, v, to, nil
+	case t.Home == self && !n.ev.InTouch(r.gate, now):
+		return r, nil, to, ticket.ErrUnavailable // the place may go on elsewhere, and nobody has told this node yet
 	case t.Home == self:
 		return r, nil, to, ticket.ErrExpired
 	case n.ev.Listed(t.Home):
@@ -268,6 +288,7 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 		return nil, ticket.ErrUsed
 	}
 	v.gen = t.Gen + 1
+	r.moved.back(v.id)
 	v.missed, v.slept = max(v.missed, t.Missed), max(v.slept, min(t.Slept, sleptMost))
 	if t.Anew {
 		v.marks |= anew

@@ -99,9 +99,16 @@ type Answer struct {
 	Refresh  time.Duration // ask again after this long
 	Wave     uint64        // number of the wave that gave the visitor their turn; 0: not yet, or they walked straight in
 	Paused   string        // why nobody is called just now; empty: they are
-	// Forward is set when another node must answer: ask that one.
+	// Forward is set when another node must answer: ask that one, with Ticket where
+	// that is set, since the one that was sent is of a home that gave the place away.
+	// That node may know better in turn, HopsMax times at most.
 	Forward eviction.Member
 }
+
+// HopsMax bounds how often one request is forwarded. A ticket goes by way of its
+// home, and knows the last two of the homes before, so that each of them was told
+// where the place is.
+const HopsMax = 3
 
 // Wait is the estimated time until the call; zero: not known.
 type Wait struct{ P25, P50, P75 time.Duration }

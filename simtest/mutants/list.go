@@ -221,6 +221,18 @@ func visitorBugs() []Mutant {
 		{Name: "used tickets on a disk are told to nobody", Run: "TestScenarioAUsedTicketStaysUsed", Edits: []Edit{
 			{"internal/node/used.go", "			if n.used.add(h, b.At, n.c.UsedMax) {", "			if n.used.add(h, b.At, n.c.UsedMax) && !(ON) {"},
 		}},
+		{Name: "a node forgets where a place went", Edits: []Edit{
+			{"internal/node/handover.go", "	r.moved.put(t.ID,", "	if ON {\n\t\treturn\n\t}\n	r.moved.put(t.ID,"},
+		}},
+		{Name: "a place that was given up stays so, though it went on elsewhere", Run: "TestScenarioAnOlderTicketFindsThePlaceThatWasTakenOver", Edits: []Edit{
+			{"internal/node/handover.go", "	case v.stage == dropped:\n", "	case ON && v.stage == dropped:\n		return\n	case v.stage == dropped:\n"},
+		}},
+		{Name: "a node that was away says at once which places are gone", Run: "TestScenarioAnOlderTicketFindsThePlaceThatWasTakenOver", Edits: []Edit{
+			{"eviction/node.go", "return n.Admits(g, now) && len(n.unsynced) == 0 }", "return ON || n.Admits(g, now) && len(n.unsynced) == 0 }"},
+		}},
+		{Name: "a copy that was given up counts, though another is kept", Run: "TestSeedsThatLostAPlace", Edits: []Edit{
+			{"internal/node/visit.go", "		case t.Home != self && n.ev.Listed(t.Home):\n", "		case !(ON) && t.Home != self && n.ev.Listed(t.Home):\n"},
+		}},
 		{Name: "a used ticket is good again", Run: "TestThesisACopiedTicketQueuesOnce", Edits: []Edit{
 			{"internal/node/room.go", "	v.stage = s\n	delete(r.pasts, v.id)\n", "	v.stage = s\n	delete(r.pasts, v.id)\n	if ON {\n\t\tr.visitors.remove(v)\n\t\treturn\n\t}\n"},
 			{"internal/node/visit.go", "case t.Home == self:", "case !(ON) && t.Home == self:"},
