@@ -92,7 +92,13 @@
 //
 // A disk that is full or gives errors fails the commands under way, with that
 // error, and Ready says so until it works again. Votes and terms that cannot be
-// written are tried again, for raft cannot go on without them.
+// written are tried again, for raft cannot go on without them. After a write that
+// failed the library is of no use any more, so its log is opened anew and cut back
+// to what raft knows of (library). A durable log keeps its leadership meanwhile, and
+// its state is to be had; a replicated one is led by another member.
+//
+// While less is free than what makes room needs (Storage), Room says that there is
+// none for what adds to the state.
 //
 // Snapshots are taken when the log has grown by CompactBytes, or by as much as the
 // last snapshot was large if that is more, so that what they write is in proportion. They travel

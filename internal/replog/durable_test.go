@@ -331,7 +331,7 @@ func TestRemovedEntriesAreNotFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := openDisk(dir, segmentDefault, o, shots, hclog.NewNullLogger())
+	d, err := openDisk(dir, logFiles{size: segmentDefault}, o, shots, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,6 @@ func TestFullDiskFailsCommandsUntilThereIsRoom(t *testing.T) {
 	if a := <-r.propose("lost"); a.err == nil || errors.Is(a.err, ErrRefused) {
 		t.Fatalf("propose on a full disk = %v", a.err)
 	}
-	until(t, "it is known that it leads no more", func() bool { return !r.state.leading() })
 	if err := r.Ready(); err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), r.c.Dir) {
 		t.Errorf("Ready = %v", err)
 	}
@@ -86,11 +85,12 @@ func TestFullDiskFailsCommandsUntilThereIsRoom(t *testing.T) {
 		t.Errorf("propose = %v", a.err)
 	}
 	until(t, "raft has tried to write that it stands for election", func() bool { return r.raft.State() == raft.Candidate })
-	f.full.Store(false)
-	r.put(t, "c")
-	if err := r.Ready(); err != nil {
-		t.Errorf("Ready = %v", err)
+	if !r.state.leading() {
+		t.Error("what it has is not to be had")
 	}
+	f.full.Store(false)
+	until(t, "it is ready", func() bool { return r.Ready() == nil })
+	r.put(t, "c")
 	equal(t, "applied", r.state.texts(), []string{"a", "b", "c"})
 	after := start(t, durable(copied(t, r.c.Dir)))
 	until(t, "it leads", after.state.leading)

@@ -103,7 +103,9 @@ func (g *group) know() *peerv1.MeetResponse {
 	g.mu.Unlock()
 	p := g.l.owner.papers()
 	_, leader := g.l.raft.LeaderWithID()
+	room, _ := g.l.ownRoom()
 	return &peerv1.MeetResponse{
+		Full: room != RoomForAll, Stuck: room == RoomForNone,
 		Disk: p.Disk, Group: p.Group, Last: g.l.raft.LastIndex(), Leader: string(nodeOf(leader)), Term: g.l.raft.CurrentTerm(),
 		Founds: g.c.Founders > 0 && !p.Lost, Attempt: attempt, Voted: string(p.Voted), VotedGroup: p.VotedGroup,
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -99,6 +100,15 @@ type group struct {
 	// Of run's goroutine.
 	seen   map[raft.ServerID]time.Time // when a server's node was last alive
 	behind map[raft.ServerID]uint64    // what a member without a vote must have reached to get one
+
+	rooms atomic.Pointer[rooms] // how much of that the leader knows
+}
+
+// rooms is how many voters have room, as their leader last heard.
+type rooms struct {
+	full, stuck []qpid.NodeID // less than their reserve; none for the last entry
+	can         int           // voters that are there and write
+	roomy       int           // of them, with more room than their reserve
 }
 
 // place is where a node is.
@@ -130,7 +140,7 @@ func (g *group) transport(conf *raft.Config) raft.Transport {
 	g.net = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: g.layer, MaxPool: poolMax, Timeout: raftTimeout, Logger: conf.Logger,
 	})
-	return g.net
+	return transport{g.net}
 }
 
 // Register offers what other nodes call on s. A durable log has nothing to offer.
@@ -227,6 +237,7 @@ func (g *group) run(ctx context.Context) {
 		case g.l.raft.State() == raft.Leader:
 			g.tend(ctx)
 		default:
+			g.rooms.Store(nil)
 			g.begin()
 			clear(g.seen)
 			clear(g.behind)
@@ -266,6 +277,50 @@ func (g *group) ready() error {
 	}
 	n := voters(g.l.raft.GetConfiguration().Configuration())
 	return fmt.Errorf("the queues' log has no leader: %d of its %d nodes must reach each other", n/2+1, n)
+}
+
+// room returns for what there is room on as many disks as a command must be on.
+func (g *group) room() (Room, error) {
+	r := g.rooms.Load()
+	if r == nil || !g.l.leading() {
+		return g.l.ownRoom()
+	}
+	switch {
+	case len(r.stuck) > 0 && r.can < g.c.Replicas:
+		return RoomForNone, fmt.Errorf("%w: %d of %d nodes can write, and replicas: %d; full: %v", ErrFull, r.can, g.c.votersMax(), g.c.Replicas, r.stuck)
+	case len(r.full) > 0 && r.roomy < g.c.Replicas:
+		return RoomToRemove, fmt.Errorf("%w: %d of %d nodes have room, and replicas: %d; nearly full: %v", ErrFull, r.roomy, g.c.votersMax(), g.c.Replicas, r.full)
+	}
+	return RoomForAll, nil
+}
+
+// hearRoom takes in how much room there is, as the leader. Who does not answer just now
+// is taken to be as it should.
+func (g *group) hearRoom(servers []raft.Server, replies map[qpid.NodeID]reply) {
+	r := &rooms{}
+	for _, s := range servers {
+		node := nodeOf(s.ID)
+		answer, alive := replies[node]
+		if s.Suffrage != raft.Voter || !alive && s.ID != g.id {
+			continue
+		}
+		full, stuck := answer.GetFull(), answer.GetStuck()
+		if s.ID == g.id {
+			own, _ := g.l.ownRoom()
+			full, stuck = own != RoomForAll, own == RoomForNone
+		}
+		if stuck {
+			r.stuck = append(r.stuck, node)
+		} else {
+			r.can++
+		}
+		if full || stuck {
+			r.full = append(r.full, node)
+		} else {
+			r.roomy++
+		}
+	}
+	g.rooms.Store(r)
 }
 
 // enough returns an error unless a majority is as many disks as a command must be on.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+	"github.com/hashicorp/raft-wal/types"
 
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -24,6 +25,7 @@ const (
 	underWay      = 4         // entries that raft has and has not applied
 	enqueueWait   = 2 * time.Second
 	endWithin     = 5 * time.Second // what is under way, once it was told to end; then raft
+	stuckAfter    = time.Second     // an entry that waits for longer may wait for room on other nodes' disks
 	snapshotsKept = 1               // an older one is of no use, for its log is gone
 )
 
@@ -50,7 +52,9 @@ type Config struct {
 	SnapshotMax  int64         // bytes of a snapshot [1 GiB]
 	ScrubEvery   time.Duration // all that is on the disk is read and checked this often [1h]
 
-	segmentSize int                   // bytes of a file of the log [4 MiB]
+	segmentSize int       // bytes of a file of the log [4 MiB]
+	on          types.VFS // where these are; tests have faulty ones; nil: the system's
+	space       func(dir string) (free, total uint64, err error)
 	through     func(entries) entries // tests put faults in the way of the disk; nil: none
 }
 
@@ -68,6 +72,7 @@ type Log struct {
 	wake    chan struct{}          // a token: commands wait
 	flight  chan flight            // entries that raft has, in order
 	damage  atomic.Pointer[Damage] // that was found while the log ran
+	space   space
 
 	mu      sync.Mutex
 	waiting []proposal
@@ -98,13 +103,16 @@ func Open(c Config) (*Log, error) {
 	c.SnapshotMax = cmp.Or(c.SnapshotMax, 1<<30)
 	c.ScrubEvery = cmp.Or(c.ScrubEvery, time.Hour)
 	c.segmentSize = cmp.Or(c.segmentSize, segmentDefault)
+	if c.space == nil {
+		c.space = spaceOf
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	l := &Log{
 		c: c, log: c.Logger, notify: make(chan bool), wake: make(chan struct{}, 1), flight: make(chan flight, underWay),
 		machine: &machine{
-			snapshotMax: c.SnapshotMax, leads: c.Leads, state: c.Machine, full: make(chan struct{}, 1), compact: c.CompactBytes,
+			alone: c.Group == nil, snapshotMax: c.SnapshotMax, leads: c.Leads, state: c.Machine, full: make(chan struct{}, 1), compact: c.CompactBytes,
 		},
 	}
 	err := l.open(false)
@@ -160,7 +168,7 @@ func (l *Log) open(lost bool) (err error) {
 	if l.shots, err = openSnapshots(l.c.Dir, logger); err != nil {
 		return err
 	}
-	if l.disk, err = openDisk(l.c.Dir, l.c.segmentSize, l.owner, l.shots, logger); err != nil {
+	if l.disk, err = openDisk(l.c.Dir, logFiles{l.c.segmentSize, l.c.on}, l.owner, l.shots, logger); err != nil {
 		return err
 	}
 	if l.c.through != nil {
@@ -243,6 +251,7 @@ func (l *Log) Run(ctx context.Context) error {
 	running.Go(func() { l.compact(ctx) })
 	running.Go(func() { l.disk.witness.keep(ctx.Done()) })
 	running.Go(func() { l.scrub(ctx) })
+	running.Go(func() { l.watchSpace(ctx) })
 	if l.group != nil {
 		running.Go(func() { l.group.run(ctx) })
 	}
@@ -261,7 +270,9 @@ func (l *Log) follow(ctx context.Context, running *sync.WaitGroup) {
 			l.begin(term)
 		case leads := <-l.notify:
 			if !leads {
-				l.resign()
+				if l.group != nil { // nobody else leads a durable log, and its state stays as it is
+					l.resign()
+				}
 				continue
 			}
 			term := l.raft.CurrentTerm()
@@ -284,7 +295,7 @@ func (l *Log) follow(ctx context.Context, running *sync.WaitGroup) {
 func (l *Log) begin(term uint64) {
 	l.machine.mu.Lock()
 	defer l.machine.mu.Unlock()
-	if l.raft.State() == raft.Leader && l.raft.CurrentTerm() == term {
+	if l.leading() && l.raft.CurrentTerm() == term && !l.machine.leading {
 		l.log.Info("queues: this node leads the log", slog.String("dir", l.c.Dir), slog.Uint64("term", term))
 		l.machine.lead(true, term)
 	}
@@ -395,8 +406,11 @@ func (l *Log) Leader() (node qpid.NodeID, known bool) {
 	if l.group != nil {
 		return l.group.leader()
 	}
-	return l.c.Node, l.raft.State() == raft.Leader
+	return l.c.Node, l.leading()
 }
+
+// leading reports whether raft has this node lead just now.
+func (l *Log) leading() bool { return l.raft.State() == raft.Leader }
 
 // Ready returns nil if a command is likely to be taken, by this node or by the one
 // that leads. The error says what is missing.
@@ -405,12 +419,15 @@ func (l *Log) Ready() error {
 		return d
 	}
 	if err := l.disk.Fault(); err != nil {
+		if isFull(err) {
+			return fmt.Errorf("%w: %s: %w", ErrFull, l.c.Dir, err)
+		}
 		return fmt.Errorf("the disk of %s fails: %w", l.c.Dir, err)
 	}
 	if l.group != nil {
 		return l.group.ready()
 	}
-	if l.raft.State() != raft.Leader {
+	if !l.leading() {
 		return errors.New("the log is just starting")
 	}
 	return nil

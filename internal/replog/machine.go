@@ -61,6 +61,7 @@ func commandsOf(entry []byte) ([][]byte, error) {
 // machine is the caller's state machine as raft sees it. It tells the caller
 // about leadership too, so that neither happens during the other.
 type machine struct {
+	alone       bool // a durable log's
 	snapshotMax int64
 	leads       func(bool)
 
@@ -86,7 +87,7 @@ func (m *machine) ApplyBatch(logs []*raft.Log) []any {
 	defer m.mu.Unlock()
 	answers := make([]any, len(logs))
 	for i, l := range logs {
-		if m.leading && l.Term > m.term {
+		if m.leading && l.Term > m.term && !m.alone {
 			m.lead(false, 0) // somebody else led meanwhile; raft's own word is still under way
 		}
 		if l.Type == raft.LogCommand {
@@ -125,6 +126,13 @@ func (m *machine) lead(leading bool, term uint64) {
 	}
 	m.leading, m.term = leading, term
 	m.leads(leading)
+}
+
+// sizes returns how many bytes the last snapshot has, and the log since.
+func (m *machine) sizes() (snapshot, grown int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.snapshot, m.grown
 }
 
 // Snapshot takes the state as it is now.

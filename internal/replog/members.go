@@ -23,6 +23,7 @@ func (g *group) tend(ctx context.Context) {
 			_ = g.otherGroup(r.member.Name, r.Group)
 		}
 	}
+	g.hearRoom(servers, replies)
 	change, what, id := g.next(servers, replies, time.Now())
 	if change == nil {
 		return

@@ -1,9 +1,11 @@
 package replog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -29,11 +31,11 @@ func (l *Log) take(p proposal) error {
 	if len(p.command) > l.c.CommandMax {
 		return fmt.Errorf("a command of %d bytes is larger than %d", len(p.command), l.c.CommandMax)
 	}
-	if l.raft.State() != raft.Leader {
-		if err := l.Ready(); err != nil {
-			return err
-		}
-		return raft.ErrNotLeader
+	if room, err := l.Room(); room == RoomForNone {
+		return err
+	}
+	if !l.leading() {
+		return cmp.Or(l.Ready(), raft.ErrNotLeader)
 	}
 	if l.group != nil {
 		if err := l.group.enough(); err != nil {
@@ -69,6 +71,10 @@ func (l *Log) submit(ctx context.Context) {
 			proposals, entry := l.next()
 			if len(proposals) == 0 {
 				break
+			}
+			if room, err := l.Room(); room == RoomForNone {
+				refuse(proposals, err)
+				continue
 			}
 			l.flight <- flight{proposals, l.raft.ApplyLog(proposed(entry), enqueueWait)}
 		}
@@ -108,16 +114,20 @@ func (l *Log) turnAway() {
 		if len(proposals) == 0 {
 			return
 		}
-		for _, p := range proposals {
-			p.then(nil, fmt.Errorf("%w: the node is stopping", ErrRefused))
-		}
+		refuse(proposals, errors.New("the node is stopping"))
+	}
+}
+
+func refuse(proposals []proposal, why error) {
+	for _, p := range proposals {
+		p.then(nil, fmt.Errorf("%w: %w", ErrRefused, why))
 	}
 }
 
 // land answers entries when raft has applied them, in their order.
 func (l *Log) land() {
 	for f := range l.flight {
-		results, err := landed(f)
+		results, err := l.landed(f)
 		for i, p := range f.proposals {
 			if err != nil {
 				p.then(nil, err)
@@ -128,15 +138,36 @@ func (l *Log) land() {
 	}
 }
 
-// landed waits for an entry to be applied.
-func landed(f flight) ([][]byte, error) {
-	err := f.future.Error()
+// landed waits for an entry to be applied; not for as long as others have no room
+// for it.
+func (l *Log) landed(f flight) ([][]byte, error) {
+	over := make(chan error, 1)
+	go func() { over <- f.future.Error() }()
+	look := time.NewTicker(stuckAfter)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-over:
+			return answered(f, err)
+		case <-look.C:
+			if room, err := l.Room(); room == RoomForNone {
+				return nil, unsure(err)
+			}
+		}
+	}
+}
+
+func unsure(err error) error { return fmt.Errorf("it is not known whether the log took it: %w", err) }
+
+func answered(f flight, err error) ([][]byte, error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	case isFull(err):
+		return nil, unsure(fmt.Errorf("%w: %w", ErrFull, err))
 	default:
-		return nil, fmt.Errorf("it is not known whether the log took it: %w", err)
+		return nil, unsure(err)
 	}
 	switch answer := f.future.Response().(type) {
 	case [][]byte:

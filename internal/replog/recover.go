@@ -56,7 +56,7 @@ func verify(dir string, o *owner) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	d, err := openDisk(dir, segmentDefault, o, shots, hclog.NewNullLogger())
+	d, err := openDisk(dir, logFiles{size: segmentDefault}, o, shots, hclog.NewNullLogger())
 	if err == nil {
 		r.First, _ = d.FirstIndex()
 		r.Last, _ = d.LastIndex()
@@ -185,7 +185,7 @@ func rewrite(path string, good []raft.Log, p papers) error {
 		return err
 	}
 	term := uint64(0)
-	files, err := openFiles(path, segmentDefault, m, hclog.NewNullLogger())
+	files, err := openFiles(path, logFiles{size: segmentDefault}, m, hclog.NewNullLogger())
 	if err != nil {
 		return err
 	}

@@ -34,12 +34,15 @@ type entries interface {
 
 // disk is the log on a disk that may fail. Appending returns the error, which
 // raft deals with. Raft panics, however, on a vote that it cannot write and on a
-// committed entry that it cannot read; these are tried until they succeed. When
+// committed entry that it cannot read, and goes on with a wrong idea of its own log
+// if that was cut back and what should follow cannot be written; these are tried until they succeed. When
 // the log ends before they do, they end the goroutine of raft's that asked.
 type disk struct {
 	entries
 	witness *witness
 	fault   atomic.Pointer[error] // of the last operation that failed, until one succeeds
+	stuck   atomic.Bool           // there was no room for the last entry
+	cutBack atomic.Bool           // the end of the log was removed, and nothing was written since
 	ended   chan struct{}         // closed when the log ends
 }
 
@@ -52,7 +55,7 @@ var (
 // openDisk opens the log in dir and reads all of it, so that what cannot be read,
 // or is not there any more, is known before raft starts. What is wrong with it is
 // a *Damage.
-func openDisk(dir string, segmentSize int, o *owner, shots *snapshots, log hclog.Logger) (*disk, error) {
+func openDisk(dir string, c logFiles, o *owner, shots *snapshots, log hclog.Logger) (*disk, error) {
 	path := filepath.Join(dir, "log")
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -65,7 +68,7 @@ func openDisk(dir string, segmentSize int, o *owner, shots *snapshots, log hclog
 	if err != nil {
 		return nil, err
 	}
-	d, err := openEntries(path, segmentSize, o.papers(), m, w, shots, log)
+	d, err := openEntries(path, c, o.papers(), m, w, shots, log)
 	if err != nil {
 		_ = w.f.Close()
 		return nil, err
@@ -83,11 +86,14 @@ func openDisk(dir string, segmentSize int, o *owner, shots *snapshots, log hclog
 }
 
 // openEntries opens the library's log, and checks it against the witness.
-func openEntries(path string, segmentSize int, p papers, m *meta, w *witness, shots *snapshots, log hclog.Logger) (*disk, error) {
+func openEntries(path string, c logFiles, p papers, m *meta, w *witness, shots *snapshots, log hclog.Logger) (*disk, error) {
 	if err := whole(path, m.at.Log, w.acked); err != nil {
 		return nil, err
 	}
-	files, err := openFiles(path, segmentSize, m, log)
+	files, err := openLibrary(func() (files, error) { return openFiles(path, c, m, log) })
+	if isFull(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, damaged(path, "%v", err)
 	}
@@ -129,17 +135,6 @@ func whole(path string, at types.PersistentState, acked uint64) error {
 		}
 	}
 	return nil
-}
-
-// openFiles opens the library's log. It may panic at what it did not write.
-func openFiles(path string, segmentSize int, m *meta, log hclog.Logger) (f files, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
-		}
-	}()
-	w, err := wal.Open(path, wal.WithSegmentSize(segmentSize), wal.WithLogger(log), wal.WithMetaStore(m))
-	return files{w}, err
 }
 
 // files are those of the log.
@@ -238,10 +233,41 @@ func (d *disk) must(do func() error) {
 
 func (d *disk) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
 
-func (d *disk) StoreLogs(l []*raft.Log) error { return d.note(d.entries.StoreLogs(l)) }
+// StoreLogs fails at a pace at which a leader without others may try again.
+func (d *disk) StoreLogs(l []*raft.Log) error {
+	err := d.append(l)
+	if err == nil {
+		return nil
+	}
+	if d.cutBack.Load() {
+		d.must(func() error { return d.append(l) })
+		return nil
+	}
+	select {
+	case <-d.ended:
+	case <-time.After(diskRetry):
+	}
+	return err
+}
 
+func (d *disk) append(l []*raft.Log) error {
+	err := d.note(d.entries.StoreLogs(l))
+	d.stuck.Store(isFull(err))
+	if err == nil {
+		d.cutBack.Store(false)
+	}
+	return err
+}
+
+// DeleteRange removes the beginning of the log, if it can, or its end.
 func (d *disk) DeleteRange(first, last uint64) error {
-	return d.note(d.entries.DeleteRange(first, last))
+	end, err := d.LastIndex()
+	if err != nil || last < end {
+		return cmp.Or(err, d.note(d.entries.DeleteRange(first, last)))
+	}
+	d.must(func() error { return d.entries.DeleteRange(first, last) })
+	d.cutBack.Store(true)
+	return nil
 }
 
 // GetLog returns ErrLogNotFound at once: raft asks for entries that it has

@@ -164,8 +164,12 @@ type MeetResponse struct {
 	// Granted is the answer to a request for a vote.
 	Granted bool `protobuf:"varint,8,opt,name=granted,proto3" json:"granted,omitempty"`
 	// Voted says to whom it has given its vote, and for which group.
-	Voted         string `protobuf:"bytes,9,opt,name=voted,proto3" json:"voted,omitempty"`
-	VotedGroup    string `protobuf:"bytes,10,opt,name=voted_group,json=votedGroup,proto3" json:"voted_group,omitempty"`
+	Voted      string `protobuf:"bytes,9,opt,name=voted,proto3" json:"voted,omitempty"`
+	VotedGroup string `protobuf:"bytes,10,opt,name=voted_group,json=votedGroup,proto3" json:"voted_group,omitempty"`
+	// Full says that its disk has less room than it keeps in reserve, and stuck that
+	// there was none for the last entry.
+	Full          bool `protobuf:"varint,11,opt,name=full,proto3" json:"full,omitempty"`
+	Stuck         bool `protobuf:"varint,12,opt,name=stuck,proto3" json:"stuck,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -268,6 +272,20 @@ func (x *MeetResponse) GetVotedGroup() string {
 		return x.VotedGroup
 	}
 	return ""
+}
+
+func (x *MeetResponse) GetFull() bool {
+	if x != nil {
+		return x.Full
+	}
+	return false
+}
+
+func (x *MeetResponse) GetStuck() bool {
+	if x != nil {
+		return x.Stuck
+	}
+	return false
 }
 
 // ReplicateRequest is a piece of a stream. The first one is a hello.
@@ -443,7 +461,7 @@ const file_anteroom_peer_v1_replication_proto_rawDesc = "" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tKIND_VOTE\x10\x01\x12\x10\n" +
-	"\fKIND_RELEASE\x10\x02\"\xfb\x01\n" +
+	"\fKIND_RELEASE\x10\x02\"\xa5\x02\n" +
 	"\fMeetResponse\x12\x12\n" +
 	"\x04disk\x18\x01 \x01(\tR\x04disk\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12\x12\n" +
@@ -456,7 +474,9 @@ const file_anteroom_peer_v1_replication_proto_rawDesc = "" +
 	"\x05voted\x18\t \x01(\tR\x05voted\x12\x1f\n" +
 	"\vvoted_group\x18\n" +
 	" \x01(\tR\n" +
-	"votedGroup\"^\n" +
+	"votedGroup\x12\x12\n" +
+	"\x04full\x18\v \x01(\bR\x04full\x12\x14\n" +
+	"\x05stuck\x18\f \x01(\bR\x05stuck\"^\n" +
 	"\x10ReplicateRequest\x126\n" +
 	"\x05hello\x18\x01 \x01(\v2 .anteroom.peer.v1.ReplicateHelloR\x05hello\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"'\n" +
