@@ -32,6 +32,9 @@ const (
 	// ErrFull is a queue, or a node's memory, that has no room. Put tries again
 	// for as long as it has patience.
 	ErrFull Reason = "queue_full"
+	// ErrStorageFull is a disk that has no room for what a durable or replicated
+	// queue must write. Calls try again, for as long as they have patience.
+	ErrStorageFull Reason = "storage_full"
 	// ErrTooManyQueues is a cluster that makes no further queue by itself.
 	ErrTooManyQueues Reason = "too_many_queues"
 	// ErrTooManyRequests is a node that has enough to do. Calls try again.

@@ -198,6 +198,8 @@ func (q *queueing) advice(r client.Reason) string {
 		return " (queue_draining); anteroom queue resume --queue " + q.name + " ends that"
 	case client.ErrFull:
 		return " (queue_full); try again later, or raise max_items or memory_max in the configuration"
+	case client.ErrStorageFull:
+		return " (storage_full); make room on that disk, and it goes on by itself: anteroom status says which one"
 	case client.ErrTokenRequired, client.ErrTokenInvalid, client.ErrNotAllowed:
 		return " (" + string(r) + "); give --token-file or " + tokenVariable + " a token whose line in security.tokens allows it"
 	case client.ErrUnavailable:

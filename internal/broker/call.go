@@ -100,6 +100,14 @@ func (b *Broker) leading() (eviction.Member, bool) {
 	return eviction.Member{}, false
 }
 
+// leaderless is the answer where nobody leads the replicated queues.
+func (b *Broker) leaderless() pqueue.Code {
+	if b.shards[Replicated].room == RoomForNone {
+		return pqueue.StorageFull
+	}
+	return pqueue.Unavailable
+}
+
 func (b *Broker) callInsert(c pqueue.Command, then func(Answer)) {
 	q, code := b.use(c.Queue)
 	if code != pqueue.OK {
@@ -111,7 +119,7 @@ func (b *Broker) callInsert(c pqueue.Command, then func(Answer)) {
 		to, ok = home(c.Queue, c.ID, b.view.List), true
 	}
 	if !ok {
-		then(Answer{Result: pqueue.Result{Code: pqueue.Unavailable}})
+		then(Answer{Result: pqueue.Result{Code: b.leaderless()}})
 		return
 	}
 	insert := func() {
@@ -202,7 +210,11 @@ func (b *Broker) callOne(c Call, then func(Answer)) {
 		to = home(c.Command.Queue, c.Command.ID, b.view.List)
 	}
 	if !ok {
-		answer("", pqueue.Result{Code: pqueue.Unavailable})
+		code := pqueue.Unavailable
+		if kind == Replicated {
+			code = b.leaderless()
+		}
+		answer("", pqueue.Result{Code: code})
 		return
 	}
 	b.ask(to, c.Command, func(r pqueue.Result) {

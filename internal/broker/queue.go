@@ -259,7 +259,7 @@ func (b *Broker) grant(q *queue, w qpid.Weight, o heldOp) {
 		} else {
 			b.recent.drop(op)
 			b.mend(q, c.Number)
-			if r.Code != pqueue.IsPaused {
+			if r.Code != pqueue.IsPaused && r.Code != pqueue.StorageFull && r.Code != pqueue.StorageDoubt {
 				r = pqueue.Result{Code: pqueue.Busy} // somebody was quicker: ask anew
 			}
 		}

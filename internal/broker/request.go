@@ -141,6 +141,9 @@ func (b *Broker) stat(name string) pqueue.Result {
 		if name != "" && q.c.Name != name {
 			continue
 		}
+		if name != "" && b.unready(q) != pqueue.OK {
+			return pqueue.Result{Code: pqueue.Unavailable}
+		}
 		st := pqueue.Stats{Queue: q.c.Name}
 		if s := &b.shards[q.c.Kind]; s.state != nil && s.leads {
 			if in := s.state.Apply(pqueue.Command{Op: pqueue.OpStats, Queue: q.c.Name}); len(in.Stats) == 1 {

@@ -13,6 +13,7 @@ type shard struct {
 	logged  bool
 	state   *pqueue.Shard // nil: there is none of this kind here
 	leads   bool
+	room    Room
 	ticking bool // a Tick is on its way through the log
 }
 
@@ -33,10 +34,14 @@ func (b *Broker) execute(k Kind, c pqueue.Command, then func(pqueue.Result)) {
 	s := &b.shards[k]
 	c.Now = b.now.Clock
 	switch {
+	case (s.state == nil || !s.leads) && s.room == RoomForNone:
+		then(pqueue.Result{Code: pqueue.StorageFull})
 	case s.state == nil || !s.leads:
 		then(pqueue.Result{Code: pqueue.Unavailable})
 	case c.Op.Reads():
 		then(s.state.Apply(c))
+	case s.room == RoomForNone, s.room == RoomToRemove && c.Op == pqueue.OpInsert:
+		then(pqueue.Result{Code: pqueue.StorageFull})
 	case !s.logged:
 		r := s.state.Apply(c)
 		b.mirror(s)
@@ -106,6 +111,9 @@ func (b *Broker) Apply(now Time, k Kind, commands [][]byte) [][]byte {
 // Snapshot is the whole shard of a log.
 func (b *Broker) Snapshot(k Kind) []byte { return b.shards[k].state.Encode() }
 
+// Size is what the shard of a log takes, in bytes.
+func (b *Broker) Size(k Kind) int64 { return b.shards[k].state.Bytes() }
+
 // Restore replaces the shard of a log.
 func (b *Broker) Restore(now Time, k Kind, snapshot []byte) error {
 	b.read(now)
@@ -132,6 +140,42 @@ func (b *Broker) Leads(now Time, k Kind, leads bool) {
 		b.lead(s, leads)
 	}
 	b.steer()
+}
+
+// SetRoom says what there is room for, where a log of this node's must write.
+func (b *Broker) SetRoom(now Time, k Kind, r Room) {
+	b.read(now)
+	s := &b.shards[k]
+	was := s.room
+	if s.room = r; was != RoomForNone || r == RoomForNone || !s.leads {
+		return
+	}
+	b.configure(s) // which may have failed meanwhile
+	for _, q := range b.queues {
+		if q.c.Kind == k {
+			b.setMode(q)
+			b.wake(q)
+		}
+	}
+	b.steer()
+}
+
+// unready says why nothing can be known of a queue's items at this node, which it
+// ought to know; OK: it can.
+func (b *Broker) unready(q *queue) pqueue.Code {
+	s := &b.shards[q.c.Kind]
+	led := s.leads
+	if q.c.Kind == Replicated {
+		_, led = b.leading()
+	}
+	switch {
+	case !s.logged || led:
+		return pqueue.OK
+	case s.room == RoomForNone:
+		return pqueue.StorageFull
+	default:
+		return pqueue.LogUnready
+	}
 }
 
 // lead puts a shard's ready items into QPID, or takes them out.
@@ -199,12 +243,16 @@ func (b *Broker) Proposed(now Time, token uint64, result []byte, refused bool) {
 	}
 	delete(b.proposals, token)
 	r := pqueue.Result{Code: pqueue.Unavailable}
-	if refused {
-		r = pqueue.Result{Code: pqueue.LogUnready}
-	} else if result != nil {
-		if decoded, err := pqueue.DecodeResult(result); err == nil {
-			r = decoded
-		}
+	full := b.shards[p.kind].room == RoomForNone
+	switch decoded, err := pqueue.DecodeResult(result); {
+	case refused && full:
+		r.Code = pqueue.StorageFull
+	case refused:
+		r.Code = pqueue.LogUnready
+	case result != nil && err == nil:
+		r = decoded
+	case full:
+		r.Code = pqueue.StorageDoubt
 	}
 	p.then(r)
 	b.steer()

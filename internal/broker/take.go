@@ -23,10 +23,11 @@ type take struct {
 	more    int64 // boot time until which it asks for more, once it has one
 	late    int64 // and until which it waits for what it has asked for
 	bytes   int
-	ops     int  // under way
-	burst   int  // asked for at once the last time
-	dry     bool // one of them found nothing
-	busy    bool // one of them came at a bad moment
+	ops     int         // under way
+	burst   int         // asked for at once the last time
+	dry     bool        // one of them found nothing
+	busy    bool        // one of them came at a bad moment
+	full    pqueue.Code // one of them found a disk that is full; OK: none
 	paused  bool
 	after   int64 // µs after which the root wants to be asked again
 	parked  bool  // in q.waiters
@@ -108,6 +109,7 @@ func (b *Broker) Forsake(now Time, id uint64) {
 // issue sends n deleteMins on their way.
 func (b *Broker) issue(k *take, n int) {
 	k.burst, k.dry, k.busy, k.paused, k.after, k.retryAt = n, false, false, false, 0, 0
+	k.full = pqueue.OK
 	if k.parked {
 		k.asking = true
 		k.q.asking++
@@ -153,6 +155,8 @@ func (b *Broker) onGranted(from eviction.Member, queue string, seq uint64, r pqu
 		k.bytes += len(r.Items[0].Payload)
 	case r.Code == pqueue.Empty || r.Code == pqueue.IsPaused:
 		k.dry, k.paused, k.after = true, r.Code == pqueue.IsPaused, after
+	case r.Code == pqueue.StorageFull || r.Code == pqueue.StorageDoubt:
+		k.full = r.Code
 	default:
 		k.busy = true
 	}
@@ -184,7 +188,9 @@ func (b *Broker) next(k *take) {
 	q := k.q
 	unsettled := k.dry && !k.paused && k.after == 0 && b.now.Boot < q.since+settleWithin
 	switch {
-	case len(k.got) == k.Max || k.bytes >= takeBytesMax || len(k.got) > 0 && b.now.Boot >= k.more:
+	case k.full != pqueue.OK && len(k.got) == 0:
+		b.finish(k, k.full)
+	case k.full != pqueue.OK || len(k.got) == k.Max || k.bytes >= takeBytesMax || len(k.got) > 0 && b.now.Boot >= k.more:
 		b.finish(k, pqueue.OK)
 	case !k.dry && !k.busy:
 		b.issue(k, k.atOnce())
@@ -201,7 +207,11 @@ func (b *Broker) next(k *take) {
 		}
 		b.park(k)
 	default:
-		b.finish(k, pqueue.Empty)
+		code := pqueue.Empty
+		if why := b.unready(q); why != pqueue.OK {
+			code = why // what waits is not known here
+		}
+		b.finish(k, code)
 	}
 }
 

@@ -24,6 +24,15 @@ const (
 
 func (k Kind) String() string { return [...]string{"memory", "durable", "replicated"}[k] }
 
+// Room is what the log of a kind takes, as far as there is room on disks.
+type Room uint8
+
+const (
+	RoomForAll   Room = iota
+	RoomToRemove      // for what adds no item
+	RoomForNone
+)
+
 // Queue is the configuration of one queue.
 type Queue struct {
 	Name        string

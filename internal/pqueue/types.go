@@ -120,12 +120,14 @@ const (
 	IsPaused
 	NotReady // the item to be leased is not ready
 	Full
-	Invalid     // the command makes no sense
-	Unavailable // nobody could carry it out; it may have happened all the same
-	QueuesFull  // no room for another queue
-	Busy        // too much to do just now
-	Empty       // nothing waits
-	LogUnready  // a log takes nothing just now; nothing has happened
+	Invalid      // the command makes no sense
+	Unavailable  // nobody could carry it out; it may have happened all the same
+	QueuesFull   // no room for another queue
+	Busy         // too much to do just now
+	Empty        // nothing waits
+	LogUnready   // a log takes nothing just now; nothing has happened
+	StorageFull  // a disk has no room; nothing has happened
+	StorageDoubt // a disk had no room; it may have happened all the same
 	codes
 )
 

@@ -14,15 +14,19 @@ type StateMachine interface {
 	// Restore replaces the state by one that Snapshot returned. Bytes that are no
 	// such thing are an error, and change nothing.
 	Restore(snapshot []byte) error
+	// Size is how many bytes Snapshot would return, more or less.
+	Size() int64
 }
 
 // Log makes commands durable. Its methods are safe for concurrent use.
 type Log interface {
 	// Propose appends a command and returns at once. Then is called exactly once,
 	// on any goroutine: with what Apply returned here, or with an error. Refused
-	// says of the error whether the command is certain never to be applied.
+	// says of the error whether the command is certain never to be applied, and Full
+	// whether it is for want of room.
 	Propose(command []byte, then func(result []byte, err error))
 	Refused(err error) bool
+	Full(err error) bool
 }
 
 // Machine returns the state machine that the log of that kind drives. The log
@@ -51,6 +55,11 @@ func (m machine) Snapshot() (snapshot []byte) {
 	return snapshot
 }
 
+func (m machine) Size() (size int64) {
+	m.loop.with(func(b *broker.Broker, _ broker.Time) { size = b.Size(m.kind) })
+	return size
+}
+
 func (m machine) Restore(snapshot []byte) (err error) {
 	m.loop.with(func(b *broker.Broker, now broker.Time) { err = b.Restore(now, m.kind, snapshot) })
 	return err
@@ -60,6 +69,7 @@ func (m machine) Restore(snapshot []byte) (err error) {
 // lock: the log may answer at once.
 type proposer struct {
 	loop    *Loop
+	kind    broker.Kind
 	log     Log
 	waiting []broker.Proposal // guarded by loop.mu; bounded by the broker
 	wake    chan struct{}
@@ -82,6 +92,9 @@ func (p *proposer) run(done <-chan struct{}) {
 					result = nil
 				}
 				p.loop.with(func(b *broker.Broker, now broker.Time) {
+					if err != nil && p.log.Full(err) {
+						b.SetRoom(now, p.kind, broker.RoomForNone) // until the log's room is told again
+					}
 					b.Proposed(now, c.Token, result, err != nil && p.log.Refused(err))
 				})
 			})

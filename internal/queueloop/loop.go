@@ -70,7 +70,7 @@ func New(c Config) (*Loop, error) {
 func (l *Loop) Attach(k broker.Kind, log Log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.proposers[k] = &proposer{loop: l, log: log, wake: make(chan struct{}, 1)}
+	l.proposers[k] = &proposer{loop: l, kind: k, log: log, wake: make(chan struct{}, 1)}
 }
 
 // Run turns the clock, until ctx is done. Then whoever waits is told that the
@@ -229,6 +229,11 @@ func (l *Loop) SetView(v broker.View) {
 // knows.
 func (l *Loop) SetLeader(leader qpid.NodeID) {
 	l.with(func(b *broker.Broker, now broker.Time) { b.SetLeader(now, leader) })
+}
+
+// SetRoom says what there is room for on the disks behind the queues of a kind.
+func (l *Loop) SetRoom(k broker.Kind, r broker.Room) {
+	l.with(func(b *broker.Broker, now broker.Time) { b.SetRoom(now, k, r) })
 }
 
 // Snapshot is what this node has, for its metrics.

@@ -30,6 +30,7 @@ type disk struct {
 var errFull = errors.New("no room")
 
 func (d *disk) Refused(err error) bool { return errors.Is(err, errFull) }
+func (d *disk) Full(err error) bool    { return errors.Is(err, errFull) }
 
 func (d *disk) Propose(command []byte, then func([]byte, error)) {
 	if d.full.Load() {
@@ -132,13 +133,40 @@ func TestALogThatTakesNothingStopsOnlyItsQueues(t *testing.T) {
 		t.Fatal(code)
 	}
 	d.full.Store(true)
-	if code := insert(t, l, "kept", "b"); code != pqueue.LogUnready {
+	if code := insert(t, l, "kept", "b"); code != pqueue.StorageFull {
 		t.Errorf("with a full disk: %v", code)
+	}
+	a, err := l.Take(t.Context(), broker.Take{Queue: "kept", Max: 1, Within: 10_000_000})
+	if err != nil || a.Result.Code != pqueue.StorageFull {
+		t.Errorf("take with a full disk: %+v %v", a, err)
+	}
+	a, err = l.Do(t.Context(), broker.Call{Command: pqueue.Command{Op: pqueue.OpStats, Queue: "kept"}})
+	if err != nil || len(a.Missing) > 0 || len(a.Parts) != 1 || a.Parts[0].Result.Stats[0].Ready != 1 {
+		t.Errorf("what there is: %+v %v", a, err)
 	}
 	if code := insert(t, l, "memory", "b"); code != pqueue.OK {
 		t.Errorf("in memory: %v", code)
 	}
+	d.full.Store(false)
+	l.SetRoom(broker.Durable, broker.RoomToRemove)
+	if code := insert(t, l, "kept", "b"); code != pqueue.StorageFull {
+		t.Errorf("with a disk that is nearly full: %v", code)
+	}
+	if a, err = l.Take(t.Context(), broker.Take{Queue: "kept", Max: 1, Within: 10_000_000}); err != nil || len(a.Parts) != 1 {
+		t.Errorf("take with a disk that is nearly full: %+v %v", a, err)
+	}
+	l.SetRoom(broker.Durable, broker.RoomForAll)
+	if code := insert(t, l, "kept", "b"); code != pqueue.OK {
+		t.Errorf("with room again: %v", code)
+	}
 	l.Leads(broker.Durable, false)
+	if a, err = l.Take(t.Context(), broker.Take{Queue: "kept", Max: 1, Within: 10_000_000}); err != nil || a.Result.Code != pqueue.LogUnready {
+		t.Errorf("take of what is not known: %+v %v", a, err)
+	}
+	a, err = l.Do(t.Context(), broker.Call{Command: pqueue.Command{Op: pqueue.OpStats, Queue: "kept"}})
+	if err != nil || len(a.Missing) != 1 {
+		t.Errorf("what is not known: %+v %v", a, err)
+	}
 	if code := insert(t, l, "kept", "c"); code != pqueue.Unavailable {
 		t.Errorf("without a leader: %v", code)
 	}

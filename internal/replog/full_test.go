@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -208,9 +209,7 @@ func TestTornIndexIsCutOff(t *testing.T) {
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cutAt, err)
 		}
-		_ = after.disk.Close()
-		_ = after.raft.Shutdown().Error()
-		_ = after.owner.close()
+		_ = after.close(new(sync.WaitGroup))
 		checkAcknowledged(t, fmt.Sprintf("cut at %d", cutAt), crashed, all[:len(all)-1], map[string]bool{all[len(all)-1]: true})
 	}
 }

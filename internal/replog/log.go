@@ -168,6 +168,9 @@ func (l *Log) open(lost bool) (err error) {
 	if l.shots, err = openSnapshots(l.c.Dir, logger); err != nil {
 		return err
 	}
+	if err := l.shots.sweep(); err != nil {
+		return err
+	}
 	if l.disk, err = openDisk(l.c.Dir, logFiles{l.c.segmentSize, l.c.on}, l.owner, l.shots, logger); err != nil {
 		return err
 	}

@@ -20,6 +20,9 @@ type StateMachine interface {
 	// Restore replaces the state by one that Snapshot returned somewhere, perhaps
 	// in another version of the program.
 	Restore(snapshot []byte) error
+	// Size is how many bytes Snapshot would return, more or less. It may be called
+	// at any time.
+	Size() int64
 }
 
 // entryVersion and snapshotVersion are the first bytes of an entry of the log
@@ -128,11 +131,12 @@ func (m *machine) lead(leading bool, term uint64) {
 	m.leads(leading)
 }
 
-// sizes returns how many bytes the last snapshot has, and the log since.
+// sizes returns how many bytes a snapshot would have, and the log since the last
+// one.
 func (m *machine) sizes() (snapshot, grown int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.snapshot, m.grown
+	return m.state.Size(), m.grown
 }
 
 // Snapshot takes the state as it is now.

@@ -72,6 +72,16 @@ func (s *list) Snapshot() []byte {
 	return text
 }
 
+func (s *list) Size() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	size := int64(0)
+	for _, c := range s.commands {
+		size += int64(len(c))
+	}
+	return size
+}
+
 func (s *list) Restore(text []byte) error {
 	defer s.enter()()
 	var commands [][]byte

@@ -32,6 +32,18 @@ func openSnapshots(dir string, log hclog.Logger) (*snapshots, error) {
 	return &snapshots{files, filepath.Join(dir, snapshotsDir)}, err
 }
 
+// unfinished is what raft calls a snapshot's directory until it is whole.
+const unfinished = ".tmp"
+
+// sweep removes what was never finished, as raft does not.
+func (s *snapshots) sweep() error {
+	all, err := filepath.Glob(filepath.Join(s.dir, "*"+unfinished))
+	for _, dir := range all {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
+
 // sumFile is a snapshot's.
 type sumFile struct {
 	Meta uint32 `json:"meta"` // CRC-32C of meta.json
@@ -83,7 +95,7 @@ func (s *snapshots) check() error {
 		return err
 	}
 	for _, name := range names {
-		if strings.HasSuffix(filepath.Dir(name), ".tmp") {
+		if strings.HasSuffix(filepath.Dir(name), unfinished) {
 			continue // raft never finished it
 		}
 		var sum sumFile
@@ -122,9 +134,14 @@ type summedSink struct {
 	dir string
 }
 
+// Cancel leaves nothing behind: where the disk is full, raft would.
+func (s *summedSink) Cancel() error {
+	return errors.Join(s.SnapshotSink.Cancel(), os.RemoveAll(s.dir+unfinished))
+}
+
 func (s *summedSink) Close() error {
 	if err := s.SnapshotSink.Close(); err != nil {
-		return err
+		return errors.Join(err, os.RemoveAll(s.dir+unfinished))
 	}
 	text, err := os.ReadFile(filepath.Join(s.dir, snapshotMeta))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,6 +12,7 @@ import (
 
 const (
 	reserveLeast = 16 << 20 // bytes that are kept free: some files of the log, and votes
+	roomBeside   = 2 << 20  // bytes that a snapshot which is to make room must leave free
 	warnTimes    = 8        // as much as is kept free, and who runs the node is warned
 	spaceEvery   = 200 * time.Millisecond
 )
@@ -30,7 +31,7 @@ type Storage struct {
 	Dir         string
 	Free, Total uint64 // bytes of its disk; 0 and 0: it is not known
 	// Reserve is how much of Free is kept for what makes room again, which must be
-	// written too: a lease, an acknowledgement, a snapshot as large as the last one.
+	// written too: a lease, an acknowledgement, a snapshot of all that is in.
 	Reserve uint64
 	Low     bool // it will be full soon
 	Full    bool // less is free than the reserve, or the last entry could not be written
@@ -106,7 +107,7 @@ func (l *Log) lookForSpace() {
 		log.Info("queues: the disk has room again")
 	default:
 	}
-	if now.Full && grown >= int64(l.c.segmentSize) {
+	if now.Full && grown >= max(snapshot, int64(l.c.segmentSize)) && free > uint64(snapshot)+roomBeside {
 		select {
 		case l.machine.full <- struct{}{}: // what is finished makes room
 		default:

@@ -11,6 +11,6 @@ func spaceOf(dir string) (free, total uint64, err error) {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, 0, err
 	}
-	size := uint64(s.Bsize) //nolint:gosec,unconvert // it is positive, and of another type elsewhere
+	size := uint64(s.Bsize) //nolint:gosec // it is positive, and of another type elsewhere
 	return s.Bavail * size, s.Blocks * size, nil
 }

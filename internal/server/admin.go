@@ -31,6 +31,7 @@ func (a source) Cluster() admin.Cluster {
 	if w := a.s.gateway.Warning(); w != "" {
 		c.Warnings = append(c.Warnings, w)
 	}
+	c.Warnings = append(c.Warnings, a.s.queues.storageWarnings()...)
 	if st.Line.Founded() {
 		c.ClusterID = fmt.Sprintf("%s-%d", st.Line.By, st.Line.Stamp)
 		c.Founded = time.UnixMicro(int64(st.Line.Stamp)).UTC()

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/anteroom/anteroom/internal/pqueue"
+	"github.com/anteroom/anteroom/internal/replog"
 )
 
 // queueMetrics offers this node's share of the priority queues to Prometheus. It is
@@ -75,6 +76,18 @@ func queueLogs() *prometheus.Desc {
 	return prometheus.NewDesc("anteroom_queue_log_ready", "1 if the log behind durable or replicated queues takes items.", []string{"kind"}, nil)
 }
 
+// queueStorage is what is told of the disk of each log.
+func queueStorage() map[string]*prometheus.Desc {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc("anteroom_queue_storage_"+name, help, []string{"kind"}, nil)
+	}
+	return map[string]*prometheus.Desc{
+		"free":    desc("free_bytes", "Bytes that are free on the disk behind durable or replicated queues; 0 where the system does not say."),
+		"reserve": desc("reserve_bytes", "With fewer bytes free nothing is put into these queues (storage_full)."),
+		"full":    desc("full", "1 if nothing is put into these queues for want of room."),
+	}
+}
+
 // Describe implements prometheus.Collector.
 func (m queueMetrics) Describe(to chan<- *prometheus.Desc) {
 	to <- queueItems()
@@ -82,8 +95,10 @@ func (m queueMetrics) Describe(to chan<- *prometheus.Desc) {
 	for _, q := range queueMetricsOfOne() {
 		to <- q.desc
 	}
-	for _, d := range queueTotals() {
-		to <- d
+	for _, all := range []map[string]*prometheus.Desc{queueTotals(), queueStorage()} {
+		for _, d := range all {
+			to <- d
+		}
 	}
 }
 
@@ -101,6 +116,11 @@ func (m queueMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 	for i, l := range m.q.logs {
 		to <- prometheus.MustNewConstMetric(queueLogs(), prometheus.GaugeValue, truth(l.Ready() == nil), m.q.kinds[i].String())
+		room, _ := l.Room()
+		s := l.Storage()
+		for name, v := range map[string]float64{"free": float64(s.Free), "reserve": float64(s.Reserve), "full": truth(room != replog.RoomForAll)} {
+			to <- prometheus.MustNewConstMetric(queueStorage()[name], prometheus.GaugeValue, v, m.q.kinds[i].String())
+		}
 	}
 	totals := queueTotals()
 	for name, n := range map[string]uint64{

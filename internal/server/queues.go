@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -131,6 +132,7 @@ func (q *queues) openLog(k broker.Kind) error {
 type queueLog struct{ *replog.Log }
 
 func (l queueLog) Refused(err error) bool { return errors.Is(err, replog.ErrRefused) }
+func (l queueLog) Full(err error) bool    { return errors.Is(err, replog.ErrFull) }
 
 // Send implements queueloop.Links; the links are made after the loop.
 func (q *queues) Send(m broker.Message) { q.links.Send(m) }
@@ -191,6 +193,7 @@ func (q *queues) follow(ctx context.Context) error {
 	for i := range missing {
 		missing[i] = "not asked yet"
 	}
+	rooms := make([]string, len(q.logs))
 	for {
 		select {
 		case <-ctx.Done():
@@ -202,6 +205,7 @@ func (q *queues) follow(ctx context.Context) error {
 			q.loop.SetLeader(leader)
 		}
 		q.askLogs(missing)
+		q.askRoom(rooms)
 		st := &q.s.loop.Snapshot().Status
 		if at := st.LeaseUntil - lease; at != seen && slices.Contains(st.List, q.s.self.Member) {
 			seen = at
@@ -227,6 +231,48 @@ func (q *queues) askLogs(missing []string) {
 			q.s.log.Warn("queues: a log takes nothing; queues in memory go on", "kind", q.kinds[i].String(), "why", now)
 		}
 	}
+}
+
+// askRoom tells the broker what there is room for, and the log of the node when
+// that changes.
+func (q *queues) askRoom(rooms []string) {
+	for i, l := range q.logs {
+		kind, text := q.kinds[i], ""
+		room, err := l.Room()
+		switch room {
+		case replog.RoomForAll:
+			q.loop.SetRoom(kind, broker.RoomForAll)
+		case replog.RoomToRemove:
+			q.loop.SetRoom(kind, broker.RoomToRemove)
+			text = "nothing is put in; what is there can be taken"
+		default:
+			q.loop.SetRoom(kind, broker.RoomForNone)
+			text = "nothing is put in or taken"
+		}
+		if text == rooms[i] {
+			continue
+		}
+		if rooms[i] = text; text == "" {
+			q.s.log.Info("queues: there is room again", "kind", kind.String())
+		} else {
+			q.s.log.Error("queues: a disk is full: "+text, "kind", kind.String(), "why", err.Error())
+		}
+	}
+}
+
+// storageWarnings is what who runs the node should know of its disks.
+func (q *queues) storageWarnings() []string {
+	var all []string
+	for i, l := range q.logs {
+		kind, s := q.kinds[i], l.Storage()
+		switch room, err := l.Room(); {
+		case room != replog.RoomForAll:
+			all = append(all, fmt.Sprintf("%s queues take nothing in (storage_full): %v", kind, err))
+		case s.Low:
+			all = append(all, fmt.Sprintf("the disk of the %s queues has %d MiB free; nothing is put in below %d: %s", kind, s.Free>>20, s.Reserve>>20, s.Dir))
+		}
+	}
+	return all
 }
 
 // close ends what does not end by itself.

@@ -46,6 +46,8 @@ func failures() map[pqueue.Code]failure {
 		pqueue.Busy:         {codes.ResourceExhausted, "too_many_requests", "too much to do just now", 100 * time.Millisecond},
 		pqueue.Invalid:      {codes.InvalidArgument, "request_invalid", "out of the queue's bounds; see max_payload and lease_max of its configuration", 0},
 		pqueue.LogUnready:   {codes.Unavailable, "unavailable", "the disk of a durable queue, or enough nodes of a replicated one, are not there just now; nothing was changed", 500 * time.Millisecond},
+		pqueue.StorageFull:  {codes.ResourceExhausted, "storage_full", "a disk that keeps the queue is full; nothing was changed", 5 * time.Second},
+		pqueue.StorageDoubt: {codes.ResourceExhausted, "storage_full", "a disk that keeps the queue is full, and it may have happened all the same: repeat it when there is room", 5 * time.Second},
 		pqueue.Unavailable:  {codes.Unavailable, "unavailable", "a node that is needed for this does not answer, and it may have happened all the same", 500 * time.Millisecond},
 	}
 }

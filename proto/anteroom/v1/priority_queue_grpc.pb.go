@@ -57,9 +57,9 @@ const (
 //
 // Errors carry a google.rpc.ErrorInfo of domain "anteroom", whose reason is one
 // of queue_unknown and item_unknown (NOT_FOUND), lease_lost, queue_draining and
-// item_finished (FAILED_PRECONDITION), queue_full, too_many_queues and
-// too_many_requests (RESOURCE_EXHAUSTED), request_invalid (INVALID_ARGUMENT) and
-// unavailable (UNAVAILABLE). Those that are worth another try have a
+// item_finished (FAILED_PRECONDITION), queue_full, storage_full,
+// too_many_queues and too_many_requests (RESOURCE_EXHAUSTED), request_invalid
+// (INVALID_ARGUMENT) and unavailable (UNAVAILABLE). Those that are worth another try have a
 // google.rpc.RetryInfo, which says when.
 type PriorityQueueClient interface {
 	// Insert puts an item into a queue. Where the queue is durable or replicated,
@@ -332,9 +332,9 @@ func (c *priorityQueueClient) DeleteDeadLetters(ctx context.Context, in *DeleteD
 //
 // Errors carry a google.rpc.ErrorInfo of domain "anteroom", whose reason is one
 // of queue_unknown and item_unknown (NOT_FOUND), lease_lost, queue_draining and
-// item_finished (FAILED_PRECONDITION), queue_full, too_many_queues and
-// too_many_requests (RESOURCE_EXHAUSTED), request_invalid (INVALID_ARGUMENT) and
-// unavailable (UNAVAILABLE). Those that are worth another try have a
+// item_finished (FAILED_PRECONDITION), queue_full, storage_full,
+// too_many_queues and too_many_requests (RESOURCE_EXHAUSTED), request_invalid
+// (INVALID_ARGUMENT) and unavailable (UNAVAILABLE). Those that are worth another try have a
 // google.rpc.RetryInfo, which says when.
 type PriorityQueueServer interface {
 	// Insert puts an item into a queue. Where the queue is durable or replicated,
