@@ -21,7 +21,7 @@ type onDisk struct {
 }
 
 func (o *onDisk) flags(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&o.data, "data", "", "`DIRECTORY` of a node that is stopped, node.data; or of one of its logs")
+	cmd.Flags().StringVar(&o.data, "data", "", "`DIRECTORY` of a node, node.data; or of one of its logs")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON, one object for each log")
 	_ = cmd.MarkFlagRequired("data") // it was just defined
 	return cmd
@@ -31,10 +31,10 @@ func (p *program) queueVerifyCommand() *cobra.Command {
 	o := &onDisk{program: p}
 	return o.flags(&cobra.Command{
 		Use:   "verify",
-		Short: "Check the disk of a stopped node's durable and replicated queues",
-		Long: `Read all that a stopped node keeps of its durable and replicated queues, and
-check every checksum. A node that runs does so by itself, at its start and once an
-hour, and says in its log what it finds.
+		Short: "Check the disk of a node's durable and replicated queues",
+		Long: `Read all that a node keeps of its durable and replicated queues, and check every
+checksum, whether the node runs or not. One that runs does so by itself, at its
+start and once an hour, and says in its log what it finds.
 
 Exit codes: 0 all is well, 1 something is damaged or cannot be read.`,
 		Example: `  anteroom queue verify --data ./data`,
@@ -123,6 +123,7 @@ type diskReport struct {
 	First     uint64 `json:"first_entry"`
 	Last      uint64 `json:"last_entry"`
 	Snapshot  uint64 `json:"snapshot_up_to_entry"`
+	Running   bool   `json:"running"`
 	Damage    string `json:"damage,omitempty"`
 	LostFirst uint64 `json:"lost_first_entry,omitempty"`
 	LostLast  uint64 `json:"lost_last_entry,omitempty"`
@@ -131,7 +132,7 @@ type diskReport struct {
 }
 
 func reportOf(dir string, r replog.Report) diskReport {
-	d := diskReport{Directory: dir, Node: r.Node, Kind: r.Kind, First: r.First, Last: r.Last, Snapshot: r.Snapshot}
+	d := diskReport{Directory: dir, Node: r.Node, Kind: r.Kind, First: r.First, Last: r.Last, Snapshot: r.Snapshot, Running: r.Running}
 	if r.Damage != nil {
 		d.Damage, d.LostFirst, d.LostLast = r.Damage.Error(), r.Damage.First, r.Damage.Last
 	}
@@ -145,7 +146,11 @@ func (o *onDisk) tell(dir string, r replog.Report) {
 	case r.Damage != nil:
 		fmt.Fprintf(o.stdout, "%s: DAMAGED: %v\n", dir, r.Damage)
 	default:
-		fmt.Fprintf(o.stdout, "%s: sound: %s queues of %s, entries %d to %d, snapshot up to %d\n", dir, r.Kind, r.Node, r.First, r.Last, r.Snapshot)
+		running := ""
+		if r.Running {
+			running = ", which runs"
+		}
+		fmt.Fprintf(o.stdout, "%s: sound: %s queues of %s%s, entries %d to %d, snapshot up to %d\n", dir, r.Kind, r.Node, running, r.First, r.Last, r.Snapshot)
 	}
 }
 

@@ -55,8 +55,10 @@ func openSealed(dir, name string) (sealed, error) {
 func (s sealed) path() string { return s.dir.Path(s.name) }
 
 // read decodes the file into v and reports whether there is one.
-func (s sealed) read(v any) (bool, error) {
-	b, err := os.ReadFile(s.path())
+func (s sealed) read(v any) (bool, error) { return readSealed(s.path(), v) }
+
+func readSealed(name string, v any) (bool, error) {
+	b, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -64,11 +66,11 @@ func (s sealed) read(v any) (bool, error) {
 		return false, err
 	}
 	sum, body, _ := bytes.Cut(b, []byte("\n"))
-	if string(sum) != s.sum(body) {
-		return true, damaged(s.path(), "its checksum is wrong")
+	if string(sum) != sumText(body) {
+		return true, damaged(name, "its checksum is wrong")
 	}
 	if err := json.Unmarshal(body, v); err != nil {
-		return true, damaged(s.path(), "%v", err)
+		return true, damaged(name, "%v", err)
 	}
 	return true, nil
 }
@@ -79,10 +81,10 @@ func (s sealed) write(v any) error {
 	if err != nil {
 		return err
 	}
-	return s.dir.Write(s.name, append([]byte(s.sum(body)+"\n"), body...))
+	return s.dir.Write(s.name, append([]byte(sumText(body)+"\n"), body...))
 }
 
-func (sealed) sum(body []byte) string {
+func sumText(body []byte) string {
 	var b [4]byte
 	c := crc32.Checksum(body, castagnoli())
 	b[0], b[1], b[2], b[3] = byte(c>>24), byte(c>>16), byte(c>>8), byte(c)

@@ -55,6 +55,8 @@ type papers struct {
 	VotedGroup string      `json:"voted_group,omitempty"`
 }
 
+var errUsed = errors.New("another process is using it")
+
 // owner keeps the papers, and keeps other processes out of the directory.
 type owner struct {
 	lock *flock.Flock
@@ -74,7 +76,7 @@ func openOwner(dir string, node qpid.NodeID, kind string, lost bool) (*owner, er
 	defer cancel()
 	switch locked, err := o.lock.TryLockContext(within, lockRetry); {
 	case !locked && (err == nil || errors.Is(err, context.DeadlineExceeded)):
-		return nil, errors.New("another process is using it")
+		return nil, errUsed
 	case err != nil:
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func (o *owner) adopt(dir string) (bool, error) {
 	}
 	db, err := bbolt.Open(name, 0o600, &bbolt.Options{Timeout: lockWithin})
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return false, errors.New("another process is using it")
+		return false, errUsed
 	}
 	if err != nil {
 		return false, err

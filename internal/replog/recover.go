@@ -19,12 +19,21 @@ type Report struct {
 	Node, Kind  string
 	First, Last uint64 // entries of the log; 0 and 0: none
 	Snapshot    uint64 // the last entry that the snapshot has; 0: there is none
+	Running     bool   // a node uses it just now
 	Damage      *Damage
 }
 
-// Verify reads all of a directory in which no log runs, and changes nothing.
+// Verify reads all of a directory, whether a log runs there or not, and changes
+// nothing.
 func Verify(dir string) (Report, error) {
 	o, err := lookAt(dir)
+	if errors.Is(err, errUsed) {
+		var p papers
+		if _, err := readSealed(filepath.Join(dir, ownerFile), &p); err != nil {
+			return reported(p, err)
+		}
+		return verifyRunning(dir, p)
+	}
 	if err != nil {
 		return Report{}, err
 	}
@@ -39,11 +48,7 @@ func lookAt(dir string) (*owner, error) {
 	if _, err := os.Stat(f); err != nil {
 		return nil, fmt.Errorf("%s is no directory of queues (it has no file %s): name one, as in DATA/queues/durable", dir, ownerFile)
 	}
-	s, err := openSealed(dir, ownerFile)
-	if err == nil {
-		_, err = s.read(&p)
-	}
-	if err != nil {
+	if _, err := readSealed(f, &p); err != nil {
 		return nil, err
 	}
 	return openOwner(dir, p.Node, p.Kind, false)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -43,17 +44,37 @@ func openWitness(dir string) (*witness, error) {
 		return nil, err
 	}
 	w := &witness{f: f}
+	w.turn, w.acked = testimony(f)
+	w.told = w.acked
+	return w, nil
+}
+
+// testimony reads the newer record that is whole.
+func testimony(f *os.File) (turn, acked uint64) {
 	var b [witnessLen]byte
 	for i := range 2 {
 		if n, _ := f.ReadAt(b[:], int64(i*witnessApart)); n < witnessLen {
 			continue
 		}
-		turn, acked := binary.BigEndian.Uint64(b[4:]), binary.BigEndian.Uint64(b[12:])
-		if binary.BigEndian.Uint32(b[:]) == witnessMagic && binary.BigEndian.Uint32(b[20:]) == crc32.Checksum(b[:20], castagnoli()) && turn > w.turn {
-			w.turn, w.acked, w.told = turn, acked, acked
+		t := binary.BigEndian.Uint64(b[4:])
+		if binary.BigEndian.Uint32(b[:]) == witnessMagic && binary.BigEndian.Uint32(b[20:]) == crc32.Checksum(b[:20], castagnoli()) && t > turn {
+			turn, acked = t, binary.BigEndian.Uint64(b[12:])
 		}
 	}
-	return w, nil
+	return turn, acked
+}
+
+// witnessed returns how far the log in dir was acknowledged, 0 if nobody says.
+func witnessed(dir string) (uint64, error) {
+	f, err := os.Open(filepath.Join(dir, witnessFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	_, acked := testimony(f)
+	return acked, f.Close()
 }
 
 // saw notes that the log is durable up to an entry.
