@@ -173,8 +173,10 @@ func (b *Broker) unready(q *queue) pqueue.Code {
 		return pqueue.OK
 	case s.room == RoomForNone:
 		return pqueue.StorageFull
-	default:
+	case q.c.Kind == Durable:
 		return pqueue.LogUnready
+	default:
+		return pqueue.OK // another node may lead its log, and this one has not heard of it yet
 	}
 }
 

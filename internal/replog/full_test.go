@@ -330,7 +330,7 @@ func TestSpaceIsWarnedOfBeforeThereIsNone(t *testing.T) {
 		{warnTimes*reserveLeast - 1, true, false, RoomForAll},
 		{reserveLeast - 1, true, true, RoomToRemove},
 		{reserveLeast + 1, true, true, RoomToRemove}, // not to and fro
-		{reserveLeast * 5 / 4, true, false, RoomForAll},
+		{reserveLeast * 2, true, false, RoomForAll},
 		{1 << 40, false, false, RoomForAll},
 	} {
 		free.Store(step.free)
