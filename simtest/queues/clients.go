@@ -90,6 +90,9 @@ func (c *client) answered(a broker.Answer) {
 	if a.Result.Code == pqueue.Unavailable {
 		w.Reached.Unavailable++
 	}
+	if a.Result.Code == pqueue.StorageFull {
+		w.Reached.Refused++
+	}
 	switch c.op {
 	case 0:
 		if a.Result.Code == pqueue.Empty {

@@ -1,5 +1,7 @@
 package queues
 
+import "github.com/anteroom/anteroom/internal/broker"
+
 // fault has something go wrong, and sees that it ends.
 func (w *World) fault() {
 	if w.now > 2*second+w.o.Fault {
@@ -8,7 +10,9 @@ func (w *World) fault() {
 	defer w.after(w.faults.Int64N(2*w.o.Every), w.fault)
 	n := w.nodes[w.faults.IntN(len(w.nodes))]
 	lasts := 50*milli + w.faults.Int64N(4*second)
-	switch w.faults.IntN(5) {
+	switch w.faults.IntN(6) {
+	case 5:
+		w.fill(n, lasts)
 	case 0:
 		w.crash(n, lasts)
 	case 1:
@@ -31,6 +35,10 @@ func (w *World) crash(n *node, lasts int64) {
 	w.Reached.Crashes++
 	w.note("crash %v", n.m)
 	n.up, n.leads = false, false
+	if n.doubt != nil && w.faults.IntN(2) == 0 {
+		n.disk = append(n.disk, n.doubt)
+	}
+	n.doubt = nil
 	w.oracle.crashed(n)
 	for _, o := range w.nodes {
 		if o != n {
@@ -55,6 +63,42 @@ func (w *World) pause(n *node, lasts int64) {
 	w.after(lasts, func() {
 		if n.up && n.m.Boot == life && n.paused {
 			n.wake()
+		}
+	})
+}
+
+// fill has a disk be nearly full for a while, or full: then what is proposed is
+// written in part of the cases, for as long as nobody knows.
+func (w *World) fill(n *node, lasts int64) {
+	if n.room != broker.RoomForAll {
+		return
+	}
+	w.Reached.Full++
+	n.room = broker.RoomToRemove
+	if w.faults.IntN(2) == 0 {
+		n.room = broker.RoomForNone
+	}
+	w.note("fill %v %d", n.m, n.room)
+	n.tellRoom()
+	w.after(lasts, n.makeRoom)
+}
+
+func (n *node) makeRoom() {
+	n.room = broker.RoomForAll
+	n.w.note("room at %v", n.m)
+	n.tellRoom()
+}
+
+// tellRoom has the broker know of its disk, some time later.
+func (n *node) tellRoom() {
+	life := n.m.Boot
+	n.w.after(n.w.faults.Int64N(100*milli), func() {
+		if n.up && n.m.Boot == life {
+			n.do(0, func() {
+				for _, k := range []broker.Kind{broker.Durable, broker.Replicated} {
+					n.b.SetRoom(n.time(), k, n.room)
+				}
+			})
 		}
 	})
 }
@@ -109,6 +153,7 @@ func (w *World) heal() {
 		if !n.up {
 			n.boot()
 		}
+		n.makeRoom()
 		if n.paused {
 			n.wake()
 		}

@@ -143,8 +143,11 @@ func (n *node) committed(p broker.Proposal) {
 	case w.unlucky():
 		n.b.Proposed(n.time(), p.Token, nil, true)
 		return
+	case n.room == broker.RoomForNone:
+		n.noRoom(p)
+		return
 	case p.Kind == broker.Durable:
-		n.disk = append(n.disk, p.Command)
+		n.disk, n.doubt = append(n.disk, p.Command), nil
 		r := n.b.Apply(n.time(), broker.Durable, [][]byte{p.Command})
 		n.b.Proposed(n.time(), p.Token, r[0], false)
 		return
@@ -165,6 +168,24 @@ func (n *node) committed(p broker.Proposal) {
 	n.applied++
 	r := n.b.Apply(n.time(), broker.Replicated, [][]byte{p.Command})
 	n.b.Proposed(n.time(), p.Token, r[0], false)
+}
+
+// noRoom is a command on a disk that is full: it is refused, or nobody knows. What
+// is there all the same shows after a crash, or on other nodes' disks.
+func (n *node) noRoom(p broker.Proposal) {
+	w := n.w
+	n.b.SetRoom(n.time(), p.Kind, n.room)
+	refused := w.net.IntN(2) == 0
+	n.b.Proposed(n.time(), p.Token, nil, refused)
+	switch {
+	case refused:
+	case p.Kind == broker.Durable:
+		n.doubt = p.Command
+	case w.group.leader == n && w.group.life == n.m.Boot && w.majority(n) && w.net.IntN(2) == 0:
+		n.catchUp(len(w.group.log))
+		w.group.log = append(w.group.log, p.Command)
+		n.catchUp(len(w.group.log))
+	}
 }
 
 // majority reports whether n and those it can reach are more than half.

@@ -194,7 +194,7 @@ func (o *oracle) settled(l *lease, op pqueue.Op, c pqueue.Code) {
 	case op == pqueue.OpAck && c == pqueue.OK:
 		l.item.acked = true
 		o.w.Reached.Acked++
-	case op == pqueue.OpAck && c != pqueue.Unavailable:
+	case op == pqueue.OpAck && c != pqueue.Unavailable && c != pqueue.StorageDoubt:
 		l.item.left = l.item.acked
 	case op == pqueue.OpNack && c == pqueue.OK:
 		l.over = true

@@ -54,6 +54,8 @@ func add(to *queues.Reached, r queues.Reached) {
 	to.Partitions += r.Partitions
 	to.Leaders += r.Leaders
 	to.Repeated += r.Repeated
+	to.Full += r.Full
+	to.Refused += r.Refused
 }
 
 func run(t *testing.T, seed uint64) queues.Reached {

@@ -77,7 +77,7 @@ type World struct {
 
 // Reached counts what a run came to: one that does nothing proves nothing.
 type Reached struct {
-	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated int
+	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused int
 }
 
 // node is one node, through all its lives.
@@ -95,6 +95,8 @@ type node struct {
 	seen    map[eviction.Member]int64 // when a wave last had it
 	late    []func()                  // that came while it was paused
 	disk    [][]byte                  // the log of the durable queues
+	doubt   []byte                    // what may be at its end besides
+	room    broker.Room               // on the disk of both logs
 	applied int                       // of the log of the replicated ones
 	leads   bool
 	clients map[uint64]*client
@@ -162,6 +164,9 @@ func (n *node) boot() {
 	b.Apply(n.time(), broker.Durable, n.disk)
 	n.catchUp(len(w.group.log))
 	w.note("boot %v", n.m)
+	if n.room != broker.RoomForAll {
+		n.tellRoom()
+	}
 	n.settle()
 	n.do(w.faults.Int64N(300*milli), func() { n.b.Leads(n.time(), broker.Durable, true) })
 }
