@@ -70,6 +70,9 @@ type Want struct {
 type Taken struct {
 	Leases []*Lease
 	Paused bool // nothing came because the queue is paused
+	// Nothing came, and these nodes are not there: they may have items, or the
+	// right to let any out.
+	Missing []string
 }
 
 // Lease is an item that is the caller's to work on, until it is acknowledged or
@@ -110,7 +113,7 @@ func (q *Queue) Take(ctx context.Context, want Want) (Taken, error) {
 		})
 		return err
 	})
-	t := Taken{Paused: a.GetPaused()}
+	t := Taken{Paused: a.GetPaused(), Missing: a.GetMissing()}
 	for _, l := range a.GetLeases() {
 		t.Leases = append(t.Leases, &Lease{Item: itemOf(l.GetItem()), Receipt: l.GetReceipt(), Until: timeOf(l.GetUntil()), queue: q})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,9 @@ anteroom queue work does all of this around a command of yours.`,
 		}
 		if len(t.Leases) == 0 && t.Paused {
 			return nothing{fmt.Errorf("%s is paused; anteroom queue resume --queue %s ends that", q.name, q.name)}
+		}
+		if len(t.Leases) == 0 && len(t.Missing) > 0 {
+			return nothing{fmt.Errorf("%s: there is nothing to take here, and no answer of %s, which may have items, or the right to let them out", q.name, strings.Join(t.Missing, ", "))}
 		}
 		if len(t.Leases) == 0 {
 			return nothing{fmt.Errorf("%s: there is nothing to take; --wait waits for it", q.name)}

@@ -18,7 +18,8 @@ type Broker struct {
 	self   eviction.Member
 	now    Time
 	view   View
-	former []formerList // those before it, the oldest first
+	former []formerList  // those before it, the oldest first
+	gone   []qpid.NodeID // that were in one of them, and are not in the view
 	shards [kinds]shard
 	queues []*queue // by name
 	leader qpid.NodeID
@@ -173,7 +174,8 @@ func (b *Broker) SetView(now Time, v View) {
 	case !slices.Equal(v.List, b.view.List):
 		b.outlive(b.view.List)
 	}
-	b.view = View{List: slices.Clone(v.List), Primary: v.Primary, At: v.At}
+	b.recall(v)
+	b.view = View{List: slices.Clone(v.List), Primary: v.Primary, At: v.At, Voters: slices.Clone(v.Voters)}
 	for _, m := range gone {
 		b.lost(m)
 	}

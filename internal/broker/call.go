@@ -250,8 +250,9 @@ func (b *Broker) callAnybody(c pqueue.Command, but eviction.Member, code pqueue.
 
 // callAll asks members about a queue. One that none of them knows is unknown.
 func (b *Broker) callAll(c pqueue.Command, to []eviction.Member, then func(Answer)) {
+	absent := b.absent(c.Queue)
 	b.scatter(to, c, func(parts []Part, missing []qpid.NodeID) {
-		a := Answer{Missing: missing, Result: pqueue.Result{Code: pqueue.Unavailable}}
+		a := Answer{Missing: lacking(absent, missing), Result: pqueue.Result{Code: pqueue.Unavailable}}
 		for _, p := range parts {
 			switch {
 			case p.Result.Code == pqueue.OK:
@@ -283,11 +284,12 @@ func (b *Broker) callPosition(c Call, then func(Answer)) {
 		if kind != Replicated {
 			others = slices.DeleteFunc(slices.Clone(b.view.List), func(m eviction.Member) bool { return m.Name == a.Handle.Node })
 		}
+		absent := b.absent(c.Command.Queue)
 		b.scatter(others, pqueue.Command{Op: pqueue.OpRank, Queue: c.Command.Queue, Weight: w}, func(parts []Part, missing []qpid.NodeID) {
 			for _, p := range parts {
 				a.Result.N += p.Result.N
 			}
-			a.Missing = missing
+			a.Missing = lacking(absent, missing)
 			then(a)
 		})
 	})

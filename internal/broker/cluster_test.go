@@ -18,6 +18,8 @@ type cluster struct {
 	next  uint64
 	cut   func(from, to eviction.Member) bool // loses what goes there
 	heard func(broker.Message)                // sees what goes anywhere
+	minor bool                                // those that are up are no quorum
+	votes []qpid.NodeID
 }
 
 type host struct {
@@ -73,7 +75,7 @@ func (c *cluster) view() {
 	}
 	for _, h := range c.nodes {
 		if !h.down {
-			h.b.SetView(c.now, broker.View{List: list, Primary: true, At: c.now.Boot})
+			h.b.SetView(c.now, broker.View{List: list, Primary: !c.minor, At: c.now.Boot, Voters: c.votes})
 		}
 	}
 	c.settle()

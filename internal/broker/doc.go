@@ -97,6 +97,22 @@ With no quorum such a queue stands still, until the waves let one side go on
 alone (survivor_after). If both sides of a split do, each keeps the interval for
 itself.
 
+# Who is missing
+
+An answer about a whole queue is made of what all nodes of the view said. Who may
+have items, and is neither among them nor in the view, is named as missing: of
+those in the view, who did not answer; of the others, who still has a vote, and
+of a durable queue who has ever been in a view here, as its disk keeps what it
+had. A Take that finds nothing names the latter two, and ends with its wait: what
+is on its way to a root that does not answer, or waits for authority, is given up
+EndWithin after it.
+
+A Take of many items has its deleteMins run at once, and each answer comes when it
+can. So a Take ends when all of them are answered, and has its items in the order
+of their weights: at rest they are the first of the queue. A list asks each node
+for page after page; it may show whatever is no heavier than the last item of each
+node that has more, since what a node has not shown is heavier than what it has.
+
 # Bounds
 
 Queues, calls, waiting callers, commands on their way through a log, held

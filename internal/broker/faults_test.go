@@ -67,6 +67,77 @@ func TestALostNodeTakesItsItemsAndNobodyElses(t *testing.T) {
 	}
 }
 
+// The last node of three has no quorum: it may not let anything out of a queue
+// with an interval, and says what it does not know.
+func TestANodeAloneNeitherHangsNorHidesWhoIsMissing(t *testing.T) {
+	c := newCluster(t, 3)
+	c.votes = []qpid.NodeID{"n1", "n2", "n3"}
+	for i := range 6 {
+		c.insert(0, "slow", fmt.Sprintf("i%02d@n%d", i, i%3+1), 0)
+	}
+	c.nodes[0].down, c.nodes[1].down, c.minor = true, true, true
+	c.pass(3_000_000)
+	gone := []qpid.NodeID{"n1", "n2"}
+	for _, wait := range []int64{0, 2_000_000} {
+		began := c.now.Boot
+		a := c.take(2, broker.Take{Queue: "slow", Max: 1, Wait: wait})
+		if took := c.now.Boot - began; a.Result.Code != pqueue.Empty || !slices.Equal(a.Missing, gone) || took > wait+1_000_000 {
+			t.Errorf("a take that waits for %d µs: %+v after %d µs", wait, a, took)
+		}
+	}
+	for _, op := range []pqueue.Op{pqueue.OpStats, pqueue.OpPeek, pqueue.OpDead} {
+		if a := c.do(2, broker.Call{Command: pqueue.Command{Op: op, Queue: "slow", Max: 10}}); a.Result.Code != pqueue.OK || !slices.Equal(a.Missing, gone) {
+			t.Errorf("operation %d: %+v", op, a)
+		}
+	}
+	c.nodes[0].down, c.minor = false, false
+	c.pass(3_000_000)
+	c.votes = []qpid.NodeID{"n1", "n3"} // the others know that n2 is gone for good
+	c.pass(1_000_000)
+	if a := c.do(2, broker.Call{Command: pqueue.Command{Op: pqueue.OpStats, Queue: "slow"}}); len(a.Parts) != 2 || len(a.Missing) > 0 {
+		t.Errorf("with a quorum: %+v", a)
+	}
+	if a := c.take(2, broker.Take{Queue: "slow", Max: 1, Wait: 5_000_000}); len(a.Parts) != 1 {
+		t.Errorf("with a quorum: %+v", a)
+	}
+}
+
+// A node that is gone keeps what it had of a durable queue on its disk, also when
+// the others do without its vote.
+func TestADurableQueueMissesANodeUntilItIsBack(t *testing.T) {
+	m, o := eviction.Member{Name: "n1", Boot: 1}, eviction.Member{Name: "n2", Boot: 1}
+	c := config(m)
+	c.Queues = append(c.Queues, broker.Queue{Name: "kept", Kind: broker.Durable, Limits: bounds()})
+	c.Logs = []broker.Kind{broker.Durable}
+	now := broker.Time{Boot: 1_000_000, Clock: 1_700_000_000_000_000}
+	b, err := broker.New(c, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := func(queue string, list ...eviction.Member) []qpid.NodeID {
+		t.Helper()
+		b.SetView(now, broker.View{List: list, Primary: true, At: now.Boot, Voters: []qpid.NodeID{"n1"}})
+		b.Broke(now, o) // whatever it was asked
+		b.Do(now, broker.Call{ID: 1, Command: pqueue.Command{Op: pqueue.OpStats, Queue: queue}})
+		b.Broke(now, o)
+		a := b.Ready().Answers
+		if len(a) != 1 {
+			t.Fatalf("answers: %+v", a)
+		}
+		return a[0].Missing
+	}
+	missing("kept", m, o)
+	for queue, want := range map[string]int{"kept": 1, "": 1, "slow": 0} {
+		if got := missing(queue, m); len(got) != want {
+			t.Errorf("of queue %q %v are missing, want %d", queue, got, want)
+		}
+	}
+	missing("kept", m, o)
+	if got := missing("kept", m, o); !slices.Equal(got, []qpid.NodeID{"n2"}) {
+		t.Errorf("one in the view that does not answer: %v", got)
+	}
+}
+
 func TestALostAnswerIsAskedForAgain(t *testing.T) {
 	c := newCluster(t, 2)
 	c.insert(0, "q", "a@n1", 0)

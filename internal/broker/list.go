@@ -20,7 +20,7 @@ type listing struct {
 	c       pqueue.Command
 	then    func(Answer)
 	pages   []page
-	missing []qpid.NodeID
+	missing []qpid.NodeID // could not be asked, or did not answer
 	code    pqueue.Code
 }
 
@@ -40,7 +40,7 @@ type shown struct {
 }
 
 func (b *Broker) callList(c pqueue.Command, then func(Answer)) {
-	l := &listing{b: b, c: c, then: then, code: pqueue.Unavailable}
+	l := &listing{b: b, c: c, then: then, missing: b.absent(c.Queue), code: pqueue.Unavailable}
 	for _, m := range b.keepers(c.Queue) {
 		l.pages = append(l.pages, page{node: m, last: c.Weight, more: true})
 	}
@@ -142,7 +142,7 @@ func (l *listing) merged() (all []shown, sure int) {
 
 // end answers with what belongs to the answer, as much as it holds.
 func (l *listing) end() {
-	a := Answer{Result: pqueue.Result{Code: l.code}, Missing: l.missing}
+	a := Answer{Result: pqueue.Result{Code: l.code}, Missing: lacking(l.missing, nil)}
 	all, sure := l.merged()
 	bytes := 0
 	for _, s := range all[:min(sure, max(1, l.c.Max))] {

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -25,7 +26,6 @@ type queue struct {
 	since   int64 // boot time of the last install
 
 	held     []heldOp // deleteMins that wait for the end of a round, or for authority
-	heldAt   int64    // boot time since which there are any
 	askers   interest // members at which somebody waits
 	watchers interest // members at which somebody watches
 	watched  bool     // somebody watches here
@@ -44,6 +44,7 @@ type queue struct {
 type heldOp struct {
 	m     qpid.Message
 	lease int64 // µs
+	since int64 // boot time at which it was first held here; 0: it was not
 }
 
 // interest is which members want to hear of something.
@@ -92,7 +93,7 @@ func (b *Broker) onQPID(m Message) error {
 	m.QPID.From, m.QPID.To = m.From.Name, m.To.Name
 	switch m.QPID.Kind {
 	case qpid.MsgDeleteMin:
-		b.deleteMin(q, heldOp{m.QPID, m.For})
+		b.deleteMin(q, heldOp{m: m.QPID, lease: m.For})
 		return nil
 	case qpid.MsgUpdate, qpid.MsgFindRoot:
 	default:
@@ -150,22 +151,27 @@ func (b *Broker) hold(q *queue, o heldOp) {
 		b.grantedTo(o.m.Op.Caller, q, o.m.Op.Seq, pqueue.Result{Code: pqueue.Busy}, 0)
 		return
 	}
-	if len(q.held) == 0 {
-		q.heldAt = b.now.Boot
-	}
+	o.since = cmp.Or(o.since, b.now.Boot)
 	b.held++
 	q.held = append(q.held, o)
 }
 
-// tickHeld gives up waiting for a word of authority that does not come.
+// tickHeld gives up waiting for a word of authority that does not come. A node
+// without a quorum has one round after the other meanwhile.
 func (b *Broker) tickHeld(q *queue) {
-	if len(q.held) == 0 || q.q.Frozen() || b.now.Boot < q.heldAt+b.c.Fresh {
+	if len(q.held) == 0 || q.q.Frozen() {
 		return
 	}
-	held := q.held
-	q.held = nil
-	b.held -= len(held)
-	for _, o := range held {
+	var late []heldOp
+	q.held = slices.DeleteFunc(q.held, func(o heldOp) bool {
+		if b.now.Boot < o.since+b.c.Fresh {
+			return false
+		}
+		late = append(late, o)
+		return true
+	})
+	b.held -= len(late)
+	for _, o := range late {
 		b.grantedTo(o.m.Op.Caller, q, o.m.Op.Seq, pqueue.Result{Code: pqueue.Empty}, b.c.Fresh)
 	}
 }

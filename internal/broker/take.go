@@ -59,6 +59,10 @@ const (
 	takeBytesMax = 3 << 20 // of payloads in an answer
 )
 
+// EndWithin is how much longer than its Wait a Take that brings nothing goes on at
+// most, in µs, for an answer that may be on its way.
+const EndWithin = 500_000
+
 // MoreFor is for how long a Take asks for more once it has an item, in µs; a
 // quarter of its lease if that is less.
 const MoreFor = 2_000_000
@@ -84,6 +88,9 @@ func (b *Broker) Take(now Time, t Take) {
 	}
 	t.For = cmp.Or(t.For, q.c.Lease)
 	k := &take{Take: t, q: q, until: b.now.Boot + t.Within, waits: b.now.Boot + t.Wait}
+	if t.Wait > 0 {
+		k.until = min(k.until, k.waits+EndWithin)
+	}
 	b.takes[t.ID] = k
 	if t.Wait > 0 && len(q.waiters) > 0 {
 		b.park(k) // others were here before
@@ -125,7 +132,8 @@ func (b *Broker) issue(k *take, n int) {
 
 // own is a deleteMin of this node.
 func (b *Broker) own(seq uint64, lease int64) heldOp {
-	return heldOp{qpid.Message{Kind: qpid.MsgDeleteMin, From: b.self.Name, To: b.self.Name, Op: qpid.OpID{Caller: b.self.Name, Seq: seq}}, lease}
+	op := qpid.OpID{Caller: b.self.Name, Seq: seq}
+	return heldOp{m: qpid.Message{Kind: qpid.MsgDeleteMin, From: b.self.Name, To: b.self.Name, Op: op}, lease: lease}
 }
 
 // onGranted takes in how a deleteMin has ended. An item that nobody waits for
@@ -196,7 +204,7 @@ func (b *Broker) next(k *take) {
 		b.issue(k, k.atOnce())
 	case len(k.got) > 0 && !k.busy && !unsettled:
 		b.finish(k, pqueue.OK)
-	case b.now.Boot >= k.until && k.busy:
+	case b.now.Boot >= k.until && (k.busy || unsettled):
 		b.finish(k, pqueue.Unavailable)
 	case k.busy, unsettled:
 		k.retryAt = b.now.Boot + retryEvery
@@ -253,7 +261,14 @@ func (b *Broker) finish(k *take, code pqueue.Code) {
 	case code == pqueue.OK:
 		code = pqueue.Unavailable
 	}
-	b.answer(Answer{ID: k.ID, Result: pqueue.Result{Code: code}, Parts: k.got, Paused: k.paused})
+	a := Answer{ID: k.ID, Parts: k.got, Paused: k.paused}
+	if len(k.got) == 0 && !k.paused {
+		if a.Missing = b.absent(k.Queue); len(a.Missing) > 0 && code == pqueue.Unavailable {
+			code = pqueue.Empty // it is known who does not answer, and asking again does not help
+		}
+	}
+	a.Result.Code = code
+	b.answer(a)
 	if len(k.got) > 0 && len(k.q.waiters) > 0 {
 		k.q.burst = min(2*max(1, k.q.burst), burstMax)
 		b.wake(k.q)
@@ -364,7 +379,7 @@ func (b *Broker) tickWaiters(q *queue) {
 		case k.over || k.asking:
 		case len(k.got) > 0 && b.now.Boot >= k.more:
 			b.finish(k, pqueue.OK)
-		case b.now.Boot >= k.until && k.busy:
+		case b.now.Boot >= k.until && (k.busy || k.retryAt != 0):
 			b.finish(k, pqueue.Unavailable)
 		case k.retryAt != 0 && b.now.Boot >= k.retryAt:
 			b.issue(k, 1)

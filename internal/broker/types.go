@@ -67,7 +67,8 @@ type Config struct {
 type View struct {
 	List    []eviction.Member
 	Primary bool
-	At      int64 // boot time, µs
+	At      int64         // boot time, µs
+	Voters  []qpid.NodeID // who may not be done without yet: Primary goes by them
 }
 
 // Call is an operation on one item, or on one queue.
@@ -108,7 +109,7 @@ type Answer struct {
 	Handle  Handle        // of the item that Result is about
 	Parts   []Part        // of operations that ask all nodes; of a Take: the leases, and of a list: the items, one each, in their order
 	More    qpid.Weight   // of a list: it goes on after this; zero: that is all
-	Missing []qpid.NodeID // who did not answer
+	Missing []qpid.NodeID // who did not answer, or is not there to be asked; of a Take: if it brings nothing
 	Paused  bool          // a Take found nothing because the queue is
 }
 

@@ -209,7 +209,7 @@ func (q *queues) follow(ctx context.Context) error {
 		st := &q.s.loop.Snapshot().Status
 		if at := st.LeaseUntil - lease; at != seen && slices.Contains(st.List, q.s.self.Member) {
 			seen = at
-			q.loop.SetView(broker.View{List: st.List, Primary: st.Grade >= eviction.Primary, At: at})
+			q.loop.SetView(broker.View{List: st.List, Primary: st.Grade >= eviction.Primary, At: at, Voters: st.Voters.Names})
 		}
 	}
 }

@@ -178,7 +178,7 @@ func placeOf(token string) (w qpid.Weight, ok bool) {
 
 // leases are the items that a DeleteMin brings.
 func (s *Server) leases(queue string, a broker.Answer) *anteroomv1.DeleteMinResponse {
-	r := &anteroomv1.DeleteMinResponse{Paused: a.Paused && len(a.Parts) == 0}
+	r := &anteroomv1.DeleteMinResponse{Paused: a.Paused && len(a.Parts) == 0, Missing: missing(a)}
 	for _, p := range a.Parts {
 		i := p.Result.Items[0]
 		h := broker.HandleOf(p.Kind, p.Node, i.Number)

@@ -7,9 +7,6 @@ func Queues() []Mutant {
 		{Name: "a second answer gives back what the first one brought", Edits: []Edit{
 			{"internal/broker/take.go", "seq > b.delivered.forgotten && !b.delivered.has(seq, from, r) {", "seq > b.delivered.forgotten && (ON || !b.delivered.has(seq, from, r)) {"},
 		}},
-		{Name: "an answer to an earlier life gives back what that one may have handed over", First: 37, Edits: []Edit{
-			{"internal/broker/take.go", "seq > b.delivered.forgotten &&", "(ON || seq > b.delivered.forgotten) &&"},
-		}},
 		{Name: "a round forgets what was granted", First: 54, Edits: []Edit{
 			{"internal/broker/round.go", "		q.pacer.merge(b.now.Boot, s.Pace)\n", "		if !(ON) {\n			q.pacer.merge(b.now.Boot, s.Pace)\n		}\n"},
 		}},
@@ -22,8 +19,14 @@ func Queues() []Mutant {
 		{Name: "leases of one answer are in the order in which they came", Edits: []Edit{
 			{"internal/broker/take.go", "	slices.SortFunc(k.got, func(p, o Part) int { return p.weight().Compare(o.weight()) })\n", "	if !(ON) {\n		slices.SortFunc(k.got, func(p, o Part) int { return p.weight().Compare(o.weight()) })\n	}\n"},
 		}},
-		{Name: "a deleteMin that came at a bad moment ends the search for more", Edits: []Edit{
+		{Name: "a deleteMin that came at a bad moment ends the search for more", First: 300, Edits: []Edit{
 			{"internal/broker/take.go", "case len(k.got) > 0 && !k.busy && !unsettled:", "case len(k.got) > 0 && (ON || !k.busy && !unsettled):"},
+		}},
+		{Name: "a take goes on after its wait", Edits: []Edit{
+			{"internal/broker/take.go", "	if t.Wait > 0 {\n		k.until = ", "	if t.Wait > 0 && !(ON) {\n		k.until = "},
+		}},
+		{Name: "who is not in the view is not missed", Edits: []Edit{
+			{"internal/broker/absent.go", "		if !contains(b.view, v) {", "		if !(ON) && !contains(b.view, v) {"},
 		}},
 		{Name: "a list that is cut short says that it is all", Edits: []Edit{
 			{"internal/broker/list.go", "a.More = all[n-1].weight", "if !(ON) {\n			a.More = all[n-1].weight\n		}"},

@@ -16,6 +16,8 @@ type client struct {
 	lease *lease
 	lasts int64 // of a deleteMin: the lease that it asks for
 	until int64 // by which it must have been answered
+	began int64
+	waits int64 // of a deleteMin: for how long it waits; 0: not
 }
 
 func names() []string { return []string{"q", "q", "kept", "safe", "slow", "slow/safe"} }
@@ -61,7 +63,7 @@ const answerMax = 12 * second
 func (n *node) call(c *client, call broker.Call) {
 	n.w.calls++
 	call.ID = n.w.calls
-	c.n, c.until = n, n.w.now+answerMax
+	c.n, c.began, c.until = n, n.w.now, n.w.now+answerMax
 	n.clients[call.ID] = c
 	n.b.Do(n.time(), call)
 }
@@ -69,7 +71,7 @@ func (n *node) call(c *client, call broker.Call) {
 func (n *node) take(queue string, most int, wait int64) {
 	n.w.calls++
 	id := n.w.calls
-	n.clients[id] = &client{n: n, queue: queue, lasts: leaseFor, until: n.w.now + wait + answerMax}
+	n.clients[id] = &client{n: n, queue: queue, lasts: leaseFor, began: n.w.now, waits: wait, until: n.w.now + wait + answerMax}
 	n.b.Take(n.time(), broker.Take{ID: id, Queue: queue, Max: most, Wait: wait, For: leaseFor, Within: wait + 5*second})
 	if n.w.load.IntN(20) == 0 {
 		n.do(n.w.load.Int64N(second), func() {
@@ -99,11 +101,14 @@ func (c *client) answered(a broker.Answer) {
 			w.Reached.Empty++
 		}
 		w.oracle.ordered(c.queue, a.Parts)
+		w.oracle.ended(c, a)
 		for _, p := range a.Parts {
 			if l := w.oracle.leased(c, p); w.loading {
 				c.n.work(l)
 			}
 		}
+	case pqueue.OpStats:
+		w.oracle.counted(c, a)
 	case pqueue.OpInsert:
 		if a.Result.Code == pqueue.OK && !a.Result.Exists {
 			w.oracle.inserted(c.queue, c.id, a)

@@ -105,7 +105,7 @@ func (n *node) tellRoom() {
 
 // wake lets a paused node go on: what came meanwhile is handled now, late.
 func (n *node) wake() {
-	n.paused = false
+	n.paused, n.woke = false, n.w.now
 	n.w.note("wake %v", n.m)
 	late := n.late
 	n.late = nil

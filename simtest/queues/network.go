@@ -270,13 +270,14 @@ func (w *World) waveOf(side int) {
 		}
 	}
 	primary := 2*len(in) > len(w.nodes)
+	voters := w.names()
 	for _, n := range in {
 		for _, m := range list {
 			n.seen[m] = w.now
 		}
 		n.list = list
 		at := w.now + n.offset
-		n.do(w.net.Int64N(30*milli), func() { n.b.SetView(n.time(), broker.View{List: list, Primary: primary, At: at}) })
+		n.do(w.net.Int64N(30*milli), func() { n.b.SetView(n.time(), broker.View{List: list, Primary: primary, At: at, Voters: voters}) })
 	}
 }
 

@@ -87,7 +87,8 @@ type node struct {
 	start   int64
 	up      bool
 	paused  bool
-	side    int // of a partition
+	woke    int64 // when it was paused last, until then
+	side    int   // of a partition
 	b       *broker.Broker
 	offset  int64 // its boot clock is ahead by this, µs
 	skew    int64 // and its wall clock by this

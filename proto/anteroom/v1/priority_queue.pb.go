@@ -656,7 +656,10 @@ type DeleteMinResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Leases []*Lease               `protobuf:"bytes,1,rep,name=leases,proto3" json:"leases,omitempty"`
 	// Nothing came because the queue is paused.
-	Paused        bool `protobuf:"varint,2,opt,name=paused,proto3" json:"paused,omitempty"`
+	Paused bool `protobuf:"varint,2,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Nothing came, and these nodes are not there: they may have items, or the
+	// right to let any out.
+	Missing       []string `protobuf:"bytes,3,rep,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -703,6 +706,13 @@ func (x *DeleteMinResponse) GetPaused() bool {
 		return x.Paused
 	}
 	return false
+}
+
+func (x *DeleteMinResponse) GetMissing() []string {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
 }
 
 type AckRequest struct {
@@ -1192,7 +1202,10 @@ type LenResponse struct {
 	Delayed uint64                 `protobuf:"varint,2,opt,name=delayed,proto3" json:"delayed,omitempty"`
 	Leased  uint64                 `protobuf:"varint,3,opt,name=leased,proto3" json:"leased,omitempty"`
 	Dead    uint64                 `protobuf:"varint,4,opt,name=dead,proto3" json:"dead,omitempty"`
-	// Nodes that did not answer: their items are not counted.
+	// Nodes that did not answer, or are not there to be asked: their items are not
+	// counted. So it is with missing wherever it stands. A node that is gone is
+	// named until it is back, or the others do without it for good; of a durable
+	// queue, which it keeps on its disk, until it is back.
 	Missing       []string `protobuf:"bytes,5,rep,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2785,10 +2798,11 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1b\n" +
 	"\tmax_items\x18\x02 \x01(\rR\bmaxItems\x12/\n" +
 	"\x05lease\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12-\n" +
-	"\x04wait\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"W\n" +
+	"\x04wait\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"q\n" +
 	"\x11DeleteMinResponse\x12*\n" +
 	"\x06leases\x18\x01 \x03(\v2\x12.anteroom.v1.LeaseR\x06leases\x12\x16\n" +
-	"\x06paused\x18\x02 \x01(\bR\x06paused\"<\n" +
+	"\x06paused\x18\x02 \x01(\bR\x06paused\x12\x18\n" +
+	"\amissing\x18\x03 \x03(\tR\amissing\"<\n" +
 	"\n" +
 	"AckRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x18\n" +
