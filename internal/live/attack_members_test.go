@@ -248,11 +248,14 @@ func TestLocalUserWithoutTheKeyGetsNoSigningKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	lives := boots(c.nodes[0].cluster())
-	boot := uint64(0)
-	if _, err := fmt.Sscan(lives["node-1"], &boot); err != nil {
-		t.Fatal(err)
+	member := func(name string) *peerv1.Member {
+		m := &peerv1.Member{Name: name}
+		if _, err := fmt.Sscan(lives[name], &m.Boot); err != nil {
+			t.Fatal(err)
+		}
+		return m
 	}
-	to, from := &peerv1.Member{Name: "node-1", Boot: boot}, &peerv1.Member{Name: "node-2", Boot: 1}
+	to, from := member("node-1"), member("node-2") // as a member would say
 	for what, with := range map[string]credentials.TransportCredentials{
 		"nothing":                   insecure.NewCredentials(),
 		"TLS without a certificate": credentials.NewTLS(&tls.Config{InsecureSkipVerify: true}),

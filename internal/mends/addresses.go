@@ -15,6 +15,11 @@ func addresses() []Mend {
 			[]Test{{"gateway", "TestOneAddressCannotFillTheQueue", "201"}},
 		},
 		{
+			6, "an address has any number of visits",
+			[]Edit{{table, "	if l.Active != Auto {\n", "	if ON {\n		return most{}\n	}\n	if l.Active != Auto {\n"}},
+			[]Test{{"gateway", "TestOneAddressCannotTakeEverySlot", `201 {"room":"shop","state":"admitted"`}},
+		},
+		{
 			6, "a program's address is not looked at",
 			[]Edit{{"proto/waitingroom/waitingroom.go", "		by = peraddress.Visitor{Addr: addressOf(ctx), Room: &is}\n", "		if by.Room = &is; !(ON) {\n			by.Addr = addressOf(ctx)\n		}\n"}},
 			[]Test{{"proto/waitingroom", "TestAProgramIsBoundedByItsAddress", "join 2: <nil>"}},

@@ -5,8 +5,8 @@
 // list says how to take it out, by an edit of the source, and which tests must
 // then fail, saying what. All edits are compiled into one test binary for each
 // package, each behind a switch; the source itself holds no trace of them. An
-// edit whose text is no longer found fails the ordinary tests, so the list stays
-// true to the code.
+// edit whose text is no longer found fails the ordinary tests, as does a test of
+// SECURITY.md's table that no entry names, so the list stays true to both.
 //
 //	go test ./internal/mends                             # is the list true to the code
 //	go test ./internal/mends -mends -v -timeout 30m      # take each mend out
@@ -35,8 +35,19 @@ type Test struct{ Package, Name, Says string }
 
 // All lists the mends.
 func All() []Mend {
-	return slices.Concat(
+	all := slices.Concat(
 		gossip(), noShows(), programs(), connections(), preflights(), otherSites(), addresses(), turns(), cluster(), usedTickets(), paths(), readings(),
 		tunnels(), passes(), streams(), bodies(), adminPort(), links(), ownPlaces(), headers(), proxies(), files(),
 	)
+	more := running()
+	for i := range all {
+		if test, ok := more[all[i].Name]; ok {
+			all[i].Fails = append(slices.Clone(all[i].Fails), test)
+			delete(more, all[i].Name)
+		}
+	}
+	for name := range more {
+		panic("no mend is called " + name)
+	}
+	return all
 }

@@ -20,6 +20,11 @@ func gossip() []Mend {
 			[]Test{{"membership", "TestNewcomerWithAnEarlierClockIsRefused", "the newcomer's end"}},
 		},
 		{
+			1, "nobody who answers keeps a name",
+			[]Edit{{rival, "	ours := m.Settled()\n", "	ours := m.Settled()\n	if ON {\n		m.roster.stands(c, time.Now())\n		return nil\n	}\n"}},
+			[]Test{{"membership", "TestLaterOfTwoProcessesOfOneNameStops", "the later one's end"}},
+		},
+		{
 			1, "a newcomer does not wait for who has its name and is silent",
 			[]Edit{{rival, "		if time.Since(began) >= m.c.Silent {", "		if ON || time.Since(began) >= m.c.Silent {"}},
 			[]Test{{"membership", "TestSilentOneGivesWayToItsNewcomer", "while the old one might have answered"}},
