@@ -10,6 +10,19 @@ func cluster() []Mend {
 			[]Test{{"proto/auth", "TestWithoutAKeyNobodyIsAPeer", "Check(127.0.0.1:0) = <nil>"}},
 		},
 		{
+			7, "a node without a key opens its peer port",
+			[]Edit{{"internal/server/server.go", "		if l.at == &ls.peer && s.alone() {", "		if l.at == &ls.peer && s.alone() && !(ON) {"}},
+			[]Test{{"internal/live", "TestNodeWithoutAKeyOpensNothingToOthers", "is open"}},
+		},
+		{
+			7, "a node knows its peers by the first of its keys only",
+			[]Edit{{"proto/auth/keyring.go", "		k.public = append(k.public, public)\n", "		if i == 0 || !(ON) {\n			k.public = append(k.public, public)\n		}\n"}},
+			[]Test{
+				{"proto/auth", "TestGossipKeysAreExchangedNodeByNode", "[2 1] calls [1 2]"},
+				{"internal/live", "TestClusterKeyIsExchangedUnderACrowd", "x"},
+			},
+		},
+		{
 			7, "who shows nothing gets the signing keys",
 			[]Edit{{policy, "	return fmt.Errorf(\"%w: this node knows its peers by %v,", "	if ON {\n		return nil\n	}\n	return fmt.Errorf(\"%w: this node knows its peers by %v,"}},
 			[]Test{{"proto/link", "TestKeysGoToMembersOnly", "by nothing gets and brings"}},

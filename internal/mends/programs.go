@@ -62,6 +62,14 @@ func programs() []Mend {
 			[]Test{{"proto/rpc", "TestStrangersOfThePeersAreCutOff", "a stranger said 200 kB on one connection"}},
 		},
 		{
+			3, "a port for programs opens without proof",
+			[]Edit{{"internal/config/tokens.go", "		f.fault(\"node.grpc\", \"%s can be reached", "		fault := f.fault\n		if ON {\n			fault = f.warn\n		}\n		fault(\"node.grpc\", \"%s can be reached"}},
+			[]Test{
+				{"internal/config", "TestPortForProgramsOffLoopbackNeedsTLSAndTokens", "want"},
+				{"internal/live", "TestAPortForProgramsWithoutProofDoesNotOpen", "it runs"},
+			},
+		},
+		{
 			3, "a client sends its token in the clear",
 			[]Edit{{"client/client.go", "if !s.private && !onThisMachine(target) {", "if !(ON) && !s.private && !onThisMachine(target) {"}},
 			[]Test{{"client", "TestATokenIsNotSentInClear", "10.0.0.1:7002: <nil>"}},
