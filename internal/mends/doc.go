@@ -36,7 +36,7 @@ type Test struct{ Package, Name, Says string }
 // All lists the mends.
 func All() []Mend {
 	all := slices.Concat(
-		gossip(), noShows(), programs(), connections(), preflights(), otherSites(), addresses(), turns(), cluster(), usedTickets(), paths(), readings(),
+		gossip(), noShows(), programs(), callsUnderWay(), connections(), preflights(), otherSites(), addresses(), turns(), cluster(), usedTickets(), paths(), readings(),
 		tunnels(), passes(), streams(), bodies(), adminPort(), links(), ownPlaces(), headers(), proxies(), files(),
 	)
 	more := running()

@@ -14,34 +14,6 @@ func programs() []Mend {
 		{3, "any token does for any room and queue", []Edit{{guard, "!may.Match(name) {", "!(ON) && !may.Match(name) {"}}, right},
 		{3, "any token does for any room of a proxy's", []Edit{{guard, "ok && !t.Rooms.Match(room) {", "ok && !(ON) && !t.Rooms.Match(room) {"}}, right},
 		{
-			3, "an address has any number of calls under way",
-			[]Edit{{guard, "counted && g.byAddress[from] >= callsAddress {", "counted && !(ON) && g.byAddress[from] >= callsAddress {"}},
-			[]Test{
-				{"proto/rpc", "TestCallsUnderWayAreBoundedPerAddress", "one more than 2500 of an address is under way"},
-				{"proto/rpc", "TestEachHasAShareOfTheCallsUnderWay", "has a call beyond 2500"},
-			},
-		},
-		{
-			3, "a household has as many calls under way as addresses",
-			[]Edit{{guard, "	bits := 64\n", "	bits := 64\n	if ON {\n		bits = 128\n	}\n"}},
-			[]Test{{"proto/rpc", "TestEachHasAShareOfTheCallsUnderWay", "2001:db8::9 with token three has a call beyond 2500"}},
-		},
-		{
-			3, "a token has any number of calls under way",
-			[]Edit{{guard, "g.byToken[t] >= callsToken", "!(ON) && g.byToken[t] >= callsToken"}},
-			[]Test{{"proto/rpc", "TestEachHasAShareOfTheCallsUnderWay", "with token one has a call beyond 5000"}},
-		},
-		{
-			3, "together they have any number of calls under way",
-			[]Edit{{guard, "	if g.all >= callsAll ||", "	if !(ON) && g.all >= callsAll ||"}},
-			[]Test{{"proto/rpc", "TestEachHasAShareOfTheCallsUnderWay", "has a call beyond 10000"}},
-		},
-		{
-			3, "calls that are over still count",
-			[]Edit{{guard, "	context.AfterFunc(ctx, leave)", "	if ON {\n		return ctx, nil\n	}\n	context.AfterFunc(ctx, leave)"}},
-			[]Test{{"proto/rpc", "TestCallsUnderWayAreBoundedPerAddress", "the calls that are over still count"}},
-		},
-		{
 			3, "who has no token calls from anywhere where there are none",
 			[]Edit{{guard, "known && !a.IsLoopback() {\n		return nil, refusal(", "known && !(ON) && !a.IsLoopback() {\n		return nil, refusal("}},
 			[]Test{{"proto/rpc", "TestWithoutTokensOnlyThisMachineMayCall", "from 198.51.100.7: <nil>"}},
@@ -73,6 +45,41 @@ func programs() []Mend {
 			3, "a client sends its token in the clear",
 			[]Edit{{"client/client.go", "if !s.private && !onThisMachine(target) {", "if !(ON) && !s.private && !onThisMachine(target) {"}},
 			[]Test{{"client", "TestATokenIsNotSentInClear", "10.0.0.1:7002: <nil>"}},
+		},
+	}
+}
+
+// callsUnderWay are those of attack 3 that bound what one caller has at a time.
+func callsUnderWay() []Mend {
+	const guard = "proto/rpc/guard.go"
+	return []Mend{
+		{
+			3, "an address has any number of calls under way",
+			[]Edit{{guard, "counted && g.byAddress[from] >= callsAddress {", "counted && !(ON) && g.byAddress[from] >= callsAddress {"}},
+			[]Test{
+				{"proto/rpc", "TestCallsUnderWayAreBoundedPerAddress", "one more than 2500 of an address is under way"},
+				{"proto/rpc", "TestEachHasAShareOfTheCallsUnderWay", "has a call beyond 2500"},
+			},
+		},
+		{
+			3, "a household has as many calls under way as addresses",
+			[]Edit{{guard, "	bits := 64\n", "	bits := 64\n	if ON {\n		bits = 128\n	}\n"}},
+			[]Test{{"proto/rpc", "TestEachHasAShareOfTheCallsUnderWay", "2001:db8::9 with token three has a call beyond 2500"}},
+		},
+		{
+			3, "a token has any number of calls under way",
+			[]Edit{{guard, "g.byToken[t] >= callsToken", "!(ON) && g.byToken[t] >= callsToken"}},
+			[]Test{{"proto/rpc", "TestEachHasAShareOfTheCallsUnderWay", "with token one has a call beyond 5000"}},
+		},
+		{
+			3, "together they have any number of calls under way",
+			[]Edit{{guard, "	if g.all >= callsAll ||", "	if !(ON) && g.all >= callsAll ||"}},
+			[]Test{{"proto/rpc", "TestEachHasAShareOfTheCallsUnderWay", "has a call beyond 10000"}},
+		},
+		{
+			3, "calls that are over still count",
+			[]Edit{{guard, "	context.AfterFunc(ctx, leave)", "	if ON {\n		return ctx, nil\n	}\n	context.AfterFunc(ctx, leave)"}},
+			[]Test{{"proto/rpc", "TestCallsUnderWayAreBoundedPerAddress", "the calls that are over still count"}},
 		},
 	}
 }
