@@ -10,9 +10,7 @@ func (w *World) fault() {
 	defer w.after(w.faults.Int64N(2*w.o.Every), w.fault)
 	n := w.nodes[w.faults.IntN(len(w.nodes))]
 	lasts := 50*milli + w.faults.Int64N(4*second)
-	switch w.faults.IntN(6) {
-	case 5:
-		w.fill(n, lasts)
+	switch w.faults.IntN(5) {
 	case 0:
 		w.crash(n, lasts)
 	case 1:
@@ -35,7 +33,7 @@ func (w *World) crash(n *node, lasts int64) {
 	w.Reached.Crashes++
 	w.note("crash %v", n.m)
 	n.up, n.leads = false, false
-	if n.doubt != nil && w.faults.IntN(2) == 0 {
+	if n.doubt != nil && w.disks.IntN(2) == 0 {
 		n.disk = append(n.disk, n.doubt)
 	}
 	n.doubt = nil
@@ -68,22 +66,30 @@ func (w *World) pause(n *node, lasts int64) {
 }
 
 // fill has a disk be nearly full for a while, or full: then what is proposed is
-// written in part of the cases, for as long as nobody knows.
-func (w *World) fill(n *node, lasts int64) {
+// refused, or nobody knows.
+func (w *World) fill() {
+	if w.now > 2*second+w.o.Fault {
+		return
+	}
+	defer w.after(w.disks.Int64N(4*w.o.Every), w.fill)
+	n := w.nodes[w.disks.IntN(len(w.nodes))]
 	if n.room != broker.RoomForAll {
 		return
 	}
 	w.Reached.Full++
 	n.room = broker.RoomToRemove
-	if w.faults.IntN(2) == 0 {
+	if w.disks.IntN(2) == 0 {
 		n.room = broker.RoomForNone
 	}
 	w.note("fill %v %d", n.m, n.room)
 	n.tellRoom()
-	w.after(lasts, n.makeRoom)
+	w.after(50*milli+w.disks.Int64N(4*second), n.makeRoom)
 }
 
 func (n *node) makeRoom() {
+	if n.room == broker.RoomForAll {
+		return
+	}
 	n.room = broker.RoomForAll
 	n.w.note("room at %v", n.m)
 	n.tellRoom()
@@ -92,7 +98,7 @@ func (n *node) makeRoom() {
 // tellRoom has the broker know of its disk, some time later.
 func (n *node) tellRoom() {
 	life := n.m.Boot
-	n.w.after(n.w.faults.Int64N(100*milli), func() {
+	n.w.after(n.w.disks.Int64N(100*milli), func() {
 		if n.up && n.m.Boot == life {
 			n.do(0, func() {
 				for _, k := range []broker.Kind{broker.Durable, broker.Replicated} {

@@ -175,13 +175,13 @@ func (n *node) committed(p broker.Proposal) {
 func (n *node) noRoom(p broker.Proposal) {
 	w := n.w
 	n.b.SetRoom(n.time(), p.Kind, n.room)
-	refused := w.net.IntN(2) == 0
+	refused := w.disks.IntN(2) == 0
 	n.b.Proposed(n.time(), p.Token, nil, refused)
 	switch {
 	case refused:
 	case p.Kind == broker.Durable:
 		n.doubt = p.Command
-	case w.group.leader == n && w.group.life == n.m.Boot && w.majority(n) && w.net.IntN(2) == 0:
+	case w.group.leader == n && w.group.life == n.m.Boot && w.majority(n) && w.disks.IntN(2) == 0:
 		n.catchUp(len(w.group.log))
 		w.group.log = append(w.group.log, p.Command)
 		n.catchUp(len(w.group.log))

@@ -32,6 +32,7 @@ type Options struct {
 	Load   int64             // µs between two calls, about
 	Delay  int64             // µs that a message takes at most
 	Repeat int               // of 1000 messages, so many arrive twice
+	Fills  bool              // disks do
 	Log    func(line string) // hears of everything; nil: nobody
 }
 
@@ -41,7 +42,7 @@ func Draw(seed uint64) Options {
 	return Options{
 		Seed: seed, Nodes: 1 + r.IntN(6), Calm: r.IntN(10) == 0, Fault: int64(5+r.IntN(15)) * second,
 		Every: int64(300+r.IntN(3000)) * milli, Load: int64(10+r.IntN(60)) * milli,
-		Delay: []int64{300, 5 * milli, 40 * milli, 120 * milli}[r.IntN(4)], Repeat: r.IntN(20),
+		Delay: []int64{300, 5 * milli, 40 * milli, 120 * milli}[r.IntN(4)], Repeat: r.IntN(20), Fills: r.IntN(4) == 2,
 	}
 }
 
@@ -59,6 +60,7 @@ type World struct {
 	o       Options
 	net     *rand.Rand // a stream of random numbers each, so that a change to one leaves the others alone
 	faults  *rand.Rand
+	disks   *rand.Rand
 	load    *rand.Rand
 	now     int64
 	events  heap
@@ -107,6 +109,7 @@ type node struct {
 func New(o Options) *World {
 	w := &World{
 		o: o, net: rand.New(rand.NewPCG(o.Seed, 2)), faults: rand.New(rand.NewPCG(o.Seed, 3)), load: rand.New(rand.NewPCG(o.Seed, 4)),
+		disks: rand.New(rand.NewPCG(o.Seed, 5)),
 		links: map[[2]string]*way{}, trace: 14695981039346656037,
 	}
 	w.oracle.init(w)
@@ -224,6 +227,9 @@ func (w *World) Run() error {
 	w.after(second, w.client)
 	if !w.o.Calm {
 		w.after(2*second, w.fault)
+		if w.o.Fills {
+			w.after(2*second, w.fill)
+		}
 	}
 	w.until(2*second + w.o.Fault)
 	w.heal()
