@@ -114,6 +114,7 @@ func TestADurableQueueMissesANodeUntilItIsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.Leads(now, broker.Durable, true)
 	missing := func(queue string, list ...eviction.Member) []qpid.NodeID {
 		t.Helper()
 		b.SetView(now, broker.View{List: list, Primary: true, At: now.Boot, Voters: []qpid.NodeID{"n1"}})
