@@ -324,7 +324,9 @@ func (w *world) heldTicket(p *visitor) node.Ticket {
 		Gen: p.gen, Position: p.pos, Issued: p.issued,
 	}
 	for i := range min(int(p.gen), len(t.Past)) {
-		t.Past[i] = w.lives[p.past[i]].member
+		if p.past[i] != none {
+			t.Past[i] = w.lives[p.past[i]].member
+		}
 	}
 	return t
 }

@@ -23,6 +23,9 @@ func (w *world) checkFound(h *host, q *request) {
 	if t.home == none || t.over || t.admitted || t.state == unqueued || t.state == gone {
 		return
 	}
+	if q.ticket.Gen >= t.gen && w.lifeOf(q.ticket.Home) != t.life {
+		return // of another copy: two nodes took it over from the same home, and this one's was given up
+	}
 	home := &w.hosts[t.home]
 	age := h.n.Status().Clock - q.ticket.Issued
 	if home.life != t.life || !w.inWaves(h, home, int(q.room)) || age > w.o.Rooms[q.room].TicketTTL.Microseconds() {

@@ -65,7 +65,7 @@ func (w *world) judge(h *host, q *request) {
 	if a.Ticket.Gen > t.gen {
 		t.gen = a.Ticket.Gen
 		for i := range min(int(t.gen), len(t.past)) {
-			t.past[i] = w.lifeOf(a.Ticket.Past[i])
+			t.past[i] = w.formerHome(a.Ticket.Past[i])
 		}
 	}
 	w.checkGhost(h, t, a.Ticket.Gen)

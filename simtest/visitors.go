@@ -159,7 +159,7 @@ func (w *world) takeTicket(p *visitor, a *node.Answer, q *request) {
 	}
 	p.home, p.gen, p.pos, p.issued, p.stamp = w.lifeOf(t.Home), t.Gen, t.Position, t.Issued, t.Stamp
 	for i := range min(int(p.gen), len(p.past)) {
-		p.past[i] = w.lifeOf(t.Past[i])
+		p.past[i] = w.formerHome(t.Past[i])
 	}
 	p.key = q.sealed
 }

@@ -209,6 +209,15 @@ func (w *world) happen(e event) {
 // errNoKey is what a browser is told when no node can open its ticket any more.
 var errNoKey = errors.New("simtest: the ticket's key is lost")
 
+// formerHome is the life of a former home that a ticket names; none where it does
+// not: a home that was told of the newest one alone does not know those between.
+func (w *world) formerHome(m eviction.Member) int32 {
+	if m == (eviction.Member{}) {
+		return none
+	}
+	return w.lifeOf(m)
+}
+
 // lifeOf finds a member's life: its place is in the low bits of the boot id.
 func (w *world) lifeOf(m eviction.Member) int32 {
 	i := int32(m.Boot & 0xffff)
