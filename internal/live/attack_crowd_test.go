@@ -167,9 +167,13 @@ func (a *siege) full() {
 	for _, p := range a.c.nodes {
 		for _, port := range []string{"gateway", "peer", "grpc", "admin"} {
 			name := "anteroom_" + port + "_connections"
-			a.c.await(p.id+"'s "+port+" with more than it takes: else this shows nothing", 10*time.Second, func() bool {
-				return p.metric(name+"_evicted_total")+p.metric(name+"_refused_total") >= 100
-			})
+			had := -1.0
+			for try := 0; try < 5 && had < 100; try++ { // one may have to make way
+				had = p.metric(name+"_evicted_total") + p.metric(name+"_refused_total")
+			}
+			if had < 100 {
+				a.c.t.Errorf("%s: %v connections to %s made way or were refused, want 100: else this shows nothing", p.id, had, port)
+			}
 		}
 	}
 }
