@@ -54,7 +54,7 @@ func (l *lead) find(m Member) *candidate {
 // steer takes the lead or gives it up, and as coordinator does what is due.
 func (n *Node) steer(now Time) {
 	l := &n.lead
-	rank := int64(n.view.index(n.self.Member))
+	rank := n.rank()
 	silent := now.Boot-n.followedAt >= micros(n.c.ExcludeAfter)*rank
 	if !(rank == 0 || l.active || silent) || now.Boot < l.banned || n.leaving {
 		l.active = false

@@ -332,8 +332,7 @@ func (n *Node) Step(now Time, m Message) (err error) {
 			g.ledger.acked(b)
 		}
 	case *Goodbye:
-		n.saw(m.From, now.Boot, n.epoch.Num, true)
-		n.lead.drop(m.From)
+		n.onGoodbye(now, m.From)
 	}
 	n.steer(now)
 	return err
@@ -349,6 +348,9 @@ func (n *Node) onSlots(from Member, m *Slots) error {
 	}
 	n.send(from, g.ledger.receive(m))
 	g.busy = true
+	if n.leaving { // they were on their way when it said so
+		n.handOn(g)
+	}
 	return nil
 }
 
@@ -416,17 +418,46 @@ func (n *Node) Goodbye(now Time) {
 	n.read(now)
 	n.leaving, n.lead.active = true, false
 	for _, g := range n.gates {
-		for _, m := range n.list {
-			if msg := g.SendTo(n.self.Member, m.Name, g.ledger.Free()); msg != nil {
-				n.out = append(n.out, *msg)
-			}
-		}
+		n.handOn(g)
 	}
 	for _, m := range n.list {
 		if m != n.self.Member {
 			n.send(m, &Goodbye{})
 		}
 	}
+}
+
+// handOn sends the free slots of a node that leaves to another.
+func (n *Node) handOn(g *Gate) {
+	for _, m := range n.list {
+		if msg := g.SendTo(n.self.Member, m.Name, g.ledger.Free()); msg != nil {
+			n.out = append(n.out, *msg)
+		}
+	}
+}
+
+// onGoodbye lets go of a node that leaves. If it ran the waves the next one need
+// not wait to find out that it does so no longer.
+func (n *Node) onGoodbye(now Time, from Member) {
+	n.saw(from, now.Boot, n.epoch.Num, true)
+	n.lead.drop(from)
+	if n.follow.Member == from {
+		n.follow = Peer{}
+	}
+}
+
+// rank is how many more senior members this node leaves the lead to: those of its
+// view that have not said goodbye.
+func (n *Node) rank() (rank int64) {
+	for _, p := range n.view {
+		if p.Member == n.self.Member {
+			break
+		}
+		if i, met := n.findMet(p.Member); !met || !n.met[i].left {
+			rank++
+		}
+	}
+	return rank
 }
 
 // Status is what an operator, or an oracle, sees of a node's part in the waves.

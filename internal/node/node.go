@@ -282,9 +282,14 @@ func (n *Node) advance(now eviction.Time) {
 	}
 }
 
-// Goodbye begins a graceful leave: free slots go to the others and everyone is
-// told. Stop after about a second, when the transfers have been repeated.
+// Goodbye begins a graceful leave: calls are taken back, free slots go to the
+// others, and everyone is told. Stop after about a second, when the transfers have
+// been repeated.
 func (n *Node) Goodbye(now eviction.Time) {
+	n.clock(now) // an account that has lapsed has no calls to take back
+	for _, r := range n.rooms {
+		r.takeBackCalls(now)
+	}
 	n.ev.Goodbye(now)
 	n.advance(now)
 	n.handOverUsed(now)

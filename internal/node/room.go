@@ -199,10 +199,7 @@ func (r *room) reset(now eviction.Time) {
 	for _, v := range r.sortedVisitors() {
 		switch v.stage {
 		case called:
-			r.called--
-			v.marks &^= told | tried
-			r.enqueue(v)
-			r.watch(v, now)
+			r.takeBack(v, now)
 		case onSite: // not spent: its pass is good until it expires, and may be taken over
 			r.onSite--
 			r.remove(v)
@@ -215,6 +212,26 @@ func (r *room) reset(now eviction.Time) {
 		}
 	}
 	r.deletes = deletes{}
+}
+
+// takeBack has somebody who was called wait again at the old place. What becomes of
+// the slot is for who calls it.
+func (r *room) takeBack(v *visitor, now eviction.Time) {
+	r.called--
+	v.marks &^= told | tried
+	r.enqueue(v)
+	r.watch(v, now)
+}
+
+// takeBackCalls frees the slots of a node that leaves and lets nobody in any more:
+// whoever was called is called again where the slots are then.
+func (r *room) takeBackCalls(now eviction.Time) {
+	for _, v := range r.sortedVisitors() {
+		if v.stage == called {
+			r.takeBack(v, now)
+			r.release(v, now)
+		}
+	}
 }
 
 // sortedVisitors returns everyone by weight.

@@ -342,6 +342,32 @@ func TestGracefulLeave(t *testing.T) {
 	})
 }
 
+// Slots that were on their way to a node when it said goodbye do not end with it.
+func TestSlotsOnTheirWayToANodeThatLeavesGoOn(t *testing.T) {
+	c := founded(t, 3, eviction.Room{Name: "shop", Target: 9, Session: time.Minute, QueueAll: true})
+	leaver := c.node[2]
+	var held []eviction.Message
+	c.pass = func(m eviction.Message) []eviction.Message {
+		if _, ok := m.Body.(*eviction.Slots); ok && m.To == leaver.cfg.Self.Member {
+			held = append(held, m)
+			return nil
+		}
+		return []eviction.Message{m}
+	}
+	for range 9 {
+		c.join(leaver, "shop")
+	}
+	c.until("slots on their way", time.Second, func() bool { return len(held) > 0 })
+	c.pass = nil
+	leaver.Goodbye(c.at(leaver))
+	c.inFlight = append(c.inFlight, held...)
+	c.deliver()
+	c.run(time.Second)
+	leaver.up = false
+	c.gossip()
+	c.until("slots", 3*time.Second, func() bool { owned, _ := c.supply("shop"); return owned == 9 })
+}
+
 // A lower limit throws nobody out and lets nobody in until enough have gone; a
 // higher one takes force at once.
 func TestLimitLoweredAndRaised(t *testing.T) {

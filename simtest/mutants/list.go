@@ -160,6 +160,9 @@ func clockBugs() []Mutant {
 		{Name: "a coordinator without a quorum keeps the lead", Run: "TestScenarioACoordinatorThatHearsNobodyLetsOthersLead", Edits: []Edit{
 			{"eviction/lead.go", "n.grade >= Primary && n.list[0]", "(ON || n.grade >= Primary) && n.list[0]"},
 		}},
+		{Name: "a coordinator that has left is waited for", Run: "TestScenarioWavesGoOnWhenTheCoordinatorLeaves", Edits: []Edit{
+			{"eviction/node.go", "	if n.follow.Member == from {", "	if !(ON) && n.follow.Member == from {"},
+		}},
 		{Name: "a coordinator that stood still blames the others", Run: "TestScenarioACoordinatorThatStoodStillBlamesNobody", Edits: []Edit{
 			{"eviction/lead.go", "	if now.Boot-w.at > 2*micros(n.c.Deadline) {", "	if !(ON) && now.Boot-w.at > 2*micros(n.c.Deadline) {"},
 		}},
@@ -232,6 +235,9 @@ func visitorBugs() []Mutant {
 		}},
 		{Name: "a copy that was given up counts, though another is kept", Run: "TestSeedsThatLostAPlace", Edits: []Edit{
 			{"internal/node/visit.go", "		case t.Home != self && n.ev.Listed(t.Home):\n", "		case !(ON) && t.Home != self && n.ev.Listed(t.Home):\n"},
+		}},
+		{Name: "the calls of a node that leaves keep their slots", Run: "TestScenarioWhoWasCalledByANodeThatLeavesIsCalledElsewhere", Edits: []Edit{
+			{"internal/node/room.go", "		if v.stage == called {\n			r.takeBack(v, now)\n", "		if !(ON) && v.stage == called {\n			r.takeBack(v, now)\n"},
 		}},
 		{Name: "a used ticket is good again", Run: "TestThesisACopiedTicketQueuesOnce", Edits: []Edit{
 			{"internal/node/room.go", "	v.stage = s\n	delete(r.pasts, v.id)\n", "	v.stage = s\n	delete(r.pasts, v.id)\n	if ON {\n\t\tr.visitors.remove(v)\n\t\treturn\n\t}\n"},
