@@ -12,7 +12,7 @@ import (
 
 // New is an item that is to be put into a queue.
 type New struct {
-	ID        string        // at most 256 bytes; a second item of that id is not put [random]
+	ID        string        // at most 256 bytes, not like a handle; a second item of that id is not put [random]
 	Priority  uint32        // the lowest goes first; items of one priority go in the order they came
 	Payload   []byte        // at most the queue's max_payload
 	NotBefore time.Time     // not delivered earlier [now]

@@ -211,8 +211,11 @@ func (b *Broker) callOne(c Call, then func(Answer)) {
 	}
 	if !ok {
 		code := pqueue.Unavailable
-		if kind == Replicated {
+		switch {
+		case kind == Replicated:
 			code = b.leaderless()
+		case !slices.Contains(b.absent(c.Command.Queue), c.Handle.Node):
+			code = pqueue.ItemUnknown // of a node that never was, or that will not bring it back
 		}
 		answer("", pqueue.Result{Code: code})
 		return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -282,8 +283,15 @@ func TestWhatCannotBeIsSaidClearly(t *testing.T) {
 	put(t, nodes[0], "q", "there", 0)
 	_, err = c.Cancel(ctx, &anteroomv1.CancelRequest{Queue: "q", Id: "not there"})
 	refused(t, err, codes.NotFound, "item_unknown")
-	_, err = c.Cancel(ctx, &anteroomv1.CancelRequest{Queue: "q", Id: "m.1.elsewhere"})
-	refused(t, err, codes.Unavailable, "unavailable")
+	_, err = c.Cancel(ctx, &anteroomv1.CancelRequest{Queue: "q", Id: "m.1.elsewhere"}) // where no node ever was
+	refused(t, err, codes.NotFound, "item_unknown")
+	_, err = c.Ack(ctx, &anteroomv1.AckRequest{Queue: "q", Receipt: "1.m.1.elsewhere"})
+	refused(t, err, codes.NotFound, "item_unknown")
+	_, err = c.Len(ctx, &anteroomv1.LenRequest{Queue: strings.Repeat("q", 10_000)})
+	refused(t, err, codes.InvalidArgument, "request_invalid")
+	if said := len(status.Convert(err).Message()); said > 1000 {
+		t.Errorf("an error of %d bytes, which many clients take for a broken header", said)
+	}
 	if _, err := c.Cancel(ctx, &anteroomv1.CancelRequest{Queue: "q", Id: "there"}); err != nil {
 		t.Error(err)
 	}
@@ -303,6 +311,27 @@ func TestWhatCannotBeIsSaidClearly(t *testing.T) {
 		_, err = c.Insert(ctx, &anteroomv1.InsertRequest{Queue: fmt.Sprint("more-", i)})
 	}
 	refused(t, err, codes.ResourceExhausted, "too_many_queues")
+}
+
+func TestNoIDIsAnotherItemsHandle(t *testing.T) {
+	nodes := cluster(t, 2)
+	first := put(t, nodes[0], "q", "first", 0)
+	_, err := nodes[1].client.Insert(t.Context(), &anteroomv1.InsertRequest{Queue: "q", Id: first.GetHandle()})
+	refused(t, err, codes.InvalidArgument, "request_invalid")
+	if _, err := nodes[1].client.Cancel(t.Context(), &anteroomv1.CancelRequest{Queue: "q", Id: first.GetHandle()}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnAckOfWhatWasCancelledFails(t *testing.T) {
+	nodes := cluster(t, 1)
+	put(t, nodes[0], "q", "a", 0)
+	l := take(t, nodes[0], &anteroomv1.DeleteMinRequest{Queue: "q", Wait: durationpb.New(5 * time.Second)})[0]
+	if _, err := nodes[0].client.Cancel(t.Context(), &anteroomv1.CancelRequest{Queue: "q", Id: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := nodes[0].client.Ack(t.Context(), &anteroomv1.AckRequest{Queue: "q", Receipt: l.GetReceipt()})
+	refused(t, err, codes.FailedPrecondition, "item_finished")
 }
 
 func TestLeaseThatWentToSomebodyElseIsLost(t *testing.T) {

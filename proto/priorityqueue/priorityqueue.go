@@ -79,12 +79,14 @@ const (
 	reasonMax = 1024
 	itemsMax  = 1000
 	idsMax    = 1000
+	nameShown = 200 // bytes of a wrong name, in the error about it
 )
 
 var queueName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}(/[A-Za-z0-9][A-Za-z0-9._-]{0,62})?$`)
 
 func checkQueue(name string) error {
 	if !queueName.MatchString(name) {
+		name = name[:min(len(name), nameShown)] // an error does not hold more than a header may
 		return invalid("queue: %q is no name; give name or namespace/name, each of up to 63 letters, digits, dots, - and _", name)
 	}
 	return nil
@@ -142,6 +144,9 @@ func (s *Server) Insert(ctx context.Context, r *anteroomv1.InsertRequest) (*ante
 	}
 	if len(c.ID) > idMax {
 		return nil, invalid("id: %d bytes; give %d at most", len(c.ID), idMax)
+	}
+	if _, err := broker.ParseHandle(c.ID); err == nil { // wherever an id is taken, a handle is
+		return nil, invalid("id: %q looks like a handle, and would be taken for that of another item; give another id", c.ID)
 	}
 	if t := r.GetNotBefore(); t != nil {
 		if t.CheckValid() != nil {

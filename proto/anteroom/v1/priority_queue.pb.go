@@ -426,7 +426,7 @@ func (x *Lease) GetUntil() *timestamppb.Timestamp {
 type InsertRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	// At most 256 bytes. Empty: one is made.
+	// At most 256 bytes, and not in the shape of a handle. Empty: one is made.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	// Lower goes first.
 	Priority uint32 `protobuf:"varint,3,opt,name=priority,proto3" json:"priority,omitempty"`

@@ -95,7 +95,7 @@ type PriorityQueueClient interface {
 	// its new priority: by the time it was inserted.
 	Update(ctx context.Context, in *UpdateRequest, opts ...grpc.CallOption) (*UpdateResponse, error)
 	// Cancel takes an item away, wherever it stands. If it is leased, its holder's
-	// Ack fails with item_unknown.
+	// Ack fails with item_finished, and later on with item_unknown.
 	Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*CancelResponse, error)
 	// Pause holds a queue: DeleteMin finds nothing until Resume, on all nodes.
 	// Leases that are out go on.
@@ -370,7 +370,7 @@ type PriorityQueueServer interface {
 	// its new priority: by the time it was inserted.
 	Update(context.Context, *UpdateRequest) (*UpdateResponse, error)
 	// Cancel takes an item away, wherever it stands. If it is leased, its holder's
-	// Ack fails with item_unknown.
+	// Ack fails with item_finished, and later on with item_unknown.
 	Cancel(context.Context, *CancelRequest) (*CancelResponse, error)
 	// Pause holds a queue: DeleteMin finds nothing until Resume, on all nodes.
 	// Leases that are out go on.
