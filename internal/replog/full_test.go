@@ -3,7 +3,6 @@ package replog
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -160,26 +159,34 @@ func checkTexts(t *testing.T, what string, got, want []string, unsure map[string
 // one, would never write again.
 func TestLogThatEndedWithAFullFileGoesOn(t *testing.T) {
 	t.Parallel()
+	crashed, all := endedFull(t)
+	checkAcknowledged(t, "with a full last file", crashed, all, map[string]bool{})
+}
+
+// endedFull is the directory of a log that ended between the two, and what it has.
+func endedFull(t *testing.T) (dir string, all []string) {
+	t.Helper()
 	c, d := onSmallDisk(durable(t.TempDir()))
 	r := start(t, c)
-	d.full.Store(true)
-	all := untilFull(t, r, 0, map[string]bool{})
-	if len(all) < 3 {
-		t.Fatalf("%d commands fit", len(all))
-	}
-	crashed := copied(t, c.Dir)
-	empty, err := filepath.Glob(filepath.Join(crashed, "log", "*.wal"))
+	r.put(t, "first")
+	before, err := os.ReadFile(filepath.Join(c.Dir, "log", metaFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range empty { // as if the power had gone before the next file was made
-		if info, err := os.Stat(name); err != nil || info.Size() == 0 {
-			if err := errors.Join(err, os.Remove(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				t.Fatal(err)
-			}
+	d.full.Store(true)
+	all = append([]string{"first"}, untilFull(t, r, 0, map[string]bool{})...)
+	if len(all) < 4 {
+		t.Fatalf("%d commands fit", len(all))
+	}
+	dir = copied(t, c.Dir)
+	_ = r.stop()
+	for _, name := range segmentsOf(t, dir)[1:] {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
 		}
 	}
-	checkAcknowledged(t, "with a full last file", crashed, all, map[string]bool{})
+	altered(t, filepath.Join(dir, "log", metaFile), func([]byte) []byte { return before })
+	return dir, all
 }
 
 // What stands at the end of a file that is full is an index. If it is torn,
@@ -187,11 +194,7 @@ func TestLogThatEndedWithAFullFileGoesOn(t *testing.T) {
 func TestTornIndexIsCutOff(t *testing.T) {
 	t.Parallel()
 	for cutAt := range 12 {
-		c, d := onSmallDisk(durable(t.TempDir()))
-		r := start(t, c)
-		d.full.Store(true)
-		all := untilFull(t, r, 0, map[string]bool{})
-		crashed := copied(t, c.Dir)
+		crashed, all := endedFull(t)
 		last := segmentsOf(t, crashed)[0]
 		altered(t, last, func(b []byte) []byte {
 			end := len(b)
@@ -202,7 +205,6 @@ func TestTornIndexIsCutOff(t *testing.T) {
 			return b
 		})
 		after, err := Open(Config{Dir: crashed, Node: "n1", Machine: &list{}, Leads: func(bool) {}})
-		_ = r.stop()
 		if d := (*Damage)(nil); errors.As(err, &d) && d.Last >= d.First && d.First > 0 {
 			continue // the witness knows that it was acknowledged
 		}
