@@ -15,6 +15,9 @@ const refreshMin = 2 * time.Second
 // matters, ± 10 % so that they do not all come at once.
 func (r *room) refreshAfter(v *visitor, wait time.Duration) uint32 {
 	most := r.gate.Room().Refresh
+	if v.slept > 0 { // it must be able to find a call, however short they are
+		most = min(most, r.gate.Room().ClaimWindow/3)
+	}
 	d := min(max(wait/4, min(refreshMin, most)), most)
 	if wait == 0 {
 		d = min(refreshMin, most)

@@ -50,7 +50,9 @@ func Unsafe() []Mutant {
 }
 
 // Bugs lists planted bugs of the ordinary kind.
-func Bugs() []Mutant { return slices.Concat(waveBugs(), clockBugs(), visitorBugs(), eventBugs()) }
+func Bugs() []Mutant {
+	return slices.Concat(waveBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs())
+}
 
 // eventBugs are in scheduled events.
 func eventBugs() []Mutant {
@@ -197,24 +199,6 @@ func visitorBugs() []Mutant {
 		{Name: "the parked come back at the end", Run: "TestScenarioTheSilentLoseTheirSlotAndKeepTheirPlace", Edits: []Edit{
 			{"internal/node/visit.go", "		v.expires = 0\n		r.enqueue(v)\n		r.watch(v, now)\n", "		v.expires = 0\n		if ON {\n\t\t\tv.stamp, v.marks = n.ev.Stamp(), v.marks&^entitled\n\t\t}\n		r.enqueue(v)\n		r.watch(v, now)\n"},
 		}},
-		{Name: "missed calls are not counted", Run: "TestScenarioNoShowsDelayNobodyByMoreThanTheBound", Edits: []Edit{
-			{"internal/node/claim.go", "	case v.has(told):\n", "	case ON:\n	case v.has(told):\n"},
-		}},
-		{Name: "who sleeps through a call has missed it", Run: "TestScenarioWhoSleepsThroughCallsKeepsThePlace", Edits: []Edit{
-			{"internal/node/claim.go", "	case v.has(told):\n", "	case ON || v.has(told):\n"},
-		}},
-		{Name: "who sleeps through calls is in line again at once", Run: "TestScenarioWhoSleepsThroughCallsKeepsThePlace", Edits: []Edit{
-			{"internal/node/claim.go", "		if v.slept > 1 {", "		if !(ON) && v.slept > 1 {"},
-		}},
-		{Name: "a node that takes over forgets the calls slept through", Run: "TestScenarioCallsSleptThroughAreCountedOnAfterACrash", Edits: []Edit{
-			{"internal/node/visit.go", "max(v.slept, min(t.Slept, sleptMost))", "max(v.slept, min(t.Slept, sleptMost))\n	if ON {\n		v.slept = 0\n	}"},
-		}},
-		{Name: "a place that is stamped anew stays where it was", Edits: []Edit{
-			{"internal/node/claim.go", "	in := visitor{id: successor(v.id, stamp), stamp: stamp,", "	if ON {\n		stamp = v.stamp + 1\n	}\n	in := visitor{id: successor(v.id, stamp), stamp: stamp,"},
-		}},
-		{Name: "a place that was stamped anew is in line twice", Edits: []Edit{
-			{"internal/node/claim.go", "	r.lineUp(waits)\n", "	r.lineUp(waits)\n	if o := r.visitors.get(old); ON && o != nil {\n		r.spent--\n		o.stage, o.missed = parked, 0\n		r.parked++\n	}\n"},
-		}},
 		{Name: "a restart forgets used tickets", Edits: []Edit{
 			{"internal/node/visit.go", "	if r.node.used.has(usedHash(t.ID)) {", "	if !(ON) && r.node.used.has(usedHash(t.ID)) {"},
 		}},
@@ -243,6 +227,30 @@ func visitorBugs() []Mutant {
 			{"internal/node/room.go", "	v.stage = s\n	delete(r.pasts, v.id)\n", "	v.stage = s\n	delete(r.pasts, v.id)\n	if ON {\n\t\tr.visitors.remove(v)\n\t\treturn\n\t}\n"},
 			{"internal/node/visit.go", "case t.Home == self:", "case !(ON) && t.Home == self:"},
 			{"internal/node/visit.go", "case n.ev.Listed(t.Home):", "case !(ON) && n.ev.Listed(t.Home):"},
+		}},
+	}
+}
+
+// callBugs are in what becomes of people who do not come when they are called.
+func callBugs() []Mutant {
+	return []Mutant{
+		{Name: "missed calls are not counted", Run: "TestScenarioNoShowsDelayNobodyByMoreThanTheBound", Edits: []Edit{
+			{"internal/node/claim.go", "	case v.has(told):\n", "	case ON:\n	case v.has(told):\n"},
+		}},
+		{Name: "who sleeps through a call has missed it", Run: "TestScenarioWhoSleepsThroughCallsKeepsThePlace", Edits: []Edit{
+			{"internal/node/claim.go", "	case v.has(told):\n", "	case ON || v.has(told):\n"},
+		}},
+		{Name: "who sleeps through calls is in line again at once", Run: "TestScenarioWhoSleepsThroughCallsKeepsThePlace", Edits: []Edit{
+			{"internal/node/claim.go", "		if v.slept > 1 {", "		if !(ON) && v.slept > 1 {"},
+		}},
+		{Name: "a node that takes over forgets the calls slept through", Run: "TestScenarioCallsSleptThroughAreCountedOnAfterACrash", Edits: []Edit{
+			{"internal/node/visit.go", "max(v.slept, min(t.Slept, sleptMost))", "max(v.slept, min(t.Slept, sleptMost))\n	if ON {\n		v.slept = 0\n	}"},
+		}},
+		{Name: "a place that is stamped anew stays where it was", Edits: []Edit{
+			{"internal/node/claim.go", "	in := visitor{id: successor(v.id, stamp), stamp: stamp,", "	if ON {\n		stamp = v.stamp + 1\n	}\n	in := visitor{id: successor(v.id, stamp), stamp: stamp,"},
+		}},
+		{Name: "a place that was stamped anew is in line twice", Edits: []Edit{
+			{"internal/node/claim.go", "	r.lineUp(waits)\n", "	r.lineUp(waits)\n	if o := r.visitors.get(old); ON && o != nil {\n		r.spent--\n		o.stage, o.missed = parked, 0\n		r.parked++\n	}\n"},
 		}},
 	}
 }
