@@ -80,6 +80,11 @@ func voiceOf(w *wave, line Line) voice {
 // listed this one, or since this one took over from its own disk. Two lives under
 // one name would else make two quorums that have only the name in common.
 //
+// A life whose disk this one has is over, whatever waves it was listed in: it
+// synced its own record before it first spoke, so every such life is in Lives. Its
+// number may be above Since nevertheless, for others who were restored raise the
+// numbers by epochGap too, and go on listing it until it is missed.
+//
 // Proof that of any two primary waves of a line one knows of the other. Let V and
 // W be the first two that do not. Their quorums share a name, with lives v in V
 // and w in W, or they would share a life, which replied to one and then to the
@@ -93,7 +98,7 @@ func (w *wave) votes(r *NodeReply) bool {
 	m := w.list[r.Index]
 	for i := range w.sum.Met {
 		o := &w.sum.Met[i]
-		if o.Member.Name == m.Name && (o.Wave > r.Since || o.Wave == r.Since && m.compare(o.Member) < 0) {
+		if o.Member.Name == m.Name && !slices.Contains(r.Lives, o.Member.Boot) && (o.Wave > r.Since || o.Wave == r.Since && m.compare(o.Member) < 0) {
 			return false
 		}
 	}

@@ -56,6 +56,7 @@ type NodeReply struct {
 	Leaving  bool
 	Lapsed   int64    // µs since the last primary wave it took part in, or heard of; -1: never
 	Since    uint64   // number of the wave up to which it stands for its name, see votes
+	Lives    []uint64 // boots of earlier lives whose disk it has, see votes
 	Busy     []string // rooms that the next wave should ask about
 }
 

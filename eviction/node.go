@@ -32,8 +32,9 @@ type Node struct {
 	installed   qpid.Epoch
 	installedAt int64
 	line        Line
-	since       uint64 // up to this wave's number no other life of its name is ahead of it, see votes
-	knows       bool   // took part in a committed primary wave of line in this life
+	since       uint64   // up to this wave's number no other life of its name is ahead of it, see votes
+	lives       []uint64 // boots of earlier lives whose record it has
+	knows       bool     // took part in a committed primary wave of line in this life
 	voters      Voters
 	grade       Grade
 	leaseUntil  int64 // boot time

@@ -18,7 +18,7 @@ func (n *Node) Record() *Record {
 	if !n.knows {
 		return nil
 	}
-	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member}
+	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member, Lives: n.lives}
 	for _, s := range n.met {
 		r.Met = append(r.Met, Sighting{Member: s.member, Epoch: s.epoch, Left: s.left, Wave: s.wave})
 	}
@@ -71,6 +71,8 @@ func (n *Node) restore(r *Record, now Time) {
 	n.line, n.voters, n.knows, n.lastPrimary = r.Line, r.Voters, true, now.Boot
 	n.epoch.Num = r.Epoch + epochGap
 	n.since = n.epoch.Num // who has the disk is the node
+	n.lives = append(slices.Clone(r.Lives), r.Member.Boot)
+	n.lives = n.lives[max(0, len(n.lives)-LivesMax):]
 	for _, s := range r.Met {
 		n.saw(s.Member, now.Boot, n.epoch.Num, s.Left)
 		n.sawWave(s.Member, s.Wave)

@@ -227,9 +227,13 @@ type Record struct {
 	Voters Voters
 	Epoch  uint64
 	Member Member
+	Lives  []uint64 // boots of earlier lives that had this record, the latest last: LivesMax at most
 	Met    []Sighting
 	Rooms  []RoomRecord
 }
+
+// LivesMax bounds Record.Lives.
+const LivesMax = 32
 
 // RoomRecord is one room's part of it.
 type RoomRecord struct {

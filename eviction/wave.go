@@ -104,7 +104,7 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 func (n *Node) report(now Time, w *wave) {
 	nr := NodeReply{
 		Index: w.index, Clock: n.clock.now, HLC: n.clock.hlc, Line: n.line, Knows: n.knows, Voters: n.voters,
-		Expect: n.start.Expect, Joins: n.start.Joins, KeptKeys: n.start.Kept, Leaving: n.leaving, Lapsed: -1, Since: n.since,
+		Expect: n.start.Expect, Joins: n.start.Joins, KeptKeys: n.start.Kept, Leaving: n.leaving, Lapsed: -1, Since: n.since, Lives: n.lives,
 	}
 	if at := max(n.lastPrimary, n.heardAt); at != never {
 		nr.Lapsed = now.Boot - at

@@ -144,6 +144,19 @@ func TestSeedsThatLostAPlace(t *testing.T) {
 	}
 }
 
+// Nodes that were killed and back from their disks many times, with all of them
+// there at last and no quorum: dead lives had been listed in later waves than
+// those who have their disks stood for.
+func TestSeedsThatLostTheirQuorum(t *testing.T) {
+	for _, seed := range []uint64{172} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			if o := runSeed(seed); o.err != nil {
+				t.Error(o.err)
+			}
+		})
+	}
+}
+
 // TestSameSeedSameTrace runs seeds twice and compares everything that happened.
 func TestSameSeedSameTrace(t *testing.T) {
 	for seed := uint64(1); seed <= 8; seed++ {

@@ -25,6 +25,7 @@ func fromNodeReply(n eviction.NodeReply) *peerv1.NodeReply {
 	return &peerv1.NodeReply{
 		Index: uint32(n.Index), Clock: n.Clock, Hlc: n.HLC, Line: fromLine(n.Line), Knows: n.Knows, Voters: fromVoters(n.Voters),
 		Expect: int64(n.Expect), Joins: n.Joins, KeptKeys: n.KeptKeys, Leaving: n.Leaving, Lapsed: n.Lapsed, Busy: encoded(n.Busy, same), Since: n.Since,
+		Lives: n.Lives,
 	}
 }
 
@@ -33,6 +34,7 @@ func (r *reader) nodeReply(p *peerv1.NodeReply) eviction.NodeReply {
 		Index: r.index(p.GetIndex()), Clock: p.GetClock(), HLC: p.GetHlc(), Line: r.line(p.GetLine()), Knows: p.GetKnows(),
 		Voters: r.voters(p.GetVoters()), Expect: r.number(p.GetExpect()), Joins: p.GetJoins(), KeptKeys: p.GetKeptKeys(),
 		Leaving: p.GetLeaving(), Lapsed: p.GetLapsed(), Busy: list(r, "rooms", p.GetBusy(), roomsMax, r.name), Since: p.GetSince(),
+		Lives: list(r, "lives", p.GetLives(), eviction.LivesMax, same),
 	}
 }
 

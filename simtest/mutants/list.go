@@ -157,7 +157,10 @@ func clockBugs() []Mutant {
 			{"eviction/authority.go", "(v.voters.begun() || w.together", "(ON || v.voters.begun() || w.together"},
 		}},
 		{Name: "every life of a voter votes", Run: "TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum", Edits: []Edit{
-			{"eviction/authority.go", "		if o.Member.Name == m.Name && (o.Wave", "		if !(ON) && o.Member.Name == m.Name && (o.Wave"},
+			{"eviction/authority.go", "		if o.Member.Name == m.Name && !slices", "		if !(ON) && o.Member.Name == m.Name && !slices"},
+		}},
+		{Name: "a dead life of a restored node goes on voting", Run: "TestSeedsThatLostTheirQuorum", Edits: []Edit{
+			{"eviction/authority.go", "!slices.Contains(r.Lives, o.Member.Boot) && (o.Wave", "(ON || !slices.Contains(r.Lives, o.Member.Boot)) && (o.Wave"},
 		}},
 		{Name: "a coordinator without a quorum keeps the lead", Run: "TestScenarioACoordinatorThatHearsNobodyLetsOthersLead", Edits: []Edit{
 			{"eviction/lead.go", "n.grade >= Primary && n.list[0]", "(ON || n.grade >= Primary) && n.list[0]"},

@@ -1596,20 +1596,22 @@ func (x *Reply) GetRooms() []*RoomReply {
 }
 
 type NodeReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Index         uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	Clock         int64                  `protobuf:"varint,2,opt,name=clock,proto3" json:"clock,omitempty"`
-	Hlc           uint64                 `protobuf:"varint,3,opt,name=hlc,proto3" json:"hlc,omitempty"`
-	Line          *Line                  `protobuf:"bytes,4,opt,name=line,proto3" json:"line,omitempty"`
-	Knows         bool                   `protobuf:"varint,5,opt,name=knows,proto3" json:"knows,omitempty"`
-	Voters        *Voters                `protobuf:"bytes,6,opt,name=voters,proto3" json:"voters,omitempty"`
-	Expect        int64                  `protobuf:"varint,7,opt,name=expect,proto3" json:"expect,omitempty"`
-	Joins         bool                   `protobuf:"varint,8,opt,name=joins,proto3" json:"joins,omitempty"`
-	KeptKeys      bool                   `protobuf:"varint,9,opt,name=kept_keys,json=keptKeys,proto3" json:"kept_keys,omitempty"`
-	Leaving       bool                   `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
-	Lapsed        int64                  `protobuf:"zigzag64,11,opt,name=lapsed,proto3" json:"lapsed,omitempty"`
-	Busy          []string               `protobuf:"bytes,12,rep,name=busy,proto3" json:"busy,omitempty"`
-	Since         uint64                 `protobuf:"varint,13,opt,name=since,proto3" json:"since,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Index    uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Clock    int64                  `protobuf:"varint,2,opt,name=clock,proto3" json:"clock,omitempty"`
+	Hlc      uint64                 `protobuf:"varint,3,opt,name=hlc,proto3" json:"hlc,omitempty"`
+	Line     *Line                  `protobuf:"bytes,4,opt,name=line,proto3" json:"line,omitempty"`
+	Knows    bool                   `protobuf:"varint,5,opt,name=knows,proto3" json:"knows,omitempty"`
+	Voters   *Voters                `protobuf:"bytes,6,opt,name=voters,proto3" json:"voters,omitempty"`
+	Expect   int64                  `protobuf:"varint,7,opt,name=expect,proto3" json:"expect,omitempty"`
+	Joins    bool                   `protobuf:"varint,8,opt,name=joins,proto3" json:"joins,omitempty"`
+	KeptKeys bool                   `protobuf:"varint,9,opt,name=kept_keys,json=keptKeys,proto3" json:"kept_keys,omitempty"`
+	Leaving  bool                   `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	Lapsed   int64                  `protobuf:"zigzag64,11,opt,name=lapsed,proto3" json:"lapsed,omitempty"`
+	Busy     []string               `protobuf:"bytes,12,rep,name=busy,proto3" json:"busy,omitempty"`
+	Since    uint64                 `protobuf:"varint,13,opt,name=since,proto3" json:"since,omitempty"`
+	// Boots of earlier lives.
+	Lives         []uint64 `protobuf:"fixed64,14,rep,packed,name=lives,proto3" json:"lives,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1733,6 +1735,13 @@ func (x *NodeReply) GetSince() uint64 {
 		return x.Since
 	}
 	return 0
+}
+
+func (x *NodeReply) GetLives() []uint64 {
+	if x != nil {
+		return x.Lives
+	}
+	return nil
 }
 
 type RoomReply struct {
@@ -4168,7 +4177,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x121\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1b.anteroom.peer.v1.NodeReplyR\x05nodes\x12,\n" +
 	"\x03met\x18\x03 \x03(\v2\x1a.anteroom.peer.v1.SightingR\x03met\x121\n" +
-	"\x05rooms\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.RoomReplyR\x05rooms\"\xe4\x02\n" +
+	"\x05rooms\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.RoomReplyR\x05rooms\"\xfa\x02\n" +
 	"\tNodeReply\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x12\x10\n" +
@@ -4183,7 +4192,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	" \x01(\bR\aleaving\x12\x16\n" +
 	"\x06lapsed\x18\v \x01(\x12R\x06lapsed\x12\x12\n" +
 	"\x04busy\x18\f \x03(\tR\x04busy\x12\x14\n" +
-	"\x05since\x18\r \x01(\x04R\x05since\"\xbe\x02\n" +
+	"\x05since\x18\r \x01(\x04R\x05since\x12\x14\n" +
+	"\x05lives\x18\x0e \x03(\x06R\x05lives\"\xbe\x02\n" +
 	"\tRoomReply\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.anteroom.peer.v1.RoomNodeR\x05nodes\x12-\n" +
