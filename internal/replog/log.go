@@ -73,6 +73,7 @@ type Log struct {
 	flight  chan flight            // entries that raft has, in order
 	damage  atomic.Pointer[Damage] // that was found while the log ran
 	space   space
+	shrunk  time.Time // when a snapshot was last asked for to make room; watchSpace alone
 
 	mu      sync.Mutex
 	waiting []proposal

@@ -15,6 +15,7 @@ const (
 	roomBeside   = 2 << 20  // bytes that a snapshot which is to make room must leave free
 	warnTimes    = 8        // as much as is kept free, and who runs the node is warned
 	spaceEvery   = 200 * time.Millisecond
+	shrinkEvery  = 10 * time.Second // between snapshots of a full disk's log that has hardly grown
 )
 
 // ErrFull is a command for which a disk has no room.
@@ -107,9 +108,13 @@ func (l *Log) lookForSpace() {
 		log.Info("queues: the disk has room again")
 	default:
 	}
-	if now.Full && grown >= max(snapshot, int64(l.c.segmentSize)) && free > uint64(snapshot)+roomBeside {
+	// What is finished makes room. How much less there is than in the last snapshot
+	// nobody knows, and where all is taken and nothing is put in, no log grows.
+	enough := grown >= max(snapshot, int64(l.c.segmentSize)) || grown > 0 && time.Since(l.shrunk) >= shrinkEvery
+	if now.Full && enough && free > uint64(snapshot)+roomBeside {
+		l.shrunk = time.Now()
 		select {
-		case l.machine.full <- struct{}{}: // what is finished makes room
+		case l.machine.full <- struct{}{}:
 		default:
 		}
 	}
