@@ -46,7 +46,9 @@ func TestMemberWithDeadLinksStopsNobody(t *testing.T) {
 	dead.mend()
 	r.phase("the links carry again")
 	r.serving()
-	if s := dead.visit("leave", "ticket", waits.Ticket); s.Status != http.StatusGone {
+	// It knows who has taken the place over: whoever is in is told so, and nobody
+	// comes in a second time.
+	if s := dead.visit("leave", "ticket", waits.Ticket); s.Status != http.StatusOK || s.State != "admitted" || s.Pass == "" {
 		t.Errorf("at %s the old copy of the ticket of one who is in gets %+v", dead.id, s)
 	}
 	dead.enter("")
