@@ -420,3 +420,17 @@ func (n *Node) clocksAgree(now Time, w *wave) bool {
 func (n *Node) nextEpoch() qpid.Epoch {
 	return qpid.Epoch{Num: n.epoch.Num + 1, Coordinator: qpid.NodeID(n.self.Member.String())}
 }
+
+// rank is how many more senior members this node leaves the lead to: those of its
+// view that have not said goodbye.
+func (n *Node) rank() (rank int64) {
+	for _, p := range n.view {
+		if p.Member == n.self.Member {
+			break
+		}
+		if i, met := n.findMet(p.Member); !met || !n.met[i].left {
+			rank++
+		}
+	}
+	return rank
+}

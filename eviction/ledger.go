@@ -113,3 +113,12 @@ func (l *Ledger) peer(a Account) *PeerAccount {
 	}
 	return &l.peers[i]
 }
+
+// Owned returns how many slots the account has, used or not.
+func (l *Ledger) Owned() int { return l.owned }
+
+// Minted returns slots made minus slots burned here, folded accounts included.
+func (l *Ledger) Minted() int { return l.minted }
+
+// Peers returns a copy of the records of other accounts.
+func (l *Ledger) Peers() []PeerAccount { return slices.Clone(l.peers) }

@@ -413,54 +413,6 @@ func (n *Node) Heir(id qpid.ItemID, stamp uint64) Member {
 	return heir
 }
 
-// Goodbye hands over the free slots and tells everyone. The node stays for as
-// long as its owner lets the transfers be repeated, and calls nobody.
-func (n *Node) Goodbye(now Time) {
-	n.read(now)
-	n.leaving, n.lead.active = true, false
-	for _, g := range n.gates {
-		n.handOn(g)
-	}
-	for _, m := range n.list {
-		if m != n.self.Member {
-			n.send(m, &Goodbye{})
-		}
-	}
-}
-
-// handOn sends the free slots of a node that leaves to another.
-func (n *Node) handOn(g *Gate) {
-	for _, m := range n.list {
-		if msg := g.SendTo(n.self.Member, m.Name, g.ledger.Free()); msg != nil {
-			n.out = append(n.out, *msg)
-		}
-	}
-}
-
-// onGoodbye lets go of a node that leaves. If it ran the waves the next one need
-// not wait to find out that it does so no longer.
-func (n *Node) onGoodbye(now Time, from Member) {
-	n.saw(from, now.Boot, n.epoch.Num, true)
-	n.lead.drop(from)
-	if n.follow.Member == from {
-		n.follow = Peer{}
-	}
-}
-
-// rank is how many more senior members this node leaves the lead to: those of its
-// view that have not said goodbye.
-func (n *Node) rank() (rank int64) {
-	for _, p := range n.view {
-		if p.Member == n.self.Member {
-			break
-		}
-		if i, met := n.findMet(p.Member); !met || !n.met[i].left {
-			rank++
-		}
-	}
-	return rank
-}
-
 // Status is what an operator, or an oracle, sees of a node's part in the waves.
 type Status struct {
 	Epoch, Installed     qpid.Epoch
@@ -505,15 +457,6 @@ func (n *Node) Grade() Grade { return n.grade }
 
 // Installed is the last wave that the node was in, as in Status.
 func (n *Node) Installed() qpid.Epoch { return n.installed }
-
-// Owned returns how many slots the account has, used or not.
-func (l *Ledger) Owned() int { return l.owned }
-
-// Minted returns slots made minus slots burned here, folded accounts included.
-func (l *Ledger) Minted() int { return l.minted }
-
-// Peers returns a copy of the records of other accounts.
-func (l *Ledger) Peers() []PeerAccount { return slices.Clone(l.peers) }
 
 // MemberOf returns the listed member called name.
 func (n *Node) MemberOf(name qpid.NodeID) (Member, bool) {

@@ -166,7 +166,7 @@ func clockBugs() []Mutant {
 			{"eviction/lead.go", "n.grade >= Primary && n.list[0]", "(ON || n.grade >= Primary) && n.list[0]"},
 		}},
 		{Name: "a coordinator that has left is waited for", Run: "TestScenarioWavesGoOnWhenTheCoordinatorLeaves", Edits: []Edit{
-			{"eviction/node.go", "	if n.follow.Member == from {", "	if !(ON) && n.follow.Member == from {"},
+			{"eviction/leave.go", "	if n.follow.Member == from {", "	if !(ON) && n.follow.Member == from {"},
 		}},
 		{Name: "a coordinator that stood still blames the others", Run: "TestScenarioACoordinatorThatStoodStillBlamesNobody", Edits: []Edit{
 			{"eviction/lead.go", "	if now.Boot-w.at > 2*micros(n.c.Deadline) {", "	if !(ON) && now.Boot-w.at > 2*micros(n.c.Deadline) {"},
