@@ -45,13 +45,12 @@ is faster than the news of a lighter item does not wait for it.
 
 QPID needs all tables to be made from one snapshot whenever the tree changes or
 a message is lost. The waves of the waiting rooms do that for their queues; here
-it is a round of its own, because waves come five times a second, and a queue
-that is made anew cannot tell "nothing waits" from "I have not heard yet" for as
-long as messages travel.
+it is a round of its own, because waves come five times a second, and what was
+lost is to be made good at once.
 
-	gather(epoch, list)   coordinator to all: freeze, and say so
-	frozen(epoch)         from each
-	commit(epoch)         install
+	gather(epoch, list)     coordinator to all: freeze, and say what you have
+	frozen(epoch, fronts)   from each: its lightest item of every queue
+	commit(epoch, fronts)   install, all with the same ones
 
 The coordinator is the first of the list of the last wave, and the round's list
 is that list, in its order, with the tree of the waves (children of position i
@@ -59,17 +58,22 @@ at 8i+1 … 8i+8). There is a round when the list has changed, and when somebody
 misses a message. A member that misses three rounds in a row is left out until it
 says something.
 
-The snapshot that everybody installs is that of a network without items. Each
-node can write it down by itself: the weight of a side is that of its lightest
-node, which is the one at the lowest position; that is 0 on the parent's side,
-and the child's own position on a child's. Both ends of a link thus have the same
-two numbers, and position 0 is the one root. Then each node's items count as
-inserted just after the install, which QPID allows at any time; their updates and
-findRoots are part of the new epoch. This is right because an epoch begins only
-when all who are in it are frozen: no root of an older one is at work among them.
+From the fronts each node writes its table down by itself: a side weighs what the
+lightest item on it does, and a side without any what its lowest position does,
+which is 0 on the parent's side and the child's own on a child's. Both ends of a
+link thus have the same two numbers. What comes and goes at a node after it was
+frozen counts as inserted or taken just after the install, which QPID allows at
+any time; those updates and findRoots are part of the new epoch. This is right
+because an epoch begins only when all who are in it are frozen: no root of an older
+one is at work among them. So a round overtakes nothing: whatever was ready when it
+began is known to all who grant in it. There is room for frontsMax fronts, for each
+member an equal part. Those of a queue in which two members have the same item, as
+they may while its log changes hands, are left out. A queue without fronts begins
+empty, and its items are news.
+
 A queue of which a node hears for the first time in the middle of an epoch is
-installed then: as long as nobody has told it anything, its table is that of the
-beginning.
+installed then, from the same fronts: as long as nobody has told it anything, its
+table is that of the beginning.
 
 A node that is not in the list stays in its old epoch, and may be root there, of
 its own items. Two roots hand out different items, so this does no harm, but for

@@ -334,3 +334,21 @@ func TestARepeatedInsertMeetsTheSameItemWhenItsHomeHasChanged(t *testing.T) {
 		t.Fatal("the newcomer is nobody's home")
 	}
 }
+
+// A round begins while a lighter item waits elsewhere, and somebody asks where the
+// heavier one is: all know of both from the install on.
+func TestARoundOvertakesNothing(t *testing.T) {
+	c := newCluster(t, 3)
+	c.insert(0, "q", "heavy@n1", 1)
+	c.insert(0, "q", "light@n2", 0)
+	c.pass(1_000_000)
+	rounds := c.nodes[0].b.Counts().Rounds
+	c.nodes[0].b.Broke(c.now, c.nodes[1].m)
+	got := names(c.take(0, broker.Take{Queue: "q", Max: 1}))
+	if c.nodes[0].b.Counts().Rounds == rounds {
+		t.Fatal("there was no round")
+	}
+	if !slices.Equal(got, []string{"light@n2"}) {
+		t.Errorf("a take just after a round brings %v", got)
+	}
+}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"math"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/pqueue"
@@ -13,8 +14,8 @@ type MsgKind uint8
 
 const (
 	MsgGather   MsgKind = iota + 1 // Epoch, List: freeze, and say so
-	MsgFrozen                      // Epoch, States, Whole, Known
-	MsgCommit                      // Epoch, States, Whole: install
+	MsgFrozen                      // Epoch, States, Fronts, Whole, Known
+	MsgCommit                      // Epoch, States, Fronts, Whole: install
 	MsgBroken                      // Epoch, the highest seen: another round, please
 	MsgVouch                       // Epoch, Seq: is that still the epoch?
 	MsgVouched                     // Epoch, Seq: it was when this was asked
@@ -51,6 +52,7 @@ type Message struct {
 	Whole    bool
 	Known    bool
 	States   []State
+	Fronts   []Front
 	Pace     Pace
 	Command  pqueue.Command
 	Result   pqueue.Result
@@ -62,6 +64,13 @@ type State struct {
 	Queue string
 	Mode  pqueue.ModeSetting
 	Pace  Pace
+}
+
+// Front is the lightest item that a member has of a queue when a round begins.
+type Front struct {
+	Queue  string
+	At     int // position of the member in the round's list
+	Weight qpid.Weight
 }
 
 var errMessage = errors.New("broker: not a message of this version")
@@ -86,6 +95,12 @@ func (m Message) Encode() []byte {
 			e.String(s.Queue)
 			e.Bytes(pqueue.Command{Op: pqueue.OpMode, Mode: s.Mode}.Encode(nil))
 			s.Pace.encode(&e)
+		}
+		e.Uint(uint64(len(m.Fronts)))
+		for _, f := range m.Fronts {
+			e.String(f.Queue)
+			e.Uint(uint64(f.At))
+			e.Weight(f.Weight)
 		}
 	case MsgBroken:
 		epoch(&e, m.Epoch)
@@ -144,6 +159,9 @@ func Decode(b []byte) (m Message, err error) {
 			}
 			s.Mode, s.Pace = mode.Mode, toPace(d)
 			m.States = append(m.States, s)
+		}
+		for range d.Count(26) {
+			m.Fronts = append(m.Fronts, Front{Queue: d.String(), At: int(min(d.Uint(), math.MaxInt32)), Weight: d.Weight()})
 		}
 	case MsgBroken:
 		m.Epoch = toEpoch(d)

@@ -16,12 +16,13 @@ func everyMessage() []broker.Message {
 	e := qpid.Epoch{Num: 7, Coordinator: "a"}
 	pace := broker.Pace{Grants: []broker.Grant{{ID: 5, Age: 9}}, Blocked: 3}
 	states := []broker.State{{Queue: "q", Mode: pqueue.ModeSetting{Mode: pqueue.Paused, Stamp: 4, By: "b"}, Pace: pace}}
+	fronts := []broker.Front{{Queue: "q", At: 2, Weight: pqueue.WeightOf(1, 2, 3, 4)}}
 	item := pqueue.Item{Number: 3, ID: "x", Priority: 1, Payload: []byte("p")}
 	result := pqueue.Result{Number: 3, Items: []pqueue.Item{item}}
 	return []broker.Message{
 		{Kind: broker.MsgGather, Epoch: e, List: []eviction.Member{{Name: "a", Boot: 1}, {Name: "b", Boot: 2}}},
-		{Kind: broker.MsgFrozen, Epoch: e, States: states, Whole: true, Known: true},
-		{Kind: broker.MsgCommit, Epoch: e, States: states, Whole: true},
+		{Kind: broker.MsgFrozen, Epoch: e, States: states, Fronts: fronts, Whole: true, Known: true},
+		{Kind: broker.MsgCommit, Epoch: e, States: states, Fronts: fronts, Whole: true},
 		{Kind: broker.MsgBroken, Epoch: e},
 		{Kind: broker.MsgVouch, Epoch: e, Seq: 9},
 		{Kind: broker.MsgVouched, Epoch: e, Seq: 9},

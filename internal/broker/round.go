@@ -24,6 +24,7 @@ type round struct {
 	made   qpid.Epoch // installed; zero: none yet
 	madeAt int64      // boot time of its install
 	list   []eviction.Member
+	fronts []Front // of the snapshot that is installed: by queue, then by weight
 	frozen bool
 	by     eviction.Member // coordinator of the round for which this node is frozen
 	asked  []eviction.Member
@@ -40,6 +41,7 @@ type round struct {
 	began   int64
 	waiting []eviction.Member
 	states  []State
+	heard   []Front
 	whole   bool // everyone who may know of a grant has reported
 	known   bool // somebody was in a round before
 	strikes map[eviction.Member]int
@@ -109,7 +111,8 @@ func (b *Broker) giveUp() {
 
 func (b *Broker) begin(list []eviction.Member) {
 	r := &b.round
-	r.open, r.need, r.began, r.whole, r.known, r.states = true, false, b.now.Boot, true, false, nil
+	r.open, r.need, r.began, r.whole, r.known = true, false, b.now.Boot, true, false
+	r.states, r.heard = nil, nil
 	// Numbers go by the clock, so that a later life of this node, which has
 	// forgotten all of them, does not use one again.
 	r.epoch = qpid.Epoch{Num: max(r.epoch.Num+1, uint64(max(0, b.now.Clock))), Coordinator: b.self.Name}
@@ -128,7 +131,7 @@ func (b *Broker) begin(list []eviction.Member) {
 		}
 	}
 	b.freeze(b.self, list)
-	b.add(b.report(), r.installed())
+	b.add(b.self, b.report(), r.installed())
 	b.decide()
 }
 
@@ -161,11 +164,12 @@ func (b *Broker) report() reported {
 	for _, m := range r.list {
 		whole = whole && slices.Contains(r.asked, m)
 	}
-	return reported{states, whole}
+	return reported{states, b.fronts(), whole}
 }
 
 type reported struct {
 	states []State
+	fronts []Front
 	whole  bool
 }
 
@@ -185,16 +189,21 @@ func (b *Broker) onGather(m Message) {
 	r.epoch, r.late = m.Epoch, Message{}
 	b.freeze(m.From, m.List)
 	is := b.report()
-	b.send(Message{Kind: MsgFrozen, To: m.From, Epoch: m.Epoch, States: is.states, Whole: is.whole, Known: r.installed()})
+	b.send(Message{Kind: MsgFrozen, To: m.From, Epoch: m.Epoch, States: is.states, Fronts: is.fronts, Whole: is.whole, Known: r.installed()})
 }
 
 // add takes in what a member reported. A member that was in no round yet has
 // nothing to report, and is no reason to wait; if nobody was in any, nobody
 // knows what went before.
-func (b *Broker) add(is reported, known bool) {
+func (b *Broker) add(from eviction.Member, is reported, known bool) {
 	r := &b.round
 	r.whole, r.known = r.whole && is.whole, r.known || known
 	r.states = append(r.states, is.states...)
+	at := slices.Index(r.asked, from)
+	for _, f := range is.fronts[:min(len(is.fronts), frontsMax/len(r.asked))] {
+		f.At = at
+		r.heard = append(r.heard, f)
+	}
 }
 
 func (b *Broker) onFrozen(m Message) {
@@ -205,7 +214,7 @@ func (b *Broker) onFrozen(m Message) {
 	}
 	delete(r.strikes, m.From)
 	r.waiting = slices.Delete(r.waiting, i, i+1)
-	b.add(reported{m.States, m.Whole}, m.Known)
+	b.add(m.From, reported{m.States, m.Fronts, m.Whole}, m.Known)
 	b.decide()
 }
 
@@ -216,27 +225,27 @@ func (b *Broker) decide() {
 		return
 	}
 	r.open = false
-	list, states, whole := r.asked, r.states, r.whole && r.known
-	r.states = nil
+	list, states, fronts, whole := r.asked, r.states, merge(r.heard), r.whole && r.known
+	r.states, r.heard = nil, nil
 	for _, m := range list {
 		if m != b.self {
-			b.send(Message{Kind: MsgCommit, To: m, Epoch: r.epoch, States: states, Whole: whole})
+			b.send(Message{Kind: MsgCommit, To: m, Epoch: r.epoch, States: states, Fronts: fronts, Whole: whole})
 		}
 	}
-	b.carryOut(states, whole)
+	b.carryOut(states, fronts, whole)
 }
 
 func (b *Broker) onCommit(m Message) {
 	r := &b.round
 	if r.frozen && m.Epoch == r.epoch && m.From == r.by {
-		b.carryOut(m.States, m.Whole)
+		b.carryOut(m.States, m.Fronts, m.Whole)
 	}
 }
 
-// carryOut installs the round: a network of empty queues, into which this
-// node's items are put.
-func (b *Broker) carryOut(states []State, whole bool) {
+// carryOut installs the round: a network of the queues' fronts.
+func (b *Broker) carryOut(states []State, fronts []Front, whole bool) {
 	r := &b.round
+	r.fronts = fronts
 	r.made, r.list, r.frozen, r.stale = r.epoch, r.asked, false, false
 	r.toldAt, r.madeAt = b.now.Boot, b.now.Boot
 	b.stats.Rounds++
@@ -260,19 +269,11 @@ func (b *Broker) carryOut(states []State, whole bool) {
 	}
 }
 
-// install gives q the tables of an empty network. Positions count breadth
-// first from the coordinator, so the lowest on any side of a link is known.
+// install gives q the tables of the last round. What has changed at this node
+// since it was frozen follows.
 func (b *Broker) install(q *queue) {
 	r := &b.round
-	at := slices.Index(r.list, b.self)
-	s := qpid.Snapshot{Epoch: r.made, Position: at, Own: qpid.Empty(at)}
-	if at > 0 {
-		s.Neighbors = append(s.Neighbors, qpid.Neighbor{ID: r.list[(at-1)/fanout].Name, Weight: qpid.Empty(0)})
-	}
-	for c := fanout*at + 1; c <= fanout*at+fanout && c < len(r.list); c++ {
-		s.Neighbors = append(s.Neighbors, qpid.Neighbor{ID: r.list[c].Name, Weight: qpid.Empty(c)})
-	}
-	if err := q.q.Install(s); err != nil {
+	if err := q.q.Install(r.snapshot(q.c.Name, slices.Index(r.list, b.self))); err != nil {
 		r.need = true
 	}
 	if r.frozen {

@@ -10,6 +10,12 @@ func Queues() []Mutant {
 		{Name: "a round forgets what was granted", First: 54, Edits: []Edit{
 			{"internal/broker/round.go", "		q.pacer.merge(b.now.Boot, s.Pace)\n", "		if !(ON) {\n			q.pacer.merge(b.now.Boot, s.Pace)\n		}\n"},
 		}},
+		{Name: "a round begins with empty queues", Edits: []Edit{
+			{"internal/broker/front.go", "!w.IsEmpty() && len(all) < most {", "!(ON) && !w.IsEmpty() && len(all) < most {"},
+		}},
+		{Name: "a round leaves what is behind a child out", Edits: []Edit{
+			{"internal/broker/front.go", "		if up == at {\n			return to\n", "		if up == at {\n			if ON {\n				return at\n			}\n			return to\n"},
+		}},
 		{Name: "a root needs nobody's word", First: 250, Edits: []Edit{
 			{"internal/broker/queue.go", "if !b.authority() {", "if !(ON) && !b.authority() {"},
 		}},

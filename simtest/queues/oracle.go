@@ -21,7 +21,14 @@ type oracle struct {
 	given  map[string]bool        // leases that were seen, by receipt
 	lost   map[qpid.NodeID]uint64 // the highest number of an item that may have been at a node when it crashed last
 	last   map[string]pqueue.Item
+	rounds map[qpid.Epoch]begun
 	hear   func(broker.Answer)
+}
+
+// begun is a round: when it began, of whom.
+type begun struct {
+	at   int64
+	list []eviction.Member
 }
 
 // key names an item: the shard it is in, and its number there.
@@ -36,6 +43,7 @@ type item struct {
 	put     bool // its insert was acknowledged
 	life    uint64
 	lease   *lease // the last one that reached a client
+	putAt   int64  // when that was
 	acked   bool
 	left    bool // may be gone: an ack of it is not answered
 	fetched bool
@@ -53,7 +61,7 @@ type lease struct {
 }
 
 func (o *oracle) init(w *World) {
-	*o = oracle{w: w, items: map[key]*item{}, lost: map[qpid.NodeID]uint64{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}}
+	*o = oracle{w: w, items: map[key]*item{}, lost: map[qpid.NodeID]uint64{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}, rounds: map[qpid.Epoch]begun{}}
 }
 
 func (o *oracle) fail(format string, args ...any) {
@@ -83,7 +91,8 @@ func (o *oracle) inserted(queue, id string, a broker.Answer) {
 	if h := a.Handle; h.Kind == broker.Memory && h.Number <= o.lost[h.Node] {
 		return // the answer was on its way when the node crashed
 	}
-	o.item(queue, a.Handle, id).put = true
+	i := o.item(queue, a.Handle, id)
+	i.put, i.putAt = true, o.w.now
 }
 
 // roots checks that no epoch has two roots of a queue.
@@ -110,21 +119,61 @@ func (o *oracle) roots() {
 	}
 }
 
-// sent looks at the grants that go to other nodes.
+// sent looks at the rounds that begin, and at the grants that go to other nodes.
 func (o *oracle) sent(m broker.Message) {
-	if m.Kind == broker.MsgGranted && m.Result.Code == pqueue.OK {
+	switch {
+	case m.Kind == broker.MsgGather:
+		if _, known := o.rounds[m.Epoch]; !known {
+			o.rounds[m.Epoch] = begun{o.w.now, m.List}
+		}
+	case m.Kind == broker.MsgGranted && m.Result.Code == pqueue.OK:
+		again := o.given[o.receipt(m.Queue, m.From.Name, m.Result)] // a second copy of a deleteMin is told of the same lease
 		o.grant(m.Queue, m.From.Name, m.Result)
+		if c, ok := o.w.node(m.From.Name).b.ConfigOf(m.Queue); ok && c.Kind == broker.Memory && !again {
+			o.first(m)
+		}
 	}
+}
+
+// first checks that a grant from memory overtakes no item that was there when the
+// round began in which it is made, at any node that is in that round: those are
+// known to all from its install on. One that was leased at any time may have come
+// back since.
+func (o *oracle) first(m broker.Message) {
+	got, by := m.Result.Items[0], o.w.node(m.From.Name)
+	epoch, _ := by.b.Root(m.Queue)
+	r := o.rounds[epoch]
+	if m.Result.Until-leaseFor-clockBase-by.skew <= r.at {
+		return // it was made in an earlier round, for somebody who could not be told
+	}
+	for _, in := range r.list {
+		n := o.w.node(in.Name)
+		if !n.up || n.m != in {
+			continue
+		}
+		lightest, ok := n.b.Lightest(m.Queue)
+		i := o.items[key{m.Queue, broker.HandleOf(broker.Memory, in.Name, lightest.Number)}]
+		if ok && i != nil && i.put && lightest.Lease == 0 && i.putAt < r.at && goesBefore(lightest, got) {
+			o.fail("queue %s: %v lets %s (%d, %d) out to %v and overtakes %s at %v, which was there %d ms before the round", m.Queue, m.From,
+				got.ID, got.Priority, got.Stamp, m.To, i.id, in, (r.at-i.putAt)/milli)
+		}
+	}
+}
+
+// receipt names a lease.
+func (o *oracle) receipt(queue string, node qpid.NodeID, r pqueue.Result) string {
+	return fmt.Sprint(queue, node, o.w.node(node).m.Boot, r.Number, r.Lease)
 }
 
 // grant checks the pace of a queue with an interval: every lease counts, also
 // one that its caller never hears of.
 func (o *oracle) grant(queue string, node qpid.NodeID, r pqueue.Result) {
-	receipt := fmt.Sprint(queue, node, o.w.node(node).m.Boot, r.Number, r.Lease)
-	if !strings.HasPrefix(queue, "slow") || o.given[receipt] {
+	receipt := o.receipt(queue, node, r)
+	again := o.given[receipt]
+	o.given[receipt] = true
+	if again || !strings.HasPrefix(queue, "slow") {
 		return
 	}
-	o.given[receipt] = true
 	at := r.Until - leaseFor - clockBase - o.w.node(node).skew
 	g := o.grants[queue]
 	i, _ := slices.BinarySearch(g, at)
