@@ -54,6 +54,22 @@ func TestItemsAreTakenByPriorityAndGoneWhenAcknowledged(t *testing.T) {
 	})
 }
 
+func TestPurgeSaysHowManyAndWhoIsMissing(t *testing.T) {
+	_, c, _ := newCluster(t, 1)
+	q := c.Queue("jobs")
+	for range 3 {
+		if _, err := q.Put(t.Context(), client.New{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := q.Take(t.Context(), client.Want{}); err != nil {
+		t.Fatal(err)
+	}
+	if n, missing, err := q.Purge(t.Context()); n != 2 || !slices.Equal(missing, []string{"node-9"}) || err != nil {
+		t.Errorf("%d, %v, %v", n, missing, err)
+	}
+}
+
 func TestPeekGoesOnUntilItHasAllThatItWasAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c, _ := newCluster(t, 1)

@@ -213,6 +213,16 @@ func (p *peer) Len(context.Context, *anteroomv1.LenRequest) (*anteroomv1.LenResp
 	})
 }
 
+func (p *peer) Purge(context.Context, *anteroomv1.PurgeRequest) (*anteroomv1.PurgeResponse, error) {
+	a := &anteroomv1.PurgeResponse{Missing: []string{"node-9"}}
+	return a, p.do("purge", func() error {
+		n := len(p.items)
+		p.items = slices.DeleteFunc(p.items, func(i *anteroomv1.Item) bool { return i.GetState() != anteroomv1.ItemState_ITEM_STATE_LEASED })
+		a.Purged = uint64(n - len(p.items))
+		return nil
+	})
+}
+
 func (p *peer) Watch(_ *anteroomv1.WatchRequest, s grpc.ServerStreamingServer[anteroomv1.WatchResponse]) error {
 	mine := make(chan *anteroomv1.WatchResponse, 100)
 	if err := p.do("watch", func() error {

@@ -199,6 +199,19 @@ func (q *Queue) Resume(ctx context.Context) (missing []string, err error) {
 	return missing, err
 }
 
+// Purge drops all items that are ready or delayed when it begins, on all nodes,
+// and says how many those were, of which a repeated try counts none twice. Leased
+// ones stay with their holders, and dead letters where they are. Nodes that are
+// missing keep what they have, or part of it.
+func (q *Queue) Purge(ctx context.Context) (n uint64, missing []string, err error) {
+	err = q.call(ctx, "purge", func(ctx context.Context, w wire) error {
+		a, err := w.Purge(ctx, &anteroomv1.PurgeRequest{Queue: q.name})
+		n, missing = a.GetPurged(), a.GetMissing()
+		return err
+	})
+	return n, missing, err
+}
+
 // Drain lets the queue run empty: Put fails with ErrDraining until Resume.
 func (q *Queue) Drain(ctx context.Context) (missing []string, err error) {
 	err = q.call(ctx, "drain", func(ctx context.Context, w wire) error {

@@ -66,6 +66,38 @@ func (p *program) queueModeCommand(verb, short string, do func(*client.Queue, co
 		})
 }
 
+func (p *program) queuePurgeCommand() *cobra.Command {
+	q := &queueing{program: p}
+	return q.of(&cobra.Command{
+		Use:   "purge --queue NAME",
+		Short: "Drop all items that are ready or delayed",
+		Long: `Drop all items of a queue that are ready or delayed, on all nodes, for good.
+Items that somebody has taken stay theirs until they are acknowledged, given
+back or lapse; dead letters stay too (anteroom queue dead delete --all).`,
+		Args: noCommand,
+	}, func(ctx context.Context, of *client.Queue, _ []string) error {
+		n, missing, err := of.Purge(ctx)
+		if err != nil {
+			return err
+		}
+		q.lacking(missing, "what it keeps is as it was, or part of it is gone")
+		q.counted(n, "item", "dropped", missing)
+		return nil
+	})
+}
+
+// counted tells how many things something was done to.
+func (q *queueing) counted(n uint64, what, done string, missing []string) {
+	if q.asJSON {
+		q.line(map[string]any{"queue": q.name, "items": n, "missing": append([]string{}, missing...)})
+		return
+	}
+	if n != 1 {
+		what += "s"
+	}
+	fmt.Fprintf(q.stdout, "%s: %d %s %s\n", q.name, n, what, done)
+}
+
 func (p *program) queueDeadCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dead",
@@ -106,15 +138,7 @@ func (p *program) queueDeadOnesCommand(verb, short, done string, do func(*client
 			return err
 		}
 		q.lacking(missing, "what it keeps is as it was")
-		if q.asJSON {
-			q.line(map[string]any{"queue": q.name, "items": n, "missing": append([]string{}, missing...)})
-			return nil
-		}
-		letters := "dead letters"
-		if n == 1 {
-			letters = "dead letter"
-		}
-		fmt.Fprintf(q.stdout, "%s: %d %s %s\n", q.name, n, letters, done)
+		q.counted(n, "dead letter", done, missing)
 		return nil
 	})
 	q.flags.BoolVar(&all, "all", false, "all of them")

@@ -163,6 +163,11 @@ func (n *queueNode) Drain(context.Context, *anteroomv1.DrainRequest) (*anteroomv
 	return &anteroomv1.DrainResponse{}, nil
 }
 
+func (n *queueNode) Purge(_ context.Context, r *anteroomv1.PurgeRequest) (*anteroomv1.PurgeResponse, error) {
+	n.say("purge %s", r.GetQueue())
+	return &anteroomv1.PurgeResponse{Purged: 1200, Missing: []string{"node-3"}}, nil
+}
+
 func (n *queueNode) Stats(_ context.Context, r *anteroomv1.StatsRequest) (*anteroomv1.StatsResponse, error) {
 	jobs := &anteroomv1.QueueStats{
 		Queue: "jobs", Kind: "memory", Mode: anteroomv1.QueueMode_QUEUE_MODE_RUNNING, Ready: 3, Delayed: 1, Leased: 2, Dead: 1, Bytes: 4096, Oldest: instant(0),
@@ -259,6 +264,8 @@ func TestQueueCommands(t *testing.T) {
 		{"pause"},
 		{"resume", "--json"},
 		{"drain"},
+		{"purge"},
+		{"purge", "--json"},
 		{"stats", "--queue="},
 		{"stats"},
 		{"stats", "--json"},

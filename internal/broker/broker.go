@@ -37,6 +37,7 @@ type Broker struct {
 	waiting   int    // takes that wait for items
 	seq       uint64 // of the last request or deleteMin
 	proposals map[uint64]*proposal
+	purging   []func() // the next steps of purges; at most as many as calls and requests under way
 	recent    recent
 	idleAt    int64 // boot time at which idle queues are looked for
 
@@ -58,6 +59,7 @@ func New(c Config, now Time) (*Broker, error) {
 	c.MemoryMax = cmp.Or(c.MemoryMax, 1<<30)
 	c.CallsMax = cmp.Or(c.CallsMax, 10_000)
 	c.WaitersMax = cmp.Or(c.WaitersMax, 10_000)
+	c.PurgeSteps = cmp.Or(c.PurgeSteps, 4000)
 	c.Fresh = cmp.Or(c.Fresh, 600_000)
 	if c.Self.Name == "" {
 		return nil, errors.New("broker: a node needs a name")
@@ -287,6 +289,7 @@ func (b *Broker) Tick(now Time) {
 	}
 	b.expire()
 	b.tickTakes()
+	b.tickPurges()
 	if b.now.Boot >= b.idleAt {
 		b.idleAt = b.now.Boot + idleEvery
 		b.tidy()

@@ -51,6 +51,8 @@ func (b *Broker) route(c Call, then func(Answer)) {
 		} else {
 			b.callAll(c.Command, b.keepers(c.Command.Queue), then)
 		}
+	case pqueue.OpPurge:
+		b.callAll(c.Command, b.keepers(c.Command.Queue), then)
 	case pqueue.OpRank:
 		b.callPosition(c, then)
 	case pqueue.OpPeek, pqueue.OpDead:
@@ -251,21 +253,27 @@ func (b *Broker) callAnybody(c pqueue.Command, but eviction.Member, code pqueue.
 	})
 }
 
-// callAll asks members about a queue. One that none of them knows is unknown.
+// callAll asks members about a queue. One that none of them knows is unknown. Who
+// could not do what others did is missing, as if it had not answered.
 func (b *Broker) callAll(c pqueue.Command, to []eviction.Member, then func(Answer)) {
 	absent := b.absent(c.Queue)
 	b.scatter(to, c, func(parts []Part, missing []qpid.NodeID) {
-		a := Answer{Missing: lacking(absent, missing), Result: pqueue.Result{Code: pqueue.Unavailable}}
+		a := Answer{Result: pqueue.Result{Code: pqueue.Unavailable}}
 		for _, p := range parts {
-			switch {
-			case p.Result.Code == pqueue.OK:
+			if p.Result.Code == pqueue.OK {
 				a.Parts = append(a.Parts, p)
 				a.Result.N += p.Result.N
 				a.Result.Code = pqueue.OK
-			case a.Result.Code != pqueue.OK && (a.Result.Code == pqueue.Unavailable || p.Result.Code != pqueue.QueueUnknown):
+				continue
+			}
+			if p.Result.Code != pqueue.QueueUnknown {
+				missing = append(missing, p.Node)
+			}
+			if a.Result.Code != pqueue.OK && (a.Result.Code == pqueue.Unavailable || p.Result.Code != pqueue.QueueUnknown) {
 				a.Result.Code = p.Result.Code
 			}
 		}
+		a.Missing = lacking(absent, missing)
 		then(a)
 	})
 }

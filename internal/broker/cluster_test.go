@@ -40,7 +40,7 @@ func config(m eviction.Member) broker.Config {
 	q := broker.Queue{Limits: bounds(), Lease: 30_000_000, PayloadMax: 1 << 16}
 	slow := q
 	slow.Name, slow.Interval, slow.PerInterval = "slow", 1_000_000, 2
-	return broker.Config{Self: m, CreateOnUse: true, OnUse: q, Queues: []broker.Queue{slow}, QueuesMax: 20}
+	return broker.Config{Self: m, CreateOnUse: true, OnUse: q, Queues: []broker.Queue{slow}, QueuesMax: 20, PurgeSteps: 100}
 }
 
 func newCluster(t *testing.T, n int) *cluster {

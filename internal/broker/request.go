@@ -106,6 +106,9 @@ func (b *Broker) serve(c pqueue.Command, then func(pqueue.Result)) {
 		then(pqueue.Result{})
 	case pqueue.OpInsert:
 		b.insert(q, c, then)
+	case pqueue.OpPurge:
+		c.Max = min(c.Max, b.c.PurgeSteps)
+		b.execute(q.c.Kind, c, then)
 	case pqueue.OpAck, pqueue.OpNack, pqueue.OpRelease, pqueue.OpExtend, pqueue.OpUpdate, pqueue.OpCancel, pqueue.OpRequeue, pqueue.OpBury,
 		pqueue.OpPeek, pqueue.OpFind, pqueue.OpRank, pqueue.OpDead:
 		b.execute(q.c.Kind, c, then)
@@ -131,6 +134,37 @@ func (b *Broker) insert(q *queue, c pqueue.Command, then func(pqueue.Result)) {
 		b.setMode(q)
 	}
 	b.execute(q.c.Kind, c, then)
+}
+
+// purge has m drop what it has of a queue now, a part of it in each Tick, as the
+// node has other things to do as well. First m is only asked what that is: if a
+// message of a purge comes late, or twice, it drops nothing that is younger.
+func (b *Broker) purge(m eviction.Member, c pqueue.Command, then func(pqueue.Result)) {
+	c.Max, c.Number = 0, 0
+	dropped := uint64(0)
+	var step func()
+	step = func() {
+		b.ask(m, c, func(r pqueue.Result) {
+			dropped += r.N
+			if r.Code == pqueue.OK && r.Exists {
+				c.Max, c.Number = b.c.PurgeSteps, r.Number
+				b.purging = append(b.purging, step)
+				return
+			}
+			r.N = dropped
+			then(r)
+		})
+	}
+	step()
+}
+
+// tickPurges goes on with what purge has begun.
+func (b *Broker) tickPurges() {
+	steps := b.purging
+	b.purging = nil
+	for _, step := range steps {
+		step()
+	}
 }
 
 // stat is what this node's shards say of a queue, or of all, and what this node
@@ -165,8 +199,12 @@ func (b *Broker) scatter(to []eviction.Member, c pqueue.Command, then func(parts
 	}
 	var parts []Part
 	var missing []qpid.NodeID
+	ask := b.ask
+	if c.Op == pqueue.OpPurge {
+		ask = b.purge
+	}
 	for _, m := range to {
-		b.ask(m, c, func(r pqueue.Result) {
+		ask(m, c, func(r pqueue.Result) {
 			if r.Code == pqueue.Unavailable {
 				missing = append(missing, m.Name)
 			} else {

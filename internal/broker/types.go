@@ -54,6 +54,7 @@ type Config struct {
 	MemoryMax   int64 // bytes of items here
 	CallsMax    int   // under way here
 	WaitersMax  int   // deleteMins that wait for items here
+	PurgeSteps  int   // items that a purge drops at once: a few milliseconds' worth
 	// Logs are the kinds that have a log at this node: their commands come out as
 	// Proposals, and back in through Apply.
 	Logs []Kind

@@ -41,16 +41,21 @@ func (m *twin) in(s ...pqueue.State) (found []*twinItem) {
 	return found
 }
 
-func (m *twin) ready() []string {
-	r := m.in(pqueue.Ready)
+// line is the items of a state in their order.
+func (m *twin) line(s pqueue.State) []*twinItem {
+	r := m.in(s)
 	slices.SortStableFunc(r, func(a, b *twinItem) int {
 		if c := cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Stamp, b.Stamp)); c != 0 {
 			return c
 		}
 		return pqueue.WeightOf(a.Priority, a.Stamp, 7, a.Number).Compare(pqueue.WeightOf(b.Priority, b.Stamp, 7, b.Number))
 	})
+	return r
+}
+
+func (m *twin) ready() []string {
 	names := []string{}
-	for _, i := range r {
+	for _, i := range m.line(pqueue.Ready) {
 		names = append(names, i.ID)
 	}
 	return names
@@ -310,6 +315,28 @@ func (h *machine) dead(t *rapid.T) {
 	}
 }
 
+// purge drops the last ones first, and none that is younger than the bound.
+func (h *machine) purge(t *rapid.T) {
+	c := pqueue.Command{Op: pqueue.OpPurge, Max: rapid.IntRange(0, 6).Draw(t, "most")}
+	if len(h.m.items) > 0 && rapid.Bool().Draw(t, "bounded") {
+		c.Number = rapid.SampledFrom(h.m.items).Draw(t, "up to").Number
+	}
+	r, n := h.apply(t, c), 0
+	want(t, r, pqueue.OK)
+	for _, s := range []pqueue.State{pqueue.Ready, pqueue.Delayed} {
+		for _, i := range slices.Backward(h.m.line(s)) {
+			if n < c.Max && (c.Number == 0 || i.Number <= c.Number) {
+				h.m.finish(i)
+				n++
+			}
+		}
+	}
+	left := len(h.m.in(pqueue.Ready, pqueue.Delayed))
+	if r.N != uint64(n) || r.Exists != (n == c.Max && left > 0) || c.Number != 0 && r.Number != c.Number {
+		t.Fatalf("%+v: %+v, want %d, and %d are left", c, r, n, left)
+	}
+}
+
 func (h *machine) setMode(t *rapid.T) {
 	h.seq++
 	h.m.mode = rapid.SampledFrom([]pqueue.Mode{pqueue.Running, pqueue.Running, pqueue.Paused, pqueue.Draining}).Draw(t, "mode")
@@ -393,7 +420,7 @@ func TestAShardDoesWhatItsTwinDoes(t *testing.T) {
 		h.s.Apply(pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: h.m.l, Now: h.m.now})
 		t.Repeat(map[string]func(*rapid.T){
 			"insert": h.insert, "insert more": h.insert, "lease": h.lease, "lease more": h.lease, "settle": h.settle, "settle more": h.settle,
-			"change": h.change, "dead": h.dead, "mode": h.setMode, "tick": h.tick, "again": h.again, "": h.check,
+			"change": h.change, "purge": h.purge, "dead": h.dead, "mode": h.setMode, "tick": h.tick, "again": h.again, "": h.check,
 		})
 	})
 }

@@ -27,7 +27,7 @@ type item struct {
 }
 
 // queue is one named queue of a shard. An item is in items until it is
-// finished, and in ready, dead or neither according to its state.
+// finished, and in ready, delayed, dead or none of them according to its state.
 type queue struct {
 	shard  *Shard
 	name   string
@@ -37,9 +37,9 @@ type queue struct {
 	items    map[uint64]*item
 	ids      map[string]uint64 // of items and of finished ones
 	ready    *qpid.Queue
+	delayed  *qpid.Queue // by the place that they will have
 	dead     *qpid.Queue // by the number of the lease that was the last: the longest dead first
 	finished finished
-	delayed  int
 	leased   int
 	bytes    int64
 	counters Counters
@@ -48,7 +48,7 @@ type queue struct {
 func newQueue(s *Shard, name string) *queue {
 	return &queue{
 		shard: s, name: name, items: make(map[uint64]*item), ids: make(map[string]uint64),
-		ready: qpid.NewQueue(), dead: qpid.NewQueue(), finished: newFinished(),
+		ready: qpid.NewQueue(), delayed: qpid.NewQueue(), dead: qpid.NewQueue(), finished: newFinished(),
 	}
 }
 
@@ -103,7 +103,7 @@ func (q *queue) move(i *item, to State) {
 	case Ready:
 		q.ready.Delete(i.weight())
 	case Delayed:
-		q.delayed--
+		q.delayed.Delete(i.weight())
 	case Leased:
 		q.leased--
 		i.until = 0
@@ -118,7 +118,7 @@ func (q *queue) move(i *item, to State) {
 		q.ready.Insert(i.weight())
 		due = i.expires
 	case Delayed:
-		q.delayed++
+		q.delayed.Insert(i.weight())
 		if due = i.notBefore; i.expires != 0 {
 			due = min(due, i.expires)
 		}
@@ -150,7 +150,7 @@ func (q *queue) insert(c Command) Result {
 		return Result{Code: Invalid}
 	case q.mode.Mode == Draining:
 		return Result{Code: IsDraining}
-	case q.ready.Len()+q.delayed+q.leased >= q.limits.ItemsMax, q.bytes+i.cost() > q.limits.BytesMax:
+	case q.ready.Len()+q.delayed.Len()+q.leased >= q.limits.ItemsMax, q.bytes+i.cost() > q.limits.BytesMax:
 		return Result{Code: Full}
 	}
 	s.next = max(s.next+1, uint64(max(s.now, 1)))
@@ -205,17 +205,28 @@ func (q *queue) update(c Command) Result {
 	if i == nil {
 		return r
 	}
-	was := i.before()
-	state := i.state
-	if state == Ready {
-		q.ready.Delete(i.weight())
+	was, line := i.before(), q.line(i.state)
+	if line != nil {
+		line.Delete(i.weight())
 	}
 	i.priority = c.Priority
-	if state == Ready {
-		q.ready.Insert(i.weight())
+	if line != nil {
+		line.Insert(i.weight())
 	}
 	q.tell(WasUpdated, i, was)
-	return Result{Number: i.number, State: state, Items: []Item{i.copied()}}
+	return Result{Number: i.number, State: i.state, Items: []Item{i.copied()}}
+}
+
+// line is where the items of a state stand by their weight; nil: nowhere.
+func (q *queue) line(s State) *qpid.Queue {
+	switch s {
+	case Ready:
+		return q.ready
+	case Delayed:
+		return q.delayed
+	default:
+		return nil
+	}
 }
 
 func (q *queue) cancel(c Command) Result {
@@ -228,6 +239,31 @@ func (q *queue) cancel(c Command) Result {
 	q.counters.Cancelled++
 	q.tell(WasCancelled, i, was)
 	return Result{Number: i.number, State: stood}
+}
+
+// purge drops ready and delayed items, the last ones first: then the first of all
+// changes only once.
+func (q *queue) purge(c Command) Result {
+	upTo := c.Number
+	if upTo == 0 {
+		upTo = q.shard.next
+	}
+	n := 0
+	for _, line := range []*qpid.Queue{q.ready, q.delayed} {
+		for at := line.Len() - 1; at >= 0 && n < c.Max; at-- {
+			w, _ := line.Select(at)
+			if NumberOf(w) > upTo {
+				continue
+			}
+			i := q.items[NumberOf(w)]
+			was := i.before()
+			q.finish(i)
+			q.counters.Cancelled++
+			q.tell(WasCancelled, i, was)
+			n++
+		}
+	}
+	return Result{N: uint64(n), Number: upTo, Exists: n == c.Max && q.ready.Len()+q.delayed.Len() > 0}
 }
 
 func (q *queue) setMode(c Command) Result {

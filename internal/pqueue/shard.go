@@ -102,6 +102,8 @@ func (s *Shard) Apply(c Command) Result {
 		return q.raise(c)
 	case OpForget:
 		return s.forget(q)
+	case OpPurge:
+		return q.purge(c)
 	case OpPeek:
 		return q.list(q.ready, c)
 	case OpFind:
@@ -171,7 +173,7 @@ func (s *Shard) stats(name string) Result {
 			continue
 		}
 		st := Stats{
-			Queue: q.name, Mode: q.mode, Ready: q.ready.Len(), Delayed: q.delayed, Leased: q.leased, Dead: q.dead.Len(),
+			Queue: q.name, Mode: q.mode, Ready: q.ready.Len(), Delayed: q.delayed.Len(), Leased: q.leased, Dead: q.dead.Len(),
 			Bytes: q.bytes, Counters: q.counters,
 		}
 		if w, ok := q.ready.Min(); ok {

@@ -234,6 +234,40 @@ func TestUpdateKeepsThePlaceInTime(t *testing.T) {
 	}
 }
 
+func TestPurgeLeavesWhatIsLeasedDeadOrYounger(t *testing.T) {
+	s := shard(t)
+	dead := insert(t, s, 10, "dead", 0)
+	for seq := range uint64(2) {
+		do(t, s, 11, pqueue.Command{Op: pqueue.OpNack, Number: dead, Lease: lease(t, s, 11, dead, seq+1)}, pqueue.OK)
+	}
+	held := lease(t, s, 12, insert(t, s, 12, "held", 0), 3)
+	insert(t, s, 13, "ready", 1)
+	do(t, s, 14, pqueue.Command{Op: pqueue.OpInsert, ID: "delayed", NotBefore: 500}, pqueue.OK)
+	seen := do(t, s, 15, pqueue.Command{Op: pqueue.OpPurge}, pqueue.OK)
+	if seen.N != 0 || !seen.Exists {
+		t.Fatalf("a purge of nothing yet: %+v", seen)
+	}
+	young := insert(t, s, 16, "young", 0)
+	if r := do(t, s, 17, pqueue.Command{Op: pqueue.OpPurge, Max: 5, Number: seen.Number}, pqueue.OK); r.N != 2 || r.Exists {
+		t.Fatalf("purge: %+v", r)
+	}
+	wantReady(t, s, "young")
+	st := s.Apply(pqueue.Command{Op: pqueue.OpStats, Queue: "q"}).Stats[0]
+	if got := []int{st.Ready, st.Delayed, st.Leased, st.Dead}; !cmp.Equal(got, []int{1, 0, 1, 1}) || st.Counters.Cancelled != 2 {
+		t.Fatalf("left %v, counted %+v", got, st.Counters)
+	}
+	do(t, s, 18, pqueue.Command{Op: pqueue.OpNack, Number: 12, Lease: held}, pqueue.OK)
+	wantReady(t, s, "held", "young")
+	if r := do(t, s, 19, pqueue.Command{Op: pqueue.OpInsert, ID: "ready"}, pqueue.OK); !r.Exists || r.State != pqueue.Finished {
+		t.Fatalf("a put of an id that was purged just now: %+v", r)
+	}
+	if r := do(t, s, 20, pqueue.Command{Op: pqueue.OpPurge, Max: 1, Number: young}, pqueue.OK); r.N != 1 || !r.Exists {
+		t.Fatalf("one of two: %+v", r)
+	}
+	tick(s, 600)
+	wantReady(t, s, "held")
+}
+
 func TestForgetDropsOnlyWhatIsEmpty(t *testing.T) {
 	s := shard(t)
 	insert(t, s, 10, "a", 0)

@@ -154,11 +154,13 @@ const (
 	OpRank                    // Queue, Weight
 	OpDead                    // Queue, Max, Weight: after it
 	OpStats                   // Queue; empty: all
+	// Logs and other nodes know an operation by its number: a new one is the last.
+	OpPurge // Queue, Max, Number: drops so many ready and delayed items, none younger than that; 0: than now
 	opEnd
 )
 
 // Reads reports whether the operation changes nothing.
-func (o Op) Reads() bool { return o >= OpPeek && o < opEnd }
+func (o Op) Reads() bool { return o >= OpPeek && o <= OpStats }
 
 // Command is what a shard is told. Each Op says which fields it uses.
 type Command struct {
@@ -188,8 +190,8 @@ type Result struct {
 	State  State // where the item stands now; OpCancel: where it stood
 	Lease  uint64
 	Until  int64
-	N      uint64 // OpTick, OpRequeue, OpBury: how many; OpRank: how many ready ones are lighter; OpPeek, OpDead: how many come after Items
-	Exists bool   // OpInsert: it was there before
+	N      uint64 // OpTick, OpRequeue, OpBury, OpPurge: how many; OpRank: how many ready ones are lighter; OpPeek, OpDead: how many come after Items
+	Exists bool   // OpInsert: it was there before; OpPurge: there may be more that are no younger than Number
 	Items  []Item
 	Stats  []Stats
 }

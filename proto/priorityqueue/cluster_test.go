@@ -313,6 +313,23 @@ func TestWhatCannotBeIsSaidClearly(t *testing.T) {
 	refused(t, err, codes.ResourceExhausted, "too_many_queues")
 }
 
+func TestPurgeSaysHowManyItHasDropped(t *testing.T) {
+	nodes := cluster(t, 2)
+	for i := range 10 {
+		put(t, nodes[i%2], "q", fmt.Sprint("i", i), 0)
+	}
+	l := take(t, nodes[0], &anteroomv1.DeleteMinRequest{Queue: "q", Wait: durationpb.New(5 * time.Second)})[0]
+	a, err := nodes[1].client.Purge(t.Context(), &anteroomv1.PurgeRequest{Queue: "q"})
+	if err != nil || a.GetPurged() != 9 || len(a.GetMissing()) > 0 {
+		t.Fatalf("%v, %v", a, err)
+	}
+	if _, err := nodes[1].client.Ack(t.Context(), &anteroomv1.AckRequest{Queue: "q", Receipt: l.GetReceipt()}); err != nil {
+		t.Errorf("whoever has an item is done with it: %v", err)
+	}
+	_, err = nodes[1].client.Purge(t.Context(), &anteroomv1.PurgeRequest{Queue: "none"})
+	refused(t, err, codes.NotFound, "queue_unknown")
+}
+
 func TestNoIDIsAnotherItemsHandle(t *testing.T) {
 	nodes := cluster(t, 2)
 	first := put(t, nodes[0], "q", "first", 0)

@@ -150,6 +150,15 @@ func (s *Server) setMode(ctx context.Context, queue string, m pqueue.Mode) ([]st
 	return missing(a), err
 }
 
+// Purge drops all that is ready or delayed.
+func (s *Server) Purge(ctx context.Context, r *anteroomv1.PurgeRequest) (*anteroomv1.PurgeResponse, error) {
+	a, err := s.do(ctx, broker.Call{Command: pqueue.Command{Op: pqueue.OpPurge, Queue: r.GetQueue()}})
+	if err != nil {
+		return nil, err
+	}
+	return &anteroomv1.PurgeResponse{Purged: a.Result.N, Missing: missing(a)}, nil
+}
+
 // Requeue puts dead letters back in line.
 func (s *Server) Requeue(ctx context.Context, r *anteroomv1.RequeueRequest) (*anteroomv1.RequeueResponse, error) {
 	n, missing, err := s.raise(ctx, pqueue.OpRequeue, r.GetQueue(), r.GetIds())

@@ -60,6 +60,7 @@ func operations() map[string]operation {
 		anteroomv1.PriorityQueue_Pause_FullMethodName:             {needs: manage, about: ofQueue},
 		anteroomv1.PriorityQueue_Resume_FullMethodName:            {needs: manage, about: ofQueue},
 		anteroomv1.PriorityQueue_Drain_FullMethodName:             {needs: manage, about: ofQueue},
+		anteroomv1.PriorityQueue_Purge_FullMethodName:             {needs: manage, about: ofQueue},
 		anteroomv1.PriorityQueue_Requeue_FullMethodName:           {needs: manage, about: ofQueue},
 		anteroomv1.PriorityQueue_DeleteDeadLetters_FullMethodName: {needs: manage, about: ofQueue},
 

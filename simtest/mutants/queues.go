@@ -7,7 +7,7 @@ func Queues() []Mutant {
 		{Name: "a second answer gives back what the first one brought", Edits: []Edit{
 			{"internal/broker/take.go", "seq > b.delivered.forgotten && !b.delivered.has(seq, from, r) {", "seq > b.delivered.forgotten && (ON || !b.delivered.has(seq, from, r)) {"},
 		}},
-		{Name: "a round forgets what was granted", First: 54, Edits: []Edit{
+		{Name: "a round forgets what was granted", First: 90, Edits: []Edit{
 			{"internal/broker/round.go", "		q.pacer.merge(b.now.Boot, s.Pace)\n", "		if !(ON) {\n			q.pacer.merge(b.now.Boot, s.Pace)\n		}\n"},
 		}},
 		{Name: "a round begins with empty queues", Edits: []Edit{
@@ -39,6 +39,9 @@ func Queues() []Mutant {
 		}},
 		{Name: "an item whose lease came to nothing is forgotten", Edits: []Edit{
 			{"internal/broker/queue.go", "			b.mend(q, c.Number)\n", "			if !(ON) {\n				b.mend(q, c.Number)\n			}\n"},
+		}},
+		{Name: "a purge passes over what is delayed", Edits: []Edit{
+			{"internal/pqueue/queue.go", "[]*qpid.Queue{q.ready, q.delayed} {\n", "[]*qpid.Queue{q.ready, q.delayed} {\n		if ON && line == q.delayed {\n			continue\n		}\n"},
 		}},
 	}
 }

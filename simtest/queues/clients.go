@@ -14,6 +14,7 @@ type client struct {
 	op    pqueue.Op // 0: a deleteMin
 	id    string
 	lease *lease
+	purge *purge
 	lasts int64 // of a deleteMin: the lease that it asks for
 	until int64 // by which it must have been answered
 	began int64
@@ -111,8 +112,10 @@ func (c *client) answered(a broker.Answer) {
 		w.oracle.counted(c, a)
 	case pqueue.OpInsert:
 		if a.Result.Code == pqueue.OK && !a.Result.Exists {
-			w.oracle.inserted(c.queue, c.id, a)
+			w.oracle.inserted(c, a)
 		}
+	case pqueue.OpPurge:
+		w.oracle.purged(c.purge, a)
 	case pqueue.OpAck, pqueue.OpNack:
 		w.oracle.settled(c.lease, c.op, a.Result.Code)
 	default:
@@ -148,6 +151,11 @@ func (n *node) work(l *lease) {
 func (w *World) drain() {
 	for _, queue := range []string{"q", "kept", "safe"} {
 		w.drainOne(queue)
+	}
+	for _, queue := range bins() {
+		if w.o.Bins {
+			w.drainOne(queue)
+		}
 	}
 	w.oracle.end()
 }

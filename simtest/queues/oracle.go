@@ -23,6 +23,7 @@ type oracle struct {
 	last   map[string]pqueue.Item
 	rounds map[qpid.Epoch]begun
 	hear   func(broker.Answer)
+	purges []*purge
 }
 
 // begun is a round: when it began, of whom.
@@ -43,6 +44,7 @@ type item struct {
 	put     bool // its insert was acknowledged
 	life    uint64
 	lease   *lease // the last one that reached a client
+	began   int64  // when its insert did
 	putAt   int64  // when that was
 	acked   bool
 	left    bool // may be gone: an ack of it is not answered
@@ -86,13 +88,13 @@ func (o *oracle) item(queue string, h broker.Handle, id string) *item {
 
 // inserted notes an acknowledged insert: the item must not be lost while its
 // node lives.
-func (o *oracle) inserted(queue, id string, a broker.Answer) {
+func (o *oracle) inserted(c *client, a broker.Answer) {
 	o.w.Reached.Inserted++
 	if h := a.Handle; h.Kind == broker.Memory && h.Number <= o.lost[h.Node] {
 		return // the answer was on its way when the node crashed
 	}
-	i := o.item(queue, a.Handle, id)
-	i.put, i.putAt = true, o.w.now
+	i := o.item(c.queue, a.Handle, c.id)
+	i.put, i.began, i.putAt = true, c.began, o.w.now
 }
 
 // roots checks that no epoch has two roots of a queue.
@@ -253,6 +255,7 @@ func (o *oracle) settled(l *lease, op pqueue.Op, c pqueue.Code) {
 // crashed forgets what the memory of a node had.
 func (o *oracle) crashed(n *node) {
 	o.lost[n.m.Name] = uint64(n.time().Clock) // numbers go by the clock
+	o.purgesEnd(n)
 	for _, i := range o.all {
 		if i.handle.Kind == broker.Memory && i.handle.Node == n.m.Name {
 			i.put = false
@@ -316,7 +319,7 @@ func goesBefore(a, b pqueue.Item) bool {
 // shown checks what a Peek has shown just before these were taken, and whether it
 // says that there are more.
 func (o *oracle) shown(queue string, peek *broker.Answer, taken []broker.Part, more bool) {
-	if peek != nil && peek.Result.Code == pqueue.Unavailable && queue == "safe" {
+	if peek != nil && peek.Result.Code == pqueue.Unavailable && strings.HasSuffix(queue, "safe") {
 		return // it says so: this node heard of two leaders of the log in the wrong order
 	}
 	if peek == nil || len(peek.Parts) < len(taken) || more != (peek.More != qpid.Weight{}) {
@@ -339,14 +342,16 @@ func (o *oracle) drained(queue string, parts []broker.Part) {
 			o.fail("queue %s at rest: %s (%d, %d) comes after %s (%d, %d)", queue, got.ID, got.Priority, got.Stamp, last.ID, last.Priority, last.Stamp)
 		}
 		o.last[queue] = got
-		o.item(queue, broker.HandleOf(p.Kind, p.Node, got.Number), got.ID).fetched = true
+		i := o.item(queue, broker.HandleOf(p.Kind, p.Node, got.Number), got.ID)
+		i.fetched = true
+		o.swept(i)
 	}
 }
 
 // end checks that nothing is lost and nobody forgotten.
 func (o *oracle) end() {
 	for _, i := range o.all {
-		if i.put && !i.acked && !i.left && !i.fetched && !strings.HasPrefix(i.queue, "slow") {
+		if i.put && !i.acked && !i.left && !i.fetched && !strings.HasPrefix(i.queue, "slow") && !o.mayBePurged(i) {
 			o.fail("%s of %s (%v) was acknowledged, and is gone", i.id, i.queue, i.handle)
 		}
 	}

@@ -56,6 +56,7 @@ func add(to *queues.Reached, r queues.Reached) {
 	to.Repeated += r.Repeated
 	to.Full += r.Full
 	to.Refused += r.Refused
+	to.Purged += r.Purged
 }
 
 func run(t *testing.T, seed uint64) queues.Reached {

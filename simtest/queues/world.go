@@ -33,6 +33,7 @@ type Options struct {
 	Delay  int64             // µs that a message takes at most
 	Repeat int               // of 1000 messages, so many arrive twice
 	Fills  bool              // disks do
+	Bins   bool              // some queues are only put into, and purged
 	Log    func(line string) // hears of everything; nil: nobody
 }
 
@@ -42,7 +43,7 @@ func Draw(seed uint64) Options {
 	return Options{
 		Seed: seed, Nodes: 1 + r.IntN(6), Calm: r.IntN(10) == 0, Fault: int64(5+r.IntN(15)) * second,
 		Every: int64(300+r.IntN(3000)) * milli, Load: int64(10+r.IntN(60)) * milli,
-		Delay: []int64{300, 5 * milli, 40 * milli, 120 * milli}[r.IntN(4)], Repeat: r.IntN(20), Fills: r.IntN(4) == 2,
+		Delay: []int64{300, 5 * milli, 40 * milli, 120 * milli}[r.IntN(4)], Repeat: r.IntN(20), Fills: r.IntN(4) == 2, Bins: r.IntN(4) == 2,
 	}
 }
 
@@ -62,6 +63,7 @@ type World struct {
 	faults  *rand.Rand
 	disks   *rand.Rand
 	load    *rand.Rand
+	bins    *rand.Rand
 	now     int64
 	events  heap
 	seq     uint64
@@ -79,7 +81,7 @@ type World struct {
 
 // Reached counts what a run came to: one that does nothing proves nothing.
 type Reached struct {
-	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused int
+	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged int
 }
 
 // node is one node, through all its lives.
@@ -109,7 +111,7 @@ type node struct {
 func New(o Options) *World {
 	w := &World{
 		o: o, net: rand.New(rand.NewPCG(o.Seed, 2)), faults: rand.New(rand.NewPCG(o.Seed, 3)), load: rand.New(rand.NewPCG(o.Seed, 4)),
-		disks: rand.New(rand.NewPCG(o.Seed, 5)),
+		disks: rand.New(rand.NewPCG(o.Seed, 5)), bins: rand.New(rand.NewPCG(o.Seed, 6)),
 		links: map[[2]string]*way{}, trace: 14695981039346656037,
 	}
 	w.oracle.init(w)
@@ -128,8 +130,8 @@ func (n *node) time() broker.Time {
 	return broker.Time{Boot: n.w.now + n.offset, Clock: clockBase + n.w.now + n.skew}
 }
 
-// queuesOf is the configuration of every node.
-func queuesOf() []broker.Queue {
+// queues is the configuration of every node.
+func (o Options) queues() []broker.Queue {
 	l := pqueue.Limits{
 		ItemsMax: 100_000, BytesMax: 1 << 40, AttemptsMax: 0, DeadMax: 100, RememberMax: 100_000, Remember: 3600 * second, LeaseMax: 3600 * second,
 	}
@@ -140,7 +142,11 @@ func queuesOf() []broker.Queue {
 	slow.Interval, slow.PerInterval = slowEvery, slowMany
 	safe := q("slow/safe", broker.Replicated)
 	safe.Interval, safe.PerInterval = slowEvery, slowMany
-	return []broker.Queue{slow, safe, q("kept", broker.Durable), q("safe", broker.Replicated)}
+	all := []broker.Queue{slow, safe, q("kept", broker.Durable), q("safe", broker.Replicated)}
+	if o.Bins {
+		all = append(all, q("bin/kept", broker.Durable), q("bin/safe", broker.Replicated))
+	}
+	return all
 }
 
 const (
@@ -155,11 +161,11 @@ func (n *node) boot() {
 	n.m.Boot++
 	n.start, n.up, n.paused, n.leads, n.applied = w.now, true, false, false, 0
 	n.list, n.seen, n.late, n.clients = nil, map[eviction.Member]int64{}, nil, map[uint64]*client{}
-	all := queuesOf()
+	all := w.o.queues()
 	onUse := all[2]
 	onUse.Name, onUse.Kind = "", broker.Memory
 	b, err := broker.New(broker.Config{
-		Self: n.m, Queues: all, CreateOnUse: true, OnUse: onUse, QueuesMax: 20, Logs: []broker.Kind{broker.Durable, broker.Replicated}, Fresh: fresh,
+		Self: n.m, Queues: all, CreateOnUse: true, OnUse: onUse, QueuesMax: 20, Logs: []broker.Kind{broker.Durable, broker.Replicated}, Fresh: fresh, PurgeSteps: 3,
 	}, n.time())
 	if err != nil {
 		panic(err)
@@ -225,6 +231,9 @@ func (w *World) tick() {
 func (w *World) Run() error {
 	w.loading = true
 	w.after(second, w.client)
+	if w.o.Bins {
+		w.after(second, w.fillBins)
+	}
 	if !w.o.Calm {
 		w.after(2*second, w.fault)
 		if w.o.Fills {

@@ -219,7 +219,7 @@ func (x WatchResponse_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WatchResponse_Kind.Descriptor instead.
 func (WatchResponse_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{34, 0}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{36, 0}
 }
 
 // Item is one item of a queue.
@@ -1868,6 +1868,105 @@ func (x *DrainResponse) GetMissing() []string {
 	return nil
 }
 
+type PurgeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeRequest) Reset() {
+	*x = PurgeRequest{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeRequest) ProtoMessage() {}
+
+func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeRequest.ProtoReflect.Descriptor instead.
+func (*PurgeRequest) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *PurgeRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+type PurgeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Items that this call has dropped, at the nodes that are not missing.
+	Purged uint64 `protobuf:"varint,1,opt,name=purged,proto3" json:"purged,omitempty"`
+	// Nodes that did not answer, or could not do it: what they keep is as it was,
+	// or part of it is gone.
+	Missing       []string `protobuf:"bytes,2,rep,name=missing,proto3" json:"missing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeResponse) Reset() {
+	*x = PurgeResponse{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeResponse) ProtoMessage() {}
+
+func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeResponse.ProtoReflect.Descriptor instead.
+func (*PurgeResponse) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *PurgeResponse) GetPurged() uint64 {
+	if x != nil {
+		return x.Purged
+	}
+	return 0
+}
+
+func (x *PurgeResponse) GetMissing() []string {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
 type StatsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty: all queues.
@@ -1878,7 +1977,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[28]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1989,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[28]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +2002,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{28}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StatsRequest) GetQueue() string {
@@ -1925,7 +2024,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[29]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2036,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[29]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2049,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{29}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *StatsResponse) GetQueues() []*QueueStats {
@@ -1995,7 +2094,7 @@ type QueueStats struct {
 
 func (x *QueueStats) Reset() {
 	*x = QueueStats{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[30]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2007,7 +2106,7 @@ func (x *QueueStats) String() string {
 func (*QueueStats) ProtoMessage() {}
 
 func (x *QueueStats) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[30]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2020,7 +2119,7 @@ func (x *QueueStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStats.ProtoReflect.Descriptor instead.
 func (*QueueStats) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{30}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *QueueStats) GetQueue() string {
@@ -2137,7 +2236,7 @@ type QueueCounters struct {
 
 func (x *QueueCounters) Reset() {
 	*x = QueueCounters{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[31]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +2248,7 @@ func (x *QueueCounters) String() string {
 func (*QueueCounters) ProtoMessage() {}
 
 func (x *QueueCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[31]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,7 +2261,7 @@ func (x *QueueCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCounters.ProtoReflect.Descriptor instead.
 func (*QueueCounters) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{31}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *QueueCounters) GetInserted() uint64 {
@@ -2240,7 +2339,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[32]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2252,7 +2351,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[32]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2265,7 +2364,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{32}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *NodeShare) GetNode() string {
@@ -2298,7 +2397,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[33]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2310,7 +2409,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[33]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2323,7 +2422,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WatchRequest) GetQueue() string {
@@ -2349,7 +2448,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[34]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2361,7 +2460,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[34]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2374,7 +2473,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WatchResponse) GetKind() WatchResponse_Kind {
@@ -2432,7 +2531,7 @@ type DeadLettersRequest struct {
 
 func (x *DeadLettersRequest) Reset() {
 	*x = DeadLettersRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[35]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2543,7 @@ func (x *DeadLettersRequest) String() string {
 func (*DeadLettersRequest) ProtoMessage() {}
 
 func (x *DeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[35]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2556,7 @@ func (x *DeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*DeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DeadLettersRequest) GetQueue() string {
@@ -2495,7 +2594,7 @@ type DeadLettersResponse struct {
 
 func (x *DeadLettersResponse) Reset() {
 	*x = DeadLettersResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[36]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2507,7 +2606,7 @@ func (x *DeadLettersResponse) String() string {
 func (*DeadLettersResponse) ProtoMessage() {}
 
 func (x *DeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[36]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2520,7 +2619,7 @@ func (x *DeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*DeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DeadLettersResponse) GetItems() []*Item {
@@ -2555,7 +2654,7 @@ type RequeueRequest struct {
 
 func (x *RequeueRequest) Reset() {
 	*x = RequeueRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[37]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2567,7 +2666,7 @@ func (x *RequeueRequest) String() string {
 func (*RequeueRequest) ProtoMessage() {}
 
 func (x *RequeueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[37]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2580,7 +2679,7 @@ func (x *RequeueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueRequest.ProtoReflect.Descriptor instead.
 func (*RequeueRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RequeueRequest) GetQueue() string {
@@ -2607,7 +2706,7 @@ type RequeueResponse struct {
 
 func (x *RequeueResponse) Reset() {
 	*x = RequeueResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[38]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2619,7 +2718,7 @@ func (x *RequeueResponse) String() string {
 func (*RequeueResponse) ProtoMessage() {}
 
 func (x *RequeueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[38]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2632,7 +2731,7 @@ func (x *RequeueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueResponse.ProtoReflect.Descriptor instead.
 func (*RequeueResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RequeueResponse) GetRequeued() uint64 {
@@ -2660,7 +2759,7 @@ type DeleteDeadLettersRequest struct {
 
 func (x *DeleteDeadLettersRequest) Reset() {
 	*x = DeleteDeadLettersRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[39]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2672,7 +2771,7 @@ func (x *DeleteDeadLettersRequest) String() string {
 func (*DeleteDeadLettersRequest) ProtoMessage() {}
 
 func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[39]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2685,7 +2784,7 @@ func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DeleteDeadLettersRequest) GetQueue() string {
@@ -2712,7 +2811,7 @@ type DeleteDeadLettersResponse struct {
 
 func (x *DeleteDeadLettersResponse) Reset() {
 	*x = DeleteDeadLettersResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[40]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +2823,7 @@ func (x *DeleteDeadLettersResponse) String() string {
 func (*DeleteDeadLettersResponse) ProtoMessage() {}
 
 func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[40]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +2836,7 @@ func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DeleteDeadLettersResponse) GetDeleted() uint64 {
@@ -2871,6 +2970,11 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\")\n" +
 	"\rDrainResponse\x12\x18\n" +
 	"\amissing\x18\x01 \x03(\tR\amissing\"$\n" +
+	"\fPurgeRequest\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\"A\n" +
+	"\rPurgeResponse\x12\x16\n" +
+	"\x06purged\x18\x01 \x01(\x04R\x06purged\x12\x18\n" +
+	"\amissing\x18\x02 \x03(\tR\amissing\"$\n" +
 	"\fStatsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\"Z\n" +
 	"\rStatsResponse\x12/\n" +
@@ -2963,7 +3067,8 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x16QUEUE_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12QUEUE_MODE_RUNNING\x10\x01\x12\x15\n" +
 	"\x11QUEUE_MODE_PAUSED\x10\x02\x12\x17\n" +
-	"\x13QUEUE_MODE_DRAINING\x10\x032\xdf\t\n" +
+	"\x13QUEUE_MODE_DRAINING\x10\x032\x9f\n" +
+	"\n" +
 	"\rPriorityQueue\x12A\n" +
 	"\x06Insert\x12\x1a.anteroom.v1.InsertRequest\x1a\x1b.anteroom.v1.InsertResponse\x12J\n" +
 	"\tDeleteMin\x12\x1d.anteroom.v1.DeleteMinRequest\x1a\x1e.anteroom.v1.DeleteMinResponse\x128\n" +
@@ -2978,6 +3083,7 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x05Pause\x12\x19.anteroom.v1.PauseRequest\x1a\x1a.anteroom.v1.PauseResponse\x12A\n" +
 	"\x06Resume\x12\x1a.anteroom.v1.ResumeRequest\x1a\x1b.anteroom.v1.ResumeResponse\x12>\n" +
 	"\x05Drain\x12\x19.anteroom.v1.DrainRequest\x1a\x1a.anteroom.v1.DrainResponse\x12>\n" +
+	"\x05Purge\x12\x19.anteroom.v1.PurgeRequest\x1a\x1a.anteroom.v1.PurgeResponse\x12>\n" +
 	"\x05Stats\x12\x19.anteroom.v1.StatsRequest\x1a\x1a.anteroom.v1.StatsResponse\x12@\n" +
 	"\x05Watch\x12\x19.anteroom.v1.WatchRequest\x1a\x1a.anteroom.v1.WatchResponse0\x01\x12P\n" +
 	"\vDeadLetters\x12\x1f.anteroom.v1.DeadLettersRequest\x1a .anteroom.v1.DeadLettersResponse\x12D\n" +
@@ -2997,7 +3103,7 @@ func file_anteroom_v1_priority_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_v1_priority_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_anteroom_v1_priority_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_anteroom_v1_priority_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_anteroom_v1_priority_queue_proto_goTypes = []any{
 	(ItemState)(0),                    // 0: anteroom.v1.ItemState
 	(QueueMode)(0),                    // 1: anteroom.v1.QueueMode
@@ -3030,53 +3136,55 @@ var file_anteroom_v1_priority_queue_proto_goTypes = []any{
 	(*ResumeResponse)(nil),            // 28: anteroom.v1.ResumeResponse
 	(*DrainRequest)(nil),              // 29: anteroom.v1.DrainRequest
 	(*DrainResponse)(nil),             // 30: anteroom.v1.DrainResponse
-	(*StatsRequest)(nil),              // 31: anteroom.v1.StatsRequest
-	(*StatsResponse)(nil),             // 32: anteroom.v1.StatsResponse
-	(*QueueStats)(nil),                // 33: anteroom.v1.QueueStats
-	(*QueueCounters)(nil),             // 34: anteroom.v1.QueueCounters
-	(*NodeShare)(nil),                 // 35: anteroom.v1.NodeShare
-	(*WatchRequest)(nil),              // 36: anteroom.v1.WatchRequest
-	(*WatchResponse)(nil),             // 37: anteroom.v1.WatchResponse
-	(*DeadLettersRequest)(nil),        // 38: anteroom.v1.DeadLettersRequest
-	(*DeadLettersResponse)(nil),       // 39: anteroom.v1.DeadLettersResponse
-	(*RequeueRequest)(nil),            // 40: anteroom.v1.RequeueRequest
-	(*RequeueResponse)(nil),           // 41: anteroom.v1.RequeueResponse
-	(*DeleteDeadLettersRequest)(nil),  // 42: anteroom.v1.DeleteDeadLettersRequest
-	(*DeleteDeadLettersResponse)(nil), // 43: anteroom.v1.DeleteDeadLettersResponse
-	(*timestamppb.Timestamp)(nil),     // 44: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),       // 45: google.protobuf.Duration
+	(*PurgeRequest)(nil),              // 31: anteroom.v1.PurgeRequest
+	(*PurgeResponse)(nil),             // 32: anteroom.v1.PurgeResponse
+	(*StatsRequest)(nil),              // 33: anteroom.v1.StatsRequest
+	(*StatsResponse)(nil),             // 34: anteroom.v1.StatsResponse
+	(*QueueStats)(nil),                // 35: anteroom.v1.QueueStats
+	(*QueueCounters)(nil),             // 36: anteroom.v1.QueueCounters
+	(*NodeShare)(nil),                 // 37: anteroom.v1.NodeShare
+	(*WatchRequest)(nil),              // 38: anteroom.v1.WatchRequest
+	(*WatchResponse)(nil),             // 39: anteroom.v1.WatchResponse
+	(*DeadLettersRequest)(nil),        // 40: anteroom.v1.DeadLettersRequest
+	(*DeadLettersResponse)(nil),       // 41: anteroom.v1.DeadLettersResponse
+	(*RequeueRequest)(nil),            // 42: anteroom.v1.RequeueRequest
+	(*RequeueResponse)(nil),           // 43: anteroom.v1.RequeueResponse
+	(*DeleteDeadLettersRequest)(nil),  // 44: anteroom.v1.DeleteDeadLettersRequest
+	(*DeleteDeadLettersResponse)(nil), // 45: anteroom.v1.DeleteDeadLettersResponse
+	(*timestamppb.Timestamp)(nil),     // 46: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),       // 47: google.protobuf.Duration
 }
 var file_anteroom_v1_priority_queue_proto_depIdxs = []int32{
 	0,  // 0: anteroom.v1.Item.state:type_name -> anteroom.v1.ItemState
-	44, // 1: anteroom.v1.Item.inserted_at:type_name -> google.protobuf.Timestamp
-	44, // 2: anteroom.v1.Item.not_before:type_name -> google.protobuf.Timestamp
-	44, // 3: anteroom.v1.Item.expires_at:type_name -> google.protobuf.Timestamp
-	44, // 4: anteroom.v1.Item.lease_until:type_name -> google.protobuf.Timestamp
+	46, // 1: anteroom.v1.Item.inserted_at:type_name -> google.protobuf.Timestamp
+	46, // 2: anteroom.v1.Item.not_before:type_name -> google.protobuf.Timestamp
+	46, // 3: anteroom.v1.Item.expires_at:type_name -> google.protobuf.Timestamp
+	46, // 4: anteroom.v1.Item.lease_until:type_name -> google.protobuf.Timestamp
 	3,  // 5: anteroom.v1.Lease.item:type_name -> anteroom.v1.Item
-	44, // 6: anteroom.v1.Lease.until:type_name -> google.protobuf.Timestamp
-	44, // 7: anteroom.v1.InsertRequest.not_before:type_name -> google.protobuf.Timestamp
-	45, // 8: anteroom.v1.InsertRequest.ttl:type_name -> google.protobuf.Duration
+	46, // 6: anteroom.v1.Lease.until:type_name -> google.protobuf.Timestamp
+	46, // 7: anteroom.v1.InsertRequest.not_before:type_name -> google.protobuf.Timestamp
+	47, // 8: anteroom.v1.InsertRequest.ttl:type_name -> google.protobuf.Duration
 	0,  // 9: anteroom.v1.InsertResponse.state:type_name -> anteroom.v1.ItemState
-	45, // 10: anteroom.v1.DeleteMinRequest.lease:type_name -> google.protobuf.Duration
-	45, // 11: anteroom.v1.DeleteMinRequest.wait:type_name -> google.protobuf.Duration
+	47, // 10: anteroom.v1.DeleteMinRequest.lease:type_name -> google.protobuf.Duration
+	47, // 11: anteroom.v1.DeleteMinRequest.wait:type_name -> google.protobuf.Duration
 	4,  // 12: anteroom.v1.DeleteMinResponse.leases:type_name -> anteroom.v1.Lease
-	45, // 13: anteroom.v1.NackRequest.delay:type_name -> google.protobuf.Duration
+	47, // 13: anteroom.v1.NackRequest.delay:type_name -> google.protobuf.Duration
 	0,  // 14: anteroom.v1.NackResponse.state:type_name -> anteroom.v1.ItemState
-	45, // 15: anteroom.v1.ExtendRequest.lease:type_name -> google.protobuf.Duration
-	44, // 16: anteroom.v1.ExtendResponse.until:type_name -> google.protobuf.Timestamp
+	47, // 15: anteroom.v1.ExtendRequest.lease:type_name -> google.protobuf.Duration
+	46, // 16: anteroom.v1.ExtendResponse.until:type_name -> google.protobuf.Timestamp
 	3,  // 17: anteroom.v1.PeekResponse.items:type_name -> anteroom.v1.Item
 	0,  // 18: anteroom.v1.PositionResponse.state:type_name -> anteroom.v1.ItemState
 	3,  // 19: anteroom.v1.UpdateResponse.item:type_name -> anteroom.v1.Item
 	0,  // 20: anteroom.v1.CancelResponse.state:type_name -> anteroom.v1.ItemState
-	33, // 21: anteroom.v1.StatsResponse.queues:type_name -> anteroom.v1.QueueStats
+	35, // 21: anteroom.v1.StatsResponse.queues:type_name -> anteroom.v1.QueueStats
 	1,  // 22: anteroom.v1.QueueStats.mode:type_name -> anteroom.v1.QueueMode
-	44, // 23: anteroom.v1.QueueStats.oldest:type_name -> google.protobuf.Timestamp
-	34, // 24: anteroom.v1.QueueStats.counters:type_name -> anteroom.v1.QueueCounters
-	35, // 25: anteroom.v1.QueueStats.nodes:type_name -> anteroom.v1.NodeShare
+	46, // 23: anteroom.v1.QueueStats.oldest:type_name -> google.protobuf.Timestamp
+	36, // 24: anteroom.v1.QueueStats.counters:type_name -> anteroom.v1.QueueCounters
+	37, // 25: anteroom.v1.QueueStats.nodes:type_name -> anteroom.v1.NodeShare
 	2,  // 26: anteroom.v1.WatchResponse.kind:type_name -> anteroom.v1.WatchResponse.Kind
 	3,  // 27: anteroom.v1.WatchResponse.item:type_name -> anteroom.v1.Item
 	1,  // 28: anteroom.v1.WatchResponse.mode:type_name -> anteroom.v1.QueueMode
-	44, // 29: anteroom.v1.WatchResponse.at:type_name -> google.protobuf.Timestamp
+	46, // 29: anteroom.v1.WatchResponse.at:type_name -> google.protobuf.Timestamp
 	3,  // 30: anteroom.v1.DeadLettersResponse.items:type_name -> anteroom.v1.Item
 	5,  // 31: anteroom.v1.PriorityQueue.Insert:input_type -> anteroom.v1.InsertRequest
 	7,  // 32: anteroom.v1.PriorityQueue.DeleteMin:input_type -> anteroom.v1.DeleteMinRequest
@@ -3091,31 +3199,33 @@ var file_anteroom_v1_priority_queue_proto_depIdxs = []int32{
 	25, // 41: anteroom.v1.PriorityQueue.Pause:input_type -> anteroom.v1.PauseRequest
 	27, // 42: anteroom.v1.PriorityQueue.Resume:input_type -> anteroom.v1.ResumeRequest
 	29, // 43: anteroom.v1.PriorityQueue.Drain:input_type -> anteroom.v1.DrainRequest
-	31, // 44: anteroom.v1.PriorityQueue.Stats:input_type -> anteroom.v1.StatsRequest
-	36, // 45: anteroom.v1.PriorityQueue.Watch:input_type -> anteroom.v1.WatchRequest
-	38, // 46: anteroom.v1.PriorityQueue.DeadLetters:input_type -> anteroom.v1.DeadLettersRequest
-	40, // 47: anteroom.v1.PriorityQueue.Requeue:input_type -> anteroom.v1.RequeueRequest
-	42, // 48: anteroom.v1.PriorityQueue.DeleteDeadLetters:input_type -> anteroom.v1.DeleteDeadLettersRequest
-	6,  // 49: anteroom.v1.PriorityQueue.Insert:output_type -> anteroom.v1.InsertResponse
-	8,  // 50: anteroom.v1.PriorityQueue.DeleteMin:output_type -> anteroom.v1.DeleteMinResponse
-	10, // 51: anteroom.v1.PriorityQueue.Ack:output_type -> anteroom.v1.AckResponse
-	12, // 52: anteroom.v1.PriorityQueue.Nack:output_type -> anteroom.v1.NackResponse
-	14, // 53: anteroom.v1.PriorityQueue.Extend:output_type -> anteroom.v1.ExtendResponse
-	16, // 54: anteroom.v1.PriorityQueue.Peek:output_type -> anteroom.v1.PeekResponse
-	18, // 55: anteroom.v1.PriorityQueue.Len:output_type -> anteroom.v1.LenResponse
-	20, // 56: anteroom.v1.PriorityQueue.Position:output_type -> anteroom.v1.PositionResponse
-	22, // 57: anteroom.v1.PriorityQueue.Update:output_type -> anteroom.v1.UpdateResponse
-	24, // 58: anteroom.v1.PriorityQueue.Cancel:output_type -> anteroom.v1.CancelResponse
-	26, // 59: anteroom.v1.PriorityQueue.Pause:output_type -> anteroom.v1.PauseResponse
-	28, // 60: anteroom.v1.PriorityQueue.Resume:output_type -> anteroom.v1.ResumeResponse
-	30, // 61: anteroom.v1.PriorityQueue.Drain:output_type -> anteroom.v1.DrainResponse
-	32, // 62: anteroom.v1.PriorityQueue.Stats:output_type -> anteroom.v1.StatsResponse
-	37, // 63: anteroom.v1.PriorityQueue.Watch:output_type -> anteroom.v1.WatchResponse
-	39, // 64: anteroom.v1.PriorityQueue.DeadLetters:output_type -> anteroom.v1.DeadLettersResponse
-	41, // 65: anteroom.v1.PriorityQueue.Requeue:output_type -> anteroom.v1.RequeueResponse
-	43, // 66: anteroom.v1.PriorityQueue.DeleteDeadLetters:output_type -> anteroom.v1.DeleteDeadLettersResponse
-	49, // [49:67] is the sub-list for method output_type
-	31, // [31:49] is the sub-list for method input_type
+	31, // 44: anteroom.v1.PriorityQueue.Purge:input_type -> anteroom.v1.PurgeRequest
+	33, // 45: anteroom.v1.PriorityQueue.Stats:input_type -> anteroom.v1.StatsRequest
+	38, // 46: anteroom.v1.PriorityQueue.Watch:input_type -> anteroom.v1.WatchRequest
+	40, // 47: anteroom.v1.PriorityQueue.DeadLetters:input_type -> anteroom.v1.DeadLettersRequest
+	42, // 48: anteroom.v1.PriorityQueue.Requeue:input_type -> anteroom.v1.RequeueRequest
+	44, // 49: anteroom.v1.PriorityQueue.DeleteDeadLetters:input_type -> anteroom.v1.DeleteDeadLettersRequest
+	6,  // 50: anteroom.v1.PriorityQueue.Insert:output_type -> anteroom.v1.InsertResponse
+	8,  // 51: anteroom.v1.PriorityQueue.DeleteMin:output_type -> anteroom.v1.DeleteMinResponse
+	10, // 52: anteroom.v1.PriorityQueue.Ack:output_type -> anteroom.v1.AckResponse
+	12, // 53: anteroom.v1.PriorityQueue.Nack:output_type -> anteroom.v1.NackResponse
+	14, // 54: anteroom.v1.PriorityQueue.Extend:output_type -> anteroom.v1.ExtendResponse
+	16, // 55: anteroom.v1.PriorityQueue.Peek:output_type -> anteroom.v1.PeekResponse
+	18, // 56: anteroom.v1.PriorityQueue.Len:output_type -> anteroom.v1.LenResponse
+	20, // 57: anteroom.v1.PriorityQueue.Position:output_type -> anteroom.v1.PositionResponse
+	22, // 58: anteroom.v1.PriorityQueue.Update:output_type -> anteroom.v1.UpdateResponse
+	24, // 59: anteroom.v1.PriorityQueue.Cancel:output_type -> anteroom.v1.CancelResponse
+	26, // 60: anteroom.v1.PriorityQueue.Pause:output_type -> anteroom.v1.PauseResponse
+	28, // 61: anteroom.v1.PriorityQueue.Resume:output_type -> anteroom.v1.ResumeResponse
+	30, // 62: anteroom.v1.PriorityQueue.Drain:output_type -> anteroom.v1.DrainResponse
+	32, // 63: anteroom.v1.PriorityQueue.Purge:output_type -> anteroom.v1.PurgeResponse
+	34, // 64: anteroom.v1.PriorityQueue.Stats:output_type -> anteroom.v1.StatsResponse
+	39, // 65: anteroom.v1.PriorityQueue.Watch:output_type -> anteroom.v1.WatchResponse
+	41, // 66: anteroom.v1.PriorityQueue.DeadLetters:output_type -> anteroom.v1.DeadLettersResponse
+	43, // 67: anteroom.v1.PriorityQueue.Requeue:output_type -> anteroom.v1.RequeueResponse
+	45, // 68: anteroom.v1.PriorityQueue.DeleteDeadLetters:output_type -> anteroom.v1.DeleteDeadLettersResponse
+	50, // [50:69] is the sub-list for method output_type
+	31, // [31:50] is the sub-list for method input_type
 	31, // [31:31] is the sub-list for extension type_name
 	31, // [31:31] is the sub-list for extension extendee
 	0,  // [0:31] is the sub-list for field type_name
@@ -3133,7 +3243,7 @@ func file_anteroom_v1_priority_queue_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_v1_priority_queue_proto_rawDesc), len(file_anteroom_v1_priority_queue_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

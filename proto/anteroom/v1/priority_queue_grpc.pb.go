@@ -32,6 +32,7 @@ const (
 	PriorityQueue_Pause_FullMethodName             = "/anteroom.v1.PriorityQueue/Pause"
 	PriorityQueue_Resume_FullMethodName            = "/anteroom.v1.PriorityQueue/Resume"
 	PriorityQueue_Drain_FullMethodName             = "/anteroom.v1.PriorityQueue/Drain"
+	PriorityQueue_Purge_FullMethodName             = "/anteroom.v1.PriorityQueue/Purge"
 	PriorityQueue_Stats_FullMethodName             = "/anteroom.v1.PriorityQueue/Stats"
 	PriorityQueue_Watch_FullMethodName             = "/anteroom.v1.PriorityQueue/Watch"
 	PriorityQueue_DeadLetters_FullMethodName       = "/anteroom.v1.PriorityQueue/DeadLetters"
@@ -104,6 +105,11 @@ type PriorityQueueClient interface {
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*ResumeResponse, error)
 	// Drain lets a queue run empty: Insert fails with queue_draining until Resume.
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*DrainResponse, error)
+	// Purge drops all items of a queue that are ready or delayed when it begins, at
+	// all nodes. Leased ones are their holders': one that is given back, or whose
+	// lease lapses, is in line again. Dead letters stay. Ids of what is dropped are
+	// remembered, as after Cancel. Repeated, it goes on where it was.
+	Purge(ctx context.Context, in *PurgeRequest, opts ...grpc.CallOption) (*PurgeResponse, error)
 	// Stats says what queues do and have done, node by node.
 	Stats(ctx context.Context, in *StatsRequest, opts ...grpc.CallOption) (*StatsResponse, error)
 	// Watch streams what happens to the items of a queue, on all nodes, from now
@@ -255,6 +261,16 @@ func (c *priorityQueueClient) Drain(ctx context.Context, in *DrainRequest, opts 
 	return out, nil
 }
 
+func (c *priorityQueueClient) Purge(ctx context.Context, in *PurgeRequest, opts ...grpc.CallOption) (*PurgeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PurgeResponse)
+	err := c.cc.Invoke(ctx, PriorityQueue_Purge_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *priorityQueueClient) Stats(ctx context.Context, in *StatsRequest, opts ...grpc.CallOption) (*StatsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StatsResponse)
@@ -379,6 +395,11 @@ type PriorityQueueServer interface {
 	Resume(context.Context, *ResumeRequest) (*ResumeResponse, error)
 	// Drain lets a queue run empty: Insert fails with queue_draining until Resume.
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
+	// Purge drops all items of a queue that are ready or delayed when it begins, at
+	// all nodes. Leased ones are their holders': one that is given back, or whose
+	// lease lapses, is in line again. Dead letters stay. Ids of what is dropped are
+	// remembered, as after Cancel. Repeated, it goes on where it was.
+	Purge(context.Context, *PurgeRequest) (*PurgeResponse, error)
 	// Stats says what queues do and have done, node by node.
 	Stats(context.Context, *StatsRequest) (*StatsResponse, error)
 	// Watch streams what happens to the items of a queue, on all nodes, from now
@@ -438,6 +459,9 @@ func (UnimplementedPriorityQueueServer) Resume(context.Context, *ResumeRequest) 
 }
 func (UnimplementedPriorityQueueServer) Drain(context.Context, *DrainRequest) (*DrainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Drain not implemented")
+}
+func (UnimplementedPriorityQueueServer) Purge(context.Context, *PurgeRequest) (*PurgeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Purge not implemented")
 }
 func (UnimplementedPriorityQueueServer) Stats(context.Context, *StatsRequest) (*StatsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Stats not implemented")
@@ -709,6 +733,24 @@ func _PriorityQueue_Drain_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PriorityQueue_Purge_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PurgeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PriorityQueueServer).Purge(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PriorityQueue_Purge_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PriorityQueueServer).Purge(ctx, req.(*PurgeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PriorityQueue_Stats_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StatsRequest)
 	if err := dec(in); err != nil {
@@ -850,6 +892,10 @@ var PriorityQueue_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Drain",
 			Handler:    _PriorityQueue_Drain_Handler,
+		},
+		{
+			MethodName: "Purge",
+			Handler:    _PriorityQueue_Purge_Handler,
 		},
 		{
 			MethodName: "Stats",
