@@ -352,3 +352,78 @@ func TestARoundOvertakesNothing(t *testing.T) {
 		t.Errorf("a take just after a round brings %v", got)
 	}
 }
+
+// logged is a life of a node with a durable log, which it reads first.
+type logged struct {
+	t   *testing.T
+	b   *broker.Broker
+	now broker.Time
+	log [][]byte
+}
+
+func begin(t *testing.T, now broker.Time, log [][]byte) *logged {
+	t.Helper()
+	self := eviction.Member{Name: "n1", Boot: uint64(now.Boot)}
+	c := config(self)
+	c.Logs = []broker.Kind{broker.Durable}
+	c.Queues = append(c.Queues, broker.Queue{Name: "kept", Kind: broker.Durable, Limits: bounds(), Lease: 30_000_000, PayloadMax: 100})
+	b, err := broker.New(c, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &logged{t, b, now, log}
+	b.Apply(now, broker.Durable, log)
+	b.SetView(now, broker.View{List: []eviction.Member{self}, Primary: true, At: now.Boot})
+	b.Leads(now, broker.Durable, true)
+	l.run()
+	return l
+}
+
+// run does what the broker wants done, and returns its last answer.
+func (l *logged) run() (last broker.Answer) {
+	for r := l.b.Ready(); len(r.Proposals)+len(r.Answers) > 0; r = l.b.Ready() {
+		for _, p := range r.Proposals {
+			l.log = append(l.log, p.Command)
+			l.b.Proposed(l.now, p.Token, l.b.Apply(l.now, broker.Durable, [][]byte{p.Command})[0], false)
+		}
+		for _, a := range r.Answers {
+			last = a
+		}
+	}
+	return last
+}
+
+func (l *logged) do(c pqueue.Command, h broker.Handle) pqueue.Result {
+	c.Queue = "kept"
+	l.b.Do(l.now, broker.Call{ID: 1, Handle: h, Command: c})
+	return l.run().Result
+}
+
+func (l *logged) take() broker.Part {
+	l.t.Helper()
+	l.b.Take(l.now, broker.Take{ID: 2, Queue: "kept", Max: 1, Within: 1_000_000})
+	a := l.run()
+	if len(a.Parts) != 1 {
+		l.t.Fatalf("take: %+v", a)
+	}
+	return a.Parts[0]
+}
+
+// A log whose end was given up, or that is brought back from a copy, begins again
+// before its last leases: who holds one of them holds nothing any more.
+func TestALeaseThatALogGaveUpIsLost(t *testing.T) {
+	now := broker.Time{Boot: 1_000_000, Clock: 1_700_000_000_000_000}
+	first := begin(t, now, nil)
+	first.do(pqueue.Command{Op: pqueue.OpInsert, ID: "x@n1"}, broker.Handle{})
+	kept := slices.Clone(first.log)
+	old := first.take()
+	now.Boot, now.Clock = now.Boot+1_000_000, now.Clock+1_000_000
+	second := begin(t, now, kept)
+	if got := second.take(); got.Result.Number != old.Result.Number {
+		t.Fatalf("took %+v, and then %+v", old, got)
+	}
+	ack := pqueue.Command{Op: pqueue.OpAck, Lease: old.Result.Lease}
+	if r := second.do(ack, broker.HandleOf(old.Kind, old.Node, old.Result.Number)); r.Code != pqueue.LeaseLost {
+		t.Errorf("who holds a lease that the log gave up ends the next one: %+v", r)
+	}
+}

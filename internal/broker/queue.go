@@ -257,7 +257,7 @@ func (b *Broker) grant(q *queue, w qpid.Weight, o heldOp) {
 	op := o.m.Op
 	c := pqueue.Command{
 		Op: pqueue.OpLease, Queue: q.c.Name, Number: pqueue.NumberOf(w), For: max(1, min(o.lease, q.c.Limits.LeaseMax)),
-		Taker: pqueue.Taker{Node: string(op.Caller), Seq: op.Seq},
+		Taker: pqueue.Taker{Node: string(op.Caller), Seq: op.Seq}, Lease: uint64(max(0, b.now.Clock)),
 	}
 	b.execute(q.c.Kind, c, func(r pqueue.Result) {
 		if r.Code == pqueue.OK {

@@ -2,6 +2,11 @@ package pqueue
 
 // leaseOut leases a ready item. A taker that repeats itself while it has the
 // lease is given the same one again.
+//
+// Numbers of leases go up, also for a shard that begins again with less than it had,
+// from a copy or from a log whose end was given up: else a new lease could have the
+// number of one that is forgotten, and whoever holds that could end it. So c.Lease
+// goes by the clock. (In logs of before it is 0.)
 func (q *queue) leaseOut(c Command) Result {
 	i := q.items[c.Number]
 	switch {
@@ -15,7 +20,7 @@ func (q *queue) leaseOut(c Command) Result {
 		return Result{Code: IsPaused}
 	}
 	s, was := q.shard, i.before()
-	s.lease++
+	s.lease = max(s.lease+1, c.Lease)
 	i.lease, i.until, i.taker = s.lease, s.now+c.For, c.Taker
 	i.attempts++
 	q.move(i, Leased)

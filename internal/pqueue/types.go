@@ -137,7 +137,7 @@ type Op uint8
 const (
 	OpConfigure Op = iota + 1 // Queue, Limits: makes the queue if it is not there
 	OpInsert                  // Queue, ID, Priority, Payload, NotBefore, Expires
-	OpLease                   // Queue, Number, Taker, For
+	OpLease                   // Queue, Number, Taker, For, Lease: its number at least
 	OpAck                     // Queue, Number, Lease
 	OpNack                    // Queue, Number, Lease, For: delay, Text: reason
 	OpRelease                 // Queue, Number, Lease: the lease never reached its taker, and does not count

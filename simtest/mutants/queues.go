@@ -16,6 +16,9 @@ func Queues() []Mutant {
 		{Name: "a round leaves what is behind a child out", Edits: []Edit{
 			{"internal/broker/front.go", "		if up == at {\n			return to\n", "		if up == at {\n			if ON {\n				return at\n			}\n			return to\n"},
 		}},
+		{Name: "a lease has the number of one that a log gave up", First: 56, Edits: []Edit{
+			{"internal/pqueue/lease.go", "	s.lease = max(s.lease+1, c.Lease)\n", "	if s.lease++; !(ON) {\n		s.lease = max(s.lease, c.Lease)\n	}\n"},
+		}},
 		{Name: "a root needs nobody's word", First: 250, Edits: []Edit{
 			{"internal/broker/queue.go", "if !b.authority() {", "if !(ON) && !b.authority() {"},
 		}},

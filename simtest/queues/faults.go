@@ -38,6 +38,9 @@ func (w *World) crash(n *node, lasts int64) {
 	}
 	n.doubt = nil
 	w.oracle.crashed(n)
+	if w.o.Loses && len(n.disk) > 0 && w.disks.IntN(2) == 0 {
+		n.giveUp(1 + w.disks.IntN(min(len(n.disk), 40)))
+	}
 	for _, o := range w.nodes {
 		if o != n {
 			w.breaks(n, o, w.faults.Int64N(second))
@@ -48,6 +51,17 @@ func (w *World) crash(n *node, lasts int64) {
 			n.boot()
 		}
 	})
+}
+
+// giveUp loses the end of a durable log, as an operator does who has a damaged one
+// recovered: the entries from the damage on. (A damaged copy of a replicated log
+// is made anew from the others, as here every node's is at each boot.)
+func (n *node) giveUp(entries int) {
+	n.w.Reached.GivenUp++
+	keep := len(n.disk) - entries
+	n.w.note("%v gives up %d entries", n.m, entries)
+	n.w.oracle.gaveUp(n, n.disk[keep:])
+	n.disk = n.disk[:keep:keep]
 }
 
 func (w *World) pause(n *node, lasts int64) {

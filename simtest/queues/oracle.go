@@ -22,8 +22,18 @@ type oracle struct {
 	lost   map[qpid.NodeID]uint64 // the highest number of an item that may have been at a node when it crashed last
 	last   map[string]pqueue.Item
 	rounds map[qpid.Epoch]begun
+	gone   map[entry]int64 // what durable logs have given up, and when by the node's clock
 	hear   func(broker.Answer)
 	purges []*purge
+}
+
+// entry names a command of a durable log: an insert by its id, a lease by its
+// item, a purge by its queue, all else by item and lease.
+type entry struct {
+	node          qpid.NodeID
+	op            pqueue.Op
+	id            string
+	number, lease uint64
 }
 
 // begun is a round: when it began, of whom.
@@ -63,7 +73,7 @@ type lease struct {
 }
 
 func (o *oracle) init(w *World) {
-	*o = oracle{w: w, items: map[key]*item{}, lost: map[qpid.NodeID]uint64{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}, rounds: map[qpid.Epoch]begun{}}
+	*o = oracle{w: w, items: map[key]*item{}, lost: map[qpid.NodeID]uint64{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}, rounds: map[qpid.Epoch]begun{}, gone: map[entry]int64{}}
 }
 
 func (o *oracle) fail(format string, args ...any) {
@@ -92,6 +102,9 @@ func (o *oracle) inserted(c *client, a broker.Answer) {
 	o.w.Reached.Inserted++
 	if h := a.Handle; h.Kind == broker.Memory && h.Number <= o.lost[h.Node] {
 		return // the answer was on its way when the node crashed
+	}
+	if a.Handle.Kind == broker.Durable && o.gone[entry{node: a.Handle.Node, op: pqueue.OpInsert, id: c.id}] > 0 {
+		return // and what it says has been given up since
 	}
 	i := o.item(c.queue, a.Handle, c.id)
 	i.put, i.began, i.putAt = true, c.began, o.w.now
@@ -207,6 +220,7 @@ func (o *oracle) leased(c *client, p broker.Part) *lease {
 	h := broker.HandleOf(p.Kind, p.Node, r.Number)
 	i := o.item(queue, h, r.Items[0].ID)
 	l := &lease{queue: queue, handle: h, item: i, number: r.Lease, granted: r.Until - c.lasts, until: r.Until}
+	l.given = h.Kind == broker.Durable && l.granted <= o.gone[entry{node: h.Node, op: pqueue.OpLease, number: h.Number}]
 	old := i.lease
 	switch {
 	case i.acked:
@@ -242,6 +256,8 @@ func (o *oracle) settling(l *lease, op pqueue.Op) {
 
 func (o *oracle) settled(l *lease, op pqueue.Op, c pqueue.Code) {
 	switch {
+	case c == pqueue.OK && o.gone[entry{node: l.handle.Node, op: op, number: l.handle.Number, lease: l.number}] > 0:
+		l.given = true // and has been given up
 	case op == pqueue.OpAck && c == pqueue.OK:
 		l.item.acked = true
 		o.w.Reached.Acked++
@@ -262,6 +278,46 @@ func (o *oracle) crashed(n *node) {
 			if i.lease != nil {
 				i.lease.over = true
 			}
+		}
+	}
+}
+
+// gaveUp allows for what the last entries of a durable log did, and which is not
+// so any more: items may be gone that were put, come again that were acknowledged,
+// or be leased to somebody else.
+func (o *oracle) gaveUp(n *node, entries [][]byte) {
+	for _, text := range entries {
+		c, err := pqueue.DecodeCommand(text)
+		if err != nil {
+			o.fail("%v cannot read its log: %v", n.m, err)
+			return
+		}
+		e := entry{node: n.m.Name, op: c.Op, number: c.Number, lease: c.Lease}
+		switch c.Op {
+		case pqueue.OpInsert:
+			e.id, e.number = c.ID, 0
+		case pqueue.OpLease:
+			e.lease = 0
+		case pqueue.OpPurge:
+			e.id, e.number = c.Queue, 0
+		default:
+		}
+		o.gone[e] = n.time().Clock
+	}
+	for _, i := range o.all {
+		h := i.handle
+		if h.Kind != broker.Durable || h.Node != n.m.Name {
+			continue
+		}
+		put, purge := entry{node: h.Node, op: pqueue.OpInsert, id: i.id}, entry{node: h.Node, op: pqueue.OpPurge, id: i.queue}
+		if o.gone[put] > 0 || o.gone[purge] > 0 {
+			i.put = false
+		}
+		if i.acked && o.gone[entry{node: h.Node, op: pqueue.OpAck, number: h.Number, lease: i.lease.number}] > 0 {
+			i.acked, i.left = false, true
+		}
+		if i.lease != nil && i.lease.granted <= o.gone[entry{node: h.Node, op: pqueue.OpLease, number: h.Number}] {
+			i.lease.given = true
 		}
 	}
 }

@@ -34,6 +34,7 @@ type Options struct {
 	Repeat int               // of 1000 messages, so many arrive twice
 	Fills  bool              // disks do
 	Bins   bool              // some queues are only put into, and purged
+	Loses  bool              // disks, what they had: the node starts with what came before
 	Log    func(line string) // hears of everything; nil: nobody
 }
 
@@ -43,7 +44,7 @@ func Draw(seed uint64) Options {
 	return Options{
 		Seed: seed, Nodes: 1 + r.IntN(6), Calm: r.IntN(10) == 0, Fault: int64(5+r.IntN(15)) * second,
 		Every: int64(300+r.IntN(3000)) * milli, Load: int64(10+r.IntN(60)) * milli,
-		Delay: []int64{300, 5 * milli, 40 * milli, 120 * milli}[r.IntN(4)], Repeat: r.IntN(20), Fills: r.IntN(4) == 2, Bins: r.IntN(4) == 2,
+		Delay: []int64{300, 5 * milli, 40 * milli, 120 * milli}[r.IntN(4)], Repeat: r.IntN(20), Fills: r.IntN(4) == 2, Bins: r.IntN(4) == 2, Loses: r.IntN(4) == 2,
 	}
 }
 
@@ -81,7 +82,7 @@ type World struct {
 
 // Reached counts what a run came to: one that does nothing proves nothing.
 type Reached struct {
-	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged int
+	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, GivenUp int
 }
 
 // node is one node, through all its lives.
