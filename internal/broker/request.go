@@ -175,7 +175,7 @@ func (b *Broker) stat(name string) pqueue.Result {
 		if name != "" && q.c.Name != name {
 			continue
 		}
-		if name != "" && b.unready(q) != pqueue.OK {
+		if _, led := b.leading(); name != "" && (b.unready(q) != pqueue.OK || q.c.Kind == Replicated && !led) {
 			return pqueue.Result{Code: pqueue.Unavailable}
 		}
 		st := pqueue.Stats{Queue: q.c.Name}
