@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,6 +36,7 @@ type cluster struct {
 	watched []chan *anteroomv1.WatchResponse
 	acked   []string
 	nacked  []string
+	batches []int // how many items each had
 }
 
 // peer is one node of it.
@@ -103,10 +105,86 @@ func (p *peer) Insert(_ context.Context, r *anteroomv1.InsertRequest) (a *antero
 	return a, err
 }
 
+// batch counts a call with n items. Each is a call of its own, too, and may be
+// refused; then the answer to all may be lost.
+func (p *peer) batch(op string, n int, one func(i int) error) (failures []*anteroomv1.Failure, err error) {
+	p.mu.Lock()
+	p.batches = append(p.batches, n)
+	p.mu.Unlock()
+	for i := range n {
+		failures = append(failures, failed(one(i)))
+	}
+	if p.after != nil {
+		err = p.after(op + " batch")
+	}
+	return failures, err
+}
+
+// failed is err as a batch has it.
+func failed(err error) *anteroomv1.Failure {
+	if err == nil {
+		return nil
+	}
+	s := status.Convert(err)
+	f := &anteroomv1.Failure{Code: int32(s.Code()), Message: s.Message()}
+	for _, d := range s.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			f.Reason = d.GetReason()
+		case *errdetails.RetryInfo:
+			f.RetryDelay = d.GetRetryDelay()
+		}
+	}
+	return f
+}
+
+func (p *peer) InsertBatch(ctx context.Context, r *anteroomv1.InsertBatchRequest) (*anteroomv1.InsertBatchResponse, error) {
+	a := &anteroomv1.InsertBatchResponse{}
+	failures, err := p.batch("put", len(r.GetItems()), func(i int) error {
+		n := r.GetItems()[i]
+		one, err := p.Insert(ctx, &anteroomv1.InsertRequest{Queue: r.GetQueue(), Id: n.GetId(), Priority: n.GetPriority(), Payload: n.GetPayload()})
+		a.Results = append(a.Results, &anteroomv1.InsertResult{Outcome: &anteroomv1.InsertResult_Inserted{Inserted: one}})
+		return err
+	})
+	for i, f := range failures {
+		if f != nil {
+			a.Results[i].Outcome = &anteroomv1.InsertResult_Failure{Failure: f}
+		}
+	}
+	return a, err
+}
+
+func (p *peer) AckBatch(ctx context.Context, r *anteroomv1.AckBatchRequest) (*anteroomv1.AckBatchResponse, error) {
+	a := &anteroomv1.AckBatchResponse{}
+	failures, err := p.batch("ack", len(r.GetReceipts()), func(i int) error {
+		_, err := p.Ack(ctx, &anteroomv1.AckRequest{Queue: r.GetQueue(), Receipt: r.GetReceipts()[i]})
+		return err
+	})
+	for _, f := range failures {
+		a.Results = append(a.Results, &anteroomv1.AckResult{Failure: f})
+	}
+	return a, err
+}
+
+func (p *peer) ExtendBatch(ctx context.Context, r *anteroomv1.ExtendBatchRequest) (*anteroomv1.ExtendBatchResponse, error) {
+	a := &anteroomv1.ExtendBatchResponse{}
+	failures, err := p.batch("extend", len(r.GetReceipts()), func(i int) error {
+		one, err := p.Extend(ctx, &anteroomv1.ExtendRequest{Queue: r.GetQueue(), Receipt: r.GetReceipts()[i], Lease: r.GetLease()})
+		a.Results = append(a.Results, &anteroomv1.ExtendResult{Outcome: &anteroomv1.ExtendResult_Until{Until: one.GetUntil()}})
+		return err
+	})
+	for i, f := range failures {
+		if f != nil {
+			a.Results[i].Outcome = &anteroomv1.ExtendResult_Failure{Failure: f}
+		}
+	}
+	return a, err
+}
+
 // find returns an item by its id, its handle, or the receipt of its lease.
 func (c *cluster) find(name string) *anteroomv1.Item {
 	for _, i := range c.items {
-		if name == i.GetId() || name == i.GetHandle() || name == receipt(i) {
+		if name == i.GetId() || name == i.GetHandle() || strings.HasPrefix(name, i.GetHandle()) && name == receipt(i) {
 			return i
 		}
 	}

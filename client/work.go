@@ -13,7 +13,7 @@ const (
 	leaseDefault = 30 * time.Second
 	waitDefault  = 20 * time.Second
 	graceDefault = 30 * time.Second
-	batchMax     = 1000 // items of one Take
+	batchMax     = 1000 // items of one call
 	reasonMax    = 1024 // bytes of what a Nack says
 	idle         = time.Second
 	extendMin    = 10 * time.Millisecond

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,10 +29,11 @@ type queuePut struct {
 	delay     time.Duration
 	ttl       time.Duration
 	lines     bool
+	batch     int
 }
 
 func (p *program) queuePutCommand() *cobra.Command {
-	q := &queuePut{queueing: queueing{program: p}}
+	q := &queuePut{queueing: queueing{program: p}, batch: 1}
 	cmd := &cobra.Command{
 		Use:   "put --queue NAME [PAYLOAD]",
 		Short: "Put an item into a queue",
@@ -64,6 +66,7 @@ is not put again, so a command that failed can simply be repeated with the same
 	})
 	q.flags.duration(&q.ttl, "ttl", 0, 10*365*24*time.Hour, "dropped after so long, unless somebody works on it; 0s is never")
 	q.flags.BoolVar(&q.lines, "lines", false, "put one item for each line of standard input")
+	q.flags.whole(&q.batch, "batch", 1, 1000, "with --lines: put so many lines in one call, once they are there")
 	return cmd
 }
 
@@ -100,38 +103,67 @@ func (q *queuePut) put(ctx context.Context, to *client.Queue, stdin io.Reader, a
 
 func (q *queuePut) one(ctx context.Context, to *client.Queue, n client.New) error {
 	placed, err := to.Put(ctx, n)
-	switch {
-	case err != nil:
-		return err
-	case q.asJSON:
+	if err == nil {
+		q.placed(placed)
+	}
+	return err
+}
+
+// placed tells of an item that was put.
+func (q *queuePut) placed(placed client.Placed) {
+	if q.asJSON {
 		q.line(struct {
 			Queue string `json:"queue"`
 			client.Placed
 		}{q.name, placed})
-	default:
-		fmt.Fprintln(q.stdout, placed.ID)
-		if placed.Existed {
-			fmt.Fprintf(q.stderr, "anteroom queue put: item %s was put before, and is %s; nothing was changed\n", placed.ID, placed.State)
-		}
+		return
 	}
-	return nil
+	fmt.Fprintln(q.stdout, placed.ID)
+	if placed.Existed {
+		fmt.Fprintf(q.stderr, "anteroom queue put: item %s was put before, and is %s; nothing was changed\n", placed.ID, placed.State)
+	}
 }
 
-// putLines puts one after the other, so that they are in line as they are in
-// the file.
+// putLines puts batches one after the other, so that they are in line as they are
+// in the file. It ends with the first batch of which some could not be put, after
+// all of that was tried.
 func (q *queuePut) putLines(ctx context.Context, to *client.Queue, n client.New, stdin io.Reader) error {
 	lines := bufio.NewScanner(stdin)
 	lines.Buffer(nil, stdinMax)
-	done := 0
-	for lines.Scan() {
-		n.Payload = lines.Bytes()
-		if err := q.one(ctx, to, n); err != nil {
-			return fmt.Errorf("after %d items: %w", done, q.explain(err))
+	done, read := 0, 0
+	var batch []client.New
+	flush := func() error {
+		results, _ := to.PutAll(ctx, batch) // which have the error
+		batch = batch[:0]
+		var failed error
+		for i, r := range results {
+			if r.Err == nil {
+				q.placed(r.Placed)
+				done++
+			} else if failed == nil {
+				failed = fmt.Errorf("line %d: %w", read-len(results)+i+1, q.explain(r.Err))
+			}
 		}
-		done++
+		if failed != nil {
+			return fmt.Errorf("after %d items: %w", done, failed)
+		}
+		return nil
+	}
+	for lines.Scan() {
+		n.Payload = bytes.Clone(lines.Bytes())
+		batch = append(batch, n)
+		if read++; len(batch) < q.batch {
+			continue
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+	}
+	if err := flush(); err != nil {
+		return err
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("line %d of standard input: %w; %d items were put", done+1, err, done)
+		return fmt.Errorf("line %d of standard input: %w; %d items were put", read+1, err, done)
 	}
 	return nil
 }

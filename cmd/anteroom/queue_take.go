@@ -74,9 +74,8 @@ func (p *program) queueAckCommand() *cobra.Command {
 		Short: "Say that the work on leased items is done",
 		Args:  words("receipt"),
 	}, func(ctx context.Context, of *client.Queue, receipts []string) error {
-		return q.each(receipts, "receipt", func(receipt string) (string, error) {
-			return "acknowledged", of.Ack(ctx, receipt)
-		})
+		errs, _ := of.AckAll(ctx, receipts) // of which err is the first
+		return q.results(receipts, "receipt", func(i int) (string, error) { return "acknowledged", errs[i] })
 	})
 }
 
@@ -107,10 +106,8 @@ func (p *program) queueExtendCommand() *cobra.Command {
 		Short: "Make leases last longer",
 		Args:  words("receipt"),
 	}, func(ctx context.Context, of *client.Queue, receipts []string) error {
-		return q.each(receipts, "receipt", func(receipt string) (string, error) {
-			until, err := of.Extend(ctx, receipt, lease)
-			return "until " + when(until), err
-		})
+		leases, _ := of.ExtendAll(ctx, receipts, lease) // which have the error
+		return q.results(receipts, "receipt", func(i int) (string, error) { return "until " + when(leases[i].Until), leases[i].Err })
 	})
 	q.flags.duration(&lease, "lease", 0, leaseLongest, "how long from now; 0s is as the queue says")
 	return cmd
@@ -119,9 +116,14 @@ func (p *program) queueExtendCommand() *cobra.Command {
 // each does something with every word, tells how that went, and at the end of
 // those with which it failed.
 func (q *queueing) each(words []string, what string, f func(word string) (result string, err error)) error {
+	return q.results(words, what, func(i int) (string, error) { return f(words[i]) })
+}
+
+// results is each where f has the place of the word.
+func (q *queueing) results(words []string, what string, f func(i int) (result string, err error)) error {
 	var errs []error
-	for _, word := range words {
-		result, err := f(word)
+	for i, word := range words {
+		result, err := f(i)
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", word, q.explain(err)))

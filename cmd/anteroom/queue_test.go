@@ -75,6 +75,56 @@ func (n *queueNode) Insert(_ context.Context, r *anteroomv1.InsertRequest) (*ant
 	return a, nil
 }
 
+// failed is err as a batch has it.
+func failed(err error) *anteroomv1.Failure {
+	if err == nil {
+		return nil
+	}
+	s := grpcstatus.Convert(err)
+	f := &anteroomv1.Failure{Code: int32(s.Code()), Message: s.Message()}
+	for _, d := range s.Details() {
+		if is, ok := d.(*errdetails.ErrorInfo); ok {
+			f.Reason = is.GetReason()
+		}
+	}
+	return f
+}
+
+func (n *queueNode) InsertBatch(ctx context.Context, r *anteroomv1.InsertBatchRequest) (*anteroomv1.InsertBatchResponse, error) {
+	a := &anteroomv1.InsertBatchResponse{}
+	n.say("put a batch of %d", len(r.GetItems()))
+	for _, i := range r.GetItems() {
+		one, err := n.Insert(ctx, &anteroomv1.InsertRequest{Queue: r.GetQueue(), Id: i.GetId(), Payload: i.GetPayload(), Priority: i.GetPriority(), NotBefore: i.GetNotBefore(), Ttl: i.GetTtl()})
+		if string(i.GetPayload()) == "bad" {
+			err = refused(codes.InvalidArgument, "request_invalid", "out of the queue's bounds")
+		}
+		result := &anteroomv1.InsertResult{Outcome: &anteroomv1.InsertResult_Inserted{Inserted: one}}
+		if err != nil {
+			result.Outcome = &anteroomv1.InsertResult_Failure{Failure: failed(err)}
+		}
+		a.Results = append(a.Results, result)
+	}
+	return a, nil
+}
+
+func (n *queueNode) AckBatch(ctx context.Context, r *anteroomv1.AckBatchRequest) (*anteroomv1.AckBatchResponse, error) {
+	a := &anteroomv1.AckBatchResponse{}
+	for _, receipt := range r.GetReceipts() {
+		_, err := n.Ack(ctx, &anteroomv1.AckRequest{Queue: r.GetQueue(), Receipt: receipt})
+		a.Results = append(a.Results, &anteroomv1.AckResult{Failure: failed(err)})
+	}
+	return a, nil
+}
+
+func (n *queueNode) ExtendBatch(ctx context.Context, r *anteroomv1.ExtendBatchRequest) (*anteroomv1.ExtendBatchResponse, error) {
+	a := &anteroomv1.ExtendBatchResponse{}
+	for _, receipt := range r.GetReceipts() {
+		one, _ := n.Extend(ctx, &anteroomv1.ExtendRequest{Queue: r.GetQueue(), Receipt: receipt, Lease: r.GetLease()})
+		a.Results = append(a.Results, &anteroomv1.ExtendResult{Outcome: &anteroomv1.ExtendResult_Until{Until: one.GetUntil()}})
+	}
+	return a, nil
+}
+
 func (n *queueNode) DeleteMin(ctx context.Context, r *anteroomv1.DeleteMinRequest) (*anteroomv1.DeleteMinResponse, error) {
 	n.mu.Lock()
 	give := n.leases[:min(len(n.leases), int(r.GetMaxItems()))]
@@ -330,7 +380,9 @@ func TestQueuePutReadsStandardInput(t *testing.T) {
 		want        []string
 	}{
 		{"a letter\nof two lines", "", 0, []string{`put "a letter\nof two lines" priority 0 not before 0 ttl 0s`}},
-		{"one\ntwo\n", "--lines", 0, []string{`put "one" priority 0 not before 0 ttl 0s`, `put "two" priority 0 not before 0 ttl 0s`}},
+		{"one\ntwo\n", "--lines", 0, []string{"put a batch of 1", `put "one" priority 0 not before 0 ttl 0s`, "put a batch of 1", `put "two" priority 0 not before 0 ttl 0s`}},
+		{"one\ntwo\nthree", "--lines --batch 2", 0, []string{"put a batch of 2", `put "one" priority 0 not before 0 ttl 0s`, `put "two" priority 0 not before 0 ttl 0s`, "put a batch of 1", `put "three" priority 0 not before 0 ttl 0s`}},
+		{"bad\ntwo\nthree", "--lines --batch 2", 1, []string{"put a batch of 2", `put "bad" priority 0 not before 0 ttl 0s`, `put "two" priority 0 not before 0 ttl 0s`}},
 		{strings.Repeat("x", stdinMax+1), "--json", 1, nil},
 		{strings.Repeat("x", stdinMax+1), "--lines", 1, nil},
 	} {
@@ -345,7 +397,7 @@ func TestQueuePutReadsStandardInput(t *testing.T) {
 		if os.Stdin, err = os.Open(file); err != nil {
 			t.Fatal(err)
 		}
-		_, stderr, code := ask(t.Context(), slices.DeleteFunc([]string{"queue", "put", "--queue", "jobs", c.flag}, func(s string) bool { return s == "" })...)
+		_, stderr, code := ask(t.Context(), append([]string{"queue", "put", "--queue", "jobs"}, strings.Fields(c.flag)...)...)
 		_ = os.Stdin.Close()
 		os.Stdin = stdin
 		if code != c.code || !slices.Equal(n.said, c.want) {

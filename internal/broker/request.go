@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -106,10 +107,13 @@ func (b *Broker) serve(c pqueue.Command, then func(pqueue.Result)) {
 		then(pqueue.Result{})
 	case pqueue.OpInsert:
 		b.insert(q, c, then)
+	case pqueue.OpExtend:
+		c.For = cmp.Or(c.For, q.c.Lease)
+		b.execute(q.c.Kind, c, then)
 	case pqueue.OpPurge:
 		c.Max = min(c.Max, b.c.PurgeSteps)
 		b.execute(q.c.Kind, c, then)
-	case pqueue.OpAck, pqueue.OpNack, pqueue.OpRelease, pqueue.OpExtend, pqueue.OpUpdate, pqueue.OpCancel, pqueue.OpRequeue, pqueue.OpBury,
+	case pqueue.OpAck, pqueue.OpNack, pqueue.OpRelease, pqueue.OpUpdate, pqueue.OpCancel, pqueue.OpRequeue, pqueue.OpBury,
 		pqueue.OpPeek, pqueue.OpFind, pqueue.OpRank, pqueue.OpDead:
 		b.execute(q.c.Kind, c, then)
 	default: // nobody asks another node for the rest

@@ -14,7 +14,8 @@ type shard struct {
 	state   *pqueue.Shard // nil: there is none of this kind here
 	leads   bool
 	room    Room
-	ticking bool // a Tick is on its way through the log
+	ticking bool  // a Tick is on its way through the log
+	last    int64 // when the last insert came, Unix µs
 }
 
 // proposal is a command on its way through a log.
@@ -33,6 +34,10 @@ const tickSteps = 1000
 func (b *Broker) execute(k Kind, c pqueue.Command, then func(pqueue.Result)) {
 	s := &b.shards[k]
 	c.Now = b.now.Clock
+	if c.Op == pqueue.OpInsert {
+		c.Now = max(c.Now, s.last+1) // so that those of one microsecond stay in their order
+		s.last = c.Now
+	}
 	switch {
 	case (s.state == nil || !s.leads) && s.room == RoomForNone:
 		then(pqueue.Result{Code: pqueue.StorageFull})

@@ -178,6 +178,42 @@ func (l *Loop) Do(ctx context.Context, c broker.Call) (broker.Answer, error) {
 	}
 }
 
+// DoAll carries out calls, begun together and in their order. Of those without an
+// answer when ctx ends nobody knows whether they were carried out, and theirs is
+// Unavailable.
+func (l *Loop) DoAll(ctx context.Context, calls []broker.Call) []broker.Answer {
+	answers, coming := make([]broker.Answer, len(calls)), make([]chan broker.Answer, len(calls))
+	first := uint64(0)
+	l.with(func(b *broker.Broker, now broker.Time) {
+		first = l.next + 1
+		for i, c := range calls {
+			l.next++
+			c.ID, coming[i] = l.next, make(chan broker.Answer, 1)
+			if l.stopped {
+				coming[i] <- broker.Answer{Result: pqueue.Result{Code: pqueue.Unavailable}}
+				continue
+			}
+			l.waiting[c.ID] = coming[i]
+			b.Do(now, c)
+		}
+	})
+	for i := range calls {
+		select {
+		case answers[i] = <-coming[i]:
+		case <-ctx.Done():
+			l.mu.Lock()
+			delete(l.waiting, first+uint64(i))
+			l.mu.Unlock()
+			select {
+			case answers[i] = <-coming[i]: // it was just answered
+			default:
+				answers[i].Result.Code = pqueue.Unavailable
+			}
+		}
+	}
+	return answers
+}
+
 // Take carries out a deleteMin. If ctx ends first, what it was given goes back.
 func (l *Loop) Take(ctx context.Context, t broker.Take) (broker.Answer, error) {
 	id, answer := l.call(func(b *broker.Broker, now broker.Time, id uint64) {

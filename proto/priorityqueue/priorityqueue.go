@@ -13,6 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/anteroom/anteroom/internal/broker"
 	"github.com/anteroom/anteroom/internal/pqueue"
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
@@ -24,6 +27,9 @@ type Queues interface {
 	// Do carries out a call. An error is the context's: nobody knows whether the
 	// call was carried out.
 	Do(ctx context.Context, c broker.Call) (broker.Answer, error)
+	// DoAll carries out calls, begun in their order. Those that are not answered
+	// when the context ends are Unavailable.
+	DoAll(ctx context.Context, c []broker.Call) []broker.Answer
 	// Take carries out a deleteMin. If the context ends, what it was given goes
 	// back.
 	Take(ctx context.Context, t broker.Take) (broker.Answer, error)
@@ -134,38 +140,61 @@ func leased(op pqueue.Op, queue, receipt string) (broker.Call, error) {
 	return broker.Call{Handle: h, Command: pqueue.Command{Op: op, Queue: queue, Lease: lease}}, nil
 }
 
-// Insert puts an item into a queue.
-func (s *Server) Insert(ctx context.Context, r *anteroomv1.InsertRequest) (*anteroomv1.InsertResponse, error) {
-	c := pqueue.Command{Op: pqueue.OpInsert, Queue: r.GetQueue(), ID: r.GetId(), Priority: r.GetPriority(), Payload: r.GetPayload()}
+// newItem is what an Insert and one of an InsertBatch have in common.
+type newItem interface {
+	GetId() string
+	GetPriority() uint32
+	GetPayload() []byte
+	GetNotBefore() *timestamppb.Timestamp
+	GetTtl() *durationpb.Duration
+}
+
+// inserted is a call that puts an item into a queue.
+func (s *Server) inserted(queue string, r newItem) (broker.Call, error) {
+	c := pqueue.Command{Op: pqueue.OpInsert, Queue: queue, ID: r.GetId(), Priority: r.GetPriority(), Payload: r.GetPayload()}
 	if c.ID == "" {
 		var id [16]byte
 		_, _ = rand.Read(id[:]) // never fails
 		c.ID = broker.MadeAt(s.c.Self, hex.EncodeToString(id[:]))
 	}
 	if len(c.ID) > idMax {
-		return nil, invalid("id: %d bytes; give %d at most", len(c.ID), idMax)
+		return broker.Call{}, invalid("id: %d bytes; give %d at most", len(c.ID), idMax)
 	}
 	if _, err := broker.ParseHandle(c.ID); err == nil { // wherever an id is taken, a handle is
-		return nil, invalid("id: %q looks like a handle, and would be taken for that of another item; give another id", c.ID)
+		return broker.Call{}, invalid("id: %q looks like a handle, and would be taken for that of another item; give another id", c.ID)
 	}
 	if t := r.GetNotBefore(); t != nil {
 		if t.CheckValid() != nil {
-			return nil, invalid("not_before: no time")
+			return broker.Call{}, invalid("not_before: no time")
 		}
 		c.NotBefore = max(0, t.AsTime().UnixMicro())
 	}
 	ttl, err := duration("ttl", r.GetTtl())
 	if err != nil {
-		return nil, err
+		return broker.Call{}, err
 	}
 	if ttl > 0 {
 		c.Expires = s.c.Queues.Clock() + ttl
 	}
-	a, err := s.do(ctx, broker.Call{Command: c})
+	return broker.Call{Command: c}, nil
+}
+
+// placed is the answer to a call that has put an item into a queue.
+func placed(c broker.Call, a broker.Answer) *anteroomv1.InsertResponse {
+	return &anteroomv1.InsertResponse{Id: c.Command.ID, Handle: a.Handle.String(), Existed: a.Result.Exists, State: stateOf(a.Result.State)}
+}
+
+// Insert puts an item into a queue.
+func (s *Server) Insert(ctx context.Context, r *anteroomv1.InsertRequest) (*anteroomv1.InsertResponse, error) {
+	c, err := s.inserted(r.GetQueue(), r)
 	if err != nil {
 		return nil, err
 	}
-	return &anteroomv1.InsertResponse{Id: c.ID, Handle: a.Handle.String(), Existed: a.Result.Exists, State: stateOf(a.Result.State)}, nil
+	a, err := s.do(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return placed(c, a), nil
 }
 
 // DeleteMin leases the first items of a queue.

@@ -144,6 +144,7 @@ func TestEveryMethodAsksForItsRight(t *testing.T) {
 		"/anteroom.v1.WaitingRoom/Status":   "ptmvo",
 		"/anteroom.v1.PriorityQueue/":       "mo",
 		"/anteroom.v1.PriorityQueue/Insert": "p", "/anteroom.v1.PriorityQueue/DeleteMin": "t", "/anteroom.v1.PriorityQueue/Ack": "t",
+		"/anteroom.v1.PriorityQueue/InsertBatch": "p", "/anteroom.v1.PriorityQueue/AckBatch": "t", "/anteroom.v1.PriorityQueue/ExtendBatch": "t",
 		"/anteroom.v1.PriorityQueue/Nack": "t", "/anteroom.v1.PriorityQueue/Extend": "t",
 		"/anteroom.v1.PriorityQueue/Peek": "tmvo", "/anteroom.v1.PriorityQueue/Watch": "tmvo", "/anteroom.v1.PriorityQueue/DeadLetters": "tmvo",
 		"/anteroom.v1.PriorityQueue/Len": "ptmvo", "/anteroom.v1.PriorityQueue/Position": "ptmvo", "/anteroom.v1.PriorityQueue/Stats": "ptmvo",

@@ -45,10 +45,13 @@ func operations() map[string]operation {
 		anteroomv1.WaitingRoom_Status_FullMethodName:      {needs: numbers, about: ofRoom},
 
 		anteroomv1.PriorityQueue_Insert_FullMethodName:            {needs: put, about: ofQueue},
+		anteroomv1.PriorityQueue_InsertBatch_FullMethodName:       {needs: put, about: ofQueue},
 		anteroomv1.PriorityQueue_DeleteMin_FullMethodName:         {needs: take, about: ofQueue},
 		anteroomv1.PriorityQueue_Ack_FullMethodName:               {needs: take, about: ofQueue},
 		anteroomv1.PriorityQueue_Nack_FullMethodName:              {needs: take, about: ofQueue},
 		anteroomv1.PriorityQueue_Extend_FullMethodName:            {needs: take, about: ofQueue},
+		anteroomv1.PriorityQueue_AckBatch_FullMethodName:          {needs: take, about: ofQueue},
+		anteroomv1.PriorityQueue_ExtendBatch_FullMethodName:       {needs: take, about: ofQueue},
 		anteroomv1.PriorityQueue_Peek_FullMethodName:              {needs: items, about: ofQueue},
 		anteroomv1.PriorityQueue_Watch_FullMethodName:             {needs: items, about: ofQueue},
 		anteroomv1.PriorityQueue_DeadLetters_FullMethodName:       {needs: items, about: ofQueue},

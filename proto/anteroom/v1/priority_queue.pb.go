@@ -219,7 +219,7 @@ func (x WatchResponse_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WatchResponse_Kind.Descriptor instead.
 func (WatchResponse_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{36, 0}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{47, 0}
 }
 
 // Item is one item of a queue.
@@ -581,6 +581,335 @@ func (x *InsertResponse) GetState() ItemState {
 	return ItemState_ITEM_STATE_UNSPECIFIED
 }
 
+// Failure is why one of a batch failed, where others did not: what the error of a
+// call for it alone would have said.
+type Failure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in google.rpc.Code.
+	Code int32 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
+	// As in google.rpc.ErrorInfo.
+	Reason  string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// As in google.rpc.RetryInfo. Unset: another try does not mend it.
+	RetryDelay    *durationpb.Duration `protobuf:"bytes,4,opt,name=retry_delay,json=retryDelay,proto3" json:"retry_delay,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Failure) Reset() {
+	*x = Failure{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Failure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Failure) ProtoMessage() {}
+
+func (x *Failure) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Failure.ProtoReflect.Descriptor instead.
+func (*Failure) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Failure) GetCode() int32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *Failure) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Failure) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Failure) GetRetryDelay() *durationpb.Duration {
+	if x != nil {
+		return x.RetryDelay
+	}
+	return nil
+}
+
+// NewItem is one of an InsertBatch, with the fields of InsertRequest.
+type NewItem struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Priority      uint32                 `protobuf:"varint,2,opt,name=priority,proto3" json:"priority,omitempty"`
+	Payload       []byte                 `protobuf:"bytes,3,opt,name=payload,proto3" json:"payload,omitempty"`
+	NotBefore     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
+	Ttl           *durationpb.Duration   `protobuf:"bytes,5,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NewItem) Reset() {
+	*x = NewItem{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NewItem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NewItem) ProtoMessage() {}
+
+func (x *NewItem) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NewItem.ProtoReflect.Descriptor instead.
+func (*NewItem) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *NewItem) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *NewItem) GetPriority() uint32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *NewItem) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+func (x *NewItem) GetNotBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotBefore
+	}
+	return nil
+}
+
+func (x *NewItem) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
+type InsertBatchRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Items         []*NewItem             `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InsertBatchRequest) Reset() {
+	*x = InsertBatchRequest{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InsertBatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InsertBatchRequest) ProtoMessage() {}
+
+func (x *InsertBatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InsertBatchRequest.ProtoReflect.Descriptor instead.
+func (*InsertBatchRequest) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *InsertBatchRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *InsertBatchRequest) GetItems() []*NewItem {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// InsertResult is how one of an InsertBatch went.
+type InsertResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*InsertResult_Inserted
+	//	*InsertResult_Failure
+	Outcome       isInsertResult_Outcome `protobuf_oneof:"outcome"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InsertResult) Reset() {
+	*x = InsertResult{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InsertResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InsertResult) ProtoMessage() {}
+
+func (x *InsertResult) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InsertResult.ProtoReflect.Descriptor instead.
+func (*InsertResult) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *InsertResult) GetOutcome() isInsertResult_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *InsertResult) GetInserted() *InsertResponse {
+	if x != nil {
+		if x, ok := x.Outcome.(*InsertResult_Inserted); ok {
+			return x.Inserted
+		}
+	}
+	return nil
+}
+
+func (x *InsertResult) GetFailure() *Failure {
+	if x != nil {
+		if x, ok := x.Outcome.(*InsertResult_Failure); ok {
+			return x.Failure
+		}
+	}
+	return nil
+}
+
+type isInsertResult_Outcome interface {
+	isInsertResult_Outcome()
+}
+
+type InsertResult_Inserted struct {
+	Inserted *InsertResponse `protobuf:"bytes,1,opt,name=inserted,proto3,oneof"`
+}
+
+type InsertResult_Failure struct {
+	Failure *Failure `protobuf:"bytes,2,opt,name=failure,proto3,oneof"`
+}
+
+func (*InsertResult_Inserted) isInsertResult_Outcome() {}
+
+func (*InsertResult_Failure) isInsertResult_Outcome() {}
+
+type InsertBatchResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Results       []*InsertResult        `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InsertBatchResponse) Reset() {
+	*x = InsertBatchResponse{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InsertBatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InsertBatchResponse) ProtoMessage() {}
+
+func (x *InsertBatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InsertBatchResponse.ProtoReflect.Descriptor instead.
+func (*InsertBatchResponse) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *InsertBatchResponse) GetResults() []*InsertResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
 type DeleteMinRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
@@ -596,7 +925,7 @@ type DeleteMinRequest struct {
 
 func (x *DeleteMinRequest) Reset() {
 	*x = DeleteMinRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[4]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -608,7 +937,7 @@ func (x *DeleteMinRequest) String() string {
 func (*DeleteMinRequest) ProtoMessage() {}
 
 func (x *DeleteMinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[4]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -621,7 +950,7 @@ func (x *DeleteMinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMinRequest.ProtoReflect.Descriptor instead.
 func (*DeleteMinRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{4}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteMinRequest) GetQueue() string {
@@ -666,7 +995,7 @@ type DeleteMinResponse struct {
 
 func (x *DeleteMinResponse) Reset() {
 	*x = DeleteMinResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[5]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +1007,7 @@ func (x *DeleteMinResponse) String() string {
 func (*DeleteMinResponse) ProtoMessage() {}
 
 func (x *DeleteMinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[5]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +1020,7 @@ func (x *DeleteMinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMinResponse.ProtoReflect.Descriptor instead.
 func (*DeleteMinResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{5}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteMinResponse) GetLeases() []*Lease {
@@ -725,7 +1054,7 @@ type AckRequest struct {
 
 func (x *AckRequest) Reset() {
 	*x = AckRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[6]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -737,7 +1066,7 @@ func (x *AckRequest) String() string {
 func (*AckRequest) ProtoMessage() {}
 
 func (x *AckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[6]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -750,7 +1079,7 @@ func (x *AckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRequest.ProtoReflect.Descriptor instead.
 func (*AckRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{6}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AckRequest) GetQueue() string {
@@ -775,7 +1104,7 @@ type AckResponse struct {
 
 func (x *AckResponse) Reset() {
 	*x = AckResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[7]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +1116,7 @@ func (x *AckResponse) String() string {
 func (*AckResponse) ProtoMessage() {}
 
 func (x *AckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[7]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +1129,149 @@ func (x *AckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckResponse.ProtoReflect.Descriptor instead.
 func (*AckResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{7}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{12}
+}
+
+type AckBatchRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Receipts      []string               `protobuf:"bytes,2,rep,name=receipts,proto3" json:"receipts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AckBatchRequest) Reset() {
+	*x = AckBatchRequest{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AckBatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AckBatchRequest) ProtoMessage() {}
+
+func (x *AckBatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AckBatchRequest.ProtoReflect.Descriptor instead.
+func (*AckBatchRequest) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *AckBatchRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *AckBatchRequest) GetReceipts() []string {
+	if x != nil {
+		return x.Receipts
+	}
+	return nil
+}
+
+// AckResult is how one of an AckBatch went.
+type AckResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unset: it is acknowledged.
+	Failure       *Failure `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AckResult) Reset() {
+	*x = AckResult{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AckResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AckResult) ProtoMessage() {}
+
+func (x *AckResult) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AckResult.ProtoReflect.Descriptor instead.
+func (*AckResult) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *AckResult) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
+type AckBatchResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Results       []*AckResult           `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AckBatchResponse) Reset() {
+	*x = AckBatchResponse{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AckBatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AckBatchResponse) ProtoMessage() {}
+
+func (x *AckBatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AckBatchResponse.ProtoReflect.Descriptor instead.
+func (*AckBatchResponse) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *AckBatchResponse) GetResults() []*AckResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
 }
 
 type NackRequest struct {
@@ -817,7 +1288,7 @@ type NackRequest struct {
 
 func (x *NackRequest) Reset() {
 	*x = NackRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[8]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -829,7 +1300,7 @@ func (x *NackRequest) String() string {
 func (*NackRequest) ProtoMessage() {}
 
 func (x *NackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[8]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -842,7 +1313,7 @@ func (x *NackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackRequest.ProtoReflect.Descriptor instead.
 func (*NackRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{8}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NackRequest) GetQueue() string {
@@ -883,7 +1354,7 @@ type NackResponse struct {
 
 func (x *NackResponse) Reset() {
 	*x = NackResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[9]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -895,7 +1366,7 @@ func (x *NackResponse) String() string {
 func (*NackResponse) ProtoMessage() {}
 
 func (x *NackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[9]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -908,7 +1379,7 @@ func (x *NackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackResponse.ProtoReflect.Descriptor instead.
 func (*NackResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{9}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NackResponse) GetState() ItemState {
@@ -930,7 +1401,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[10]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1413,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[10]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1426,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{10}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ExtendRequest) GetQueue() string {
@@ -988,7 +1459,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[11]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1471,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[11]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,12 +1484,200 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{11}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExtendResponse) GetUntil() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Until
+	}
+	return nil
+}
+
+type ExtendBatchRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Queue    string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Receipts []string               `protobuf:"bytes,2,rep,name=receipts,proto3" json:"receipts,omitempty"`
+	// Of each, from now. Unset: the queue's own.
+	Lease         *durationpb.Duration `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtendBatchRequest) Reset() {
+	*x = ExtendBatchRequest{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtendBatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtendBatchRequest) ProtoMessage() {}
+
+func (x *ExtendBatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtendBatchRequest.ProtoReflect.Descriptor instead.
+func (*ExtendBatchRequest) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ExtendBatchRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *ExtendBatchRequest) GetReceipts() []string {
+	if x != nil {
+		return x.Receipts
+	}
+	return nil
+}
+
+func (x *ExtendBatchRequest) GetLease() *durationpb.Duration {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+// ExtendResult is how one of an ExtendBatch went.
+type ExtendResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*ExtendResult_Until
+	//	*ExtendResult_Failure
+	Outcome       isExtendResult_Outcome `protobuf_oneof:"outcome"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtendResult) Reset() {
+	*x = ExtendResult{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtendResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtendResult) ProtoMessage() {}
+
+func (x *ExtendResult) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtendResult.ProtoReflect.Descriptor instead.
+func (*ExtendResult) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ExtendResult) GetOutcome() isExtendResult_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *ExtendResult) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		if x, ok := x.Outcome.(*ExtendResult_Until); ok {
+			return x.Until
+		}
+	}
+	return nil
+}
+
+func (x *ExtendResult) GetFailure() *Failure {
+	if x != nil {
+		if x, ok := x.Outcome.(*ExtendResult_Failure); ok {
+			return x.Failure
+		}
+	}
+	return nil
+}
+
+type isExtendResult_Outcome interface {
+	isExtendResult_Outcome()
+}
+
+type ExtendResult_Until struct {
+	Until *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=until,proto3,oneof"`
+}
+
+type ExtendResult_Failure struct {
+	Failure *Failure `protobuf:"bytes,2,opt,name=failure,proto3,oneof"`
+}
+
+func (*ExtendResult_Until) isExtendResult_Outcome() {}
+
+func (*ExtendResult_Failure) isExtendResult_Outcome() {}
+
+type ExtendBatchResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Results       []*ExtendResult        `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtendBatchResponse) Reset() {
+	*x = ExtendBatchResponse{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtendBatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtendBatchResponse) ProtoMessage() {}
+
+func (x *ExtendBatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtendBatchResponse.ProtoReflect.Descriptor instead.
+func (*ExtendBatchResponse) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ExtendBatchResponse) GetResults() []*ExtendResult {
+	if x != nil {
+		return x.Results
 	}
 	return nil
 }
@@ -1037,7 +1696,7 @@ type PeekRequest struct {
 
 func (x *PeekRequest) Reset() {
 	*x = PeekRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[12]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1708,7 @@ func (x *PeekRequest) String() string {
 func (*PeekRequest) ProtoMessage() {}
 
 func (x *PeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[12]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1721,7 @@ func (x *PeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekRequest.ProtoReflect.Descriptor instead.
 func (*PeekRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{12}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PeekRequest) GetQueue() string {
@@ -1103,7 +1762,7 @@ type PeekResponse struct {
 
 func (x *PeekResponse) Reset() {
 	*x = PeekResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[13]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1774,7 @@ func (x *PeekResponse) String() string {
 func (*PeekResponse) ProtoMessage() {}
 
 func (x *PeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[13]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1787,7 @@ func (x *PeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekResponse.ProtoReflect.Descriptor instead.
 func (*PeekResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{13}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PeekResponse) GetItems() []*Item {
@@ -1161,7 +1820,7 @@ type LenRequest struct {
 
 func (x *LenRequest) Reset() {
 	*x = LenRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[14]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1832,7 @@ func (x *LenRequest) String() string {
 func (*LenRequest) ProtoMessage() {}
 
 func (x *LenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[14]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1845,7 @@ func (x *LenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LenRequest.ProtoReflect.Descriptor instead.
 func (*LenRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{14}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LenRequest) GetQueue() string {
@@ -1213,7 +1872,7 @@ type LenResponse struct {
 
 func (x *LenResponse) Reset() {
 	*x = LenResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[15]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1884,7 @@ func (x *LenResponse) String() string {
 func (*LenResponse) ProtoMessage() {}
 
 func (x *LenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[15]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1897,7 @@ func (x *LenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LenResponse.ProtoReflect.Descriptor instead.
 func (*LenResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{15}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LenResponse) GetReady() uint64 {
@@ -1287,7 +1946,7 @@ type PositionRequest struct {
 
 func (x *PositionRequest) Reset() {
 	*x = PositionRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[16]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1958,7 @@ func (x *PositionRequest) String() string {
 func (*PositionRequest) ProtoMessage() {}
 
 func (x *PositionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[16]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1971,7 @@ func (x *PositionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PositionRequest.ProtoReflect.Descriptor instead.
 func (*PositionRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{16}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PositionRequest) GetQueue() string {
@@ -1344,7 +2003,7 @@ type PositionResponse struct {
 
 func (x *PositionResponse) Reset() {
 	*x = PositionResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[17]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +2015,7 @@ func (x *PositionResponse) String() string {
 func (*PositionResponse) ProtoMessage() {}
 
 func (x *PositionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[17]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +2028,7 @@ func (x *PositionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PositionResponse.ProtoReflect.Descriptor instead.
 func (*PositionResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{17}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PositionResponse) GetPosition() uint64 {
@@ -1412,7 +2071,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[18]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +2083,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[18]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +2096,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{18}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *UpdateRequest) GetQueue() string {
@@ -1470,7 +2129,7 @@ type UpdateResponse struct {
 
 func (x *UpdateResponse) Reset() {
 	*x = UpdateResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[19]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +2141,7 @@ func (x *UpdateResponse) String() string {
 func (*UpdateResponse) ProtoMessage() {}
 
 func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[19]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +2154,7 @@ func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateResponse.ProtoReflect.Descriptor instead.
 func (*UpdateResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{19}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *UpdateResponse) GetItem() *Item {
@@ -1516,7 +2175,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[20]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +2187,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[20]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +2200,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{20}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CancelRequest) GetQueue() string {
@@ -1568,7 +2227,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[21]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1580,7 +2239,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[21]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1593,7 +2252,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{21}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CancelResponse) GetState() ItemState {
@@ -1612,7 +2271,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[22]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1624,7 +2283,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[22]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1637,7 +2296,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{22}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PauseRequest) GetQueue() string {
@@ -1657,7 +2316,7 @@ type PauseResponse struct {
 
 func (x *PauseResponse) Reset() {
 	*x = PauseResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[23]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +2328,7 @@ func (x *PauseResponse) String() string {
 func (*PauseResponse) ProtoMessage() {}
 
 func (x *PauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[23]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +2341,7 @@ func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
 func (*PauseResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{23}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PauseResponse) GetMissing() []string {
@@ -1701,7 +2360,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[24]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +2372,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[24]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +2385,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{24}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ResumeRequest) GetQueue() string {
@@ -1745,7 +2404,7 @@ type ResumeResponse struct {
 
 func (x *ResumeResponse) Reset() {
 	*x = ResumeResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[25]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +2416,7 @@ func (x *ResumeResponse) String() string {
 func (*ResumeResponse) ProtoMessage() {}
 
 func (x *ResumeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[25]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +2429,7 @@ func (x *ResumeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{25}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ResumeResponse) GetMissing() []string {
@@ -1789,7 +2448,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[26]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +2460,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[26]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +2473,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{26}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DrainRequest) GetQueue() string {
@@ -1833,7 +2492,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[27]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1845,7 +2504,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[27]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1858,7 +2517,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{27}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DrainResponse) GetMissing() []string {
@@ -1877,7 +2536,7 @@ type PurgeRequest struct {
 
 func (x *PurgeRequest) Reset() {
 	*x = PurgeRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[28]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +2548,7 @@ func (x *PurgeRequest) String() string {
 func (*PurgeRequest) ProtoMessage() {}
 
 func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[28]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +2561,7 @@ func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeRequest.ProtoReflect.Descriptor instead.
 func (*PurgeRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{28}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PurgeRequest) GetQueue() string {
@@ -1925,7 +2584,7 @@ type PurgeResponse struct {
 
 func (x *PurgeResponse) Reset() {
 	*x = PurgeResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[29]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2596,7 @@ func (x *PurgeResponse) String() string {
 func (*PurgeResponse) ProtoMessage() {}
 
 func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[29]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2609,7 @@ func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeResponse.ProtoReflect.Descriptor instead.
 func (*PurgeResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{29}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PurgeResponse) GetPurged() uint64 {
@@ -1977,7 +2636,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[30]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1989,7 +2648,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[30]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2002,7 +2661,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{30}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StatsRequest) GetQueue() string {
@@ -2024,7 +2683,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[31]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2036,7 +2695,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[31]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2049,7 +2708,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{31}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StatsResponse) GetQueues() []*QueueStats {
@@ -2094,7 +2753,7 @@ type QueueStats struct {
 
 func (x *QueueStats) Reset() {
 	*x = QueueStats{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[32]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2765,7 @@ func (x *QueueStats) String() string {
 func (*QueueStats) ProtoMessage() {}
 
 func (x *QueueStats) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[32]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2778,7 @@ func (x *QueueStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStats.ProtoReflect.Descriptor instead.
 func (*QueueStats) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{32}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *QueueStats) GetQueue() string {
@@ -2236,7 +2895,7 @@ type QueueCounters struct {
 
 func (x *QueueCounters) Reset() {
 	*x = QueueCounters{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[33]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2907,7 @@ func (x *QueueCounters) String() string {
 func (*QueueCounters) ProtoMessage() {}
 
 func (x *QueueCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[33]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2920,7 @@ func (x *QueueCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCounters.ProtoReflect.Descriptor instead.
 func (*QueueCounters) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *QueueCounters) GetInserted() uint64 {
@@ -2339,7 +2998,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[34]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2351,7 +3010,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[34]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2364,7 +3023,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *NodeShare) GetNode() string {
@@ -2397,7 +3056,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[35]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2409,7 +3068,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[35]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2422,7 +3081,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WatchRequest) GetQueue() string {
@@ -2448,7 +3107,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[36]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2460,7 +3119,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[36]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2473,7 +3132,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WatchResponse) GetKind() WatchResponse_Kind {
@@ -2531,7 +3190,7 @@ type DeadLettersRequest struct {
 
 func (x *DeadLettersRequest) Reset() {
 	*x = DeadLettersRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[37]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2543,7 +3202,7 @@ func (x *DeadLettersRequest) String() string {
 func (*DeadLettersRequest) ProtoMessage() {}
 
 func (x *DeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[37]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2556,7 +3215,7 @@ func (x *DeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*DeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeadLettersRequest) GetQueue() string {
@@ -2594,7 +3253,7 @@ type DeadLettersResponse struct {
 
 func (x *DeadLettersResponse) Reset() {
 	*x = DeadLettersResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[38]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2606,7 +3265,7 @@ func (x *DeadLettersResponse) String() string {
 func (*DeadLettersResponse) ProtoMessage() {}
 
 func (x *DeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[38]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2619,7 +3278,7 @@ func (x *DeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*DeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DeadLettersResponse) GetItems() []*Item {
@@ -2654,7 +3313,7 @@ type RequeueRequest struct {
 
 func (x *RequeueRequest) Reset() {
 	*x = RequeueRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[39]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2666,7 +3325,7 @@ func (x *RequeueRequest) String() string {
 func (*RequeueRequest) ProtoMessage() {}
 
 func (x *RequeueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[39]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2679,7 +3338,7 @@ func (x *RequeueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueRequest.ProtoReflect.Descriptor instead.
 func (*RequeueRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RequeueRequest) GetQueue() string {
@@ -2706,7 +3365,7 @@ type RequeueResponse struct {
 
 func (x *RequeueResponse) Reset() {
 	*x = RequeueResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[40]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2718,7 +3377,7 @@ func (x *RequeueResponse) String() string {
 func (*RequeueResponse) ProtoMessage() {}
 
 func (x *RequeueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[40]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2731,7 +3390,7 @@ func (x *RequeueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueResponse.ProtoReflect.Descriptor instead.
 func (*RequeueResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RequeueResponse) GetRequeued() uint64 {
@@ -2759,7 +3418,7 @@ type DeleteDeadLettersRequest struct {
 
 func (x *DeleteDeadLettersRequest) Reset() {
 	*x = DeleteDeadLettersRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +3430,7 @@ func (x *DeleteDeadLettersRequest) String() string {
 func (*DeleteDeadLettersRequest) ProtoMessage() {}
 
 func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +3443,7 @@ func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DeleteDeadLettersRequest) GetQueue() string {
@@ -2811,7 +3470,7 @@ type DeleteDeadLettersResponse struct {
 
 func (x *DeleteDeadLettersResponse) Reset() {
 	*x = DeleteDeadLettersResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2823,7 +3482,7 @@ func (x *DeleteDeadLettersResponse) String() string {
 func (*DeleteDeadLettersResponse) ProtoMessage() {}
 
 func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +3495,7 @@ func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DeleteDeadLettersResponse) GetDeleted() uint64 {
@@ -2892,7 +3551,29 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x18\n" +
 	"\aexisted\x18\x03 \x01(\bR\aexisted\x12,\n" +
-	"\x05state\x18\x04 \x01(\x0e2\x16.anteroom.v1.ItemStateR\x05state\"\xa5\x01\n" +
+	"\x05state\x18\x04 \x01(\x0e2\x16.anteroom.v1.ItemStateR\x05state\"\x8b\x01\n" +
+	"\aFailure\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12:\n" +
+	"\vretry_delay\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"retryDelay\"\xb7\x01\n" +
+	"\aNewItem\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
+	"\bpriority\x18\x02 \x01(\rR\bpriority\x12\x18\n" +
+	"\apayload\x18\x03 \x01(\fR\apayload\x129\n" +
+	"\n" +
+	"not_before\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12+\n" +
+	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"V\n" +
+	"\x12InsertBatchRequest\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12*\n" +
+	"\x05items\x18\x02 \x03(\v2\x14.anteroom.v1.NewItemR\x05items\"\x86\x01\n" +
+	"\fInsertResult\x129\n" +
+	"\binserted\x18\x01 \x01(\v2\x1b.anteroom.v1.InsertResponseH\x00R\binserted\x120\n" +
+	"\afailure\x18\x02 \x01(\v2\x14.anteroom.v1.FailureH\x00R\afailureB\t\n" +
+	"\aoutcome\"J\n" +
+	"\x13InsertBatchResponse\x123\n" +
+	"\aresults\x18\x01 \x03(\v2\x19.anteroom.v1.InsertResultR\aresults\"\xa5\x01\n" +
 	"\x10DeleteMinRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1b\n" +
 	"\tmax_items\x18\x02 \x01(\rR\bmaxItems\x12/\n" +
@@ -2906,7 +3587,14 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"AckRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x18\n" +
 	"\areceipt\x18\x02 \x01(\tR\areceipt\"\r\n" +
-	"\vAckResponse\"\x86\x01\n" +
+	"\vAckResponse\"C\n" +
+	"\x0fAckBatchRequest\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1a\n" +
+	"\breceipts\x18\x02 \x03(\tR\breceipts\";\n" +
+	"\tAckResult\x12.\n" +
+	"\afailure\x18\x01 \x01(\v2\x14.anteroom.v1.FailureR\afailure\"D\n" +
+	"\x10AckBatchResponse\x120\n" +
+	"\aresults\x18\x01 \x03(\v2\x16.anteroom.v1.AckResultR\aresults\"\x86\x01\n" +
 	"\vNackRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x18\n" +
 	"\areceipt\x18\x02 \x01(\tR\areceipt\x12/\n" +
@@ -2919,7 +3607,17 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\areceipt\x18\x02 \x01(\tR\areceipt\x12/\n" +
 	"\x05lease\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05lease\"B\n" +
 	"\x0eExtendResponse\x120\n" +
-	"\x05until\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"_\n" +
+	"\x05until\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"w\n" +
+	"\x12ExtendBatchRequest\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1a\n" +
+	"\breceipts\x18\x02 \x03(\tR\breceipts\x12/\n" +
+	"\x05lease\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05lease\"\x7f\n" +
+	"\fExtendResult\x122\n" +
+	"\x05until\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x05until\x120\n" +
+	"\afailure\x18\x02 \x01(\v2\x14.anteroom.v1.FailureH\x00R\afailureB\t\n" +
+	"\aoutcome\"J\n" +
+	"\x13ExtendBatchResponse\x123\n" +
+	"\aresults\x18\x01 \x03(\v2\x19.anteroom.v1.ExtendResultR\aresults\"_\n" +
 	"\vPeekRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1b\n" +
 	"\tmax_items\x18\x02 \x01(\rR\bmaxItems\x12\x1d\n" +
@@ -3067,14 +3765,16 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x16QUEUE_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12QUEUE_MODE_RUNNING\x10\x01\x12\x15\n" +
 	"\x11QUEUE_MODE_PAUSED\x10\x02\x12\x17\n" +
-	"\x13QUEUE_MODE_DRAINING\x10\x032\x9f\n" +
-	"\n" +
+	"\x13QUEUE_MODE_DRAINING\x10\x032\x8c\f\n" +
 	"\rPriorityQueue\x12A\n" +
-	"\x06Insert\x12\x1a.anteroom.v1.InsertRequest\x1a\x1b.anteroom.v1.InsertResponse\x12J\n" +
+	"\x06Insert\x12\x1a.anteroom.v1.InsertRequest\x1a\x1b.anteroom.v1.InsertResponse\x12P\n" +
+	"\vInsertBatch\x12\x1f.anteroom.v1.InsertBatchRequest\x1a .anteroom.v1.InsertBatchResponse\x12J\n" +
 	"\tDeleteMin\x12\x1d.anteroom.v1.DeleteMinRequest\x1a\x1e.anteroom.v1.DeleteMinResponse\x128\n" +
-	"\x03Ack\x12\x17.anteroom.v1.AckRequest\x1a\x18.anteroom.v1.AckResponse\x12;\n" +
+	"\x03Ack\x12\x17.anteroom.v1.AckRequest\x1a\x18.anteroom.v1.AckResponse\x12G\n" +
+	"\bAckBatch\x12\x1c.anteroom.v1.AckBatchRequest\x1a\x1d.anteroom.v1.AckBatchResponse\x12;\n" +
 	"\x04Nack\x12\x18.anteroom.v1.NackRequest\x1a\x19.anteroom.v1.NackResponse\x12A\n" +
-	"\x06Extend\x12\x1a.anteroom.v1.ExtendRequest\x1a\x1b.anteroom.v1.ExtendResponse\x12;\n" +
+	"\x06Extend\x12\x1a.anteroom.v1.ExtendRequest\x1a\x1b.anteroom.v1.ExtendResponse\x12P\n" +
+	"\vExtendBatch\x12\x1f.anteroom.v1.ExtendBatchRequest\x1a .anteroom.v1.ExtendBatchResponse\x12;\n" +
 	"\x04Peek\x12\x18.anteroom.v1.PeekRequest\x1a\x19.anteroom.v1.PeekResponse\x128\n" +
 	"\x03Len\x12\x17.anteroom.v1.LenRequest\x1a\x18.anteroom.v1.LenResponse\x12G\n" +
 	"\bPosition\x12\x1c.anteroom.v1.PositionRequest\x1a\x1d.anteroom.v1.PositionResponse\x12A\n" +
@@ -3103,7 +3803,7 @@ func file_anteroom_v1_priority_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_v1_priority_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_anteroom_v1_priority_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_anteroom_v1_priority_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_anteroom_v1_priority_queue_proto_goTypes = []any{
 	(ItemState)(0),                    // 0: anteroom.v1.ItemState
 	(QueueMode)(0),                    // 1: anteroom.v1.QueueMode
@@ -3112,123 +3812,153 @@ var file_anteroom_v1_priority_queue_proto_goTypes = []any{
 	(*Lease)(nil),                     // 4: anteroom.v1.Lease
 	(*InsertRequest)(nil),             // 5: anteroom.v1.InsertRequest
 	(*InsertResponse)(nil),            // 6: anteroom.v1.InsertResponse
-	(*DeleteMinRequest)(nil),          // 7: anteroom.v1.DeleteMinRequest
-	(*DeleteMinResponse)(nil),         // 8: anteroom.v1.DeleteMinResponse
-	(*AckRequest)(nil),                // 9: anteroom.v1.AckRequest
-	(*AckResponse)(nil),               // 10: anteroom.v1.AckResponse
-	(*NackRequest)(nil),               // 11: anteroom.v1.NackRequest
-	(*NackResponse)(nil),              // 12: anteroom.v1.NackResponse
-	(*ExtendRequest)(nil),             // 13: anteroom.v1.ExtendRequest
-	(*ExtendResponse)(nil),            // 14: anteroom.v1.ExtendResponse
-	(*PeekRequest)(nil),               // 15: anteroom.v1.PeekRequest
-	(*PeekResponse)(nil),              // 16: anteroom.v1.PeekResponse
-	(*LenRequest)(nil),                // 17: anteroom.v1.LenRequest
-	(*LenResponse)(nil),               // 18: anteroom.v1.LenResponse
-	(*PositionRequest)(nil),           // 19: anteroom.v1.PositionRequest
-	(*PositionResponse)(nil),          // 20: anteroom.v1.PositionResponse
-	(*UpdateRequest)(nil),             // 21: anteroom.v1.UpdateRequest
-	(*UpdateResponse)(nil),            // 22: anteroom.v1.UpdateResponse
-	(*CancelRequest)(nil),             // 23: anteroom.v1.CancelRequest
-	(*CancelResponse)(nil),            // 24: anteroom.v1.CancelResponse
-	(*PauseRequest)(nil),              // 25: anteroom.v1.PauseRequest
-	(*PauseResponse)(nil),             // 26: anteroom.v1.PauseResponse
-	(*ResumeRequest)(nil),             // 27: anteroom.v1.ResumeRequest
-	(*ResumeResponse)(nil),            // 28: anteroom.v1.ResumeResponse
-	(*DrainRequest)(nil),              // 29: anteroom.v1.DrainRequest
-	(*DrainResponse)(nil),             // 30: anteroom.v1.DrainResponse
-	(*PurgeRequest)(nil),              // 31: anteroom.v1.PurgeRequest
-	(*PurgeResponse)(nil),             // 32: anteroom.v1.PurgeResponse
-	(*StatsRequest)(nil),              // 33: anteroom.v1.StatsRequest
-	(*StatsResponse)(nil),             // 34: anteroom.v1.StatsResponse
-	(*QueueStats)(nil),                // 35: anteroom.v1.QueueStats
-	(*QueueCounters)(nil),             // 36: anteroom.v1.QueueCounters
-	(*NodeShare)(nil),                 // 37: anteroom.v1.NodeShare
-	(*WatchRequest)(nil),              // 38: anteroom.v1.WatchRequest
-	(*WatchResponse)(nil),             // 39: anteroom.v1.WatchResponse
-	(*DeadLettersRequest)(nil),        // 40: anteroom.v1.DeadLettersRequest
-	(*DeadLettersResponse)(nil),       // 41: anteroom.v1.DeadLettersResponse
-	(*RequeueRequest)(nil),            // 42: anteroom.v1.RequeueRequest
-	(*RequeueResponse)(nil),           // 43: anteroom.v1.RequeueResponse
-	(*DeleteDeadLettersRequest)(nil),  // 44: anteroom.v1.DeleteDeadLettersRequest
-	(*DeleteDeadLettersResponse)(nil), // 45: anteroom.v1.DeleteDeadLettersResponse
-	(*timestamppb.Timestamp)(nil),     // 46: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),       // 47: google.protobuf.Duration
+	(*Failure)(nil),                   // 7: anteroom.v1.Failure
+	(*NewItem)(nil),                   // 8: anteroom.v1.NewItem
+	(*InsertBatchRequest)(nil),        // 9: anteroom.v1.InsertBatchRequest
+	(*InsertResult)(nil),              // 10: anteroom.v1.InsertResult
+	(*InsertBatchResponse)(nil),       // 11: anteroom.v1.InsertBatchResponse
+	(*DeleteMinRequest)(nil),          // 12: anteroom.v1.DeleteMinRequest
+	(*DeleteMinResponse)(nil),         // 13: anteroom.v1.DeleteMinResponse
+	(*AckRequest)(nil),                // 14: anteroom.v1.AckRequest
+	(*AckResponse)(nil),               // 15: anteroom.v1.AckResponse
+	(*AckBatchRequest)(nil),           // 16: anteroom.v1.AckBatchRequest
+	(*AckResult)(nil),                 // 17: anteroom.v1.AckResult
+	(*AckBatchResponse)(nil),          // 18: anteroom.v1.AckBatchResponse
+	(*NackRequest)(nil),               // 19: anteroom.v1.NackRequest
+	(*NackResponse)(nil),              // 20: anteroom.v1.NackResponse
+	(*ExtendRequest)(nil),             // 21: anteroom.v1.ExtendRequest
+	(*ExtendResponse)(nil),            // 22: anteroom.v1.ExtendResponse
+	(*ExtendBatchRequest)(nil),        // 23: anteroom.v1.ExtendBatchRequest
+	(*ExtendResult)(nil),              // 24: anteroom.v1.ExtendResult
+	(*ExtendBatchResponse)(nil),       // 25: anteroom.v1.ExtendBatchResponse
+	(*PeekRequest)(nil),               // 26: anteroom.v1.PeekRequest
+	(*PeekResponse)(nil),              // 27: anteroom.v1.PeekResponse
+	(*LenRequest)(nil),                // 28: anteroom.v1.LenRequest
+	(*LenResponse)(nil),               // 29: anteroom.v1.LenResponse
+	(*PositionRequest)(nil),           // 30: anteroom.v1.PositionRequest
+	(*PositionResponse)(nil),          // 31: anteroom.v1.PositionResponse
+	(*UpdateRequest)(nil),             // 32: anteroom.v1.UpdateRequest
+	(*UpdateResponse)(nil),            // 33: anteroom.v1.UpdateResponse
+	(*CancelRequest)(nil),             // 34: anteroom.v1.CancelRequest
+	(*CancelResponse)(nil),            // 35: anteroom.v1.CancelResponse
+	(*PauseRequest)(nil),              // 36: anteroom.v1.PauseRequest
+	(*PauseResponse)(nil),             // 37: anteroom.v1.PauseResponse
+	(*ResumeRequest)(nil),             // 38: anteroom.v1.ResumeRequest
+	(*ResumeResponse)(nil),            // 39: anteroom.v1.ResumeResponse
+	(*DrainRequest)(nil),              // 40: anteroom.v1.DrainRequest
+	(*DrainResponse)(nil),             // 41: anteroom.v1.DrainResponse
+	(*PurgeRequest)(nil),              // 42: anteroom.v1.PurgeRequest
+	(*PurgeResponse)(nil),             // 43: anteroom.v1.PurgeResponse
+	(*StatsRequest)(nil),              // 44: anteroom.v1.StatsRequest
+	(*StatsResponse)(nil),             // 45: anteroom.v1.StatsResponse
+	(*QueueStats)(nil),                // 46: anteroom.v1.QueueStats
+	(*QueueCounters)(nil),             // 47: anteroom.v1.QueueCounters
+	(*NodeShare)(nil),                 // 48: anteroom.v1.NodeShare
+	(*WatchRequest)(nil),              // 49: anteroom.v1.WatchRequest
+	(*WatchResponse)(nil),             // 50: anteroom.v1.WatchResponse
+	(*DeadLettersRequest)(nil),        // 51: anteroom.v1.DeadLettersRequest
+	(*DeadLettersResponse)(nil),       // 52: anteroom.v1.DeadLettersResponse
+	(*RequeueRequest)(nil),            // 53: anteroom.v1.RequeueRequest
+	(*RequeueResponse)(nil),           // 54: anteroom.v1.RequeueResponse
+	(*DeleteDeadLettersRequest)(nil),  // 55: anteroom.v1.DeleteDeadLettersRequest
+	(*DeleteDeadLettersResponse)(nil), // 56: anteroom.v1.DeleteDeadLettersResponse
+	(*timestamppb.Timestamp)(nil),     // 57: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),       // 58: google.protobuf.Duration
 }
 var file_anteroom_v1_priority_queue_proto_depIdxs = []int32{
 	0,  // 0: anteroom.v1.Item.state:type_name -> anteroom.v1.ItemState
-	46, // 1: anteroom.v1.Item.inserted_at:type_name -> google.protobuf.Timestamp
-	46, // 2: anteroom.v1.Item.not_before:type_name -> google.protobuf.Timestamp
-	46, // 3: anteroom.v1.Item.expires_at:type_name -> google.protobuf.Timestamp
-	46, // 4: anteroom.v1.Item.lease_until:type_name -> google.protobuf.Timestamp
+	57, // 1: anteroom.v1.Item.inserted_at:type_name -> google.protobuf.Timestamp
+	57, // 2: anteroom.v1.Item.not_before:type_name -> google.protobuf.Timestamp
+	57, // 3: anteroom.v1.Item.expires_at:type_name -> google.protobuf.Timestamp
+	57, // 4: anteroom.v1.Item.lease_until:type_name -> google.protobuf.Timestamp
 	3,  // 5: anteroom.v1.Lease.item:type_name -> anteroom.v1.Item
-	46, // 6: anteroom.v1.Lease.until:type_name -> google.protobuf.Timestamp
-	46, // 7: anteroom.v1.InsertRequest.not_before:type_name -> google.protobuf.Timestamp
-	47, // 8: anteroom.v1.InsertRequest.ttl:type_name -> google.protobuf.Duration
+	57, // 6: anteroom.v1.Lease.until:type_name -> google.protobuf.Timestamp
+	57, // 7: anteroom.v1.InsertRequest.not_before:type_name -> google.protobuf.Timestamp
+	58, // 8: anteroom.v1.InsertRequest.ttl:type_name -> google.protobuf.Duration
 	0,  // 9: anteroom.v1.InsertResponse.state:type_name -> anteroom.v1.ItemState
-	47, // 10: anteroom.v1.DeleteMinRequest.lease:type_name -> google.protobuf.Duration
-	47, // 11: anteroom.v1.DeleteMinRequest.wait:type_name -> google.protobuf.Duration
-	4,  // 12: anteroom.v1.DeleteMinResponse.leases:type_name -> anteroom.v1.Lease
-	47, // 13: anteroom.v1.NackRequest.delay:type_name -> google.protobuf.Duration
-	0,  // 14: anteroom.v1.NackResponse.state:type_name -> anteroom.v1.ItemState
-	47, // 15: anteroom.v1.ExtendRequest.lease:type_name -> google.protobuf.Duration
-	46, // 16: anteroom.v1.ExtendResponse.until:type_name -> google.protobuf.Timestamp
-	3,  // 17: anteroom.v1.PeekResponse.items:type_name -> anteroom.v1.Item
-	0,  // 18: anteroom.v1.PositionResponse.state:type_name -> anteroom.v1.ItemState
-	3,  // 19: anteroom.v1.UpdateResponse.item:type_name -> anteroom.v1.Item
-	0,  // 20: anteroom.v1.CancelResponse.state:type_name -> anteroom.v1.ItemState
-	35, // 21: anteroom.v1.StatsResponse.queues:type_name -> anteroom.v1.QueueStats
-	1,  // 22: anteroom.v1.QueueStats.mode:type_name -> anteroom.v1.QueueMode
-	46, // 23: anteroom.v1.QueueStats.oldest:type_name -> google.protobuf.Timestamp
-	36, // 24: anteroom.v1.QueueStats.counters:type_name -> anteroom.v1.QueueCounters
-	37, // 25: anteroom.v1.QueueStats.nodes:type_name -> anteroom.v1.NodeShare
-	2,  // 26: anteroom.v1.WatchResponse.kind:type_name -> anteroom.v1.WatchResponse.Kind
-	3,  // 27: anteroom.v1.WatchResponse.item:type_name -> anteroom.v1.Item
-	1,  // 28: anteroom.v1.WatchResponse.mode:type_name -> anteroom.v1.QueueMode
-	46, // 29: anteroom.v1.WatchResponse.at:type_name -> google.protobuf.Timestamp
-	3,  // 30: anteroom.v1.DeadLettersResponse.items:type_name -> anteroom.v1.Item
-	5,  // 31: anteroom.v1.PriorityQueue.Insert:input_type -> anteroom.v1.InsertRequest
-	7,  // 32: anteroom.v1.PriorityQueue.DeleteMin:input_type -> anteroom.v1.DeleteMinRequest
-	9,  // 33: anteroom.v1.PriorityQueue.Ack:input_type -> anteroom.v1.AckRequest
-	11, // 34: anteroom.v1.PriorityQueue.Nack:input_type -> anteroom.v1.NackRequest
-	13, // 35: anteroom.v1.PriorityQueue.Extend:input_type -> anteroom.v1.ExtendRequest
-	15, // 36: anteroom.v1.PriorityQueue.Peek:input_type -> anteroom.v1.PeekRequest
-	17, // 37: anteroom.v1.PriorityQueue.Len:input_type -> anteroom.v1.LenRequest
-	19, // 38: anteroom.v1.PriorityQueue.Position:input_type -> anteroom.v1.PositionRequest
-	21, // 39: anteroom.v1.PriorityQueue.Update:input_type -> anteroom.v1.UpdateRequest
-	23, // 40: anteroom.v1.PriorityQueue.Cancel:input_type -> anteroom.v1.CancelRequest
-	25, // 41: anteroom.v1.PriorityQueue.Pause:input_type -> anteroom.v1.PauseRequest
-	27, // 42: anteroom.v1.PriorityQueue.Resume:input_type -> anteroom.v1.ResumeRequest
-	29, // 43: anteroom.v1.PriorityQueue.Drain:input_type -> anteroom.v1.DrainRequest
-	31, // 44: anteroom.v1.PriorityQueue.Purge:input_type -> anteroom.v1.PurgeRequest
-	33, // 45: anteroom.v1.PriorityQueue.Stats:input_type -> anteroom.v1.StatsRequest
-	38, // 46: anteroom.v1.PriorityQueue.Watch:input_type -> anteroom.v1.WatchRequest
-	40, // 47: anteroom.v1.PriorityQueue.DeadLetters:input_type -> anteroom.v1.DeadLettersRequest
-	42, // 48: anteroom.v1.PriorityQueue.Requeue:input_type -> anteroom.v1.RequeueRequest
-	44, // 49: anteroom.v1.PriorityQueue.DeleteDeadLetters:input_type -> anteroom.v1.DeleteDeadLettersRequest
-	6,  // 50: anteroom.v1.PriorityQueue.Insert:output_type -> anteroom.v1.InsertResponse
-	8,  // 51: anteroom.v1.PriorityQueue.DeleteMin:output_type -> anteroom.v1.DeleteMinResponse
-	10, // 52: anteroom.v1.PriorityQueue.Ack:output_type -> anteroom.v1.AckResponse
-	12, // 53: anteroom.v1.PriorityQueue.Nack:output_type -> anteroom.v1.NackResponse
-	14, // 54: anteroom.v1.PriorityQueue.Extend:output_type -> anteroom.v1.ExtendResponse
-	16, // 55: anteroom.v1.PriorityQueue.Peek:output_type -> anteroom.v1.PeekResponse
-	18, // 56: anteroom.v1.PriorityQueue.Len:output_type -> anteroom.v1.LenResponse
-	20, // 57: anteroom.v1.PriorityQueue.Position:output_type -> anteroom.v1.PositionResponse
-	22, // 58: anteroom.v1.PriorityQueue.Update:output_type -> anteroom.v1.UpdateResponse
-	24, // 59: anteroom.v1.PriorityQueue.Cancel:output_type -> anteroom.v1.CancelResponse
-	26, // 60: anteroom.v1.PriorityQueue.Pause:output_type -> anteroom.v1.PauseResponse
-	28, // 61: anteroom.v1.PriorityQueue.Resume:output_type -> anteroom.v1.ResumeResponse
-	30, // 62: anteroom.v1.PriorityQueue.Drain:output_type -> anteroom.v1.DrainResponse
-	32, // 63: anteroom.v1.PriorityQueue.Purge:output_type -> anteroom.v1.PurgeResponse
-	34, // 64: anteroom.v1.PriorityQueue.Stats:output_type -> anteroom.v1.StatsResponse
-	39, // 65: anteroom.v1.PriorityQueue.Watch:output_type -> anteroom.v1.WatchResponse
-	41, // 66: anteroom.v1.PriorityQueue.DeadLetters:output_type -> anteroom.v1.DeadLettersResponse
-	43, // 67: anteroom.v1.PriorityQueue.Requeue:output_type -> anteroom.v1.RequeueResponse
-	45, // 68: anteroom.v1.PriorityQueue.DeleteDeadLetters:output_type -> anteroom.v1.DeleteDeadLettersResponse
-	50, // [50:69] is the sub-list for method output_type
-	31, // [31:50] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	58, // 10: anteroom.v1.Failure.retry_delay:type_name -> google.protobuf.Duration
+	57, // 11: anteroom.v1.NewItem.not_before:type_name -> google.protobuf.Timestamp
+	58, // 12: anteroom.v1.NewItem.ttl:type_name -> google.protobuf.Duration
+	8,  // 13: anteroom.v1.InsertBatchRequest.items:type_name -> anteroom.v1.NewItem
+	6,  // 14: anteroom.v1.InsertResult.inserted:type_name -> anteroom.v1.InsertResponse
+	7,  // 15: anteroom.v1.InsertResult.failure:type_name -> anteroom.v1.Failure
+	10, // 16: anteroom.v1.InsertBatchResponse.results:type_name -> anteroom.v1.InsertResult
+	58, // 17: anteroom.v1.DeleteMinRequest.lease:type_name -> google.protobuf.Duration
+	58, // 18: anteroom.v1.DeleteMinRequest.wait:type_name -> google.protobuf.Duration
+	4,  // 19: anteroom.v1.DeleteMinResponse.leases:type_name -> anteroom.v1.Lease
+	7,  // 20: anteroom.v1.AckResult.failure:type_name -> anteroom.v1.Failure
+	17, // 21: anteroom.v1.AckBatchResponse.results:type_name -> anteroom.v1.AckResult
+	58, // 22: anteroom.v1.NackRequest.delay:type_name -> google.protobuf.Duration
+	0,  // 23: anteroom.v1.NackResponse.state:type_name -> anteroom.v1.ItemState
+	58, // 24: anteroom.v1.ExtendRequest.lease:type_name -> google.protobuf.Duration
+	57, // 25: anteroom.v1.ExtendResponse.until:type_name -> google.protobuf.Timestamp
+	58, // 26: anteroom.v1.ExtendBatchRequest.lease:type_name -> google.protobuf.Duration
+	57, // 27: anteroom.v1.ExtendResult.until:type_name -> google.protobuf.Timestamp
+	7,  // 28: anteroom.v1.ExtendResult.failure:type_name -> anteroom.v1.Failure
+	24, // 29: anteroom.v1.ExtendBatchResponse.results:type_name -> anteroom.v1.ExtendResult
+	3,  // 30: anteroom.v1.PeekResponse.items:type_name -> anteroom.v1.Item
+	0,  // 31: anteroom.v1.PositionResponse.state:type_name -> anteroom.v1.ItemState
+	3,  // 32: anteroom.v1.UpdateResponse.item:type_name -> anteroom.v1.Item
+	0,  // 33: anteroom.v1.CancelResponse.state:type_name -> anteroom.v1.ItemState
+	46, // 34: anteroom.v1.StatsResponse.queues:type_name -> anteroom.v1.QueueStats
+	1,  // 35: anteroom.v1.QueueStats.mode:type_name -> anteroom.v1.QueueMode
+	57, // 36: anteroom.v1.QueueStats.oldest:type_name -> google.protobuf.Timestamp
+	47, // 37: anteroom.v1.QueueStats.counters:type_name -> anteroom.v1.QueueCounters
+	48, // 38: anteroom.v1.QueueStats.nodes:type_name -> anteroom.v1.NodeShare
+	2,  // 39: anteroom.v1.WatchResponse.kind:type_name -> anteroom.v1.WatchResponse.Kind
+	3,  // 40: anteroom.v1.WatchResponse.item:type_name -> anteroom.v1.Item
+	1,  // 41: anteroom.v1.WatchResponse.mode:type_name -> anteroom.v1.QueueMode
+	57, // 42: anteroom.v1.WatchResponse.at:type_name -> google.protobuf.Timestamp
+	3,  // 43: anteroom.v1.DeadLettersResponse.items:type_name -> anteroom.v1.Item
+	5,  // 44: anteroom.v1.PriorityQueue.Insert:input_type -> anteroom.v1.InsertRequest
+	9,  // 45: anteroom.v1.PriorityQueue.InsertBatch:input_type -> anteroom.v1.InsertBatchRequest
+	12, // 46: anteroom.v1.PriorityQueue.DeleteMin:input_type -> anteroom.v1.DeleteMinRequest
+	14, // 47: anteroom.v1.PriorityQueue.Ack:input_type -> anteroom.v1.AckRequest
+	16, // 48: anteroom.v1.PriorityQueue.AckBatch:input_type -> anteroom.v1.AckBatchRequest
+	19, // 49: anteroom.v1.PriorityQueue.Nack:input_type -> anteroom.v1.NackRequest
+	21, // 50: anteroom.v1.PriorityQueue.Extend:input_type -> anteroom.v1.ExtendRequest
+	23, // 51: anteroom.v1.PriorityQueue.ExtendBatch:input_type -> anteroom.v1.ExtendBatchRequest
+	26, // 52: anteroom.v1.PriorityQueue.Peek:input_type -> anteroom.v1.PeekRequest
+	28, // 53: anteroom.v1.PriorityQueue.Len:input_type -> anteroom.v1.LenRequest
+	30, // 54: anteroom.v1.PriorityQueue.Position:input_type -> anteroom.v1.PositionRequest
+	32, // 55: anteroom.v1.PriorityQueue.Update:input_type -> anteroom.v1.UpdateRequest
+	34, // 56: anteroom.v1.PriorityQueue.Cancel:input_type -> anteroom.v1.CancelRequest
+	36, // 57: anteroom.v1.PriorityQueue.Pause:input_type -> anteroom.v1.PauseRequest
+	38, // 58: anteroom.v1.PriorityQueue.Resume:input_type -> anteroom.v1.ResumeRequest
+	40, // 59: anteroom.v1.PriorityQueue.Drain:input_type -> anteroom.v1.DrainRequest
+	42, // 60: anteroom.v1.PriorityQueue.Purge:input_type -> anteroom.v1.PurgeRequest
+	44, // 61: anteroom.v1.PriorityQueue.Stats:input_type -> anteroom.v1.StatsRequest
+	49, // 62: anteroom.v1.PriorityQueue.Watch:input_type -> anteroom.v1.WatchRequest
+	51, // 63: anteroom.v1.PriorityQueue.DeadLetters:input_type -> anteroom.v1.DeadLettersRequest
+	53, // 64: anteroom.v1.PriorityQueue.Requeue:input_type -> anteroom.v1.RequeueRequest
+	55, // 65: anteroom.v1.PriorityQueue.DeleteDeadLetters:input_type -> anteroom.v1.DeleteDeadLettersRequest
+	6,  // 66: anteroom.v1.PriorityQueue.Insert:output_type -> anteroom.v1.InsertResponse
+	11, // 67: anteroom.v1.PriorityQueue.InsertBatch:output_type -> anteroom.v1.InsertBatchResponse
+	13, // 68: anteroom.v1.PriorityQueue.DeleteMin:output_type -> anteroom.v1.DeleteMinResponse
+	15, // 69: anteroom.v1.PriorityQueue.Ack:output_type -> anteroom.v1.AckResponse
+	18, // 70: anteroom.v1.PriorityQueue.AckBatch:output_type -> anteroom.v1.AckBatchResponse
+	20, // 71: anteroom.v1.PriorityQueue.Nack:output_type -> anteroom.v1.NackResponse
+	22, // 72: anteroom.v1.PriorityQueue.Extend:output_type -> anteroom.v1.ExtendResponse
+	25, // 73: anteroom.v1.PriorityQueue.ExtendBatch:output_type -> anteroom.v1.ExtendBatchResponse
+	27, // 74: anteroom.v1.PriorityQueue.Peek:output_type -> anteroom.v1.PeekResponse
+	29, // 75: anteroom.v1.PriorityQueue.Len:output_type -> anteroom.v1.LenResponse
+	31, // 76: anteroom.v1.PriorityQueue.Position:output_type -> anteroom.v1.PositionResponse
+	33, // 77: anteroom.v1.PriorityQueue.Update:output_type -> anteroom.v1.UpdateResponse
+	35, // 78: anteroom.v1.PriorityQueue.Cancel:output_type -> anteroom.v1.CancelResponse
+	37, // 79: anteroom.v1.PriorityQueue.Pause:output_type -> anteroom.v1.PauseResponse
+	39, // 80: anteroom.v1.PriorityQueue.Resume:output_type -> anteroom.v1.ResumeResponse
+	41, // 81: anteroom.v1.PriorityQueue.Drain:output_type -> anteroom.v1.DrainResponse
+	43, // 82: anteroom.v1.PriorityQueue.Purge:output_type -> anteroom.v1.PurgeResponse
+	45, // 83: anteroom.v1.PriorityQueue.Stats:output_type -> anteroom.v1.StatsResponse
+	50, // 84: anteroom.v1.PriorityQueue.Watch:output_type -> anteroom.v1.WatchResponse
+	52, // 85: anteroom.v1.PriorityQueue.DeadLetters:output_type -> anteroom.v1.DeadLettersResponse
+	54, // 86: anteroom.v1.PriorityQueue.Requeue:output_type -> anteroom.v1.RequeueResponse
+	56, // 87: anteroom.v1.PriorityQueue.DeleteDeadLetters:output_type -> anteroom.v1.DeleteDeadLettersResponse
+	66, // [66:88] is the sub-list for method output_type
+	44, // [44:66] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_v1_priority_queue_proto_init() }
@@ -3236,14 +3966,22 @@ func file_anteroom_v1_priority_queue_proto_init() {
 	if File_anteroom_v1_priority_queue_proto != nil {
 		return
 	}
-	file_anteroom_v1_priority_queue_proto_msgTypes[17].OneofWrappers = []any{}
+	file_anteroom_v1_priority_queue_proto_msgTypes[7].OneofWrappers = []any{
+		(*InsertResult_Inserted)(nil),
+		(*InsertResult_Failure)(nil),
+	}
+	file_anteroom_v1_priority_queue_proto_msgTypes[21].OneofWrappers = []any{
+		(*ExtendResult_Until)(nil),
+		(*ExtendResult_Failure)(nil),
+	}
+	file_anteroom_v1_priority_queue_proto_msgTypes[28].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_v1_priority_queue_proto_rawDesc), len(file_anteroom_v1_priority_queue_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   43,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

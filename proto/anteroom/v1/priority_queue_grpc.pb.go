@@ -20,10 +20,13 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	PriorityQueue_Insert_FullMethodName            = "/anteroom.v1.PriorityQueue/Insert"
+	PriorityQueue_InsertBatch_FullMethodName       = "/anteroom.v1.PriorityQueue/InsertBatch"
 	PriorityQueue_DeleteMin_FullMethodName         = "/anteroom.v1.PriorityQueue/DeleteMin"
 	PriorityQueue_Ack_FullMethodName               = "/anteroom.v1.PriorityQueue/Ack"
+	PriorityQueue_AckBatch_FullMethodName          = "/anteroom.v1.PriorityQueue/AckBatch"
 	PriorityQueue_Nack_FullMethodName              = "/anteroom.v1.PriorityQueue/Nack"
 	PriorityQueue_Extend_FullMethodName            = "/anteroom.v1.PriorityQueue/Extend"
+	PriorityQueue_ExtendBatch_FullMethodName       = "/anteroom.v1.PriorityQueue/ExtendBatch"
 	PriorityQueue_Peek_FullMethodName              = "/anteroom.v1.PriorityQueue/Peek"
 	PriorityQueue_Len_FullMethodName               = "/anteroom.v1.PriorityQueue/Len"
 	PriorityQueue_Position_FullMethodName          = "/anteroom.v1.PriorityQueue/Position"
@@ -71,6 +74,10 @@ type PriorityQueueClient interface {
 	// deadline nobody knows whether the item was inserted: repeat the call with the
 	// same id.
 	Insert(ctx context.Context, in *InsertRequest, opts ...grpc.CallOption) (*InsertResponse, error)
+	// InsertBatch inserts many items, as many Inserts one after the other would: up
+	// to 1,000, with 192 KiB of ids and payloads together. Some may fail and others
+	// not: there is one result for each item, in the order of the items.
+	InsertBatch(ctx context.Context, in *InsertBatchRequest, opts ...grpc.CallOption) (*InsertBatchResponse, error)
 	// DeleteMin leases the first items of a queue to the caller. It waits for up
 	// to wait until there is at least one; then it brings the first ones in their
 	// order, as many as are ready, max_items at most: fewer if their payloads are
@@ -81,11 +88,17 @@ type PriorityQueueClient interface {
 	// it succeeds again for some time. If the lease has lapsed and the item went
 	// to somebody else, it fails with lease_lost.
 	Ack(ctx context.Context, in *AckRequest, opts ...grpc.CallOption) (*AckResponse, error)
+	// AckBatch is Ack for up to 1,000 items. There is one result for each receipt, in
+	// their order.
+	AckBatch(ctx context.Context, in *AckBatchRequest, opts ...grpc.CallOption) (*AckBatchResponse, error)
 	// Nack gives a leased item back, at once or after a delay. After max_attempts
 	// it becomes a dead letter.
 	Nack(ctx context.Context, in *NackRequest, opts ...grpc.CallOption) (*NackResponse, error)
 	// Extend makes a lease last from now on for the time given.
 	Extend(ctx context.Context, in *ExtendRequest, opts ...grpc.CallOption) (*ExtendResponse, error)
+	// ExtendBatch is Extend for up to 1,000 items. There is one result for each
+	// receipt, in their order.
+	ExtendBatch(ctx context.Context, in *ExtendBatchRequest, opts ...grpc.CallOption) (*ExtendBatchResponse, error)
 	// Peek shows the first items that are ready, and changes nothing.
 	Peek(ctx context.Context, in *PeekRequest, opts ...grpc.CallOption) (*PeekResponse, error)
 	// Len counts the items of a queue.
@@ -141,6 +154,16 @@ func (c *priorityQueueClient) Insert(ctx context.Context, in *InsertRequest, opt
 	return out, nil
 }
 
+func (c *priorityQueueClient) InsertBatch(ctx context.Context, in *InsertBatchRequest, opts ...grpc.CallOption) (*InsertBatchResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(InsertBatchResponse)
+	err := c.cc.Invoke(ctx, PriorityQueue_InsertBatch_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *priorityQueueClient) DeleteMin(ctx context.Context, in *DeleteMinRequest, opts ...grpc.CallOption) (*DeleteMinResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeleteMinResponse)
@@ -161,6 +184,16 @@ func (c *priorityQueueClient) Ack(ctx context.Context, in *AckRequest, opts ...g
 	return out, nil
 }
 
+func (c *priorityQueueClient) AckBatch(ctx context.Context, in *AckBatchRequest, opts ...grpc.CallOption) (*AckBatchResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AckBatchResponse)
+	err := c.cc.Invoke(ctx, PriorityQueue_AckBatch_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *priorityQueueClient) Nack(ctx context.Context, in *NackRequest, opts ...grpc.CallOption) (*NackResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(NackResponse)
@@ -175,6 +208,16 @@ func (c *priorityQueueClient) Extend(ctx context.Context, in *ExtendRequest, opt
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ExtendResponse)
 	err := c.cc.Invoke(ctx, PriorityQueue_Extend_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *priorityQueueClient) ExtendBatch(ctx context.Context, in *ExtendBatchRequest, opts ...grpc.CallOption) (*ExtendBatchResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExtendBatchResponse)
+	err := c.cc.Invoke(ctx, PriorityQueue_ExtendBatch_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -361,6 +404,10 @@ type PriorityQueueServer interface {
 	// deadline nobody knows whether the item was inserted: repeat the call with the
 	// same id.
 	Insert(context.Context, *InsertRequest) (*InsertResponse, error)
+	// InsertBatch inserts many items, as many Inserts one after the other would: up
+	// to 1,000, with 192 KiB of ids and payloads together. Some may fail and others
+	// not: there is one result for each item, in the order of the items.
+	InsertBatch(context.Context, *InsertBatchRequest) (*InsertBatchResponse, error)
 	// DeleteMin leases the first items of a queue to the caller. It waits for up
 	// to wait until there is at least one; then it brings the first ones in their
 	// order, as many as are ready, max_items at most: fewer if their payloads are
@@ -371,11 +418,17 @@ type PriorityQueueServer interface {
 	// it succeeds again for some time. If the lease has lapsed and the item went
 	// to somebody else, it fails with lease_lost.
 	Ack(context.Context, *AckRequest) (*AckResponse, error)
+	// AckBatch is Ack for up to 1,000 items. There is one result for each receipt, in
+	// their order.
+	AckBatch(context.Context, *AckBatchRequest) (*AckBatchResponse, error)
 	// Nack gives a leased item back, at once or after a delay. After max_attempts
 	// it becomes a dead letter.
 	Nack(context.Context, *NackRequest) (*NackResponse, error)
 	// Extend makes a lease last from now on for the time given.
 	Extend(context.Context, *ExtendRequest) (*ExtendResponse, error)
+	// ExtendBatch is Extend for up to 1,000 items. There is one result for each
+	// receipt, in their order.
+	ExtendBatch(context.Context, *ExtendBatchRequest) (*ExtendBatchResponse, error)
 	// Peek shows the first items that are ready, and changes nothing.
 	Peek(context.Context, *PeekRequest) (*PeekResponse, error)
 	// Len counts the items of a queue.
@@ -424,17 +477,26 @@ type UnimplementedPriorityQueueServer struct{}
 func (UnimplementedPriorityQueueServer) Insert(context.Context, *InsertRequest) (*InsertResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Insert not implemented")
 }
+func (UnimplementedPriorityQueueServer) InsertBatch(context.Context, *InsertBatchRequest) (*InsertBatchResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method InsertBatch not implemented")
+}
 func (UnimplementedPriorityQueueServer) DeleteMin(context.Context, *DeleteMinRequest) (*DeleteMinResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteMin not implemented")
 }
 func (UnimplementedPriorityQueueServer) Ack(context.Context, *AckRequest) (*AckResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Ack not implemented")
 }
+func (UnimplementedPriorityQueueServer) AckBatch(context.Context, *AckBatchRequest) (*AckBatchResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AckBatch not implemented")
+}
 func (UnimplementedPriorityQueueServer) Nack(context.Context, *NackRequest) (*NackResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Nack not implemented")
 }
 func (UnimplementedPriorityQueueServer) Extend(context.Context, *ExtendRequest) (*ExtendResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Extend not implemented")
+}
+func (UnimplementedPriorityQueueServer) ExtendBatch(context.Context, *ExtendBatchRequest) (*ExtendBatchResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExtendBatch not implemented")
 }
 func (UnimplementedPriorityQueueServer) Peek(context.Context, *PeekRequest) (*PeekResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Peek not implemented")
@@ -517,6 +579,24 @@ func _PriorityQueue_Insert_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PriorityQueue_InsertBatch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(InsertBatchRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PriorityQueueServer).InsertBatch(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PriorityQueue_InsertBatch_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PriorityQueueServer).InsertBatch(ctx, req.(*InsertBatchRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PriorityQueue_DeleteMin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteMinRequest)
 	if err := dec(in); err != nil {
@@ -553,6 +633,24 @@ func _PriorityQueue_Ack_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PriorityQueue_AckBatch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AckBatchRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PriorityQueueServer).AckBatch(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PriorityQueue_AckBatch_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PriorityQueueServer).AckBatch(ctx, req.(*AckBatchRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PriorityQueue_Nack_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(NackRequest)
 	if err := dec(in); err != nil {
@@ -585,6 +683,24 @@ func _PriorityQueue_Extend_Handler(srv interface{}, ctx context.Context, dec fun
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(PriorityQueueServer).Extend(ctx, req.(*ExtendRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PriorityQueue_ExtendBatch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExtendBatchRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PriorityQueueServer).ExtendBatch(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PriorityQueue_ExtendBatch_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PriorityQueueServer).ExtendBatch(ctx, req.(*ExtendBatchRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -846,6 +962,10 @@ var PriorityQueue_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PriorityQueue_Insert_Handler,
 		},
 		{
+			MethodName: "InsertBatch",
+			Handler:    _PriorityQueue_InsertBatch_Handler,
+		},
+		{
 			MethodName: "DeleteMin",
 			Handler:    _PriorityQueue_DeleteMin_Handler,
 		},
@@ -854,12 +974,20 @@ var PriorityQueue_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PriorityQueue_Ack_Handler,
 		},
 		{
+			MethodName: "AckBatch",
+			Handler:    _PriorityQueue_AckBatch_Handler,
+		},
+		{
 			MethodName: "Nack",
 			Handler:    _PriorityQueue_Nack_Handler,
 		},
 		{
 			MethodName: "Extend",
 			Handler:    _PriorityQueue_Extend_Handler,
+		},
+		{
+			MethodName: "ExtendBatch",
+			Handler:    _PriorityQueue_ExtendBatch_Handler,
 		},
 		{
 			MethodName: "Peek",
