@@ -28,10 +28,33 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 		n.side(w, c, lines)
 	}
 	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, votes: make([]bool, len(w.list))}
+	d.origins = originsOf(w, c.Voters.From)
 	for i := range w.sum.Nodes {
 		d.votes[w.sum.Nodes[i].Index] = w.votes(&w.sum.Nodes[i])
 	}
 	return c, d, true
+}
+
+// origin is where a room that was never on a line stands at one node: on the line
+// that survivors left, from; nowhere, if nobody has left one.
+type origin struct {
+	line   Line
+	voters Voters // of line, if the node has not gone over yet; the later it reports itself
+	lapsed int64  // as in RoomNode
+}
+
+// originsOf returns them by list index.
+func originsOf(w *wave, from Line) []origin {
+	origins := make([]origin, len(w.list))
+	for i := range origins {
+		origins[i] = origin{line: from, lapsed: -1}
+	}
+	for _, r := range w.sum.Nodes {
+		if from.Founded() && r.Line == from && r.Knows {
+			origins[r.Index].voters, origins[r.Index].lapsed = r.Voters, r.Lapsed
+		}
+	}
+	return origins
 }
 
 // linesOf returns the lines that the replies are on, oldest first.
@@ -243,6 +266,9 @@ func (n *Node) side(w *wave, c *Commit, lines []Line) {
 		if after, ok := g.survivorAfter(); ok && v.lapsed >= after {
 			c.Grade, c.Line = Unanimous, Line{w.T, n.self.Name}
 			c.Voters = foundersOf(w)
+			if c.Voters.From = line; v.voters.From.Founded() {
+				c.Voters.From = v.voters.From
+			}
 			return
 		}
 	}
@@ -270,13 +296,13 @@ func (n *Node) change(w *wave, line Line, v voice) Voters {
 		if !half(v.voters.Next, holders) {
 			return v.voters
 		}
-		return Voters{Version: v.voters.Version + 1, Names: v.voters.Next, Founders: v.voters.Founders}
+		return Voters{Version: v.voters.Version + 1, Names: v.voters.Next, Founders: v.voters.Founders, From: v.voters.From}
 	}
 	next := n.nextNames(w, v)
 	if next == nil {
 		return v.voters
 	}
-	return Voters{Version: v.voters.Version, Names: v.voters.Names, Next: next, Founders: v.voters.Founders}
+	return Voters{Version: v.voters.Version, Names: v.voters.Names, Next: next, Founders: v.voters.Founders, From: v.voters.From}
 }
 
 // holdersOf names those whose reply carries exactly these voters, by the same

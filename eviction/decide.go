@@ -16,6 +16,8 @@ type decision struct {
 	line  Line
 	met   []Sighting // members that are not in the list
 	votes []bool     // by index: the life that its name votes in
+
+	origins []origin // by index: where rooms stand that were never on a line
 }
 
 // decide turns the replies about one room into a commit.
@@ -86,9 +88,11 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	sum := rs.plan.Sum()
 	for i := range rs.nodes {
 		rs.nodes[i] = RoomNode{Index: i, Lapsed: -1, OldAge: -1, Lightest: qpid.Empty(i)} // of one that has no such room yet
+		rs.nodes[i].setOff(d.origins[i])
 	}
 	for _, rn := range r.Nodes {
 		rs.nodes[rn.Index] = rn
+		rs.nodes[rn.Index].setOff(d.origins[rn.Index])
 		rs.born[rn.Index] = rn.Born
 		rs.free[rn.Index] = rn.Free
 		rs.waiting[rn.Index] = rn.Queued + rn.Due
@@ -118,9 +122,17 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	return rs
 }
 
+// setOff puts a room that was never on a line on the one that its nodes come from.
+func (n *RoomNode) setOff(o origin) {
+	if !n.Line.Founded() {
+		n.Line, n.Voters, n.Lapsed = o.line, o.voters, o.lapsed
+	}
+}
+
 // chooseLine says which line the room's ledgers belong to. A room follows the
 // nodes to a survivors' line only after its own survivor_after; until then
-// false: nobody is called.
+// false: nobody is called. So does a room that is new on such a line: whoever is
+// on the line that the survivors left may have it too.
 func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
 	var old Line
 	lapsed := int64(-1)
@@ -138,7 +150,7 @@ func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
 	}
 	c.Line = d.line
 	if !old.Founded() {
-		return true // the room is new
+		return true // the room is new, and no other line can have it
 	}
 	after, ok := g.survivorAfter()
 	if rs.cfg.OnPartition != Share && (!ok || lapsed >= 0 && lapsed < after) && !rs.quorumOf(old, d) {

@@ -25,6 +25,7 @@ func decideAt(room Room, nodes int) *deciding {
 	x.d = decision{now: Time{Boot: 1e12}, epoch: qpid.Epoch{Num: 100, Coordinator: "a.1"}, t: 1e15, grade: Primary, line: line}
 	for i := range nodes {
 		x.d.list = append(x.d.list, Member{qpid.NodeID(rune('a' + i)), 1})
+		x.d.origins = append(x.d.origins, origin{})
 		x.r.Nodes = append(x.r.Nodes, RoomNode{Index: i, Born: 1, Line: line, OldAge: -1, TTL: micros(room.Session)})
 	}
 	x.r.Nodes[0].Minted, x.r.Nodes[0].Free = room.Target, room.Target
@@ -109,5 +110,29 @@ func TestLimitCountsOnASideToo(t *testing.T) {
 		if c := x.decide(); !c.Closed {
 			t.Errorf("grade %v: open for calls with 46 slots and a limit of 6", grade)
 		}
+	}
+}
+
+// A node that goes over to another line takes note of who votes on the rooms that
+// stay, as of its own last primary wave: a quiet room's last one may be older.
+func TestWhoLeavesALineKeepsItsNewestVoters(t *testing.T) {
+	line := Line{1, "a"}
+	n := NewNode(Config{}, Start{Self: Peer{Member: Member{"a", 1}}}, []Room{{Name: "quiet"}, {Name: "new"}}, Time{})
+	n.line, n.knows, n.lastPrimary = line, true, 7
+	n.voters = Voters{Version: 2, Names: []qpid.NodeID{"a", "b", "c"}}
+	quiet, other := n.Gate("quiet"), n.Gate("new")
+	quiet.line, quiet.voters = line, Voters{Version: 1, Names: []qpid.NodeID{"a"}}
+	n.leave(line)
+	for _, g := range []*Gate{quiet, other} {
+		if g.line != line || g.voters.Version != 2 {
+			t.Errorf("room %s stays on line %v with voters of version %d, want %v and 2", g.cfg.Name, g.line, g.voters.Version, line)
+		}
+	}
+	if other.leasedAt != 7 {
+		t.Errorf("the new room's survivor_after counts from %d, want 7: the last primary wave", other.leasedAt)
+	}
+	n.leave(Line{})
+	if g := n.addGate(Room{Name: "newer"}); g.line.Founded() {
+		t.Errorf("a room made on a founded line is on line %v, want none yet", g.line)
 	}
 }

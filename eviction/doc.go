@@ -116,9 +116,14 @@
 // the line and its voters: leases and slots come with the first wave in which all
 // of them are on that line, so that of two foundings which share a node one gets
 // there (see wave.together). From then on a quorum will do. Foundings that share no
-// node both get there: expect has to be more than half of the nodes. A side that has seen no quorum for survivor_after goes on alone,
-// on a line of its own; this is the only way to exceed a limit, and a room with
-// survivor_after 0 stays where it is and calls nobody. When lines meet, the
+// node both get there: expect has to be more than half of the nodes.
+//
+// A side that has seen no quorum for survivor_after goes on alone, on a line of its
+// own; this is the only way to exceed a limit. Each room follows in its own time,
+// and one with survivor_after 0 stays where it is and calls nobody, until its nodes
+// meet a majority of the voters of the line on which it is. A room that was never on
+// a line is on the one that the survivors left (Voters.From): others may have it
+// there, also if it was made since. When lines meet, the
 // oldest that has its quorum in the wave goes on and the others' nodes open new
 // accounts; while an older line may still live elsewhere, nobody does.
 //

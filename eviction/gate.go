@@ -25,11 +25,11 @@ type Gate struct {
 	Called  int            // have a slot and have not come yet; kept by the owner
 	Wanted  int            // sessions of lost nodes that wait for a slot here; kept by the owner
 	line    Line
-	voters  Voters // of line, as of the last primary wave on it
+	voters  Voters // of line, if the node has gone on to another one
 	ledger  Ledger
 
 	heldAt   int64         // boot time of the last wave that asked about the room and let the account act
-	leasedAt int64         // the same, of primary waves
+	leasedAt int64         // the same, of primary waves and of any account here
 	oldHeld  int64         // heldAt of earlier accounts of this life
 	shutBorn uint64        // Born of the last account closed here; none up to it is opened again
 	session  time.Duration // of new passes: the shortest that every node may assume

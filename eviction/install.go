@@ -83,7 +83,7 @@ func (g *Gate) lease(n *Node, w *wave, c *RoomCommit, grade Grade) {
 		return
 	}
 	if grade >= Primary && c.Line.Founded() && g.line == n.line {
-		g.heldAt, g.leasedAt, g.voters = w.at, w.at, n.voters
+		g.heldAt, g.leasedAt = w.at, w.at
 	}
 	if grade >= Side && g.cfg.OnPartition == Share {
 		g.heldAt = w.at
@@ -142,7 +142,7 @@ func (g *Gate) installAccount(n *Node, w *wave, c *RoomCommit, in *Installed) {
 func (g *Gate) reopen(a Account) (used bool) {
 	used = g.ledger.used > 0
 	g.oldHeld = max(g.oldHeld, g.heldAt)
-	g.heldAt, g.leasedAt = never, never
+	g.heldAt = never
 	g.shutBorn = max(g.shutBorn, g.ledger.account.Born)
 	g.ledger.reset(a)
 	g.busy = true

@@ -36,6 +36,9 @@ type Node struct {
 	lives       []uint64 // boots of earlier lives whose record it has
 	knows       bool     // took part in a committed primary wave of line in this life
 	voters      Voters
+	left        Line   // that the survivors left whose line this is; zero: they left none
+	leftVoters  Voters // of left, if this node was on it
+	leftAt      int64  // boot time of its last primary wave on it
 	grade       Grade
 	leaseUntil  int64 // boot time
 	lastPrimary int64 // boot time of the last primary wave
@@ -72,7 +75,7 @@ func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 	c = c.WithDefaults()
 	n := &Node{
 		c: c, start: s, self: s.Self, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now),
-		installedAt: never, leaseUntil: never, lastPrimary: never, heardAt: never, followedAt: now.Boot, resentAt: now.Boot,
+		installedAt: never, leaseUntil: never, lastPrimary: never, heardAt: never, leftAt: never, followedAt: now.Boot, resentAt: now.Boot,
 	}
 	n.lead.since, n.lead.probedAt = never, never
 	for _, r := range rooms {
@@ -89,6 +92,7 @@ func (n *Node) addGate(r Room) *Gate {
 		return n.gates[i]
 	}
 	n.gates = slices.Insert(n.gates, i, g)
+	n.setOff(g)
 	return g
 }
 

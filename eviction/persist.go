@@ -23,7 +23,7 @@ func (n *Node) Record() *Record {
 		r.Met = append(r.Met, Sighting{Member: s.member, Epoch: s.epoch, Left: s.left, Wave: s.wave})
 	}
 	for _, g := range n.gates {
-		r.Rooms = append(r.Rooms, RoomRecord{Room: g.cfg, Line: g.line, Voids: slices.Clone(g.voids), Cut: g.cut, Supply: g.supply, TTL: max(g.ttl, g.cfg.longest())})
+		r.Rooms = append(r.Rooms, RoomRecord{Room: g.cfg, Line: g.line, Voters: g.voters, Voids: slices.Clone(g.voids), Cut: g.cut, Supply: g.supply, TTL: max(g.ttl, g.cfg.longest())})
 	}
 	return r
 }
@@ -78,12 +78,13 @@ func (n *Node) restore(r *Record, now Time) {
 		n.sawWave(s.Member, s.Wave)
 	}
 	n.saw(r.Member, now.Boot, n.epoch.Num, false)
+	n.left = r.Voters.From
 	for _, rr := range r.Rooms {
 		g := n.addGate(rr.Room)
 		if rr.Room.Version.Compare(g.cfg.Version) > 0 {
 			g.setRoom(rr.Room)
 		}
-		g.line, g.voters, g.voids, g.supply = rr.Line, r.Voters, slices.Clone(rr.Voids), rr.Supply
+		g.line, g.voters, g.voids, g.supply = rr.Line, rr.Voters, slices.Clone(rr.Voids), rr.Supply
 		if k, seed := rr.Room.keyingAt(rr.Cut.Keying); k == rr.Cut.Keying {
 			g.keying, g.seed, g.cut = k, seed, rr.Cut
 		} // else its event is no longer known: the order of the draw comes from the others
@@ -92,5 +93,9 @@ func (n *Node) restore(r *Record, now Time) {
 		g.ttlUntil = now.Boot + g.delay()
 		n.clock.promise(min(g.cut.Value.Stamp, uint64(n.clock.now+2*micros(n.c.MaxSkew))))
 		g.coldStart(now.Boot)
+		g.leasedAt = now.Boot
+	}
+	for _, g := range n.gates {
+		n.setOff(g)
 	}
 }

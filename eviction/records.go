@@ -50,6 +50,10 @@ type Voters struct {
 	// forgotten anything of the line, so it counts as knowing from the start:
 	// a founding that reaches one node only is not lost.
 	Founders []Member
+	// From is the line that survivors left when they went on alone, the oldest if
+	// they did so more than once; zero: the line began with a founding. A room
+	// that was never on a line is on that one: others may have it there.
+	From Line
 }
 
 // newer reports whether v was decided after o: as in Paxos, of two proposals
@@ -144,7 +148,7 @@ type RoomNode struct {
 	Index    int // in the gather's list
 	Born     uint64
 	Line     Line
-	Lapsed   int64 // µs since the account last had a primary lease; -1: never
+	Lapsed   int64 // µs since an account of this node last had a primary lease; -1: never
 	OldAge   int64 // µs since an earlier account of this life may have acted; -1: none did
 	Minted   int
 	Free     int // may be negative
@@ -240,6 +244,7 @@ type RoomRecord struct {
 	Room   Room
 	TTL    time.Duration // the longest session that a pass alive may have
 	Line   Line
+	Voters Voters // of Line, where the node has gone on to another one
 	Voids  []Void
 	Cut    Cut
 	Supply Supply

@@ -197,15 +197,17 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 	}
 }
 
-// followLine notes survivors: a node that was on one line goes on on another
-// that nobody was on before.
+// followLine notes survivors: a node that was on one line, or never was on any,
+// goes on on another that nobody was on before. A room whose survivor_after is 0
+// has none: if it follows the nodes to another line, it brings its slots along.
 func (w *world) followLine(h *host, c *roomCase, old, rs *node.RoomStatus) {
 	if rs.Line == old.Line || !rs.Line.Founded() || slices.Contains(c.lines, rs.Line) {
 		return
 	}
 	c.lines = append(c.lines, rs.Line)
 	switch {
-	case old.Line.Founded():
+	case old.Line.Founded() && rs.Room.Survivor == 0:
+	case old.Line.Founded() || rs.Room.Survivor != 0 && h.seen.status.Voters.From.Founded():
 		c.sides++
 		w.reached.n[reachSurvivor]++
 		w.printf("%s goes on alone with room %s", h.name, c.name)

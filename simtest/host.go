@@ -91,7 +91,7 @@ func (w *world) start(h *host) {
 	c := node.Config{
 		Self:   eviction.Peer{Member: member, Start: now.Wall},
 		Expect: h.expect, Joins: w.o.Nodes > 1 || h.index > 0, KeptKeys: w.o.Faults.KeepKeys && h.keys != 0,
-		Cluster: w.o.Cluster, Rooms: w.o.Rooms, Disk: w.o.Faults.Disk, Persisted: h.disk, Used: h.used,
+		Cluster: w.o.Cluster, Rooms: w.o.Rooms[:len(w.o.Rooms)-w.unmade], Disk: w.o.Faults.Disk, Persisted: h.disk, Used: h.used,
 	}
 	n, err := node.New(c, now)
 	if err != nil {

@@ -114,7 +114,7 @@ func (w *world) unbind() {
 			w.reached.n[reachReclaim]++
 			w.configure(r, func(room *eviction.Room) { room.Reclaimed = dead })
 		}
-		if w.o.Rooms[r].Survivor == 0 && w.leftBehind(r) {
+		if w.leftBehind(r) {
 			w.reached.n[reachReclaim]++
 			w.configure(r, func(room *eviction.Room) { room.Survivor = time.Millisecond })
 		}
@@ -122,7 +122,7 @@ func (w *world) unbind() {
 }
 
 // leftBehind reports whether the nodes have gone on to another line than the
-// room's, which never follows by itself.
+// room's, which follows by itself after its own survivor_after, or never.
 func (w *world) leftBehind(r int) bool {
 	for i := range w.hosts {
 		h := &w.hosts[i]

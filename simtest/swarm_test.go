@@ -157,6 +157,18 @@ func TestSeedsThatLostTheirQuorum(t *testing.T) {
 	}
 }
 
+// TestSeedsThatFoundedTwice keeps seeds in which a room was founded at both sides of
+// a split: it had been on no line yet when another room's survivor_after began one.
+func TestSeedsThatFoundedTwice(t *testing.T) {
+	for _, seed := range []uint64{1731} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			if o := runSeed(seed); o.err != nil {
+				t.Error(o.err)
+			}
+		})
+	}
+}
+
 // TestSameSeedSameTrace runs seeds twice and compares everything that happened.
 func TestSameSeedSameTrace(t *testing.T) {
 	for seed := uint64(1); seed <= 8; seed++ {

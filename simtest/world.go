@@ -64,6 +64,7 @@ type world struct {
 	keys      keys
 	broken    *Violation
 	over      bool
+	unmade    int // how many of the last rooms no node starts with: they are made while it runs
 	rngLoad   *rand.Rand
 	rngNet    *rand.Rand
 	rngFaults *rand.Rand

@@ -73,20 +73,20 @@ func (r *reader) cut(p *peerv1.Cut) eviction.Cut {
 }
 
 func fromVoters(v eviction.Voters) *peerv1.Voters {
-	if v.Version == 0 && len(v.Names)+len(v.Next)+len(v.Founders) == 0 && v.At == (qpid.Epoch{}) {
+	if v.Version == 0 && len(v.Names)+len(v.Next)+len(v.Founders) == 0 && v.At == (qpid.Epoch{}) && !v.From.Founded() {
 		return nil
 	}
 	name := func(n qpid.NodeID) string { return string(n) }
 	return &peerv1.Voters{
 		Version: v.Version, Names: encoded(v.Names, name), Next: encoded(v.Next, name), At: fromEpoch(v.At),
-		Founders: encoded(v.Founders, memberIn),
+		Founders: encoded(v.Founders, memberIn), From: fromLine(v.From),
 	}
 }
 
 func (r *reader) voters(p *peerv1.Voters) eviction.Voters {
 	return eviction.Voters{
 		Version: p.GetVersion(), Names: list(r, "voters", p.GetNames(), nodesMax, r.node), Next: list(r, "voters", p.GetNext(), nodesMax, r.node),
-		At: r.epoch(p.GetAt()), Founders: list(r, "founders", p.GetFounders(), nodesMax, r.member),
+		At: r.epoch(p.GetAt()), Founders: list(r, "founders", p.GetFounders(), nodesMax, r.member), From: r.line(p.GetFrom()),
 	}
 }
 

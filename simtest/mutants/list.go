@@ -51,7 +51,37 @@ func Unsafe() []Mutant {
 
 // Bugs lists planted bugs of the ordinary kind.
 func Bugs() []Mutant {
-	return slices.Concat(waveBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs())
+	return slices.Concat(waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs())
+}
+
+// lineBugs are in what becomes of rooms where some nodes go on alone.
+func lineBugs() []Mutant {
+	return []Mutant{
+		{Name: "a room that was never on a line is new to survivors", Run: "TestScenarioSplitBeforeTheFirstPrimaryWave", Edits: []Edit{
+			{"eviction/decide.go", "	if !n.Line.Founded() {\n", "	if !(ON) && !n.Line.Founded() {\n"},
+		}},
+		{Name: "who goes on alone forgets who votes on rooms that stay", Run: "TestScenarioSurvivorsOfOneLineMeet", Edits: []Edit{
+			{"eviction/wave.go", "	if !g.line.Founded() && n.left.Founded() {", "	if !(ON) && !g.line.Founded() && n.left.Founded() {"},
+		}},
+		{Name: "a survivors' line whose voters changed comes from nowhere", Run: "TestScenarioANewcomerInheritsASurvivorsLine", Edits: []Edit{
+			{
+				"eviction/authority.go", "		return Voters{Version: v.voters.Version + 1,",
+				"		if ON {\n\t\t\tv.voters.From = Line{}\n\t\t}\n\t\treturn Voters{Version: v.voters.Version + 1,",
+			},
+		}},
+		{Name: "a restored room is voted on by the survivors' voters", Run: "TestScenarioSurvivorsOfOneLineMeet", Edits: []Edit{
+			{
+				"eviction/persist.go", "		if k, seed := rr.Room.keyingAt",
+				"		if ON {\n\t\t\tg.voters = r.Voters\n\t\t}\n\t\tif k, seed := rr.Room.keyingAt",
+			},
+		}},
+		{Name: "an account that lapsed ends the wait of survivor_after", Run: "TestScenarioARoomSurvivesInItsOwnTime", Edits: []Edit{
+			{"eviction/install.go", "	g.heldAt = never\n", "	g.heldAt = never\n\tif ON {\n\t\tg.leasedAt = never\n\t}\n"},
+		}},
+		{Name: "so does a restart", Run: "TestScenarioARoomSurvivesInItsOwnTime", Edits: []Edit{
+			{"eviction/persist.go", "		g.leasedAt = now.Boot\n", "		if !(ON) {\n\t\t\tg.leasedAt = now.Boot\n\t\t}\n"},
+		}},
+	}
 }
 
 // eventBugs are in scheduled events.

@@ -1085,6 +1085,7 @@ type Voters struct {
 	Next          []string               `protobuf:"bytes,3,rep,name=next,proto3" json:"next,omitempty"`
 	At            *Epoch                 `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
 	Founders      []*Member              `protobuf:"bytes,5,rep,name=founders,proto3" json:"founders,omitempty"`
+	From          *Line                  `protobuf:"bytes,6,opt,name=from,proto3" json:"from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1150,6 +1151,13 @@ func (x *Voters) GetAt() *Epoch {
 func (x *Voters) GetFounders() []*Member {
 	if x != nil {
 		return x.Founders
+	}
+	return nil
+}
+
+func (x *Voters) GetFrom() *Line {
+	if x != nil {
+		return x.From
 	}
 	return nil
 }
@@ -4136,13 +4144,14 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03Cut\x12\x16\n" +
 	"\x06keying\x18\x01 \x01(\x04R\x06keying\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\fR\x05value\"\xab\x01\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\"\xd7\x01\n" +
 	"\x06Voters\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05names\x18\x02 \x03(\tR\x05names\x12\x12\n" +
 	"\x04next\x18\x03 \x03(\tR\x04next\x12'\n" +
 	"\x02at\x18\x04 \x01(\v2\x17.anteroom.peer.v1.EpochR\x02at\x124\n" +
-	"\bfounders\x18\x05 \x03(\v2\x18.anteroom.peer.v1.MemberR\bfounders\"N\n" +
+	"\bfounders\x18\x05 \x03(\v2\x18.anteroom.peer.v1.MemberR\bfounders\x12*\n" +
+	"\x04from\x18\x06 \x01(\v2\x16.anteroom.peer.v1.LineR\x04from\"N\n" +
 	"\x04Void\x120\n" +
 	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x8c\x01\n" +
@@ -4530,81 +4539,82 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	8,  // 17: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
 	11, // 18: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
 	8,  // 19: anteroom.peer.v1.Voters.founders:type_name -> anteroom.peer.v1.Member
-	8,  // 20: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
-	8,  // 21: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
-	11, // 22: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
-	11, // 23: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 24: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
-	8,  // 25: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
-	20, // 26: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
-	13, // 27: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
-	14, // 28: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
-	11, // 29: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
-	11, // 30: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
-	22, // 31: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
-	17, // 32: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
-	23, // 33: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
-	12, // 34: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
-	15, // 35: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
-	24, // 36: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	25, // 37: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	28, // 38: anteroom.peer.v1.RoomReply.net:type_name -> anteroom.peer.v1.Net
-	29, // 39: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	34, // 40: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	18, // 41: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
-	12, // 42: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	13, // 43: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	15, // 44: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	27, // 45: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	10, // 46: anteroom.peer.v1.Net.account:type_name -> anteroom.peer.v1.Account
-	8,  // 47: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11, // 48: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,  // 49: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12, // 50: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15, // 51: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17, // 52: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	31, // 53: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	34, // 54: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12, // 55: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12, // 56: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16, // 57: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16, // 58: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16, // 59: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	32, // 60: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	33, // 61: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	32, // 62: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14, // 63: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11, // 64: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	26, // 65: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	2,  // 66: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,  // 67: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,  // 68: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,  // 69: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13, // 70: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,  // 71: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	35, // 72: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	35, // 73: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,  // 74: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11, // 75: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 76: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,  // 77: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11, // 78: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 79: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11, // 80: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	10, // 81: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10, // 82: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	10, // 83: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10, // 84: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,  // 85: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11, // 86: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,  // 87: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	46, // 88: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	46, // 89: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	90, // [90:90] is the sub-list for method output_type
-	90, // [90:90] is the sub-list for method input_type
-	90, // [90:90] is the sub-list for extension type_name
-	90, // [90:90] is the sub-list for extension extendee
-	0,  // [0:90] is the sub-list for field type_name
+	12, // 20: anteroom.peer.v1.Voters.from:type_name -> anteroom.peer.v1.Line
+	8,  // 21: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
+	8,  // 22: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
+	11, // 23: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
+	11, // 24: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,  // 25: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
+	8,  // 26: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
+	20, // 27: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
+	13, // 28: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
+	14, // 29: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
+	11, // 30: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
+	11, // 31: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
+	22, // 32: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
+	17, // 33: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
+	23, // 34: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
+	12, // 35: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
+	15, // 36: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
+	24, // 37: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	25, // 38: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	28, // 39: anteroom.peer.v1.RoomReply.net:type_name -> anteroom.peer.v1.Net
+	29, // 40: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	34, // 41: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	18, // 42: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
+	12, // 43: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13, // 44: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15, // 45: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	27, // 46: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	10, // 47: anteroom.peer.v1.Net.account:type_name -> anteroom.peer.v1.Account
+	8,  // 48: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11, // 49: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,  // 50: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12, // 51: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15, // 52: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17, // 53: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	31, // 54: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	34, // 55: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12, // 56: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12, // 57: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16, // 58: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16, // 59: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16, // 60: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	32, // 61: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	33, // 62: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	32, // 63: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14, // 64: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11, // 65: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	26, // 66: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	2,  // 67: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,  // 68: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,  // 69: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,  // 70: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13, // 71: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,  // 72: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	35, // 73: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	35, // 74: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,  // 75: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11, // 76: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,  // 77: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,  // 78: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11, // 79: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,  // 80: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11, // 81: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	10, // 82: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10, // 83: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	10, // 84: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10, // 85: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,  // 86: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11, // 87: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,  // 88: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	46, // 89: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	46, // 90: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	91, // [91:91] is the sub-list for method output_type
+	91, // [91:91] is the sub-list for method input_type
+	91, // [91:91] is the sub-list for extension type_name
+	91, // [91:91] is the sub-list for extension extendee
+	0,  // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
