@@ -10,14 +10,13 @@ import (
 
 // glimpse is what is told of a node when it changes.
 type glimpse struct {
-	grade   Grade
-	list    string
-	line    Line
-	voters  string
-	off     bool // its clock is not to be trusted
-	calls   bool // it calls visitors of some room
-	leaving bool
-	rooms   []roomGlimpse
+	grade  Grade
+	list   string
+	line   Line
+	voters string
+	off    bool // its clock is not to be trusted
+	calls  bool // it calls visitors of some room
+	rooms  []roomGlimpse
 }
 
 type roomGlimpse struct {
@@ -25,17 +24,16 @@ type roomGlimpse struct {
 	minted  int
 	books   []PeerAccount
 	closed  bool
-	open    bool
 	limit   int
 	voids   []Void
 }
 
 func (p *play) glance(a *actor) glimpse {
-	g := glimpse{grade: a.grade, list: members(a.list), line: a.line, voters: votersIn(a.voters), off: a.clock.quarantined, leaving: a.leaving}
+	g := glimpse{grade: a.grade, list: members(a.list), line: a.line, voters: votersIn(a.voters), off: a.clock.quarantined}
 	for _, gate := range a.Gates() {
 		g.calls = g.calls || a.Calls(gate, p.time(a)) || gate.closed && a.Admits(gate, p.time(a))
 		g.rooms = append(g.rooms, roomGlimpse{
-			gate.ledger.account, gate.ledger.minted, gate.ledger.Peers(), gate.closed, gate.open, gate.now.Target, gate.Voids(),
+			gate.ledger.account, gate.ledger.minted, gate.ledger.Peers(), gate.closed, gate.now.Target, gate.Voids(),
 		})
 	}
 	return g
