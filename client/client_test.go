@@ -54,6 +54,35 @@ func TestItemsAreTakenByPriorityAndGoneWhenAcknowledged(t *testing.T) {
 	})
 }
 
+func TestChangeSendsWhatIsSetAndNothingElse(t *testing.T) {
+	_, c, _ := newCluster(t, 1)
+	q, none := c.Queue("jobs"), uint32(0)
+	if _, err := q.Put(t.Context(), client.New{ID: "a", Priority: 5, Payload: []byte("old")}); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Unix(1_900_000_000, 0)
+	for _, step := range []struct {
+		change   client.Change
+		priority uint32
+		payload  string
+	}{
+		{client.Change{Payload: []byte("new")}, 5, "new"},
+		{client.Change{NotBefore: at}, 5, "new"},
+		{client.Change{Priority: &none, Payload: []byte{}}, 0, ""},
+	} {
+		i, err := q.Change(t.Context(), "a", step.change)
+		if err != nil || i.Priority != step.priority || string(i.Payload) != step.payload || !step.change.NotBefore.IsZero() && !i.NotBefore.Equal(at) {
+			t.Errorf("%+v: %+v, %v", step.change, i, err)
+		}
+	}
+	if i, err := q.Update(t.Context(), "a", 7); err != nil || i.Priority != 7 || !i.NotBefore.Equal(at) {
+		t.Errorf("%+v, %v", i, err)
+	}
+	if _, err := q.Change(t.Context(), "a", client.Change{}); !errors.Is(err, client.ErrInvalid) {
+		t.Errorf("a change of nothing: %v", err)
+	}
+}
+
 func TestPurgeSaysHowManyAndWhoIsMissing(t *testing.T) {
 	_, c, _ := newCluster(t, 1)
 	q := c.Queue("jobs")

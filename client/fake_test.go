@@ -262,6 +262,24 @@ func (p *peer) Extend(_ context.Context, r *anteroomv1.ExtendRequest) (*anteroom
 	return a, p.held("extend", r.GetReceipt(), func(i *anteroomv1.Item) { i.LeaseUntil = a.Until })
 }
 
+func (p *peer) Update(_ context.Context, r *anteroomv1.UpdateRequest) (*anteroomv1.UpdateResponse, error) {
+	a := &anteroomv1.UpdateResponse{}
+	return a, p.do("update", func() error {
+		i := p.find(r.GetId())
+		if r.Priority != nil {
+			i.Priority = r.GetPriority()
+		}
+		if r.Payload != nil {
+			i.Payload = r.GetPayload()
+		}
+		if r.GetNotBefore() != nil {
+			i.NotBefore = r.GetNotBefore()
+		}
+		a.Item = proto.CloneOf(i)
+		return nil
+	})
+}
+
 func (p *peer) Cancel(_ context.Context, r *anteroomv1.CancelRequest) (a *anteroomv1.CancelResponse, err error) {
 	return &anteroomv1.CancelResponse{State: anteroomv1.ItemState_ITEM_STATE_LEASED}, p.do("cancel", func() error {
 		p.items = slices.DeleteFunc(p.items, func(i *anteroomv1.Item) bool { return i.GetId() == r.GetId() })

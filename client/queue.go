@@ -159,9 +159,26 @@ func (q *Queue) Extend(ctx context.Context, receipt string, d time.Duration) (ti
 // Update changes the priority of an item, named by its id or handle. Among those
 // of its new priority it stands by the time at which it was put.
 func (q *Queue) Update(ctx context.Context, id string, priority uint32) (Item, error) {
+	return q.Change(ctx, id, Change{Priority: &priority})
+}
+
+// Change says what is to be different about an item.
+type Change struct {
+	Priority  *uint32   // nil: as it is
+	Payload   []byte    // nil: as it is; empty, but not nil: none
+	NotBefore time.Time // zero: as it is; a time that has passed: at once
+}
+
+// Change changes an item, named by its id or handle. With a new NotBefore it stands
+// in line by that. Somebody may have it, as State of what is returned says: they
+// work on the old payload, and NotBefore holds from when they give it back.
+func (q *Queue) Change(ctx context.Context, id string, c Change) (Item, error) {
+	if c.Priority == nil && c.Payload == nil && c.NotBefore.IsZero() {
+		return Item{}, &Error{Op: "update", Queue: q.name, Reason: ErrInvalid, Text: "a Change of nothing; give a priority, a payload or a time"}
+	}
 	var a *anteroomv1.UpdateResponse
 	err := q.call(ctx, "update", func(ctx context.Context, w wire) (err error) {
-		a, err = w.Update(ctx, &anteroomv1.UpdateRequest{Queue: q.name, Id: id, Priority: priority})
+		a, err = w.Update(ctx, &anteroomv1.UpdateRequest{Queue: q.name, Id: id, Priority: c.Priority, Payload: c.Payload, NotBefore: stamp(c.NotBefore)})
 		return err
 	})
 	return itemOf(a.GetItem()), err

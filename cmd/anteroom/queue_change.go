@@ -12,23 +12,41 @@ import (
 )
 
 func (p *program) queueUpdateCommand() *cobra.Command {
-	q := &queueing{program: p}
-	priority := 0
+	q, t := &queueing{program: p}, &starting{}
+	priority, payload := 0, ""
 	cmd := &cobra.Command{
-		Use:   "update --queue NAME --priority N ID…",
-		Short: "Change the priority of items",
-		Args:  words("id"),
+		Use:   "update --queue NAME {--priority N|--payload TEXT|--delay TIME|--not-before TIME}… ID…",
+		Short: "Change the priority of items, their payload, or when they are due",
+		Long: `Change the priority of items, their payload, or from when on they can be taken;
+--delay 0s is at once. Of an item that somebody has taken, they have the old payload
+and their ack ends it all the same; the result says "leased" then.`,
+		Args: words("id"),
 	}
 	cmd = q.of(cmd, func(ctx context.Context, of *client.Queue, ids []string) error {
-		if !cmd.Flag("priority").Changed {
-			return wrongUsage(errors.New("--priority is missing; give the new one, as in --priority 5"))
+		given := func(flag string) bool { return cmd.Flag(flag).Changed }
+		var c client.Change
+		if given("priority") {
+			n := uint32(priority)
+			c.Priority = &n
+		}
+		if given("payload") {
+			c.Payload = []byte(payload)
+		}
+		var err error
+		if c.NotBefore, err = t.at(q.now, given("delay")); err != nil {
+			return err
+		}
+		if c.Priority == nil && c.Payload == nil && c.NotBefore.IsZero() {
+			return wrongUsage(errors.New("there is nothing to change; give --priority, as in --priority 5, --payload, --delay or --not-before"))
 		}
 		return q.each(ids, "id", func(id string) (string, error) {
-			i, err := of.Update(ctx, id, uint32(priority))
+			i, err := of.Change(ctx, id, c)
 			return fmt.Sprintf("priority %d, %s", i.Priority, i.State), err
 		})
 	})
 	q.flags.whole(&priority, "priority", 0, math.MaxUint32, "the lowest goes first")
+	q.flags.StringVar(&payload, "payload", "", "`TEXT` in place of the old one")
+	t.define(q.flags)
 	return cmd
 }
 

@@ -20,16 +20,43 @@ import (
 // stdinMax is more than any queue takes as a payload.
 const stdinMax = 1 << 20
 
+// starting is from when on an item can be taken.
+type starting struct {
+	notBefore time.Time
+	delay     time.Duration
+}
+
+func (s *starting) define(f *flagSet) {
+	f.duration(&s.delay, "delay", 0, 10*365*24*time.Hour, "not to be taken for so long")
+	f.add("not-before", "time", "", "not to be taken before, as in 2026-12-24T18:00:00Z", func(text string) (err error) {
+		if s.notBefore, err = time.Parse(time.RFC3339, text); err != nil {
+			return errors.New("give a time such as 2026-12-24T18:00:00Z")
+		}
+		return nil
+	})
+}
+
+// at is the time that the flags say; zero: none is given.
+func (s *starting) at(now func() time.Time, delayed bool) (time.Time, error) {
+	switch {
+	case delayed && !s.notBefore.IsZero():
+		return time.Time{}, wrongUsage(errors.New("--delay and --not-before are both given; give one"))
+	case delayed:
+		return now().Add(s.delay), nil
+	default:
+		return s.notBefore, nil
+	}
+}
+
 // queuePut is `anteroom queue put`.
 type queuePut struct {
 	queueing
-	id        string
-	priority  int
-	notBefore time.Time
-	delay     time.Duration
-	ttl       time.Duration
-	lines     bool
-	batch     int
+	starting
+	id       string
+	priority int
+	ttl      time.Duration
+	lines    bool
+	batch    int
 }
 
 func (p *program) queuePutCommand() *cobra.Command {
@@ -57,13 +84,7 @@ is not put again, so a command that failed can simply be repeated with the same
 	})
 	q.flags.StringVar(&q.id, "id", "", "`ID` of the item [random]")
 	q.flags.whole(&q.priority, "priority", 0, math.MaxUint32, "the lowest goes first")
-	q.flags.duration(&q.delay, "delay", 0, 10*365*24*time.Hour, "not to be taken for so long")
-	q.flags.add("not-before", "time", "", "not to be taken before, as in 2026-12-24T18:00:00Z", func(text string) (err error) {
-		if q.notBefore, err = time.Parse(time.RFC3339, text); err != nil {
-			return errors.New("give a time such as 2026-12-24T18:00:00Z")
-		}
-		return nil
-	})
+	q.define(q.flags)
 	q.flags.duration(&q.ttl, "ttl", 0, 10*365*24*time.Hour, "dropped after so long, unless somebody works on it; 0s is never")
 	q.flags.BoolVar(&q.lines, "lines", false, "put one item for each line of standard input")
 	q.flags.whole(&q.batch, "batch", 1, 1000, "with --lines: put so many lines in one call, once they are there")
@@ -71,13 +92,11 @@ is not put again, so a command that failed can simply be repeated with the same
 }
 
 func (q *queuePut) put(ctx context.Context, to *client.Queue, stdin io.Reader, args []string) error {
-	if q.delay > 0 {
-		if !q.notBefore.IsZero() {
-			return wrongUsage(errors.New("--delay and --not-before are both given; give one"))
-		}
-		q.notBefore = q.now().Add(q.delay)
+	notBefore, err := q.at(q.now, q.delay > 0)
+	if err != nil {
+		return err
 	}
-	n := client.New{ID: q.id, Priority: uint32(q.priority), NotBefore: q.notBefore, TTL: q.ttl}
+	n := client.New{ID: q.id, Priority: uint32(q.priority), NotBefore: notBefore, TTL: q.ttl}
 	switch {
 	case q.lines && (len(args) > 0 || q.id != ""):
 		return wrongUsage(errors.New("--lines: the items are the lines of standard input; leave out PAYLOAD and --id"))

@@ -189,6 +189,9 @@ func (n *queueNode) Position(_ context.Context, r *anteroomv1.PositionRequest) (
 }
 
 func (n *queueNode) Update(_ context.Context, r *anteroomv1.UpdateRequest) (*anteroomv1.UpdateResponse, error) {
+	if r.Payload != nil || r.NotBefore != nil {
+		n.say("update %s, priority given %v, %q, not before %v", r.GetId(), r.Priority != nil, r.GetPayload(), r.GetNotBefore().AsTime().Unix())
+	}
 	n.say("update %s %d", r.GetId(), r.GetPriority())
 	return &anteroomv1.UpdateResponse{Item: queued(r.GetId(), r.GetPriority(), "")}, nil
 }
@@ -309,6 +312,9 @@ func TestQueueCommands(t *testing.T) {
 		{"position", "a", "b", "c", "d", "e"},
 		{"position", "b", "c", "--json"},
 		{"update", "a", "--priority", "9"},
+		{"update", "a", "--payload", "resize 43", "--delay", "10m"},
+		{"update", "a", "--priority", "0", "--payload", ""},
+		{"update", "a", "--delay", "0s", "--not-before", "2026-12-24T18:00:00Z"},
 		{"update", "a"},
 		{"cancel", "a", "b"},
 		{"pause"},

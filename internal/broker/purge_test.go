@@ -129,3 +129,19 @@ func TestPurgeSaysWhichNodesKeepWhatTheyHave(t *testing.T) {
 		t.Fatalf("again: %+v", a)
 	}
 }
+
+// A payload takes room as an item does; a priority takes none.
+func TestUpdateOfAPayloadNeedsRoom(t *testing.T) {
+	c := newCluster(t, 1)
+	c.insert(0, "q", "a@n1", 5)
+	update := func(f pqueue.Fields, size int) pqueue.Code {
+		return c.do(0, broker.Call{Command: pqueue.Command{Op: pqueue.OpUpdate, Queue: "q", ID: "a@n1", Fields: f, Payload: make([]byte, size)}}).Result.Code
+	}
+	if code := update(pqueue.FieldPayload, 1<<16+1); code != pqueue.Invalid {
+		t.Errorf("of one that is too large: %v", code)
+	}
+	c.nodes[0].b.SetRoom(c.now, broker.Memory, broker.RoomToRemove) // as if it wrote there
+	if payload, priority := update(pqueue.FieldPayload, 10), update(pqueue.FieldPriority, 0); payload != pqueue.StorageFull || priority != pqueue.OK {
+		t.Errorf("on a disk that is nearly full: %v, and of the priority %v", payload, priority)
+	}
+}

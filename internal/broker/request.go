@@ -107,13 +107,19 @@ func (b *Broker) serve(c pqueue.Command, then func(pqueue.Result)) {
 		then(pqueue.Result{})
 	case pqueue.OpInsert:
 		b.insert(q, c, then)
+	case pqueue.OpUpdate:
+		if code := b.fits(q, c); code != pqueue.OK {
+			then(pqueue.Result{Code: code})
+			return
+		}
+		b.execute(q.c.Kind, c, then)
 	case pqueue.OpExtend:
 		c.For = cmp.Or(c.For, q.c.Lease)
 		b.execute(q.c.Kind, c, then)
 	case pqueue.OpPurge:
 		c.Max = min(c.Max, b.c.PurgeSteps)
 		b.execute(q.c.Kind, c, then)
-	case pqueue.OpAck, pqueue.OpNack, pqueue.OpRelease, pqueue.OpUpdate, pqueue.OpCancel, pqueue.OpRequeue, pqueue.OpBury,
+	case pqueue.OpAck, pqueue.OpNack, pqueue.OpRelease, pqueue.OpCancel, pqueue.OpRequeue, pqueue.OpBury,
 		pqueue.OpPeek, pqueue.OpFind, pqueue.OpRank, pqueue.OpDead:
 		b.execute(q.c.Kind, c, then)
 	default: // nobody asks another node for the rest
@@ -125,12 +131,8 @@ func (b *Broker) serve(c pqueue.Command, then func(pqueue.Result)) {
 // it must.
 func (b *Broker) insert(q *queue, c pqueue.Command, then func(pqueue.Result)) {
 	s := &b.shards[q.c.Kind]
-	switch {
-	case len(c.Payload) > q.c.PayloadMax:
-		then(pqueue.Result{Code: pqueue.Invalid})
-		return
-	case b.memory()+int64(len(c.Payload)) > b.c.MemoryMax:
-		then(pqueue.Result{Code: pqueue.Full})
+	if code := b.fits(q, c); code != pqueue.OK {
+		then(pqueue.Result{Code: code})
 		return
 	}
 	if _, ok := s.state.Limits(q.c.Name); !ok {
@@ -138,6 +140,18 @@ func (b *Broker) insert(q *queue, c pqueue.Command, then func(pqueue.Result)) {
 		b.setMode(q)
 	}
 	b.execute(q.c.Kind, c, then)
+}
+
+// fits says whether there is room for the payload of c.
+func (b *Broker) fits(q *queue, c pqueue.Command) pqueue.Code {
+	switch {
+	case len(c.Payload) > q.c.PayloadMax:
+		return pqueue.Invalid
+	case len(c.Payload) > 0 && b.memory()+int64(len(c.Payload)) > b.c.MemoryMax:
+		return pqueue.Full
+	default:
+		return pqueue.OK
+	}
 }
 
 // purge has m drop what it has of a queue now, a part of it in each Tick, as the

@@ -45,7 +45,7 @@ func (b *Broker) execute(k Kind, c pqueue.Command, then func(pqueue.Result)) {
 		then(pqueue.Result{Code: pqueue.Unavailable})
 	case c.Op.Reads():
 		then(s.state.Apply(c))
-	case s.room == RoomForNone, s.room == RoomToRemove && c.Op == pqueue.OpInsert:
+	case s.room == RoomForNone, s.room == RoomToRemove && (c.Op == pqueue.OpInsert || c.Fields&pqueue.FieldPayload != 0):
 		then(pqueue.Result{Code: pqueue.StorageFull})
 	case !s.logged:
 		r := s.state.Apply(c)

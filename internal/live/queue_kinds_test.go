@@ -48,6 +48,12 @@ func TestEachKindOfQueueDoesWhatProgramsExpect(t *testing.T) {
 		if _, err := q.PutAll(ctx, []client.New{{ID: "after"}, {ID: "wards"}}); err != nil {
 			t.Error(err)
 		}
+		if _, err := q.Change(ctx, "wards", client.Change{Payload: []byte("changed"), NotBefore: time.Now().Add(time.Hour)}); err != nil {
+			t.Error(err)
+		}
+		if i, err := q.Change(ctx, "wards", client.Change{NotBefore: time.Unix(1, 0)}); err != nil || i.State != client.Ready {
+			t.Errorf("%s: %+v, %v", name, i, err)
+		}
 	}
 	c.phase("kill all")
 	for _, p := range c.nodes {
@@ -66,6 +72,9 @@ func TestEachKindOfQueueDoesWhatProgramsExpect(t *testing.T) {
 		})
 		if got := [2]uint64{has.Ready, has.Leased}; got != want {
 			t.Errorf("%s: %v are ready and leased, want %v", name, got, want)
+		}
+		if l, err := at.Queue(name).Peek(ctx, 2); err != nil || len(l.Items) != 2 || string(l.Items[1].Payload) != "changed" {
+			t.Errorf("%s: %+v, %v", name, l, err)
 		}
 	}
 }

@@ -183,6 +183,8 @@ const (
 	hasMode
 	hasLimits
 	hasWeight
+	hasFields // this and what follows: not in logs of before
+	partsEnd
 )
 
 // Encode appends c to b.
@@ -203,6 +205,9 @@ func (c Command) Encode(b []byte) []byte {
 	}
 	if c.Weight != (qpid.Weight{}) {
 		parts |= hasWeight
+	}
+	if c.Fields != 0 {
+		parts |= hasFields
 	}
 	e.Uint(uint64(c.Op))
 	e.Uint(parts)
@@ -233,6 +238,9 @@ func (c Command) Encode(b []byte) []byte {
 	if parts&hasWeight != 0 {
 		e.Weight(c.Weight)
 	}
+	if parts&hasFields != 0 {
+		e.Uint(uint64(c.Fields))
+	}
 	return e.B
 }
 
@@ -240,7 +248,7 @@ func (c Command) Encode(b []byte) []byte {
 func DecodeCommand(b []byte) (Command, error) {
 	d := NewDecoder(b)
 	c := Command{Op: Op(d.small(uint64(opEnd) - 1))}
-	parts := d.small(2*hasWeight - 1)
+	parts := d.small(partsEnd - 1)
 	c.Queue, c.Now, c.Number, c.Max = d.String(), d.Int(), d.Uint(), int(d.Int())
 	if parts&hasInsert != 0 {
 		c.ID, c.Priority, c.Payload = d.String(), uint32(d.small(1<<32-1)), d.Bytes()
@@ -259,6 +267,9 @@ func DecodeCommand(b []byte) (Command, error) {
 	}
 	if parts&hasWeight != 0 {
 		c.Weight = d.Weight()
+	}
+	if parts&hasFields != 0 {
+		c.Fields = Fields(d.small(uint64(fieldsEnd) - 1))
 	}
 	if c.Op == 0 && d.err == nil {
 		return Command{}, errors.New("pqueue: a command without an operation")

@@ -46,6 +46,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add(pqueue.Command{Op: pqueue.OpInsert, Queue: "q", ID: "a", Payload: []byte("x")}.Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpLease, Queue: "q", Number: 3, For: 9, Taker: pqueue.Taker{Node: "n", Seq: 2}}.Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: limits()}.Encode(nil))
+	f.Add(pqueue.Command{Op: pqueue.OpUpdate, Queue: "q", ID: "b", Fields: 7, Payload: []byte("y"), NotBefore: 70}.Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpPurge, Queue: "q", Number: 9, Max: 3}.Encode(nil))
 	f.Add(pqueue.Result{Items: []pqueue.Item{{ID: "a"}}, Stats: []pqueue.Stats{{Queue: "q"}}}.Encode(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -62,7 +62,7 @@ func (q *queue) settle(c Command) Result {
 	case OpRelease:
 		i.attempts--
 		q.counters.Leased--
-		q.move(i, Ready)
+		q.move(i, i.stands())
 		q.tell(WasNacked, i, was)
 	default: // OpExtend
 		if c.For <= 0 || c.For > q.limits.LeaseMax {
@@ -84,12 +84,12 @@ func (q *queue) putBack(i *item, delay int64, k Kind, was told) {
 		q.tell(HasExpired, i, was)
 		return
 	}
-	to := Ready
-	switch {
-	case q.limits.AttemptsMax > 0 && int(i.attempts) >= q.limits.AttemptsMax:
-		to = Dead
-	case delay > 0:
-		i.notBefore, to = now+delay, Delayed
+	to := Dead
+	if q.limits.AttemptsMax == 0 || int(i.attempts) < q.limits.AttemptsMax {
+		if delay > 0 {
+			i.notBefore = max(i.notBefore, now+delay)
+		}
+		to = i.stands()
 	}
 	q.move(i, to)
 	q.tell(k, i, was)
@@ -156,6 +156,6 @@ func (q *queue) raiseOne(op Op, i *item) {
 		return
 	}
 	i.attempts = 0
-	q.move(i, Ready)
+	q.move(i, i.stands())
 	q.tell(WasRequeued, i, was)
 }

@@ -99,10 +99,11 @@ func (m *twin) putBack(i *twinItem, delay int64) {
 			m.finish(dead[0])
 			dead = dead[1:]
 		}
-	case delay > 0:
-		i.State, i.NotBefore = pqueue.Delayed, m.now+delay
 	default:
-		i.State = pqueue.Ready
+		if delay > 0 {
+			i.NotBefore = max(i.NotBefore, m.now+delay)
+		}
+		m.stand(i)
 	}
 }
 
@@ -194,7 +195,7 @@ func (h *machine) insert(t *rapid.T) {
 		want(t, r, pqueue.Full)
 	default:
 		want(t, r, pqueue.OK)
-		i := &twinItem{Item: pqueue.Item{Number: r.Number, ID: c.ID, Priority: c.Priority, Stamp: h.m.now, State: pqueue.Ready, Expires: c.Expires}}
+		i := &twinItem{Item: pqueue.Item{Number: r.Number, ID: c.ID, Priority: c.Priority, Stamp: h.m.now, State: pqueue.Ready, Expires: c.Expires, Payload: c.Payload}}
 		if c.NotBefore > h.m.now {
 			i.State, i.NotBefore, i.Stamp = pqueue.Delayed, c.NotBefore, c.NotBefore
 		}
@@ -262,7 +263,8 @@ func (h *machine) settle(t *rapid.T) {
 		h.m.putBack(i, c.For)
 	case op == pqueue.OpRelease:
 		want(t, r, pqueue.OK)
-		i.State, i.Until = pqueue.Ready, 0
+		h.m.stand(i)
+		i.Until = 0
 		i.Attempts--
 	default:
 		want(t, r, pqueue.OK)
@@ -273,9 +275,13 @@ func (h *machine) settle(t *rapid.T) {
 func (h *machine) change(t *rapid.T) {
 	i, _ := h.someone(t)
 	cancel := rapid.Bool().Draw(t, "cancel")
-	c := pqueue.Command{Op: pqueue.OpUpdate, ID: i.ID, Priority: rapid.Uint32Range(0, 2).Draw(t, "priority")}
+	c := pqueue.Command{
+		Op: pqueue.OpUpdate, ID: i.ID, Priority: rapid.Uint32Range(0, 2).Draw(t, "priority"),
+		Fields: pqueue.Fields(rapid.IntRange(0, 7).Draw(t, "fields")), Payload: []byte(rapid.SampledFrom([]string{"x", "yyyyyyyy"}).Draw(t, "payload")),
+		NotBefore: h.m.now + rapid.Int64Range(-20, 60).Draw(t, "not before"),
+	}
 	if cancel {
-		c.Op = pqueue.OpCancel
+		c = pqueue.Command{Op: pqueue.OpCancel, ID: i.ID}
 	}
 	i = h.m.byID(i.ID)
 	r := h.apply(t, c)
@@ -289,7 +295,37 @@ func (h *machine) change(t *rapid.T) {
 		h.m.finish(i)
 	default:
 		want(t, r, pqueue.OK)
+		h.m.update(i, c)
+		if got := r.Items[0]; got.State != i.State || string(got.Payload) != string(i.Payload) || got.Priority != i.Priority || got.NotBefore != i.NotBefore {
+			t.Fatalf("updated: %+v, want %+v", got, i)
+		}
+	}
+}
+
+// update changes what c says; no fields mean the priority.
+func (m *twin) update(i *twinItem, c pqueue.Command) {
+	if c.Fields == 0 || c.Fields&pqueue.FieldPriority != 0 {
 		i.Priority = c.Priority
+	}
+	if c.Fields&pqueue.FieldPayload != 0 {
+		i.Payload = c.Payload
+	}
+	if c.Fields&pqueue.FieldNotBefore == 0 {
+		return
+	}
+	i.NotBefore, i.Stamp = 0, min(i.Stamp, m.now)
+	if c.NotBefore > m.now {
+		i.NotBefore, i.Stamp = c.NotBefore, c.NotBefore
+	}
+	if i.State == pqueue.Ready || i.State == pqueue.Delayed {
+		m.stand(i)
+	}
+}
+
+// stand puts an item where it stands when nobody has it.
+func (m *twin) stand(i *twinItem) {
+	if i.State = pqueue.Delayed; i.NotBefore <= m.now {
+		i.State, i.NotBefore = pqueue.Ready, 0
 	}
 }
 
@@ -309,7 +345,8 @@ func (h *machine) dead(t *rapid.T) {
 	case i.State != pqueue.Dead:
 		want(t, r, pqueue.NotReady)
 	case requeue:
-		i.State, i.Attempts = pqueue.Ready, 0
+		h.m.stand(i)
+		i.Attempts = 0
 	default:
 		h.m.finish(i)
 	}

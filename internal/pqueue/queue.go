@@ -1,6 +1,8 @@
 package pqueue
 
 import (
+	"cmp"
+
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -205,16 +207,47 @@ func (q *queue) update(c Command) Result {
 	if i == nil {
 		return r
 	}
+	change, more := cmp.Or(c.Fields, FieldPriority), int64(0)
+	if change&FieldPayload != 0 {
+		more = int64(len(c.Payload) - len(i.payload))
+	}
+	if more > 0 && q.bytes+more > q.limits.BytesMax {
+		return Result{Code: Full, Number: i.number, State: i.state}
+	}
 	was, line := i.before(), q.line(i.state)
 	if line != nil {
 		line.Delete(i.weight())
 	}
-	i.priority = c.Priority
+	if change&FieldPriority != 0 {
+		i.priority = c.Priority
+	}
+	if change&FieldPayload != 0 {
+		i.payload = c.Payload
+		q.weigh(more)
+	}
+	if change&FieldNotBefore != 0 {
+		i.notBefore, i.stamp = 0, min(i.stamp, q.shard.now)
+		if c.NotBefore > q.shard.now {
+			i.notBefore, i.stamp = c.NotBefore, c.NotBefore
+		}
+	}
 	if line != nil {
 		line.Insert(i.weight())
 	}
+	if line != nil && change&FieldNotBefore != 0 {
+		q.move(i, i.stands())
+	}
 	q.tell(WasUpdated, i, was)
 	return Result{Number: i.number, State: i.state, Items: []Item{i.copied()}}
+}
+
+// stands is where an item stands that nobody has.
+func (i *item) stands() State {
+	if i.notBefore > i.queue.shard.now {
+		return Delayed
+	}
+	i.notBefore = 0
+	return Ready
 }
 
 // line is where the items of a state stand by their weight; nil: nowhere.

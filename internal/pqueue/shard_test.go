@@ -234,6 +234,61 @@ func TestUpdateKeepsThePlaceInTime(t *testing.T) {
 	}
 }
 
+func TestUpdateOfPayloadAndTime(t *testing.T) {
+	s := shard(t)
+	update := func(now int64, id string, f pqueue.Fields, payload string, notBefore int64, want pqueue.State) {
+		t.Helper()
+		c := pqueue.Command{Op: pqueue.OpUpdate, ID: id, Priority: 9, Fields: f, Payload: []byte(payload), NotBefore: notBefore}
+		r := do(t, s, now, c, pqueue.OK)
+		if i := r.Items[0]; r.State != want || i.Priority == 9 || f&pqueue.FieldPayload != 0 && string(i.Payload) != payload {
+			t.Fatalf("%s is %+v", id, r)
+		}
+	}
+	insert(t, s, 10, "a", 1)
+	insert(t, s, 20, "b", 1)
+	do(t, s, 30, pqueue.Command{Op: pqueue.OpInsert, ID: "later", Priority: 1, NotBefore: 500}, pqueue.OK)
+	update(40, "a", pqueue.FieldNotBefore, "", 100, pqueue.Delayed)
+	wantReady(t, s, "b")
+	update(45, "later", pqueue.FieldNotBefore|pqueue.FieldPayload, "now", 0, pqueue.Ready)
+	insert(t, s, 50, "c", 1)
+	wantReady(t, s, "b", "later", "c")
+	update(55, "b", pqueue.FieldNotBefore, "", 20, pqueue.Ready)
+	tick(s, 100)
+	wantReady(t, s, "b", "later", "c", "a")
+
+	n := do(t, s, 101, pqueue.Command{Op: pqueue.OpFind, ID: "b"}, pqueue.OK).Number
+	l := lease(t, s, 101, n, 1)
+	update(102, "b", pqueue.FieldNotBefore|pqueue.FieldPayload, "new", 300, pqueue.Leased)
+	do(t, s, 103, pqueue.Command{Op: pqueue.OpNack, Number: n, Lease: l, For: 10}, pqueue.OK)
+	tick(s, 200)
+	wantReady(t, s, "later", "c", "a")
+	tick(s, 300)
+	wantReady(t, s, "later", "c", "a", "b")
+	l = lease(t, s, 301, n, 2)
+	do(t, s, 302, pqueue.Command{Op: pqueue.OpNack, Number: n, Lease: l, For: 5000}, pqueue.OK) // dead
+	do(t, s, 303, pqueue.Command{Op: pqueue.OpRequeue, Number: n}, pqueue.OK)
+	wantReady(t, s, "later", "c", "a", "b")
+	full := pqueue.Command{Op: pqueue.OpUpdate, ID: "c", Fields: pqueue.FieldPayload, Payload: make([]byte, 1<<20)}
+	do(t, s, 310, full, pqueue.Full)
+	if bytes := s.Bytes(); bytes != 4*pqueue.CostOfItem+int64(len("a"+"b"+"c"+"later")+len("a"+"new"+"c"+"now")) {
+		t.Fatalf("%d bytes", bytes)
+	}
+}
+
+// A command of before there was more to change than the priority is read as it was.
+func TestAnUpdateInAnOldLogChangesThePriority(t *testing.T) {
+	old := []byte{8, 1, 1, 'q', 20, 0, 0, 1, 'a', 7, 0, 0, 0} // Update, with hasInsert: q, at 10, id a, priority 7
+	c, err := pqueue.DecodeCommand(old)
+	if want := (pqueue.Command{Op: pqueue.OpUpdate, Queue: "q", ID: "a", Priority: 7, Now: 10}); err != nil || cmp.Diff(want, c) != "" {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	s := shard(t)
+	insert(t, s, 5, "a", 3)
+	if i := s.Apply(c).Items[0]; i.Priority != 7 || string(i.Payload) != "a" || i.State != pqueue.Ready {
+		t.Fatalf("%+v", i)
+	}
+}
+
 func TestPurgeLeavesWhatIsLeasedDeadOrYounger(t *testing.T) {
 	s := shard(t)
 	dead := insert(t, s, 10, "dead", 0)

@@ -142,7 +142,7 @@ const (
 	OpNack                    // Queue, Number, Lease, For: delay, Text: reason
 	OpRelease                 // Queue, Number, Lease: the lease never reached its taker, and does not count
 	OpExtend                  // Queue, Number, Lease, For
-	OpUpdate                  // Queue, Number or ID, Priority
+	OpUpdate                  // Queue, Number or ID, Fields: which of Priority, Payload and NotBefore
 	OpCancel                  // Queue, Number or ID
 	OpMode                    // Queue, Mode
 	OpTick                    // Max: steps at most
@@ -161,6 +161,17 @@ const (
 
 // Reads reports whether the operation changes nothing.
 func (o Op) Reads() bool { return o >= OpPeek && o <= OpStats }
+
+// Fields are what an OpUpdate changes. None is the priority, as in logs of before
+// there was more.
+type Fields uint8
+
+const (
+	FieldPriority Fields = 1 << iota
+	FieldPayload
+	FieldNotBefore
+	fieldsEnd
+)
 
 // Command is what a shard is told. Each Op says which fields it uses.
 type Command struct {
@@ -181,6 +192,7 @@ type Command struct {
 	Mode      ModeSetting
 	Limits    Limits
 	Weight    qpid.Weight
+	Fields    Fields
 }
 
 // Result is how a command went.

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -295,7 +296,7 @@ func TestWhatCannotBeIsSaidClearly(t *testing.T) {
 	if _, err := c.Cancel(ctx, &anteroomv1.CancelRequest{Queue: "q", Id: "there"}); err != nil {
 		t.Error(err)
 	}
-	_, err = c.Update(ctx, &anteroomv1.UpdateRequest{Queue: "q", Id: "there", Priority: 3})
+	_, err = c.Update(ctx, &anteroomv1.UpdateRequest{Queue: "q", Id: "there", Priority: proto.Uint32(3)})
 	refused(t, err, codes.FailedPrecondition, "item_finished")
 	if _, err := c.Drain(ctx, &anteroomv1.DrainRequest{Queue: "q"}); err != nil {
 		t.Error(err)

@@ -288,13 +288,26 @@ func (s *Server) Extend(ctx context.Context, r *anteroomv1.ExtendRequest) (*ante
 	return &anteroomv1.ExtendResponse{Until: moment(a.Result.Until)}, nil
 }
 
-// Update changes the priority of an item.
+// Update changes an item.
 func (s *Server) Update(ctx context.Context, r *anteroomv1.UpdateRequest) (*anteroomv1.UpdateResponse, error) {
 	c, err := named(pqueue.OpUpdate, r.GetQueue(), r.GetId())
 	if err != nil {
 		return nil, err
 	}
+	if r.Payload != nil {
+		c.Command.Payload, c.Command.Fields = r.GetPayload(), pqueue.FieldPayload
+	}
+	if t := r.GetNotBefore(); t != nil {
+		if t.CheckValid() != nil {
+			return nil, invalid("not_before: no time")
+		}
+		c.Command.NotBefore = max(0, t.AsTime().UnixMicro())
+		c.Command.Fields |= pqueue.FieldNotBefore
+	}
 	c.Command.Priority = r.GetPriority()
+	if r.Priority != nil && c.Command.Fields != 0 { // alone it is a command that nodes of before know
+		c.Command.Fields |= pqueue.FieldPriority
+	}
 	a, err := s.do(ctx, c)
 	if err != nil {
 		return nil, err

@@ -46,5 +46,8 @@ func Queues() []Mutant {
 		{Name: "a purge passes over what is delayed", Edits: []Edit{
 			{"internal/pqueue/queue.go", "[]*qpid.Queue{q.ready, q.delayed} {\n", "[]*qpid.Queue{q.ready, q.delayed} {\n		if ON && line == q.delayed {\n			continue\n		}\n"},
 		}},
+		{Name: "an update leaves the payload as it was", Edits: []Edit{
+			{"internal/pqueue/queue.go", "		i.payload = c.Payload\n", "		if !(ON) {\n			i.payload = c.Payload\n		}\n"},
+		}},
 	}
 }

@@ -114,6 +114,11 @@ func (c *client) answered(a broker.Answer) {
 		if a.Result.Code == pqueue.OK && !a.Result.Exists {
 			w.oracle.inserted(c, a)
 		}
+	case pqueue.OpUpdate:
+		if a.Result.Code == pqueue.OK {
+			w.oracle.item(c.queue, a.Handle, c.id).updated = true
+			w.Reached.Updated++
+		}
 	case pqueue.OpPurge:
 		w.oracle.purged(c.purge, a)
 	case pqueue.OpAck, pqueue.OpNack:

@@ -59,6 +59,7 @@ type item struct {
 	acked   bool
 	left    bool // may be gone: an ack of it is not answered
 	fetched bool
+	updated bool // its payload, and that was acknowledged
 }
 
 type lease struct {
@@ -210,7 +211,7 @@ func (o *oracle) leased(c *client, p broker.Part) *lease {
 	n, queue := c.n, c.queue
 	o.w.Reached.Leased++
 	r := p.Result
-	if len(r.Items) != 1 || string(r.Items[0].Payload) != r.Items[0].ID {
+	if len(r.Items) != 1 || strings.TrimPrefix(string(r.Items[0].Payload), updated) != r.Items[0].ID {
 		o.fail("%v got %+v", n.m, r)
 		return &lease{over: true}
 	}
@@ -400,7 +401,7 @@ func (o *oracle) drained(queue string, parts []broker.Part) {
 		o.last[queue] = got
 		i := o.item(queue, broker.HandleOf(p.Kind, p.Node, got.Number), got.ID)
 		i.fetched = true
-		o.swept(i)
+		o.swept(i, got.Payload)
 	}
 }
 

@@ -17,6 +17,12 @@ func bins() []string { return []string{"bin", "bin/kept", "bin/safe"} }
 // purgeEvery is how many items are put into a bin between two purges, about.
 const purgeEvery = 40
 
+// binned is an item that was put into a bin.
+type binned struct{ queue, id string }
+
+// updated begins the payload of an item that was updated.
+const updated = "new "
+
 // purge is one call of it.
 type purge struct {
 	queue      string
@@ -38,11 +44,21 @@ func (w *World) fillBins() {
 	if !n.up || n.paused {
 		return
 	}
-	if kind == 0 {
+	switch {
+	case kind <= 3 && kind > 0 && len(w.binned) > 0: // each once, so that it is known what it has in the end
+		at := w.bins.IntN(len(w.binned))
+		old := w.binned[at]
+		w.binned = slices.Delete(w.binned, at, at+1)
+		n.call(&client{queue: old.queue, op: pqueue.OpUpdate, id: old.id}, broker.Call{Command: pqueue.Command{
+			Op: pqueue.OpUpdate, Queue: old.queue, ID: old.id, Fields: pqueue.FieldPayload, Payload: []byte(updated + old.id),
+		}})
+	case kind == 0:
 		p := &purge{queue: queue, by: n, began: w.now}
 		w.oracle.purges = append(w.oracle.purges, p)
 		n.call(&client{queue: queue, op: pqueue.OpPurge, purge: p}, broker.Call{Command: pqueue.Command{Op: pqueue.OpPurge, Queue: queue}})
-	} else {
+	default:
+		w.binned = append(w.binned, binned{queue, id})
+		w.binned = w.binned[max(0, len(w.binned)-5):]
 		c := pqueue.Command{Op: pqueue.OpInsert, Queue: queue, ID: id, Priority: uint32(kind % 3), Payload: []byte(id)}
 		if kind%4 == 0 {
 			c.NotBefore = n.time().Clock + later
@@ -85,8 +101,15 @@ func (o *oracle) mustBePurged(i *item) bool {
 	})
 }
 
-// swept checks a bin, when it is drained.
-func (o *oracle) swept(i *item) {
+// swept checks a bin, when it is drained. A disk that has lost the end of its log
+// has lost updates and purges as well.
+func (o *oracle) swept(i *item, payload []byte) {
+	if o.w.o.Loses && i.handle.Kind == broker.Durable {
+		return
+	}
+	if i.updated && string(payload) != updated+i.id {
+		o.fail("%s of %s (%v) was updated, and has %q", i.id, i.queue, i.handle, payload)
+	}
 	if strings.HasPrefix(i.queue, "bin") && o.mustBePurged(i) {
 		o.fail("%s of %s (%v) was purged, and comes all the same", i.id, i.queue, i.handle)
 	}

@@ -57,6 +57,7 @@ func add(to *queues.Reached, r queues.Reached) {
 	to.Full += r.Full
 	to.Refused += r.Refused
 	to.Purged += r.Purged
+	to.Updated += r.Updated
 	to.GivenUp += r.GivenUp
 }
 

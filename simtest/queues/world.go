@@ -65,6 +65,7 @@ type World struct {
 	disks   *rand.Rand
 	load    *rand.Rand
 	bins    *rand.Rand
+	binned  []binned // lately, and not updated
 	now     int64
 	events  heap
 	seq     uint64
@@ -82,7 +83,7 @@ type World struct {
 
 // Reached counts what a run came to: one that does nothing proves nothing.
 type Reached struct {
-	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, GivenUp int
+	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp int
 }
 
 // node is one node, through all its lives.

@@ -2063,8 +2063,15 @@ type UpdateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Or its handle.
-	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	Priority      uint32 `protobuf:"varint,3,opt,name=priority,proto3" json:"priority,omitempty"`
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// Unset: as it is, unless nothing else is set either. Then it is 0, which callers
+	// of before there was more to change leave out.
+	Priority *uint32 `protobuf:"varint,3,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	// Unset: as it is.
+	Payload []byte `protobuf:"bytes,4,opt,name=payload,proto3,oneof" json:"payload,omitempty"`
+	// Unset: as it is. A time that has passed: at once. Of a leased item or a dead
+	// letter it is kept for when it is back in line.
+	NotBefore     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2114,10 +2121,24 @@ func (x *UpdateRequest) GetId() string {
 }
 
 func (x *UpdateRequest) GetPriority() uint32 {
-	if x != nil {
-		return x.Priority
+	if x != nil && x.Priority != nil {
+		return *x.Priority
 	}
 	return 0
+}
+
+func (x *UpdateRequest) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+func (x *UpdateRequest) GetNotBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotBefore
+	}
+	return nil
 }
 
 type UpdateResponse struct {
@@ -3644,11 +3665,17 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x05bound\x18\x02 \x01(\x04H\x00R\x05bound\x88\x01\x01\x12,\n" +
 	"\x05state\x18\x03 \x01(\x0e2\x16.anteroom.v1.ItemStateR\x05state\x12\x18\n" +
 	"\amissing\x18\x04 \x03(\tR\amissingB\b\n" +
-	"\x06_bound\"Q\n" +
+	"\x06_bound\"\xc9\x01\n" +
 	"\rUpdateRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1a\n" +
-	"\bpriority\x18\x03 \x01(\rR\bpriority\"7\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1f\n" +
+	"\bpriority\x18\x03 \x01(\rH\x00R\bpriority\x88\x01\x01\x12\x1d\n" +
+	"\apayload\x18\x04 \x01(\fH\x01R\apayload\x88\x01\x01\x129\n" +
+	"\n" +
+	"not_before\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tnotBeforeB\v\n" +
+	"\t_priorityB\n" +
+	"\n" +
+	"\b_payload\"7\n" +
 	"\x0eUpdateResponse\x12%\n" +
 	"\x04item\x18\x01 \x01(\v2\x11.anteroom.v1.ItemR\x04item\"5\n" +
 	"\rCancelRequest\x12\x14\n" +
@@ -3898,67 +3925,68 @@ var file_anteroom_v1_priority_queue_proto_depIdxs = []int32{
 	24, // 29: anteroom.v1.ExtendBatchResponse.results:type_name -> anteroom.v1.ExtendResult
 	3,  // 30: anteroom.v1.PeekResponse.items:type_name -> anteroom.v1.Item
 	0,  // 31: anteroom.v1.PositionResponse.state:type_name -> anteroom.v1.ItemState
-	3,  // 32: anteroom.v1.UpdateResponse.item:type_name -> anteroom.v1.Item
-	0,  // 33: anteroom.v1.CancelResponse.state:type_name -> anteroom.v1.ItemState
-	46, // 34: anteroom.v1.StatsResponse.queues:type_name -> anteroom.v1.QueueStats
-	1,  // 35: anteroom.v1.QueueStats.mode:type_name -> anteroom.v1.QueueMode
-	57, // 36: anteroom.v1.QueueStats.oldest:type_name -> google.protobuf.Timestamp
-	47, // 37: anteroom.v1.QueueStats.counters:type_name -> anteroom.v1.QueueCounters
-	48, // 38: anteroom.v1.QueueStats.nodes:type_name -> anteroom.v1.NodeShare
-	2,  // 39: anteroom.v1.WatchResponse.kind:type_name -> anteroom.v1.WatchResponse.Kind
-	3,  // 40: anteroom.v1.WatchResponse.item:type_name -> anteroom.v1.Item
-	1,  // 41: anteroom.v1.WatchResponse.mode:type_name -> anteroom.v1.QueueMode
-	57, // 42: anteroom.v1.WatchResponse.at:type_name -> google.protobuf.Timestamp
-	3,  // 43: anteroom.v1.DeadLettersResponse.items:type_name -> anteroom.v1.Item
-	5,  // 44: anteroom.v1.PriorityQueue.Insert:input_type -> anteroom.v1.InsertRequest
-	9,  // 45: anteroom.v1.PriorityQueue.InsertBatch:input_type -> anteroom.v1.InsertBatchRequest
-	12, // 46: anteroom.v1.PriorityQueue.DeleteMin:input_type -> anteroom.v1.DeleteMinRequest
-	14, // 47: anteroom.v1.PriorityQueue.Ack:input_type -> anteroom.v1.AckRequest
-	16, // 48: anteroom.v1.PriorityQueue.AckBatch:input_type -> anteroom.v1.AckBatchRequest
-	19, // 49: anteroom.v1.PriorityQueue.Nack:input_type -> anteroom.v1.NackRequest
-	21, // 50: anteroom.v1.PriorityQueue.Extend:input_type -> anteroom.v1.ExtendRequest
-	23, // 51: anteroom.v1.PriorityQueue.ExtendBatch:input_type -> anteroom.v1.ExtendBatchRequest
-	26, // 52: anteroom.v1.PriorityQueue.Peek:input_type -> anteroom.v1.PeekRequest
-	28, // 53: anteroom.v1.PriorityQueue.Len:input_type -> anteroom.v1.LenRequest
-	30, // 54: anteroom.v1.PriorityQueue.Position:input_type -> anteroom.v1.PositionRequest
-	32, // 55: anteroom.v1.PriorityQueue.Update:input_type -> anteroom.v1.UpdateRequest
-	34, // 56: anteroom.v1.PriorityQueue.Cancel:input_type -> anteroom.v1.CancelRequest
-	36, // 57: anteroom.v1.PriorityQueue.Pause:input_type -> anteroom.v1.PauseRequest
-	38, // 58: anteroom.v1.PriorityQueue.Resume:input_type -> anteroom.v1.ResumeRequest
-	40, // 59: anteroom.v1.PriorityQueue.Drain:input_type -> anteroom.v1.DrainRequest
-	42, // 60: anteroom.v1.PriorityQueue.Purge:input_type -> anteroom.v1.PurgeRequest
-	44, // 61: anteroom.v1.PriorityQueue.Stats:input_type -> anteroom.v1.StatsRequest
-	49, // 62: anteroom.v1.PriorityQueue.Watch:input_type -> anteroom.v1.WatchRequest
-	51, // 63: anteroom.v1.PriorityQueue.DeadLetters:input_type -> anteroom.v1.DeadLettersRequest
-	53, // 64: anteroom.v1.PriorityQueue.Requeue:input_type -> anteroom.v1.RequeueRequest
-	55, // 65: anteroom.v1.PriorityQueue.DeleteDeadLetters:input_type -> anteroom.v1.DeleteDeadLettersRequest
-	6,  // 66: anteroom.v1.PriorityQueue.Insert:output_type -> anteroom.v1.InsertResponse
-	11, // 67: anteroom.v1.PriorityQueue.InsertBatch:output_type -> anteroom.v1.InsertBatchResponse
-	13, // 68: anteroom.v1.PriorityQueue.DeleteMin:output_type -> anteroom.v1.DeleteMinResponse
-	15, // 69: anteroom.v1.PriorityQueue.Ack:output_type -> anteroom.v1.AckResponse
-	18, // 70: anteroom.v1.PriorityQueue.AckBatch:output_type -> anteroom.v1.AckBatchResponse
-	20, // 71: anteroom.v1.PriorityQueue.Nack:output_type -> anteroom.v1.NackResponse
-	22, // 72: anteroom.v1.PriorityQueue.Extend:output_type -> anteroom.v1.ExtendResponse
-	25, // 73: anteroom.v1.PriorityQueue.ExtendBatch:output_type -> anteroom.v1.ExtendBatchResponse
-	27, // 74: anteroom.v1.PriorityQueue.Peek:output_type -> anteroom.v1.PeekResponse
-	29, // 75: anteroom.v1.PriorityQueue.Len:output_type -> anteroom.v1.LenResponse
-	31, // 76: anteroom.v1.PriorityQueue.Position:output_type -> anteroom.v1.PositionResponse
-	33, // 77: anteroom.v1.PriorityQueue.Update:output_type -> anteroom.v1.UpdateResponse
-	35, // 78: anteroom.v1.PriorityQueue.Cancel:output_type -> anteroom.v1.CancelResponse
-	37, // 79: anteroom.v1.PriorityQueue.Pause:output_type -> anteroom.v1.PauseResponse
-	39, // 80: anteroom.v1.PriorityQueue.Resume:output_type -> anteroom.v1.ResumeResponse
-	41, // 81: anteroom.v1.PriorityQueue.Drain:output_type -> anteroom.v1.DrainResponse
-	43, // 82: anteroom.v1.PriorityQueue.Purge:output_type -> anteroom.v1.PurgeResponse
-	45, // 83: anteroom.v1.PriorityQueue.Stats:output_type -> anteroom.v1.StatsResponse
-	50, // 84: anteroom.v1.PriorityQueue.Watch:output_type -> anteroom.v1.WatchResponse
-	52, // 85: anteroom.v1.PriorityQueue.DeadLetters:output_type -> anteroom.v1.DeadLettersResponse
-	54, // 86: anteroom.v1.PriorityQueue.Requeue:output_type -> anteroom.v1.RequeueResponse
-	56, // 87: anteroom.v1.PriorityQueue.DeleteDeadLetters:output_type -> anteroom.v1.DeleteDeadLettersResponse
-	66, // [66:88] is the sub-list for method output_type
-	44, // [44:66] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	57, // 32: anteroom.v1.UpdateRequest.not_before:type_name -> google.protobuf.Timestamp
+	3,  // 33: anteroom.v1.UpdateResponse.item:type_name -> anteroom.v1.Item
+	0,  // 34: anteroom.v1.CancelResponse.state:type_name -> anteroom.v1.ItemState
+	46, // 35: anteroom.v1.StatsResponse.queues:type_name -> anteroom.v1.QueueStats
+	1,  // 36: anteroom.v1.QueueStats.mode:type_name -> anteroom.v1.QueueMode
+	57, // 37: anteroom.v1.QueueStats.oldest:type_name -> google.protobuf.Timestamp
+	47, // 38: anteroom.v1.QueueStats.counters:type_name -> anteroom.v1.QueueCounters
+	48, // 39: anteroom.v1.QueueStats.nodes:type_name -> anteroom.v1.NodeShare
+	2,  // 40: anteroom.v1.WatchResponse.kind:type_name -> anteroom.v1.WatchResponse.Kind
+	3,  // 41: anteroom.v1.WatchResponse.item:type_name -> anteroom.v1.Item
+	1,  // 42: anteroom.v1.WatchResponse.mode:type_name -> anteroom.v1.QueueMode
+	57, // 43: anteroom.v1.WatchResponse.at:type_name -> google.protobuf.Timestamp
+	3,  // 44: anteroom.v1.DeadLettersResponse.items:type_name -> anteroom.v1.Item
+	5,  // 45: anteroom.v1.PriorityQueue.Insert:input_type -> anteroom.v1.InsertRequest
+	9,  // 46: anteroom.v1.PriorityQueue.InsertBatch:input_type -> anteroom.v1.InsertBatchRequest
+	12, // 47: anteroom.v1.PriorityQueue.DeleteMin:input_type -> anteroom.v1.DeleteMinRequest
+	14, // 48: anteroom.v1.PriorityQueue.Ack:input_type -> anteroom.v1.AckRequest
+	16, // 49: anteroom.v1.PriorityQueue.AckBatch:input_type -> anteroom.v1.AckBatchRequest
+	19, // 50: anteroom.v1.PriorityQueue.Nack:input_type -> anteroom.v1.NackRequest
+	21, // 51: anteroom.v1.PriorityQueue.Extend:input_type -> anteroom.v1.ExtendRequest
+	23, // 52: anteroom.v1.PriorityQueue.ExtendBatch:input_type -> anteroom.v1.ExtendBatchRequest
+	26, // 53: anteroom.v1.PriorityQueue.Peek:input_type -> anteroom.v1.PeekRequest
+	28, // 54: anteroom.v1.PriorityQueue.Len:input_type -> anteroom.v1.LenRequest
+	30, // 55: anteroom.v1.PriorityQueue.Position:input_type -> anteroom.v1.PositionRequest
+	32, // 56: anteroom.v1.PriorityQueue.Update:input_type -> anteroom.v1.UpdateRequest
+	34, // 57: anteroom.v1.PriorityQueue.Cancel:input_type -> anteroom.v1.CancelRequest
+	36, // 58: anteroom.v1.PriorityQueue.Pause:input_type -> anteroom.v1.PauseRequest
+	38, // 59: anteroom.v1.PriorityQueue.Resume:input_type -> anteroom.v1.ResumeRequest
+	40, // 60: anteroom.v1.PriorityQueue.Drain:input_type -> anteroom.v1.DrainRequest
+	42, // 61: anteroom.v1.PriorityQueue.Purge:input_type -> anteroom.v1.PurgeRequest
+	44, // 62: anteroom.v1.PriorityQueue.Stats:input_type -> anteroom.v1.StatsRequest
+	49, // 63: anteroom.v1.PriorityQueue.Watch:input_type -> anteroom.v1.WatchRequest
+	51, // 64: anteroom.v1.PriorityQueue.DeadLetters:input_type -> anteroom.v1.DeadLettersRequest
+	53, // 65: anteroom.v1.PriorityQueue.Requeue:input_type -> anteroom.v1.RequeueRequest
+	55, // 66: anteroom.v1.PriorityQueue.DeleteDeadLetters:input_type -> anteroom.v1.DeleteDeadLettersRequest
+	6,  // 67: anteroom.v1.PriorityQueue.Insert:output_type -> anteroom.v1.InsertResponse
+	11, // 68: anteroom.v1.PriorityQueue.InsertBatch:output_type -> anteroom.v1.InsertBatchResponse
+	13, // 69: anteroom.v1.PriorityQueue.DeleteMin:output_type -> anteroom.v1.DeleteMinResponse
+	15, // 70: anteroom.v1.PriorityQueue.Ack:output_type -> anteroom.v1.AckResponse
+	18, // 71: anteroom.v1.PriorityQueue.AckBatch:output_type -> anteroom.v1.AckBatchResponse
+	20, // 72: anteroom.v1.PriorityQueue.Nack:output_type -> anteroom.v1.NackResponse
+	22, // 73: anteroom.v1.PriorityQueue.Extend:output_type -> anteroom.v1.ExtendResponse
+	25, // 74: anteroom.v1.PriorityQueue.ExtendBatch:output_type -> anteroom.v1.ExtendBatchResponse
+	27, // 75: anteroom.v1.PriorityQueue.Peek:output_type -> anteroom.v1.PeekResponse
+	29, // 76: anteroom.v1.PriorityQueue.Len:output_type -> anteroom.v1.LenResponse
+	31, // 77: anteroom.v1.PriorityQueue.Position:output_type -> anteroom.v1.PositionResponse
+	33, // 78: anteroom.v1.PriorityQueue.Update:output_type -> anteroom.v1.UpdateResponse
+	35, // 79: anteroom.v1.PriorityQueue.Cancel:output_type -> anteroom.v1.CancelResponse
+	37, // 80: anteroom.v1.PriorityQueue.Pause:output_type -> anteroom.v1.PauseResponse
+	39, // 81: anteroom.v1.PriorityQueue.Resume:output_type -> anteroom.v1.ResumeResponse
+	41, // 82: anteroom.v1.PriorityQueue.Drain:output_type -> anteroom.v1.DrainResponse
+	43, // 83: anteroom.v1.PriorityQueue.Purge:output_type -> anteroom.v1.PurgeResponse
+	45, // 84: anteroom.v1.PriorityQueue.Stats:output_type -> anteroom.v1.StatsResponse
+	50, // 85: anteroom.v1.PriorityQueue.Watch:output_type -> anteroom.v1.WatchResponse
+	52, // 86: anteroom.v1.PriorityQueue.DeadLetters:output_type -> anteroom.v1.DeadLettersResponse
+	54, // 87: anteroom.v1.PriorityQueue.Requeue:output_type -> anteroom.v1.RequeueResponse
+	56, // 88: anteroom.v1.PriorityQueue.DeleteDeadLetters:output_type -> anteroom.v1.DeleteDeadLettersResponse
+	67, // [67:89] is the sub-list for method output_type
+	45, // [45:67] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_v1_priority_queue_proto_init() }
@@ -3975,6 +4003,7 @@ func file_anteroom_v1_priority_queue_proto_init() {
 		(*ExtendResult_Failure)(nil),
 	}
 	file_anteroom_v1_priority_queue_proto_msgTypes[28].OneofWrappers = []any{}
+	file_anteroom_v1_priority_queue_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

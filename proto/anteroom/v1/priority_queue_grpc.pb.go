@@ -105,8 +105,12 @@ type PriorityQueueClient interface {
 	Len(ctx context.Context, in *LenRequest, opts ...grpc.CallOption) (*LenResponse, error)
 	// Position says how many ready items go before an item.
 	Position(ctx context.Context, in *PositionRequest, opts ...grpc.CallOption) (*PositionResponse, error)
-	// Update changes the priority of an item. It keeps its place among those of
-	// its new priority: by the time it was inserted.
+	// Update changes the priority of an item, its payload, and from when on it is
+	// delivered, or some of these. Among those of its priority it keeps its place: by
+	// the time it was inserted. With a new not_before it stands by that one, or, made
+	// ready, where it would if it were inserted now, unless that was further ahead. An
+	// item may be leased: its holder has the old payload, and its Ack ends the item all
+	// the same; the answer's state says so.
 	Update(ctx context.Context, in *UpdateRequest, opts ...grpc.CallOption) (*UpdateResponse, error)
 	// Cancel takes an item away, wherever it stands. If it is leased, its holder's
 	// Ack fails with item_finished, and later on with item_unknown.
@@ -435,8 +439,12 @@ type PriorityQueueServer interface {
 	Len(context.Context, *LenRequest) (*LenResponse, error)
 	// Position says how many ready items go before an item.
 	Position(context.Context, *PositionRequest) (*PositionResponse, error)
-	// Update changes the priority of an item. It keeps its place among those of
-	// its new priority: by the time it was inserted.
+	// Update changes the priority of an item, its payload, and from when on it is
+	// delivered, or some of these. Among those of its priority it keeps its place: by
+	// the time it was inserted. With a new not_before it stands by that one, or, made
+	// ready, where it would if it were inserted now, unless that was further ahead. An
+	// item may be leased: its holder has the old payload, and its Ack ends the item all
+	// the same; the answer's state says so.
 	Update(context.Context, *UpdateRequest) (*UpdateResponse, error)
 	// Cancel takes an item away, wherever it stands. If it is leased, its holder's
 	// Ack fails with item_finished, and later on with item_unknown.
