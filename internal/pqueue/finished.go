@@ -59,66 +59,15 @@ func (q *queue) trimFinished() {
 			delete(q.ids, i.id)
 		}
 	}
+	q.remind()
 }
 
-// dues is a heap of items by the time at which something happens to them, then
-// by number.
-type dues []*item
-
-func (d dues) less(a, b int) bool {
-	return d[a].due < d[b].due || d[a].due == d[b].due && d[a].number < d[b].number
-}
-
-func (d dues) swap(a, b int) {
-	d[a], d[b] = d[b], d[a]
-	d[a].place, d[b].place = a, b
-}
-
-// set makes i due at that time; 0: never.
-func (d *dues) set(i *item, at int64) {
-	switch {
-	case at == 0 && i.place < 0:
-		return
-	case at == 0:
-		last := len(*d) - 1
-		p := i.place
-		d.swap(p, last)
-		(*d)[last] = nil
-		*d = (*d)[:last]
-		i.place, i.due = -1, 0
-		if p < last {
-			d.fix(p)
-		}
-	case i.place < 0:
-		i.due, i.place = at, len(*d)
-		*d = append(*d, i)
-		d.fix(i.place)
-	default:
-		i.due = at
-		d.fix(i.place)
+// remind has the shard's ticks come to q when the oldest becomes too old, and not
+// before.
+func (q *queue) remind() {
+	at := int64(0)
+	if f := &q.finished; f.len() > 0 {
+		at = f.order[f.head].at + q.limits.Remember
 	}
-}
-
-func (d dues) fix(at int) {
-	for at > 0 {
-		up := (at - 1) / 2
-		if !d.less(at, up) {
-			break
-		}
-		d.swap(at, up)
-		at = up
-	}
-	for {
-		least := at
-		for _, c := range []int{2*at + 1, 2*at + 2} {
-			if c < len(d) && d.less(c, least) {
-				least = c
-			}
-		}
-		if least == at {
-			return
-		}
-		d.swap(at, least)
-		at = least
-	}
+	q.shard.forgets.set(q, at)
 }

@@ -24,9 +24,11 @@ type item struct {
 	reason    string
 	payload   []byte
 
-	due   int64 // when something happens to it by itself
-	place int   // in the shard's dues; -1: it is not there
+	deadline // of its lease, its delay or its life
 }
+
+// precedes breaks ties of deadlines.
+func (i *item) precedes(o *item) bool { return i.number < o.number }
 
 // queue is one named queue of a shard. An item is in items until it is
 // finished, and in ready, delayed, dead or none of them according to its state.
@@ -45,12 +47,17 @@ type queue struct {
 	leased   int
 	bytes    int64
 	counters Counters
+
+	deadline // of the oldest that is finished
 }
+
+func (q *queue) precedes(o *queue) bool { return q.name < o.name }
 
 func newQueue(s *Shard, name string) *queue {
 	return &queue{
 		shard: s, name: name, items: make(map[uint64]*item), ids: make(map[string]uint64),
 		ready: qpid.NewQueue(), delayed: qpid.NewQueue(), dead: qpid.NewQueue(), finished: newFinished(),
+		deadline: deadline{place: -1},
 	}
 }
 
@@ -145,7 +152,7 @@ func (q *queue) insert(c Command) Result {
 	s := q.shard
 	i := &item{
 		queue: q, id: c.ID, priority: c.Priority, payload: c.Payload, inserted: s.now, stamp: s.now,
-		notBefore: c.NotBefore, expires: c.Expires, place: -1,
+		notBefore: c.NotBefore, expires: c.Expires, deadline: deadline{place: -1},
 	}
 	switch {
 	case c.ID == "":

@@ -7,14 +7,15 @@ import (
 
 // Shard is a number of named queues. It is not safe for concurrent use.
 type Shard struct {
-	salt   uint32
-	now    int64  // the latest time heard of
-	next   uint64 // number of the next item
-	lease  uint64 // number of the last lease
-	queues []*queue
-	byName map[string]*queue
-	due    dues
-	bytes  int64
+	salt    uint32
+	now     int64    // the latest time heard of
+	next    uint64   // number of the next item
+	lease   uint64   // number of the last lease
+	queues  []*queue // by name
+	byName  map[string]*queue
+	due     dues[*item]
+	forgets dues[*queue] // that remember finished items
+	bytes   int64
 
 	follow  bool
 	changes []Change
@@ -125,8 +126,7 @@ func (s *Shard) configure(c Command) Result {
 	q := s.byName[c.Queue]
 	if q == nil {
 		q = newQueue(s, c.Queue)
-		i, _ := slices.BinarySearchFunc(s.queues, c.Queue, func(q *queue, name string) int { return cmp.Compare(q.name, name) })
-		s.queues = slices.Insert(s.queues, i, q)
+		s.queues = slices.Insert(s.queues, s.place(c.Queue), q)
 		s.byName[c.Queue] = q
 	}
 	q.limits = l
@@ -135,14 +135,21 @@ func (s *Shard) configure(c Command) Result {
 	return Result{}
 }
 
-// forget drops a queue of which nothing would be missed.
+// place is where the queue of that name is among all of them, or would be.
+func (s *Shard) place(name string) int {
+	i, _ := slices.BinarySearchFunc(s.queues, name, func(q *queue, name string) int { return cmp.Compare(q.name, name) })
+	return i
+}
+
+// forget drops a queue of which nothing would be missed, and says what it did.
 func (s *Shard) forget(q *queue) Result {
 	if len(q.items) > 0 || q.finished.len() > 0 || q.mode.Mode != Running {
 		return Result{Code: Full}
 	}
 	delete(s.byName, q.name)
-	s.queues = slices.DeleteFunc(s.queues, func(o *queue) bool { return o == q })
-	return Result{}
+	i := s.place(q.name)
+	s.queues = slices.Delete(s.queues, i, i+1)
+	return Result{Stats: []Stats{q.stats()}}
 }
 
 // NextDue is when the next Tick has something to do, false if never.
@@ -160,28 +167,35 @@ func (s *Shard) tick(most int) int {
 		i := s.due[0]
 		i.queue.fallDue(i)
 	}
-	for _, q := range s.queues {
-		q.trimFinished()
+	for len(s.forgets) > 0 && s.forgets[0].due <= s.now {
+		s.forgets[0].trimFinished()
 	}
 	return n
 }
 
 func (s *Shard) stats(name string) Result {
 	var r Result
+	if name != "" {
+		if q := s.byName[name]; q != nil {
+			r.Stats = []Stats{q.stats()}
+		}
+		return r
+	}
 	for _, q := range s.queues {
-		if name != "" && q.name != name {
-			continue
-		}
-		st := Stats{
-			Queue: q.name, Mode: q.mode, Ready: q.ready.Len(), Delayed: q.delayed.Len(), Leased: q.leased, Dead: q.dead.Len(),
-			Bytes: q.bytes, Counters: q.counters,
-		}
-		if w, ok := q.ready.Min(); ok {
-			st.Oldest = q.items[NumberOf(w)].inserted
-		}
-		r.Stats = append(r.Stats, st)
+		r.Stats = append(r.Stats, q.stats())
 	}
 	return r
+}
+
+func (q *queue) stats() Stats {
+	st := Stats{
+		Queue: q.name, Mode: q.mode, Ready: q.ready.Len(), Delayed: q.delayed.Len(), Leased: q.leased, Dead: q.dead.Len(),
+		Bytes: q.bytes, Counters: q.counters,
+	}
+	if w, ok := q.ready.Min(); ok {
+		st.Oldest = q.items[NumberOf(w)].inserted
+	}
+	return st
 }
 
 // Salt is part of the weights of all items.

@@ -102,7 +102,8 @@ func (d *Decoder) queue(q *queue) {
 		}
 		i := &item{
 			queue: q, number: in.Number, id: in.ID, priority: in.Priority, attempts: in.Attempts, stamp: in.Stamp, inserted: in.Inserted,
-			notBefore: in.NotBefore, expires: in.Expires, lease: in.Lease, until: in.Until, taker: taker, reason: in.Reason, payload: in.Payload, place: -1,
+			notBefore: in.NotBefore, expires: in.Expires, lease: in.Lease, until: in.Until, taker: taker, reason: in.Reason, payload: in.Payload,
+			deadline: deadline{place: -1},
 		}
 		q.items[i.number], q.ids[i.id] = i, i.number
 		q.weigh(i.cost())
@@ -120,4 +121,5 @@ func (d *Decoder) queue(q *queue) {
 			q.ids[f.id] = f.number
 		}
 	}
+	q.remind()
 }

@@ -213,6 +213,22 @@ type Counters struct {
 	Inserted, Leased, Acked, Nacked, Lapsed, Cancelled, Expired, Died, Repeated uint64
 }
 
+// Plus returns c and o together.
+func (c Counters) Plus(o Counters) Counters {
+	for i, v := range o.all() {
+		*c.all()[i] += *v
+	}
+	return c
+}
+
+// Minus returns what c has more than o.
+func (c Counters) Minus(o Counters) Counters {
+	for i, v := range o.all() {
+		*c.all()[i] -= *v
+	}
+	return c
+}
+
 // Stats is one queue of a shard.
 type Stats struct {
 	Queue                        string
