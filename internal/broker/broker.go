@@ -22,6 +22,7 @@ type Broker struct {
 	gone   []qpid.NodeID // that were in one of them, and are not in the view
 	shards [kinds]shard
 	queues []*queue // by name
+	active []*queue // of them, by name: all with somebody who waits or watches here; others are dropped with the next Tick
 	leader qpid.NodeID
 	round  round
 
@@ -39,7 +40,9 @@ type Broker struct {
 	proposals map[uint64]*proposal
 	purging   []func() // the next steps of purges; at most as many as calls and requests under way
 	recent    recent
-	idleAt    int64 // boot time at which idle queues are looked for
+	looked    int   // of queues: those before it were looked at last, by tidySome
+	crowdedAt int64 // boot time at which all of them were in use, and there was no room for another
+	tally     tally
 
 	out   Ready
 	stats Counts
@@ -126,11 +129,8 @@ func (b *Broker) use(name string) (*queue, pqueue.Code) {
 	switch {
 	case !b.c.CreateOnUse:
 		return nil, pqueue.QueueUnknown
-	case len(b.queues) >= b.c.QueuesMax:
-		b.tidy()
-		if len(b.queues) >= b.c.QueuesMax {
-			return nil, pqueue.QueuesFull
-		}
+	case len(b.queues) >= b.c.QueuesMax && !b.makeRoom():
+		return nil, pqueue.QueuesFull
 	}
 	c := b.c.OnUse
 	c.Name, c.Kind = name, Memory
@@ -145,6 +145,7 @@ func (b *Broker) addQueue(c Queue, listed bool) *queue {
 	q := &queue{c: c, listed: listed, q: n, used: b.now.Boot, pacer: pacer{interval: c.Interval, most: max(1, min(c.PerInterval, grantsMax))}}
 	i, _ := b.find(c.Name)
 	b.queues = slices.Insert(b.queues, i, q)
+	b.tally.admit(q)
 	if b.round.installed() {
 		b.install(q)
 	}
@@ -290,10 +291,7 @@ func (b *Broker) Tick(now Time) {
 	b.expire()
 	b.tickTakes()
 	b.tickPurges()
-	if b.now.Boot >= b.idleAt {
-		b.idleAt = b.now.Boot + idleEvery
-		b.tidy()
-	}
+	b.tidySome()
 	b.steer()
 }
 
@@ -330,16 +328,6 @@ func (b *Broker) member(name qpid.NodeID) (eviction.Member, bool) {
 		}
 	}
 	return eviction.Member{}, false
-}
-
-// Local is what this node has of each queue that it knows.
-func (b *Broker) Local() ([]pqueue.Stats, []Kind) {
-	stats := b.stat("").Stats
-	kinds := make([]Kind, len(b.queues))
-	for i, q := range b.queues {
-		kinds[i] = q.c.Kind
-	}
-	return stats, kinds
 }
 
 // Calls is how many calls and takes are under way here.

@@ -18,6 +18,8 @@ import (
 type queue struct {
 	c       Queue
 	listed  bool // in the configuration
+	counted bool // in the tally by itself
+	active  bool // in the broker's active
 	q       *qpid.Node
 	mode    pqueue.ModeSetting
 	pacer   pacer
@@ -38,6 +40,36 @@ type queue struct {
 	awake   bool    // in the broker's awake
 	pollAt  int64   // boot time at which the first of them asks again
 	backoff int64   // µs
+
+	tallied pqueue.Counters // what of this queue is in the tally of all others
+}
+
+// activate has ticks come to q for as long as somebody waits or watches here.
+func (b *Broker) activate(q *queue) {
+	if q.active {
+		return
+	}
+	q.active = true
+	i, _ := slices.BinarySearchFunc(b.active, q.c.Name, func(q *queue, name string) int { return cmp.Compare(q.c.Name, name) })
+	b.active = slices.Insert(b.active, i, q)
+}
+
+// tickActive does what time brings to queues with somebody who waits or watches
+// here. To the others it brings nothing.
+func (b *Broker) tickActive() {
+	for _, q := range slices.Clone(b.active) {
+		b.tickHeld(q)
+		if len(q.waiters) > 0 {
+			b.tickWaiters(q)
+		}
+		if len(q.waiters) > 0 || q.watched {
+			b.interested(q)
+		}
+	}
+	b.active = slices.DeleteFunc(b.active, func(q *queue) bool {
+		q.active = len(q.waiters) > 0 || len(q.held) > 0 || q.watched
+		return !q.active
+	})
 }
 
 // heldOp is a deleteMin at this node.
@@ -154,6 +186,7 @@ func (b *Broker) hold(q *queue, o heldOp) {
 	o.since = cmp.Or(o.since, b.now.Boot)
 	b.held++
 	q.held = append(q.held, o)
+	b.activate(q)
 }
 
 // tickHeld gives up waiting for a word of authority that does not come. A node
@@ -323,29 +356,6 @@ func (b *Broker) setMode(q *queue) {
 	if s.leads && q.mode.Newer(s.state.ModeOf(q.c.Name)) {
 		b.execute(q.c.Kind, pqueue.Command{Op: pqueue.OpMode, Queue: q.c.Name, Mode: q.mode}, func(pqueue.Result) {})
 	}
-}
-
-const (
-	idleAfter = 600_000_000 // µs without any use
-	idleEvery = 10_000_000  // µs between two looks
-)
-
-// tidy forgets queues that were made on use and are of no use any more. In the
-// middle of a round's tree a node that has told others of its items must stay.
-func (b *Broker) tidy() {
-	memory := &b.shards[Memory]
-	full := len(b.queues) >= b.c.QueuesMax
-	b.queues = slices.DeleteFunc(b.queues, func(q *queue) bool {
-		busy := len(q.waiters) > 0 || len(q.held) > 0 || q.watched || len(q.askers.live(b.now.Boot)) > 0 || q.mode.Mode != pqueue.Running
-		if q.listed || busy || b.now.Boot < q.used+idleAfter && !(full && b.now.Boot >= q.used+idleEvery) {
-			return false
-		}
-		if r := memory.state.Apply(pqueue.Command{Op: pqueue.OpForget, Queue: q.c.Name, Now: b.now.Clock}); r.Code == pqueue.Full {
-			return false
-		}
-		b.round.need = b.round.need || full && q.touched
-		return !q.touched
-	})
 }
 
 // recent remembers grants, so that a deleteMin which is asked again brings the

@@ -185,29 +185,6 @@ func (b *Broker) tickPurges() {
 	}
 }
 
-// stat is what this node's shards say of a queue, or of all, and what this node
-// itself does.
-func (b *Broker) stat(name string) pqueue.Result {
-	var r pqueue.Result
-	for _, q := range b.queues {
-		if name != "" && q.c.Name != name {
-			continue
-		}
-		if _, led := b.leading(); name != "" && (b.unready(q) != pqueue.OK || q.c.Kind == Replicated && !led) {
-			return pqueue.Result{Code: pqueue.Unavailable}
-		}
-		st := pqueue.Stats{Queue: q.c.Name}
-		if s := &b.shards[q.c.Kind]; s.state != nil && s.leads {
-			if in := s.state.Apply(pqueue.Command{Op: pqueue.OpStats, Queue: q.c.Name}); len(in.Stats) == 1 {
-				st = in.Stats[0]
-			}
-		}
-		st.Mode, st.Root, st.Waiters, st.Kind = q.mode, q.q.IsRoot(), len(q.waiters), q.c.Kind.String()
-		r.Stats = append(r.Stats, st)
-	}
-	return r
-}
-
 // scatter asks all members; then hears what each said, and who did not.
 func (b *Broker) scatter(to []eviction.Member, c pqueue.Command, then func(parts []Part, missing []qpid.NodeID)) {
 	left := len(to)

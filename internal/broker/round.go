@@ -329,7 +329,7 @@ func (b *Broker) onVouched(m Message) {
 	asked := int64(m.Seq)
 	if m.From == b.coordinator() && m.Epoch == r.made && !r.frozen && asked <= b.now.Boot {
 		r.vouch.until = max(r.vouch.until, asked+b.c.Fresh)
-		for _, q := range b.queues {
+		for _, q := range slices.Clone(b.active) {
 			if q.c.Interval > 0 {
 				b.goOn(q)
 			}

@@ -246,6 +246,7 @@ func (b *Broker) park(k *take) {
 		q.pollAt = max(b.now.Boot+pollMin, q.pollAt)
 	}
 	q.waiters = append(q.waiters, k)
+	b.activate(q)
 	b.interested(q)
 }
 
@@ -347,15 +348,7 @@ func (b *Broker) tickTakes() {
 			b.repeatOp(t.seq, o)
 		}
 	}
-	for _, q := range b.queues {
-		b.tickHeld(q)
-		if len(q.waiters) > 0 {
-			b.tickWaiters(q)
-		}
-		if len(q.waiters) > 0 || q.watched {
-			b.interested(q)
-		}
-	}
+	b.tickActive()
 }
 
 // repeatOp asks again: some time after a round, before which messages were

@@ -20,6 +20,7 @@ func (b *Broker) Watch(now Time, name string, on bool) pqueue.Code {
 	}
 	if q.watched = on; on {
 		q.told = 0
+		b.activate(q)
 		b.interested(q)
 	}
 	return pqueue.OK

@@ -274,18 +274,25 @@ func (l *Loop) SetRoom(k broker.Kind, r broker.Room) {
 
 // Snapshot is what this node has, for its metrics.
 type Snapshot struct {
-	Queues []pqueue.Stats
-	Kinds  []broker.Kind // of each
+	Queues []pqueue.Stats // of some, by name
+	Rest   broker.Rest    // of all others
+	Known  int            // queues
 	Counts broker.Counts
 	Calls  int // under way
 	Ready  bool
 }
 
+// sumAtOnce is how many queues a snapshot counts while nothing else can go on.
+const sumAtOnce = 500
+
 // Snapshot returns what this node has now.
 func (l *Loop) Snapshot() Snapshot {
 	var s Snapshot
+	for more := true; more; {
+		l.with(func(b *broker.Broker, _ broker.Time) { more = b.SumUp(&s.Rest, sumAtOnce) })
+	}
 	l.with(func(b *broker.Broker, _ broker.Time) {
-		s.Queues, s.Kinds = b.Local()
+		s.Queues, s.Known = b.Each(), b.Known()
 		s.Counts, s.Calls, s.Ready = b.Counts(), b.Calls(), b.Installed()
 	})
 	return s

@@ -219,8 +219,7 @@ func (n *node) wait(c *client, begin func(id uint64)) (got *broker.Answer, took 
 func (w *World) ready(queue string) int {
 	count := 0
 	for _, n := range w.nodes {
-		all, _ := n.b.Local()
-		for _, s := range all {
+		for _, s := range n.b.Each() {
 			if s.Queue == queue {
 				count += s.Ready
 			}
