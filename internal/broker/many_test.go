@@ -26,7 +26,7 @@ func newCrowd(t testing.TB, n, more int) *crowd {
 	t.Helper()
 	m := eviction.Member{Name: "n1", Boot: 1}
 	conf := config(m)
-	conf.QueuesMax = n + more + 1
+	conf.QueuesMax, conf.Logs = n+more+1, []broker.Kind{broker.Durable}
 	c := &crowd{t: t, now: broker.Time{Boot: 1_000_000, Clock: 1_700_000_000_000_000}}
 	b, err := broker.New(conf, c.now)
 	if err != nil {
@@ -275,6 +275,25 @@ func TestAQueueThatIsFullFindsRoomOnceAnotherIsIdle(t *testing.T) {
 	}
 	if code := c.do(pqueue.Command{Op: pqueue.OpInsert, Queue: "a third", ID: "x"}).Result.Code; code != pqueue.QueuesFull {
 		t.Errorf("a third: %v", code)
+	}
+}
+
+// What is in a log stays there, also when its queue is not listed any more.
+func TestAQueueOfALogKeepsItsNameWhenNobodyAsksForIt(t *testing.T) {
+	c := newCrowd(t, 0, 10)
+	s := pqueue.New(1)
+	for _, command := range []pqueue.Command{{Op: pqueue.OpConfigure, Queue: "old", Limits: bounds()}, {Op: pqueue.OpInsert, Queue: "old", ID: "x", Now: 1}} {
+		if r := s.Apply(command); r.Code != pqueue.OK {
+			t.Fatal(r)
+		}
+	}
+	if err := c.b.Restore(c.now, broker.Durable, s.Encode()); err != nil {
+		t.Fatal(err)
+	}
+	c.b.Leads(c.now, broker.Durable, true)
+	c.idle(700_000_000)
+	if a := c.do(pqueue.Command{Op: pqueue.OpStats, Queue: "old"}); a.Result.Code != pqueue.OK || a.Parts[0].Result.Stats[0].Ready != 1 {
+		t.Errorf("after ten minutes: %+v", a)
 	}
 }
 

@@ -46,9 +46,9 @@ func (b *Broker) tidy(from, to int) int {
 
 // forget drops what a queue has here, if it is of no use any more, and reports
 // whether the queue can go too. In the middle of a round's tree a node that has told
-// others of its items must stay.
+// others of its items must stay, and so must the name of what is in a log.
 func (b *Broker) forget(q *queue, full bool) bool {
-	if q.listed || b.now.Boot < q.used+idleAfter && !(full && b.now.Boot >= q.used+idleEvery) {
+	if q.listed || q.c.Kind != Memory || b.now.Boot < q.used+idleAfter && !(full && b.now.Boot >= q.used+idleEvery) {
 		return false
 	}
 	if len(q.waiters) > 0 || len(q.held) > 0 || q.watched || len(q.askers.live(b.now.Boot)) > 0 || q.mode.Mode != pqueue.Running {
