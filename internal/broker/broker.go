@@ -40,8 +40,9 @@ type Broker struct {
 	proposals map[uint64]*proposal
 	purging   []func() // the next steps of purges; at most as many as calls and requests under way
 	recent    recent
-	looked    int   // of queues: those before it were looked at last, by tidySome
-	crowdedAt int64 // boot time at which all of them were in use, and there was no room for another
+	looked    int   // of queues: where tidySome is
+	sought    int   // of queues: where makeRoom is
+	roomyAt   int64 // boot time before which it does not look, because all of them were in use
 	tally     tally
 
 	out   Ready

@@ -25,6 +25,7 @@ type queue struct {
 	pacer   pacer
 	touched bool  // messages of the installed round's tree have come or gone
 	used    int64 // boot time
+	filled  int64 // boot time at which something was in it when it was looked at; 0: it was not
 	since   int64 // boot time of the last install
 
 	held     []heldOp // deleteMins that wait for the end of a round, or for authority

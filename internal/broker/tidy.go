@@ -9,7 +9,8 @@ import (
 const (
 	idleAfter  = 600_000_000 // µs without any use
 	idleEvery  = 10_000_000  // µs within which all queues are looked at, a few with each Tick
-	roomyEvery = 1_000_000   // µs between two looks for room where there was none
+	roomyEvery = 1_000_000   // µs between two looks for room at all of them, where there was none
+	roomyMax   = 1000        // queues looked at for room at a time
 )
 
 // tidySome looks at the next few queues, as many as make all of them in idleEvery.
@@ -22,16 +23,24 @@ func (b *Broker) tidySome() {
 	b.looked = b.tidy(b.looked, min(b.looked+n, len(b.queues)))
 }
 
-// makeRoom looks for a queue to forget where there is no room for another.
+// makeRoom looks for queues to forget where there is no room for another. Whoever
+// asks for one after the other has it go on where it was, and rest when it has been
+// at all of them in vain.
 func (b *Broker) makeRoom() bool {
-	if b.crowdedAt != 0 && b.now.Boot < b.crowdedAt+roomyEvery {
-		return false // whoever asks for one queue after the other is not to cost a look at all of them each time
+	if b.now.Boot < b.roomyAt {
+		return false
 	}
-	b.crowdedAt = 0
-	if b.tidy(0, len(b.queues)); len(b.queues) >= b.c.QueuesMax {
-		b.crowdedAt = b.now.Boot
+	if b.sought >= len(b.queues) {
+		b.sought = 0
 	}
-	return b.crowdedAt == 0
+	b.sought = b.tidy(b.sought, min(b.sought+roomyMax, len(b.queues)))
+	if len(b.queues) < b.c.QueuesMax {
+		return true
+	}
+	if b.sought == len(b.queues) {
+		b.roomyAt = b.now.Boot + roomyEvery
+	}
+	return false
 }
 
 // tidy forgets those of queues[from:to] that were made on use and are of no use any
@@ -48,16 +57,19 @@ func (b *Broker) tidy(from, to int) int {
 // whether the queue can go too. In the middle of a round's tree a node that has told
 // others of its items must stay, and so must the name of what is in a log.
 func (b *Broker) forget(q *queue, full bool) bool {
-	if q.listed || q.c.Kind != Memory || b.now.Boot < q.used+idleAfter && !(full && b.now.Boot >= q.used+idleEvery) {
+	idle := b.now.Boot >= max(q.used, q.filled)+idleAfter || full && b.now.Boot >= q.used+idleEvery
+	if q.listed || q.c.Kind != Memory || !idle {
 		return false
 	}
 	if len(q.waiters) > 0 || len(q.held) > 0 || q.watched || len(q.askers.live(b.now.Boot)) > 0 || q.mode.Mode != pqueue.Running {
 		return false
 	}
-	switch r := b.shards[Memory].state.Apply(pqueue.Command{Op: pqueue.OpForget, Queue: q.c.Name, Now: b.now.Clock}); {
-	case r.Code == pqueue.Full:
+	memory := b.shards[Memory].state
+	if !memory.Bare(q.c.Name) {
+		q.filled = b.now.Boot
 		return false
-	case len(r.Stats) == 1:
+	}
+	if r := memory.Apply(pqueue.Command{Op: pqueue.OpForget, Queue: q.c.Name, Now: b.now.Clock}); len(r.Stats) == 1 {
 		b.tally.count(q, r.Stats[0].Counters)
 		q.tallied = pqueue.Counters{} // it begins anew
 	}

@@ -141,9 +141,20 @@ func (s *Shard) place(name string) int {
 	return i
 }
 
+// bare reports whether nothing of q would be missed.
+func (q *queue) bare() bool {
+	return len(q.items) == 0 && q.finished.len() == 0 && q.mode.Mode == Running
+}
+
+// Bare reports whether OpForget has nothing against it.
+func (s *Shard) Bare(name string) bool {
+	q := s.byName[name]
+	return q == nil || q.bare()
+}
+
 // forget drops a queue of which nothing would be missed, and says what it did.
 func (s *Shard) forget(q *queue) Result {
-	if len(q.items) > 0 || q.finished.len() > 0 || q.mode.Mode != Running {
+	if !q.bare() {
 		return Result{Code: Full}
 	}
 	delete(s.byName, q.name)
