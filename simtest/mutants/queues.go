@@ -37,6 +37,9 @@ func Queues() []Mutant {
 		{Name: "who is not in the view is not missed", Edits: []Edit{
 			{"internal/broker/absent.go", "		if !contains(b.view, v) {", "		if !(ON) && !contains(b.view, v) {"},
 		}},
+		{Name: "no tick comes to a queue in which somebody waits", Edits: []Edit{
+			{"internal/broker/take.go", "	b.activate(q)\n	b.interested(q)\n", "	if !(ON) {\n		b.activate(q)\n	}\n	b.interested(q)\n"},
+		}},
 		{Name: "a list that is cut short says that it is all", Edits: []Edit{
 			{"internal/broker/list.go", "a.More = all[n-1].weight", "if !(ON) {\n			a.More = all[n-1].weight\n		}"},
 		}},
