@@ -3,21 +3,28 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/anteroom/anteroom/internal/broker"
 	"github.com/anteroom/anteroom/internal/pqueue"
 	"github.com/anteroom/anteroom/internal/replog"
 )
 
 // queueMetrics offers this node's share of the priority queues to Prometheus. It is
-// read when asked for. Shares of several nodes add up.
+// read when asked for. Shares of several nodes add up. There is a series for each
+// queue that is listed, and for a bounded number of others; what the rest of them
+// have is in a series of the label otherQueues.
 type queueMetrics struct{ q *queues }
 
 var _ prometheus.Collector = queueMetrics{}
 
-// queueMetric is one number of a queue.
+// otherQueues is no name of a queue.
+const otherQueues = "_other"
+
+// queueMetric is one number of a queue, and of many together.
 type queueMetric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	of   func(pqueue.Stats) float64
+	rest func(broker.Rest) float64
 }
 
 func queueItems() *prometheus.Desc {
@@ -27,17 +34,27 @@ func queueItems() *prometheus.Desc {
 func queueMetricsOfOne() []queueMetric {
 	count := func(name, help string, of func(pqueue.Counters) uint64) queueMetric {
 		d := prometheus.NewDesc("anteroom_queue_"+name+"_total", help, []string{"queue"}, nil)
-		return queueMetric{d, prometheus.CounterValue, func(s pqueue.Stats) float64 { return float64(of(s.Counters)) }}
+		one := func(s pqueue.Stats) float64 { return float64(of(s.Counters)) }
+		return queueMetric{d, prometheus.CounterValue, one, func(r broker.Rest) float64 { return one(r.Sum) }}
 	}
 	gauge := func(name, help string, of func(pqueue.Stats) float64) queueMetric {
-		return queueMetric{prometheus.NewDesc("anteroom_queue_"+name, help, []string{"queue"}, nil), prometheus.GaugeValue, of}
+		d := prometheus.NewDesc("anteroom_queue_"+name, help, []string{"queue"}, nil)
+		return queueMetric{d, prometheus.GaugeValue, of, func(r broker.Rest) float64 { return of(r.Sum) }}
+	}
+	flag := func(name, help string, of func(pqueue.Stats) bool, many func(broker.Rest) int) queueMetric {
+		m := gauge(name, help, func(s pqueue.Stats) float64 { return truth(of(s)) })
+		m.rest = func(r broker.Rest) float64 { return float64(many(r)) }
+		return m
 	}
 	return []queueMetric{
 		gauge("bytes", "Bytes of the items of a queue that this node keeps.", func(s pqueue.Stats) float64 { return float64(s.Bytes) }),
 		gauge("waiters", "Callers of DeleteMin who wait at this node.", func(s pqueue.Stats) float64 { return float64(s.Waiters) }),
-		gauge("root", "1 if the first item of the whole queue is thought to be here.", func(s pqueue.Stats) float64 { return truth(s.Root) }),
-		gauge("paused", "1 if the queue is paused.", func(s pqueue.Stats) float64 { return truth(s.Mode.Mode == pqueue.Paused) }),
-		gauge("draining", "1 if nothing can be inserted.", func(s pqueue.Stats) float64 { return truth(s.Mode.Mode == pqueue.Draining) }),
+		flag("root", "1 if the first item of the whole queue is thought to be here.",
+			func(s pqueue.Stats) bool { return s.Root }, func(r broker.Rest) int { return r.Roots }),
+		flag("paused", "1 if the queue is paused.",
+			func(s pqueue.Stats) bool { return s.Mode.Mode == pqueue.Paused }, func(r broker.Rest) int { return r.Paused }),
+		flag("draining", "1 if nothing can be inserted.",
+			func(s pqueue.Stats) bool { return s.Mode.Mode == pqueue.Draining }, func(r broker.Rest) int { return r.Draining }),
 		gauge("oldest_timestamp_seconds", "When the first ready item here was inserted; 0: none is ready.", func(s pqueue.Stats) float64 { return float64(s.Oldest) / 1e6 }),
 		count("inserted", "Items inserted.", func(c pqueue.Counters) uint64 { return c.Inserted }),
 		count("leased", "Leases given.", func(c pqueue.Counters) uint64 { return c.Leased }),
@@ -69,6 +86,7 @@ func queueTotals() map[string]*prometheus.Desc {
 		"repeated": desc("deletemins_repeated_total", "DeleteMins that were asked again because no answer had come."),
 		"returned": desc("leases_returned_total", "Leases that came when nobody waited for them any more, and went back at once."),
 		"calls":    desc("calls", "Calls under way at this node."),
+		"known":    desc("known", "Queues that this node knows, of queueing.queues_max."),
 	}
 }
 
@@ -106,12 +124,21 @@ func (m queueMetrics) Describe(to chan<- *prometheus.Desc) {
 func (m queueMetrics) Collect(to chan<- prometheus.Metric) {
 	snap := m.q.loop.Snapshot()
 	items, all := queueItems(), queueMetricsOfOne()
-	for _, s := range snap.Queues {
+	keeps := func(s pqueue.Stats, name string) {
 		for state, n := range map[string]int{"ready": s.Ready, "delayed": s.Delayed, "leased": s.Leased, "dead": s.Dead} {
-			to <- prometheus.MustNewConstMetric(items, prometheus.GaugeValue, float64(n), s.Queue, state)
+			to <- prometheus.MustNewConstMetric(items, prometheus.GaugeValue, float64(n), name, state)
 		}
+	}
+	for _, s := range snap.Queues {
+		keeps(s, s.Queue)
 		for _, q := range all {
 			to <- prometheus.MustNewConstMetric(q.desc, q.kind, q.of(s), s.Queue)
+		}
+	}
+	if rest := snap.Rest; rest.Queues > 0 || rest.Sum.Counters != (pqueue.Counters{}) {
+		keeps(rest.Sum, otherQueues)
+		for _, q := range all {
+			to <- prometheus.MustNewConstMetric(q.desc, q.kind, q.rest(rest), otherQueues)
 		}
 	}
 	for i, l := range m.q.logs {
@@ -129,4 +156,5 @@ func (m queueMetrics) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(totals[name], prometheus.CounterValue, float64(n))
 	}
 	to <- prometheus.MustNewConstMetric(totals["calls"], prometheus.GaugeValue, float64(snap.Calls))
+	to <- prometheus.MustNewConstMetric(totals["known"], prometheus.GaugeValue, float64(snap.Known))
 }
