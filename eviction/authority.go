@@ -10,12 +10,21 @@ import (
 // which grade, and who its voters are from now on. It is not ok while there is
 // no cluster yet and none may be founded.
 func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
-	c := &Commit{Epoch: w.epoch, HLC: n.clock.hlc, Met: w.sum.Met}
+	c := &Commit{Epoch: w.epoch, HLC: n.clock.hlc}
 	for _, r := range w.sum.Nodes {
 		c.HLC = max(c.HLC, r.HLC)
 	}
-	lines := linesOf(w)
-	switch line, ok := firstQuorate(w, lines, micros(n.c.Lease)); {
+	lines, voters := linesOf(w), Voters{}
+	line, ok := firstQuorate(w, lines, micros(n.c.Lease))
+	if ok {
+		v := voiceOf(w, line)
+		voters, c.Recalled = v.voters, v.voters.quorum(v.recall)
+	}
+	if !c.Recalled { // else they add nothing: see NodeReply.Guesses
+		w.guess()
+	}
+	c.Met = w.sum.Met
+	switch {
 	case len(lines) == 0:
 		if !mayFound(w) {
 			return nil, nil, false
@@ -27,8 +36,13 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	default:
 		n.side(w, c, lines)
 	}
-	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, votes: make([]bool, len(w.list))}
+	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, voters: voters, votes: make([]bool, len(w.list))}
 	d.origins = originsOf(w, c.Voters.From)
+	if now.Boot-n.lead.since < micros(n.c.ExcludeAfter) { // there were no waves that they could miss
+		for _, p := range n.view {
+			d.awaited = append(d.awaited, p.Member)
+		}
+	}
 	for i := range w.sum.Nodes {
 		d.votes[w.sum.Nodes[i].Index] = w.votes(&w.sum.Nodes[i])
 	}
@@ -72,6 +86,7 @@ func linesOf(w *wave) (lines []Line) {
 type voice struct {
 	voters Voters
 	know   []qpid.NodeID // names that know, sorted
+	recall []qpid.NodeID // of them those that know from this life, in any order
 	lapsed int64         // µs since its last primary wave; -1: nobody knows
 }
 
@@ -92,10 +107,20 @@ func voiceOf(w *wave, line Line) voice {
 		m := w.list[r.Index]
 		if w.votes(&r) && (r.Line == line && r.Knows || (r.Line == line || !r.Line.Founded()) && slices.Contains(v.voters.Founders, m)) {
 			v.know = append(v.know, m.Name)
+			if !r.Restored {
+				v.recall = append(v.recall, m.Name)
+			}
 		}
 	}
 	slices.Sort(v.know)
 	return v
+}
+
+// guess lets the guesses of those who were restored count as sightings.
+func (w *wave) guess() {
+	for i := range w.sum.Nodes {
+		w.sum.Met = mergeSightings(w.sum.Met, w.sum.Nodes[i].Guesses)
+	}
 }
 
 // votes reports whether the life that replied is the one that its name votes in:
@@ -119,13 +144,11 @@ func voiceOf(w *wave, line Line) voice {
 // w, and with it to W.
 func (w *wave) votes(r *NodeReply) bool {
 	m := w.list[r.Index]
-	for i := range w.sum.Met {
-		o := &w.sum.Met[i]
-		if o.Member.Name == m.Name && !slices.Contains(r.Lives, o.Member.Boot) && (o.Wave > r.Since || o.Wave == r.Since && m.compare(o.Member) < 0) {
-			return false
-		}
+	ahead := func(o Sighting) bool {
+		return o.Member.Name == m.Name && !slices.Contains(r.Lives, o.Member.Boot) && (o.Wave > r.Since || o.Wave == r.Since && m.compare(o.Member) < 0)
 	}
-	return true
+	return !slices.ContainsFunc(w.sum.Met, ahead) &&
+		!slices.ContainsFunc(w.sum.Nodes, func(n NodeReply) bool { return slices.ContainsFunc(n.Guesses, ahead) })
 }
 
 // firstQuorate returns the oldest line that has its quorum in this wave. An

@@ -8,14 +8,16 @@ import (
 
 // decision is what a coordinator knows when every listed node has replied.
 type decision struct {
-	now   Time
-	epoch qpid.Epoch
-	t     uint64 // the gather's T
-	list  []Member
-	grade Grade
-	line  Line
-	met   []Sighting // members that are not in the list
-	votes []bool     // by index: the life that its name votes in
+	now     Time
+	epoch   qpid.Epoch
+	t       uint64 // the gather's T
+	list    []Member
+	grade   Grade
+	line    Line
+	met     []Sighting // members that are not in the list
+	awaited []Member   // of them those that a new coordinator has not had the time to hear of
+	votes   []bool     // by index: the life that its name votes in
+	voters  Voters     // whose quorum makes the wave a primary one; none: of a line that begins with it
 
 	origins []origin // by index: where rooms stand that were never on a line
 }
@@ -33,7 +35,7 @@ func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 		return c
 	}
 	admits := rs.cfg.OnPartition.admits(d.grade)
-	if d.grade >= Primary {
+	if g.mints = false; d.grade >= Primary {
 		if !g.chooseLine(d, rs, &c) {
 			return c
 		}
@@ -192,8 +194,7 @@ func (rs *roomSums) twins() (twins []Tagged) {
 }
 
 // account voids and settles what is gone, and mints or burns the difference
-// to the limit. Slots are minted only when nothing outside the list can act
-// any more (safe, and silent for D); see protocol §2.6 for the argument.
+// to the limit: all but what accounts outside the list may still use, see Supply.
 func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
 	voids := make([]Void, len(r.Voids))
 	safe := make(map[Member]uint64, len(r.Voids)) // looked up only
@@ -204,9 +205,12 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
 			c.Safe = append(c.Safe, Void{v.Member, v.Min})
 		}
 	}
-	settled := g.settleListed(d, rs, c, &voids, safe)
-	settled = g.settleGone(d, rs, c, &voids, safe) && settled
+	lost := g.settleListed(d, rs, c, &voids, safe)
+	lost = append(lost, g.settleGone(d, rs, c, &voids, safe)...)
 	c.Void = voids
+	if c.Sure = rs.accepted(d, r.Supply, c.Line); c.Sure {
+		c.Claims = r.Supply.Claims
+	}
 	inside := 0
 	for i, n := range rs.nodes {
 		switch {
@@ -223,13 +227,12 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
 			inside += n.Slots
 		}
 	}
-	c.Supply = max(c.Supply, inside)
-	if settled {
-		c.Mint = max(0, rs.cfg.Target-inside)
-		inside += c.Mint
-		rs.free[0] += c.Mint
-		c.Supply = inside
-	} else if c.Missing = max(0, rs.cfg.Target-inside); c.Missing > 0 {
+	g.mints = rs.make(r.Supply, c, inside, lost, safe)
+	inside += c.Mint
+	rs.free[0] += c.Mint
+	if c.Missing = max(0, rs.cfg.Target-inside); len(lost) == 0 {
+		c.Missing = 0 // the next wave makes them
+	} else if c.Missing > 0 {
 		c.WholeIn = rs.wait
 	}
 	rs.inside = inside
@@ -246,9 +249,8 @@ func (rs *roomSums) hold(c *RoomCommit) {
 }
 
 // settleListed gives new accounts to listed nodes whose old one is void or of
-// another line, and reports whether nothing of any older account can act.
-func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, voids *[]Void, safe map[Member]uint64) bool {
-	settled := true
+// another line, and returns the older accounts of which something can still act.
+func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, voids *[]Void, safe map[Member]uint64) (lost []Void) {
 	for i, m := range d.list {
 		n := rs.nodes[i]
 		j, known := findVoid(*voids, m)
@@ -259,7 +261,7 @@ func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, voids *[]V
 			rs.born[i] = d.epoch.Num
 			rs.free[i] = 0
 			if n.Born > 0 {
-				settled = false
+				lost = append(lost, Void{m, n.Born})
 			}
 		}
 		if n.OldAge < 0 && !known && (n.Born == 0 || rs.valid[i]) {
@@ -272,35 +274,34 @@ func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, voids *[]V
 		if quiet && rs.valid[i] && safe[m] >= n.Born-1 {
 			c.Settled = append(c.Settled, Void{m, n.Born - 1})
 		} else {
-			settled = false
+			lost = append(lost, Void{m, n.Shut})
 			rs.wait = max(rs.wait, g.delayWith(rs)-max(0, n.OldAge))
 		}
 	}
-	return settled
+	return lost
 }
 
-// settleGone voids members that are not in the list and reports whether
-// nothing of any of them can act.
-func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, voids *[]Void, safe map[Member]uint64) bool {
-	settled := true
+// settleGone voids members that are not in the list and returns those of which
+// something can still act.
+func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, voids *[]Void, safe map[Member]uint64) (lost []Void) {
 	for _, m := range d.met {
 		reclaimed := slices.Contains(rs.cfg.Reclaimed, m.Member) || m.Left || succeeded(d.list, m.Member)
 		if rs.cfg.OnPartition == Share && !reclaimed && m.Member.Name != "" {
-			settled = false
+			lost = append(lost, Void{m.Member, m.Epoch})
 			continue
 		}
 		i, known := findVoid(*voids, m.Member)
-		if (m.Age >= micros(g.c.ExcludeAfter) || reclaimed || m.Left) && (!known || (*voids)[i].Epoch < m.Epoch) {
+		if (m.Age >= micros(g.c.ExcludeAfter) && !slices.Contains(d.awaited, m.Member) || reclaimed) && (!known || (*voids)[i].Epoch < m.Epoch) {
 			*voids = addVoid(*voids, Void{m.Member, d.epoch.Num - 1}) // another side may open one under the same number
 		}
 		if e, ok := safe[m.Member]; ok && e >= m.Epoch && m.Age >= g.delayWith(rs) {
 			c.Settled = append(c.Settled, Void{m.Member, e})
 		} else {
-			settled = false
+			lost = append(lost, Void{m.Member, m.Epoch})
 			rs.wait = max(rs.wait, g.delayWith(rs)-m.Age)
 		}
 	}
-	return settled
+	return lost
 }
 
 // delayWith is D with the longest session that any listed node knows of.

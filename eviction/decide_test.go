@@ -26,10 +26,13 @@ func decideAt(room Room, nodes int) *deciding {
 	for i := range nodes {
 		x.d.list = append(x.d.list, Member{qpid.NodeID(rune('a' + i)), 1})
 		x.d.origins = append(x.d.origins, origin{})
-		x.r.Nodes = append(x.r.Nodes, RoomNode{Index: i, Born: 1, Line: line, OldAge: -1, TTL: micros(room.Session)})
+		x.r.Nodes = append(x.r.Nodes, RoomNode{Index: i, Born: 1, Line: line, OldAge: -1, TTL: micros(room.Session), Holds: qpid.Epoch{Num: 99}})
+		x.d.votes = append(x.d.votes, true)
+		x.d.voters.Names = append(x.d.voters.Names, x.d.list[i].Name)
 	}
+	x.d.voters.Version = 1
 	x.r.Nodes[0].Minted, x.r.Nodes[0].Free = room.Target, room.Target
-	x.r.Supply = Supply{Slots: room.Target, At: qpid.Epoch{Num: 99}}
+	x.r.Supply = Supply{Line: line, Slots: room.Target, At: qpid.Epoch{Num: 99}, Sure: true}
 	return x
 }
 
@@ -62,8 +65,13 @@ func TestNewRoomNeedsNoVoids(t *testing.T) {
 	x.r.Nodes[0] = RoomNode{Lapsed: -1, OldAge: -1}
 	x.r.Supply = Supply{}
 	c := x.decide()
-	if len(c.Void) != 0 || c.Mint != 10 || !c.Line.Founded() || c.Config == nil {
-		t.Errorf("void %v, mint %d, line %v, config %v; want the ten slots made at once", c.Void, c.Mint, c.Line, c.Config)
+	if len(c.Void) != 0 || c.Mint != 0 || c.Supply != 10 || !c.Sure || !c.Line.Founded() || c.Config == nil {
+		t.Errorf("void %v, mint %d of %d, sure %t, line %v, config %v; want ten slots announced to everybody", c.Void, c.Mint, c.Supply, c.Sure, c.Line, c.Config)
+	}
+	x = decideAt(Room{Target: 10, Session: time.Minute}, 3)
+	x.r.Nodes[0].Minted, x.r.Nodes[0].Free = 0, 0
+	if c := x.decide(); c.Mint != 10 {
+		t.Errorf("mint %d by the next wave, which finds that everybody knows; want 10", c.Mint)
 	}
 }
 
@@ -134,5 +142,37 @@ func TestWhoLeavesALineKeepsItsNewestVoters(t *testing.T) {
 	n.leave(Line{})
 	if g := n.addGate(Room{Name: "newer"}); g.line.Founded() {
 		t.Errorf("a room made on a founded line is on line %v, want none yet", g.line)
+	}
+}
+
+// What one node alone has accepted may be out of date: if the others have started
+// anew, all that is missing is waited for, as long as anybody lost can act.
+func TestASupplyIsSureIfAQuorumHoldsIt(t *testing.T) {
+	for hold := range 4 {
+		x := decideAt(Room{Target: 10, Session: time.Minute}, 3)
+		for i := hold; i < 3; i++ {
+			x.r.Nodes[i].Holds = qpid.Epoch{}
+		}
+		x.r.Nodes[0].Minted, x.r.Nodes[0].Free = 6, 6
+		x.d.met = []Sighting{{Member: Member{"z", 1}, Age: 10e6, Epoch: 99}}
+		x.r.Voids = []VoidCount{{Member{"z", 1}, 99, 99, 3}}
+		c := x.decide()
+		if c.Sure != (hold >= 2) || c.Mint != 0 {
+			t.Errorf("%d of 3 hold the supply: sure %t, mint %d", hold, c.Sure, c.Mint)
+		}
+		if hold >= 2 && (len(c.Claims) != 1 || c.Claims[0].Slots != 4) {
+			t.Errorf("claims %v, want one of the 4 slots that are missing", c.Claims)
+		}
+	}
+}
+
+// What is on a disk was not synced with every wave: a node that starts from it has
+// accepted nothing.
+func TestARestoredSupplyIsNotSure(t *testing.T) {
+	supply := Supply{Line: Line{1, "a"}, Slots: 10, At: qpid.Epoch{Num: 7, Coordinator: "a.1"}, Sure: true}
+	r := &Record{Line: Line{1, "a"}, Rooms: []RoomRecord{{Room: Room{Name: "shop", Target: 10}, Line: Line{1, "a"}, Supply: supply}}}
+	n := NewNode(Config{}, Start{Self: Peer{Member: memberB}, Record: r}, nil, Time{Boot: 1e6, Wall: 1e15})
+	if s := n.Gate("shop").supply; s.Sure || s.Slots != 10 || s.holds() != (qpid.Epoch{}) {
+		t.Errorf("restored as %+v, want ten slots that are not sure", s)
 	}
 }

@@ -81,7 +81,10 @@
 //	D = (Lc + L + TTL) × 1.0004 + 2ε + margin
 //
 // has passed since anyone was last in a wave with it; then the account is
-// settled, and slots are minted up to the limit. The argument: the member's last
+// settled, and slots are minted up to the limit, but for those that others who
+// are lost may still use: how many these are was fixed when all knew of their loss,
+// so that every loss has a D of its own (see [Supply], which has the proof). The
+// argument for D: the member's last
 // lease came from a wave with a quorum of nodes that know. Some node of it is in
 // the quorum of now and knows of that wave at the latest from its own gather, so
 // the lease was over Lc + L after that sighting, the last pass TTL later, and no
@@ -138,8 +141,9 @@
 //   - No more than new_users_per_minute, and one second's burst, are called in
 //     any minute: a call spends a token, tokens lapse after a second, and a new
 //     coordinator deals none until those of the old have lapsed.
-//   - With a stable view a wave commits within the deadline and a period, and
-//     every slot is back within about D of a loss.
+//   - With a stable view a wave commits within the deadline and a period. Every slot
+//     is back within about D of its own loss, whatever else was lost since; a raised
+//     limit is there two waves after the last loss is known to all.
 //
 // # Deviations from the design
 //
@@ -151,6 +155,9 @@
 //     but the void: voids are forgotten in time, and a link may be stuck longer.
 //   - A lease is granted room by room: a wave that leaves a quiet room out says
 //     nothing of its accounts, which may be void unknown to their nodes.
+//   - Slots are minted in two waves: the first tells everybody how many there may be,
+//     the second makes them. Else a mint could be lost with its coordinator, and what
+//     that can own would not be known.
 //   - No ledger is kept on disk, only what must not be forgotten. A ledger that
 //     returns would have to be reconciled; waiting its account out is the path
 //     that every crash takes anyway.

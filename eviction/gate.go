@@ -50,6 +50,7 @@ type Gate struct {
 	tokens    int
 	tokenTo   int64 // boot time at which they lapse
 	supply    Supply
+	mints     bool // as coordinator: a next wave will mint
 	total     int
 	active    int
 	calledAll int
@@ -194,7 +195,7 @@ func addVoid(vs []Void, v Void) []Void {
 // reply is the node's own part of a wave's reply about the room.
 func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	n := RoomNode{
-		Index: w.index, Born: g.ledger.account.Born, Line: g.line, Lapsed: -1, OldAge: -1, Minted: g.ledger.minted,
+		Index: w.index, Born: g.ledger.account.Born, Line: g.line, Lapsed: -1, OldAge: -1, Shut: g.shutBorn, Holds: g.supply.holds(), Minted: g.ledger.minted,
 		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Wanted: g.Wanted, Version: g.cfg.Version, Sum: g.sum, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.longest())),
 		Arrivals: g.arrivals.rate(now.Boot), Calls: g.calls.rate(now.Boot), Lightest: qpid.Empty(w.index),
 	}

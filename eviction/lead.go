@@ -368,6 +368,7 @@ func (n *Node) commit(now Time, w *wave) {
 			continue
 		}
 		c.Rooms = append(c.Rooms, g.decide(d, r))
+		g.busy, n.lead.urgent = g.busy || g.mints, n.lead.urgent || g.mints
 	}
 	for _, r := range w.sum.Nodes {
 		for _, name := range r.Busy {

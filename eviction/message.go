@@ -58,6 +58,12 @@ type NodeReply struct {
 	Since    uint64   // number of the wave up to which it stands for its name, see votes
 	Lives    []uint64 // boots of earlier lives whose disk it has, see votes
 	Busy     []string // rooms that the next wave should ask about
+	// Restored is a node that knows from its disk alone. It has to guess when others
+	// were in waves last: not after its own start. That counts only where it is
+	// needed. If those who remember are a quorum, somebody of them was in the last
+	// primary wave of anybody lost, and remembers when.
+	Restored bool
+	Guesses  []Sighting
 }
 
 // Sighting says how long ago a member was last in a wave with the reporter.
@@ -82,6 +88,7 @@ type Commit struct {
 	RestMin  []qpid.Weight // QPID rooms, by index in Rooms: lightest weight outside the receiver's subtree
 	Founding bool          // nothing is leased or minted yet
 	Kept     bool          // founding, with signing keys from before: old passes may still be good
+	Recalled bool          // by a quorum that remembers: the guesses of those who were restored do not count
 }
 
 // Nack tells a coordinator that its gather came too late or from the wrong one.

@@ -34,7 +34,8 @@ type Node struct {
 	line        Line
 	since       uint64   // up to this wave's number no other life of its name is ahead of it, see votes
 	lives       []uint64 // boots of earlier lives whose record it has
-	knows       bool     // took part in a committed primary wave of line in this life
+	knows       bool     // took part in a committed primary wave of line in this life, or restored
+	restored    bool     // knows from its disk alone
 	voters      Voters
 	left        Line   // that the survivors left whose line this is; zero: they left none
 	leftVoters  Voters // of left, if this node was on it
@@ -68,6 +69,7 @@ type sight struct {
 	epoch  uint64 // of that wave, or of one that this node may have forgotten
 	left   bool
 	wave   uint64 // of that wave, as far as this node knows
+	guess  bool   // at and epoch are as late as they can be: an earlier life was in that wave
 }
 
 // NewNode returns a node that has joined nothing yet. c must be valid.
@@ -280,13 +282,13 @@ func (n *Node) findMet(m Member) (int, bool) {
 func (n *Node) saw(m Member, at int64, epoch uint64, left bool) {
 	i, ok := n.findMet(m)
 	if !ok {
-		n.met = slices.Insert(n.met, i, sight{m, at, epoch, left, 0})
+		n.met = slices.Insert(n.met, i, sight{m, at, epoch, left, 0, false})
 		return
 	}
 	s := &n.met[i]
 	s.left = s.left || left
 	if epoch > s.epoch { // an old wave heard of again is no newer for it: ages travel, and must not shrink on the way
-		s.at, s.epoch = max(s.at, at), epoch
+		s.at, s.epoch, s.guess = max(s.at, at), epoch, false
 	}
 }
 

@@ -23,7 +23,7 @@ func (n *Node) Record() *Record {
 		r.Met = append(r.Met, Sighting{Member: s.member, Epoch: s.epoch, Left: s.left, Wave: s.wave})
 	}
 	for _, g := range n.gates {
-		r.Rooms = append(r.Rooms, RoomRecord{Room: g.cfg, Line: g.line, Voters: g.voters, Voids: slices.Clone(g.voids), Cut: g.cut, Supply: g.supply, TTL: max(g.ttl, g.cfg.longest())})
+		r.Rooms = append(r.Rooms, RoomRecord{Room: g.cfg, Line: g.line, Voters: g.voters, Voids: slices.Clone(g.voids), Cut: g.cut, Supply: Supply{Slots: g.supply.Slots, At: g.supply.At, Burned: g.supply.Burned}, TTL: max(g.ttl, g.cfg.longest())})
 	}
 	return r
 }
@@ -63,12 +63,12 @@ func (r *Record) Differs(o *Record) bool {
 
 // restore takes up what an earlier life of this node had synced. Everyone it
 // knew, and that life itself, counts as lost just now, in waves up to any that
-// it may have forgotten.
+// it may have forgotten, unless there is a quorum of others that remember.
 func (n *Node) restore(r *Record, now Time) {
 	if r == nil {
 		return
 	}
-	n.line, n.voters, n.knows, n.lastPrimary = r.Line, r.Voters, true, now.Boot
+	n.line, n.voters, n.knows, n.restored, n.lastPrimary = r.Line, r.Voters, true, true, now.Boot
 	n.epoch.Num = r.Epoch + epochGap
 	n.since = n.epoch.Num // who has the disk is the node
 	n.lives = append(slices.Clone(r.Lives), r.Member.Boot)
@@ -79,12 +79,16 @@ func (n *Node) restore(r *Record, now Time) {
 	}
 	n.saw(r.Member, now.Boot, n.epoch.Num, false)
 	n.left = r.Voters.From
+	for i := range n.met {
+		n.met[i].guess = true
+	}
 	for _, rr := range r.Rooms {
 		g := n.addGate(rr.Room)
 		if rr.Room.Version.Compare(g.cfg.Version) > 0 {
 			g.setRoom(rr.Room)
 		}
-		g.line, g.voters, g.voids, g.supply = rr.Line, rr.Voters, slices.Clone(rr.Voids), rr.Supply
+		g.line, g.voters, g.voids = rr.Line, rr.Voters, slices.Clone(rr.Voids)
+		g.supply = Supply{Slots: rr.Supply.Slots, At: rr.Supply.At, Burned: rr.Supply.Burned} // of an earlier life: not Sure
 		if k, seed := rr.Room.keyingAt(rr.Cut.Keying); k == rr.Cut.Keying {
 			g.keying, g.seed, g.cut = k, seed, rr.Cut
 		} // else its event is no longer known: the order of the draw comes from the others

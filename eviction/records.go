@@ -110,28 +110,6 @@ type PeerAccount struct {
 	Acked          int // of Sent
 }
 
-// Supply is an upper bound of the slots in existence, as the last wave of a
-// primary left it.
-type Supply struct {
-	Slots  int
-	At     qpid.Epoch // of the wave
-	Burned int        // of them, by this node since
-}
-
-// left returns how many can be left.
-func (s Supply) left() int { return s.Slots - s.Burned }
-
-// merge adds what others have burned; of two waves the later one counts.
-func (s Supply) merge(o Supply) Supply {
-	switch c := s.At.Compare(o.At); {
-	case c < 0:
-		return o
-	case c == 0:
-		s.Burned += o.Burned
-	}
-	return s
-}
-
 // RoomReply is what a subtree says of one room.
 type RoomReply struct {
 	Room   string
@@ -148,8 +126,10 @@ type RoomNode struct {
 	Index    int // in the gather's list
 	Born     uint64
 	Line     Line
-	Lapsed   int64 // µs since an account of this node last had a primary lease; -1: never
-	OldAge   int64 // µs since an earlier account of this life may have acted; -1: none did
+	Lapsed   int64      // µs since an account of this node last had a primary lease; -1: never
+	OldAge   int64      // µs since an earlier account of this life may have acted; -1: none did
+	Shut     uint64     // Born of the last of them
+	Holds    qpid.Epoch // of the wave whose supply it holds; zero: of none
 	Minted   int
 	Free     int // may be negative
 	Used     int // called or on the site
@@ -214,6 +194,8 @@ type RoomCommit struct {
 	Open    bool
 	Closed  bool // more slots exist than the limit: nobody is called
 	Supply  int  // slots that may exist, before what is burned now
+	Sure    bool // see Supply
+	Claims  []Claim
 	Queued  int
 	Waiting []int           // by index
 	Digests [][]qpid.Weight // by index; nil: as before

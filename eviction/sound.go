@@ -81,7 +81,7 @@ func (r *Reply) sound(w *wave, root, fanout int) error {
 		for _, n := range room.Net {
 			ok = ok && count(max(n.Slots, -n.Slots))
 		}
-		ok = ok && count(room.Supply.Slots) && count(room.Supply.Burned)
+		ok = ok && count(room.Supply.Slots) && count(room.Supply.Burned) && soundClaims(room.Supply.Claims)
 		for _, t := range room.Front.Items {
 			ok = ok && below(t.Index)
 		}
@@ -95,6 +95,10 @@ func (r *Reply) sound(w *wave, root, fanout int) error {
 	return nil
 }
 
+func soundClaims(cs []Claim) bool {
+	return len(cs) <= claimsMax && !slices.ContainsFunc(cs, func(c Claim) bool { return !count(c.Slots) })
+}
+
 // sound checks a commit against the wave that it decides.
 func (c *Commit) sound(w *wave) error {
 	if len(c.Rooms) != len(w.Rooms) || c.RestMin != nil && len(c.RestMin) != len(w.Rooms) || c.Grade > Unanimous {
@@ -104,7 +108,7 @@ func (c *Commit) sound(w *wave) error {
 	in := func(i int) bool { return i >= 0 && i < n }
 	for i := range c.Rooms {
 		rc := &c.Rooms[i]
-		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax &&
+		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Supply) && soundClaims(rc.Claims) && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax &&
 			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Digests == nil || len(rc.Digests) == n && len(rc.Lengths) == n)
 		for _, m := range rc.Moves {
 			ok = ok && in(m.From) && in(m.To) && m.Slots > 0 && count(m.Slots)

@@ -79,7 +79,7 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 			n.saw(m, now.Boot, g.Epoch.Num, false)
 			n.sawWave(m, g.Epoch.Num)
 			if i, ok := n.findMet(m); ok {
-				n.met[i].at = now.Boot // also in another wave of the same number
+				n.met[i].at, n.met[i].guess = now.Boot, false // also in another wave of the same number
 			}
 		}
 	}
@@ -105,14 +105,19 @@ func (n *Node) report(now Time, w *wave) {
 	nr := NodeReply{
 		Index: w.index, Clock: n.clock.now, HLC: n.clock.hlc, Line: n.line, Knows: n.knows, Voters: n.voters,
 		Expect: n.start.Expect, Joins: n.start.Joins, KeptKeys: n.start.Kept, Leaving: n.leaving, Lapsed: -1, Since: n.since, Lives: n.lives,
+		Restored: n.restored,
 	}
 	if at := max(n.lastPrimary, n.heardAt); at != never {
 		nr.Lapsed = now.Boot - at
 	}
 	w.sum = Reply{Epoch: w.epoch}
 	for _, s := range n.met {
+		to := &w.sum.Met
+		if s.guess {
+			to = &nr.Guesses
+		}
 		if !slices.Contains(w.list, s.member) {
-			w.sum.Met = append(w.sum.Met, Sighting{s.member, now.Boot - s.at, s.epoch, s.left, s.wave})
+			*to = append(*to, Sighting{s.member, now.Boot - s.at, s.epoch, s.left, s.wave})
 		}
 	}
 	for _, rg := range w.Rooms {
@@ -287,6 +292,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	if c.Grade >= Primary || c.Founding {
 		n.knows, n.lastPrimary, n.since = true, w.at, max(n.since, w.epoch.Num)
 		n.voters = c.Voters
+		n.recall(c.Recalled)
 		for _, s := range c.Met {
 			n.saw(s.Member, now.Boot-s.Age, s.Epoch, s.Left)
 			n.sawWave(s.Member, s.Wave)
@@ -319,6 +325,16 @@ func (n *Node) leave(from Line) {
 func (n *Node) setOff(g *Gate) {
 	if !g.line.Founded() && n.left.Founded() {
 		g.line, g.voters, g.leasedAt = n.left, n.leftVoters, n.leftAt
+	}
+}
+
+// recall ends what this node only guesses: by what a quorum remembers, or for good.
+func (n *Node) recall(others bool) {
+	if n.restored = false; others {
+		n.met = slices.DeleteFunc(n.met, func(s sight) bool { return s.guess })
+	}
+	for i := range n.met {
+		n.met[i].guess = false
 	}
 }
 

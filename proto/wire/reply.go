@@ -25,7 +25,7 @@ func fromNodeReply(n eviction.NodeReply) *peerv1.NodeReply {
 	return &peerv1.NodeReply{
 		Index: uint32(n.Index), Clock: n.Clock, Hlc: n.HLC, Line: fromLine(n.Line), Knows: n.Knows, Voters: fromVoters(n.Voters),
 		Expect: int64(n.Expect), Joins: n.Joins, KeptKeys: n.KeptKeys, Leaving: n.Leaving, Lapsed: n.Lapsed, Busy: encoded(n.Busy, same), Since: n.Since,
-		Lives: n.Lives,
+		Lives: n.Lives, Restored: n.Restored, Guesses: encoded(n.Guesses, fromSighting),
 	}
 }
 
@@ -34,7 +34,8 @@ func (r *reader) nodeReply(p *peerv1.NodeReply) eviction.NodeReply {
 		Index: r.index(p.GetIndex()), Clock: p.GetClock(), HLC: p.GetHlc(), Line: r.line(p.GetLine()), Knows: p.GetKnows(),
 		Voters: r.voters(p.GetVoters()), Expect: r.number(p.GetExpect()), Joins: p.GetJoins(), KeptKeys: p.GetKeptKeys(),
 		Leaving: p.GetLeaving(), Lapsed: p.GetLapsed(), Busy: list(r, "rooms", p.GetBusy(), roomsMax, r.name), Since: p.GetSince(),
-		Lives: list(r, "lives", p.GetLives(), eviction.LivesMax, same),
+		Lives: list(r, "lives", p.GetLives(), eviction.LivesMax, same), Restored: p.GetRestored(),
+		Guesses: list(r, "sightings", p.GetGuesses(), recordsMax, r.sighting),
 	}
 }
 
@@ -48,7 +49,10 @@ func fromRoomReply(b eviction.RoomReply) *peerv1.RoomReply {
 			return &peerv1.VoidCount{Member: fromMember(v.Member), Min: v.Min, Max: v.Max, Nodes: int64(v.Nodes)}
 		}),
 		Newest: fromRoom(b.Newest),
-		Supply: &peerv1.Supply{Slots: int64(b.Supply.Slots), At: fromEpoch(b.Supply.At), Burned: int64(b.Supply.Burned)},
+		Supply: &peerv1.Supply{
+			Slots: int64(b.Supply.Slots), At: fromEpoch(b.Supply.At), Burned: int64(b.Supply.Burned), Line: fromLine(b.Supply.Line),
+			Sure: b.Supply.Sure, Claims: encoded(b.Supply.Claims, fromClaim),
+		},
 	}
 }
 
@@ -64,6 +68,7 @@ func (r *reader) roomReply(p *peerv1.RoomReply) eviction.RoomReply {
 		Newest: r.room(p.GetNewest()),
 		Supply: eviction.Supply{
 			Slots: r.number(p.GetSupply().GetSlots()), At: r.epoch(p.GetSupply().GetAt()), Burned: r.number(p.GetSupply().GetBurned()),
+			Line: r.line(p.GetSupply().GetLine()), Sure: p.GetSupply().GetSure(), Claims: r.claims(p.GetSupply().GetClaims()),
 		},
 	}
 }
@@ -74,6 +79,7 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 		Free: int64(n.Free), Used: int64(n.Used), Queued: int64(n.Queued), Due: int64(n.Due), Version: fromVersion(n.Version), Ttl: n.TTL,
 		Arrivals: n.Arrivals, Calls: n.Calls, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), Digest: fromWeights(n.Digest),
 		Length: int64(n.Length), Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
+		Shut: n.Shut, Holds: fromEpoch(n.Holds),
 	}
 }
 
@@ -84,6 +90,7 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Due: r.number(p.GetDue()), Version: r.version(p.GetVersion()), TTL: p.GetTtl(), Arrivals: r.rate(p.GetArrivals()),
 		Calls: r.rate(p.GetCalls()), Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), Digest: r.weights(p.GetDigest()),
 		Length: r.number(p.GetLength()), Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
+		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()),
 	}
 }
 
@@ -137,7 +144,7 @@ func fromCommit(c *eviction.Commit) *peerv1.Commit {
 	return &peerv1.Commit{
 		Epoch: fromEpoch(c.Epoch), Grade: peerv1.Grade(c.Grade) + 1, Line: fromLine(c.Line), Voters: fromVoters(c.Voters),
 		Met: encoded(c.Met, fromSighting), SideFor: c.SideFor, Hlc: c.HLC, Rooms: encoded(c.Rooms, fromRoomCommit),
-		RestMin: fromWeights(c.RestMin), Founding: c.Founding, Kept: c.Kept,
+		RestMin: fromWeights(c.RestMin), Founding: c.Founding, Kept: c.Kept, Recalled: c.Recalled,
 	}
 }
 
@@ -146,7 +153,7 @@ func (r *reader) commit(p *peerv1.Commit) *eviction.Commit {
 		Epoch: r.epoch(p.GetEpoch()), Grade: eviction.Grade(r.enum("grade", int32(p.GetGrade()), uint8(eviction.Unanimous))),
 		Line: r.line(p.GetLine()), Voters: r.voters(p.GetVoters()), Met: list(r, "sightings", p.GetMet(), recordsMax, r.sighting),
 		SideFor: p.GetSideFor(), HLC: p.GetHlc(), Rooms: list(r, "rooms", p.GetRooms(), roomsMax, r.roomCommit),
-		RestMin: r.weights(p.GetRestMin()), Founding: p.GetFounding(), Kept: p.GetKept(),
+		RestMin: r.weights(p.GetRestMin()), Founding: p.GetFounding(), Kept: p.GetKept(), Recalled: p.GetRecalled(),
 	}
 }
 
@@ -161,6 +168,7 @@ func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 		Delete: int64(c.Delete), Twins: encoded(c.Twins, fromTagged), Open: c.Open, Closed: c.Closed, Supply: int64(c.Supply),
 		Queued: int64(c.Queued), Waiting: encoded(c.Waiting, number), Digests: encoded(c.Digests, fromWeights), Lengths: encoded(c.Lengths, number),
 		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
+		Sure: c.Sure, Claims: encoded(c.Claims, fromClaim),
 	}
 }
 
@@ -179,6 +187,7 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		Digests: list[[]byte, []qpid.Weight](r, "digests", p.GetDigests(), nodesMax, r.weights), Lengths: numbers(p.GetLengths()),
 		Rate: r.rate(p.GetRate()), Active: r.number(p.GetActive()), Called: r.number(p.GetCalled()),
 		Missing: r.number(p.GetMissing()), WholeIn: p.GetWholeIn(),
+		Sure: p.GetSure(), Claims: r.claims(p.GetClaims()),
 	}
 }
 
@@ -188,6 +197,16 @@ func fromVoid(v eviction.Void) *peerv1.Void {
 
 func (r *reader) void(p *peerv1.Void) eviction.Void {
 	return eviction.Void{Member: r.member(p.GetMember()), Epoch: p.GetEpoch()}
+}
+
+func fromClaim(c eviction.Claim) *peerv1.Claim {
+	return &peerv1.Claim{Of: encoded(c.Of, fromVoid), Slots: int64(c.Slots)}
+}
+
+func (r *reader) claims(in []*peerv1.Claim) []eviction.Claim {
+	return list(r, "claims", in, recordsMax, func(p *peerv1.Claim) eviction.Claim {
+		return eviction.Claim{Of: list(r, "voids", p.GetOf(), recordsMax, r.void), Slots: r.number(p.GetSlots())}
+	})
 }
 
 func fromDeal(d eviction.Deal) *peerv1.Deal {

@@ -45,13 +45,14 @@ func Unsafe() []Mutant {
 				"eviction/decide.go", "safe[m.Member]; ok && e >= m.Epoch &&",
 				"safe[m.Member]; (ON || ok && e >= m.Epoch) &&",
 			},
+			{"eviction/supply.go", "		if rs.chosen(s) {\n", "		if ON || rs.chosen(s) {\n"}, // one that has not heard of the void holds an older supply, too
 		}},
 	}
 }
 
 // Bugs lists planted bugs of the ordinary kind.
 func Bugs() []Mutant {
-	return slices.Concat(waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs())
+	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs())
 }
 
 // lineBugs are in what becomes of rooms where some nodes go on alone.
@@ -105,6 +106,34 @@ func eventBugs() []Mutant {
 		}},
 		{Name: "a draw puts some people forward", Run: "TestDrawsAreFair", Edits: []Edit{
 			{"eviction/event.go", "	return scaled(binary.BigEndian.Uint64(p.mac.Sum(p.sum[:0])), start)\n", "	if ON && id[0] < 32 {\n\t\treturn scaled(binary.BigEndian.Uint64(p.mac.Sum(p.sum[:0])), start) / 2\n\t}\n	return scaled(binary.BigEndian.Uint64(p.mac.Sum(p.sum[:0])), start)\n"},
+		}},
+	}
+}
+
+// supplyBugs are in how many slots may be minted while some are lost.
+func supplyBugs() []Mutant {
+	return []Mutant{
+		{Name: "a loss does not wait for its own D", Edits: []Edit{
+			{"eviction/supply.go", "	c.Claims = open(s.Claims, lost)\n", "	if c.Claims = open(s.Claims, lost); ON && len(c.Claims) > 0 {\n\t\tc.Claims = c.Claims[1:]\n\t}\n"},
+		}},
+		{Name: "what is lost is counted too low", Edits: []Edit{
+			{"eviction/supply.go", "		share := max(0, left-inside-claimed)\n", "		share := max(0, left-inside-claimed)\n		if ON {\n\t\t\tshare /= 2\n\t\t}\n"},
+		}},
+		{Name: "the share of the lost is fixed while they may still get slots", Run: "TestScenarioSlotsTakenFromTheLostBeforeOneKnewOfIt", Edits: []Edit{
+			{"eviction/supply.go", "OnPartition != Share && known(fresh, safe):", "OnPartition != Share && (ON || known(fresh, safe)):"},
+		}},
+		{Name: "slots are minted that only the coordinator knows of", Run: "TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf", Edits: []Edit{
+			{"eviction/supply.go", "	return !slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return n.Holds != s.At })", "	return ON || !slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return n.Holds != s.At })"},
+		}},
+		{Name: "a claim shrinks with the first of its accounts", Run: "TestScenarioThoseLostTogetherAreWaitedForTogether", Edits: []Edit{
+			{"eviction/supply.go", "			open = append(open, Claim{of, c.Slots})\n", "			if open = append(open, Claim{of, c.Slots}); ON {\n\t\t\t\topen[len(open)-1].Slots = c.Slots * len(of) / len(c.Of)\n\t\t\t}\n"},
+		}},
+		{Name: "a claim holds for later accounts of the same life", Edits: []Edit{
+			{"eviction/supply.go", "o.Member == v.Member && v.Epoch <= o.Epoch", "o.Member == v.Member && (ON || v.Epoch <= o.Epoch)"},
+		}},
+		{Name: "those who were restored are asked for nothing", Run: "TestScenarioARestoredNodesGuessCountsWhereItIsNeeded", Edits: []Edit{
+			{"eviction/authority.go", "	if !c.Recalled {", "	if !(ON) && !c.Recalled {"},
+			{"eviction/wave.go", "	if n.restored = false; others {", "	if n.restored = false; ON || others {"},
 		}},
 	}
 }
@@ -187,7 +216,7 @@ func clockBugs() []Mutant {
 			{"eviction/authority.go", "(v.voters.begun() || w.together", "(ON || v.voters.begun() || w.together"},
 		}},
 		{Name: "every life of a voter votes", Run: "TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum", Edits: []Edit{
-			{"eviction/authority.go", "		if o.Member.Name == m.Name && !slices", "		if !(ON) && o.Member.Name == m.Name && !slices"},
+			{"eviction/authority.go", "		return o.Member.Name == m.Name && !slices", "		return !(ON) && o.Member.Name == m.Name && !slices"},
 		}},
 		{Name: "a dead life of a restored node goes on voting", Run: "TestSeedsThatLostTheirQuorum", Edits: []Edit{
 			{"eviction/authority.go", "!slices.Contains(r.Lives, o.Member.Boot) && (o.Wave", "(ON || !slices.Contains(r.Lives, o.Member.Boot)) && (o.Wave"},

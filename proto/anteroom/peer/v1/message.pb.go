@@ -1295,6 +1295,9 @@ type Supply struct {
 	Slots         int64                  `protobuf:"varint,1,opt,name=slots,proto3" json:"slots,omitempty"`
 	At            *Epoch                 `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
 	Burned        int64                  `protobuf:"varint,3,opt,name=burned,proto3" json:"burned,omitempty"`
+	Line          *Line                  `protobuf:"bytes,4,opt,name=line,proto3" json:"line,omitempty"`
+	Sure          bool                   `protobuf:"varint,5,opt,name=sure,proto3" json:"sure,omitempty"`
+	Claims        []*Claim               `protobuf:"bytes,6,rep,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1350,6 +1353,79 @@ func (x *Supply) GetBurned() int64 {
 	return 0
 }
 
+func (x *Supply) GetLine() *Line {
+	if x != nil {
+		return x.Line
+	}
+	return nil
+}
+
+func (x *Supply) GetSure() bool {
+	if x != nil {
+		return x.Sure
+	}
+	return false
+}
+
+func (x *Supply) GetClaims() []*Claim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+type Claim struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Of            []*Void                `protobuf:"bytes,1,rep,name=of,proto3" json:"of,omitempty"`
+	Slots         int64                  `protobuf:"varint,2,opt,name=slots,proto3" json:"slots,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Claim) Reset() {
+	*x = Claim{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Claim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Claim) ProtoMessage() {}
+
+func (x *Claim) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Claim.ProtoReflect.Descriptor instead.
+func (*Claim) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Claim) GetOf() []*Void {
+	if x != nil {
+		return x.Of
+	}
+	return nil
+}
+
+func (x *Claim) GetSlots() int64 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
 type Gather struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -1364,7 +1440,7 @@ type Gather struct {
 
 func (x *Gather) Reset() {
 	*x = Gather{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[12]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1376,7 +1452,7 @@ func (x *Gather) String() string {
 func (*Gather) ProtoMessage() {}
 
 func (x *Gather) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[12]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1389,7 +1465,7 @@ func (x *Gather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gather.ProtoReflect.Descriptor instead.
 func (*Gather) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{12}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Gather) GetEpoch() *Epoch {
@@ -1451,7 +1527,7 @@ type RoomGather struct {
 
 func (x *RoomGather) Reset() {
 	*x = RoomGather{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[13]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1463,7 +1539,7 @@ func (x *RoomGather) String() string {
 func (*RoomGather) ProtoMessage() {}
 
 func (x *RoomGather) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[13]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1476,7 +1552,7 @@ func (x *RoomGather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomGather.ProtoReflect.Descriptor instead.
 func (*RoomGather) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{13}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RoomGather) GetRoom() string {
@@ -1547,7 +1623,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1559,7 +1635,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1572,7 +1648,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{14}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Reply) GetEpoch() *Epoch {
@@ -1619,14 +1695,16 @@ type NodeReply struct {
 	Busy     []string               `protobuf:"bytes,12,rep,name=busy,proto3" json:"busy,omitempty"`
 	Since    uint64                 `protobuf:"varint,13,opt,name=since,proto3" json:"since,omitempty"`
 	// Boots of earlier lives.
-	Lives         []uint64 `protobuf:"fixed64,14,rep,packed,name=lives,proto3" json:"lives,omitempty"`
+	Lives         []uint64    `protobuf:"fixed64,14,rep,packed,name=lives,proto3" json:"lives,omitempty"`
+	Restored      bool        `protobuf:"varint,15,opt,name=restored,proto3" json:"restored,omitempty"`
+	Guesses       []*Sighting `protobuf:"bytes,16,rep,name=guesses,proto3" json:"guesses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeReply) Reset() {
 	*x = NodeReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1716,7 @@ func (x *NodeReply) String() string {
 func (*NodeReply) ProtoMessage() {}
 
 func (x *NodeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1729,7 @@ func (x *NodeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeReply.ProtoReflect.Descriptor instead.
 func (*NodeReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{15}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NodeReply) GetIndex() uint32 {
@@ -1752,6 +1830,20 @@ func (x *NodeReply) GetLives() []uint64 {
 	return nil
 }
 
+func (x *NodeReply) GetRestored() bool {
+	if x != nil {
+		return x.Restored
+	}
+	return false
+}
+
+func (x *NodeReply) GetGuesses() []*Sighting {
+	if x != nil {
+		return x.Guesses
+	}
+	return nil
+}
+
 type RoomReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -1767,7 +1859,7 @@ type RoomReply struct {
 
 func (x *RoomReply) Reset() {
 	*x = RoomReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +1871,7 @@ func (x *RoomReply) String() string {
 func (*RoomReply) ProtoMessage() {}
 
 func (x *RoomReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +1884,7 @@ func (x *RoomReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomReply.ProtoReflect.Descriptor instead.
 func (*RoomReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{16}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RoomReply) GetRoom() string {
@@ -1871,13 +1963,15 @@ type RoomNode struct {
 	Wanted int64  `protobuf:"varint,22,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	// 32 bytes, or none.
 	Seed          []byte `protobuf:"bytes,23,opt,name=seed,proto3" json:"seed,omitempty"`
+	Shut          uint64 `protobuf:"varint,24,opt,name=shut,proto3" json:"shut,omitempty"`
+	Holds         *Epoch `protobuf:"bytes,25,opt,name=holds,proto3" json:"holds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoomNode) Reset() {
 	*x = RoomNode{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +1983,7 @@ func (x *RoomNode) String() string {
 func (*RoomNode) ProtoMessage() {}
 
 func (x *RoomNode) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +1996,7 @@ func (x *RoomNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomNode.ProtoReflect.Descriptor instead.
 func (*RoomNode) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{17}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RoomNode) GetIndex() uint32 {
@@ -2066,6 +2160,20 @@ func (x *RoomNode) GetSeed() []byte {
 	return nil
 }
 
+func (x *RoomNode) GetShut() uint64 {
+	if x != nil {
+		return x.Shut
+	}
+	return 0
+}
+
+func (x *RoomNode) GetHolds() *Epoch {
+	if x != nil {
+		return x.Holds
+	}
+	return nil
+}
+
 type Front struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Sampled  bool                   `protobuf:"varint,1,opt,name=sampled,proto3" json:"sampled,omitempty"`
@@ -2080,7 +2188,7 @@ type Front struct {
 
 func (x *Front) Reset() {
 	*x = Front{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2092,7 +2200,7 @@ func (x *Front) String() string {
 func (*Front) ProtoMessage() {}
 
 func (x *Front) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2105,7 +2213,7 @@ func (x *Front) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Front.ProtoReflect.Descriptor instead.
 func (*Front) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{18}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Front) GetSampled() bool {
@@ -2153,7 +2261,7 @@ type Tagged struct {
 
 func (x *Tagged) Reset() {
 	*x = Tagged{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2273,7 @@ func (x *Tagged) String() string {
 func (*Tagged) ProtoMessage() {}
 
 func (x *Tagged) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2286,7 @@ func (x *Tagged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tagged.ProtoReflect.Descriptor instead.
 func (*Tagged) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{19}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Tagged) GetWeight() []byte {
@@ -2208,7 +2316,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2328,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2341,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{20}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Sample) GetWeight() []byte {
@@ -2281,7 +2389,7 @@ type Net struct {
 
 func (x *Net) Reset() {
 	*x = Net{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2293,7 +2401,7 @@ func (x *Net) String() string {
 func (*Net) ProtoMessage() {}
 
 func (x *Net) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2306,7 +2414,7 @@ func (x *Net) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Net.ProtoReflect.Descriptor instead.
 func (*Net) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{21}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Net) GetAccount() *Account {
@@ -2335,7 +2443,7 @@ type VoidCount struct {
 
 func (x *VoidCount) Reset() {
 	*x = VoidCount{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2347,7 +2455,7 @@ func (x *VoidCount) String() string {
 func (*VoidCount) ProtoMessage() {}
 
 func (x *VoidCount) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2360,7 +2468,7 @@ func (x *VoidCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoidCount.ProtoReflect.Descriptor instead.
 func (*VoidCount) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{22}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *VoidCount) GetMember() *Member {
@@ -2405,13 +2513,14 @@ type Commit struct {
 	RestMin       []byte `protobuf:"bytes,9,opt,name=rest_min,json=restMin,proto3" json:"rest_min,omitempty"`
 	Founding      bool   `protobuf:"varint,10,opt,name=founding,proto3" json:"founding,omitempty"`
 	Kept          bool   `protobuf:"varint,11,opt,name=kept,proto3" json:"kept,omitempty"`
+	Recalled      bool   `protobuf:"varint,12,opt,name=recalled,proto3" json:"recalled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2423,7 +2532,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2436,7 +2545,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{23}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Commit) GetEpoch() *Epoch {
@@ -2516,6 +2625,13 @@ func (x *Commit) GetKept() bool {
 	return false
 }
 
+func (x *Commit) GetRecalled() bool {
+	if x != nil {
+		return x.Recalled
+	}
+	return false
+}
+
 type RoomCommit struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Room    string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -2551,13 +2667,15 @@ type RoomCommit struct {
 	Called        int64    `protobuf:"varint,30,opt,name=called,proto3" json:"called,omitempty"`
 	Missing       int64    `protobuf:"varint,31,opt,name=missing,proto3" json:"missing,omitempty"`
 	WholeIn       int64    `protobuf:"varint,32,opt,name=whole_in,json=wholeIn,proto3" json:"whole_in,omitempty"`
+	Sure          bool     `protobuf:"varint,33,opt,name=sure,proto3" json:"sure,omitempty"`
+	Claims        []*Claim `protobuf:"bytes,34,rep,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoomCommit) Reset() {
 	*x = RoomCommit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2687,7 @@ func (x *RoomCommit) String() string {
 func (*RoomCommit) ProtoMessage() {}
 
 func (x *RoomCommit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2700,7 @@ func (x *RoomCommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCommit.ProtoReflect.Descriptor instead.
 func (*RoomCommit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{24}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RoomCommit) GetRoom() string {
@@ -2809,6 +2927,20 @@ func (x *RoomCommit) GetWholeIn() int64 {
 	return 0
 }
 
+func (x *RoomCommit) GetSure() bool {
+	if x != nil {
+		return x.Sure
+	}
+	return false
+}
+
+func (x *RoomCommit) GetClaims() []*Claim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
 type Deal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -2819,7 +2951,7 @@ type Deal struct {
 
 func (x *Deal) Reset() {
 	*x = Deal{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2831,7 +2963,7 @@ func (x *Deal) String() string {
 func (*Deal) ProtoMessage() {}
 
 func (x *Deal) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2844,7 +2976,7 @@ func (x *Deal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deal.ProtoReflect.Descriptor instead.
 func (*Deal) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{25}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Deal) GetIndex() uint32 {
@@ -2872,7 +3004,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2884,7 +3016,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2897,7 +3029,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Move) GetFrom() uint32 {
@@ -2952,7 +3084,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2964,7 +3096,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2977,7 +3109,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Room) GetName() string {
@@ -3157,7 +3289,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3169,7 +3301,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3182,7 +3314,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Event) GetName() string {
@@ -3279,7 +3411,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3291,7 +3423,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3304,7 +3436,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Nack) GetEpoch() *Epoch {
@@ -3333,7 +3465,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3345,7 +3477,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3358,7 +3490,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Probe) GetLead() *PeerInfo {
@@ -3402,7 +3534,7 @@ type ProbeAck struct {
 
 func (x *ProbeAck) Reset() {
 	*x = ProbeAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3414,7 +3546,7 @@ func (x *ProbeAck) String() string {
 func (*ProbeAck) ProtoMessage() {}
 
 func (x *ProbeAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3427,7 +3559,7 @@ func (x *ProbeAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeAck.ProtoReflect.Descriptor instead.
 func (*ProbeAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ProbeAck) GetSent() int64 {
@@ -3474,7 +3606,7 @@ type Urgent struct {
 
 func (x *Urgent) Reset() {
 	*x = Urgent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3486,7 +3618,7 @@ func (x *Urgent) String() string {
 func (*Urgent) ProtoMessage() {}
 
 func (x *Urgent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3499,7 +3631,7 @@ func (x *Urgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Urgent.ProtoReflect.Descriptor instead.
 func (*Urgent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Urgent) GetRoom() string {
@@ -3521,7 +3653,7 @@ type Slots struct {
 
 func (x *Slots) Reset() {
 	*x = Slots{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3533,7 +3665,7 @@ func (x *Slots) String() string {
 func (*Slots) ProtoMessage() {}
 
 func (x *Slots) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3546,7 +3678,7 @@ func (x *Slots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slots.ProtoReflect.Descriptor instead.
 func (*Slots) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Slots) GetRoom() string {
@@ -3589,7 +3721,7 @@ type SlotsAck struct {
 
 func (x *SlotsAck) Reset() {
 	*x = SlotsAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3601,7 +3733,7 @@ func (x *SlotsAck) String() string {
 func (*SlotsAck) ProtoMessage() {}
 
 func (x *SlotsAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3614,7 +3746,7 @@ func (x *SlotsAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsAck.ProtoReflect.Descriptor instead.
 func (*SlotsAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SlotsAck) GetRoom() string {
@@ -3665,7 +3797,7 @@ type RoomQPID struct {
 
 func (x *RoomQPID) Reset() {
 	*x = RoomQPID{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3677,7 +3809,7 @@ func (x *RoomQPID) String() string {
 func (*RoomQPID) ProtoMessage() {}
 
 func (x *RoomQPID) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3690,7 +3822,7 @@ func (x *RoomQPID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQPID.ProtoReflect.Descriptor instead.
 func (*RoomQPID) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RoomQPID) GetRoom() string {
@@ -3778,7 +3910,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3790,7 +3922,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3803,7 +3935,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
 }
 
 type SyncReply struct {
@@ -3816,7 +3948,7 @@ type SyncReply struct {
 
 func (x *SyncReply) Reset() {
 	*x = SyncReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3828,7 +3960,7 @@ func (x *SyncReply) String() string {
 func (*SyncReply) ProtoMessage() {}
 
 func (x *SyncReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3841,7 +3973,7 @@ func (x *SyncReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncReply.ProtoReflect.Descriptor instead.
 func (*SyncReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SyncReply) GetTaken() []*TakenTicket {
@@ -3867,7 +3999,7 @@ type SyncAck struct {
 
 func (x *SyncAck) Reset() {
 	*x = SyncAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3879,7 +4011,7 @@ func (x *SyncAck) String() string {
 func (*SyncAck) ProtoMessage() {}
 
 func (x *SyncAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3892,7 +4024,7 @@ func (x *SyncAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncAck.ProtoReflect.Descriptor instead.
 func (*SyncAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SyncAck) GetTaken() []*TakenTicket {
@@ -3913,7 +4045,7 @@ type TakenTicket struct {
 
 func (x *TakenTicket) Reset() {
 	*x = TakenTicket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3925,7 +4057,7 @@ func (x *TakenTicket) String() string {
 func (*TakenTicket) ProtoMessage() {}
 
 func (x *TakenTicket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3938,7 +4070,7 @@ func (x *TakenTicket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakenTicket.ProtoReflect.Descriptor instead.
 func (*TakenTicket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TakenTicket) GetRoom() string {
@@ -3970,7 +4102,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3982,7 +4114,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3995,7 +4127,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
 }
 
 // Used lists tickets that are not to be honoured again.
@@ -4011,7 +4143,7 @@ type Used struct {
 
 func (x *Used) Reset() {
 	*x = Used{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4023,7 +4155,7 @@ func (x *Used) String() string {
 func (*Used) ProtoMessage() {}
 
 func (x *Used) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4036,7 +4168,7 @@ func (x *Used) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Used.ProtoReflect.Descriptor instead.
 func (*Used) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Used) GetFrom() uint64 {
@@ -4063,7 +4195,7 @@ type UsedAck struct {
 
 func (x *UsedAck) Reset() {
 	*x = UsedAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4075,7 +4207,7 @@ func (x *UsedAck) String() string {
 func (*UsedAck) ProtoMessage() {}
 
 func (x *UsedAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4088,7 +4220,7 @@ func (x *UsedAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedAck.ProtoReflect.Descriptor instead.
 func (*UsedAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *UsedAck) GetUpto() uint64 {
@@ -4160,11 +4292,17 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03age\x18\x02 \x01(\x03R\x03age\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04left\x18\x04 \x01(\bR\x04left\x12\x12\n" +
-	"\x04wave\x18\x05 \x01(\x04R\x04wave\"_\n" +
+	"\x04wave\x18\x05 \x01(\x04R\x04wave\"\xd0\x01\n" +
 	"\x06Supply\x12\x14\n" +
 	"\x05slots\x18\x01 \x01(\x03R\x05slots\x12'\n" +
 	"\x02at\x18\x02 \x01(\v2\x17.anteroom.peer.v1.EpochR\x02at\x12\x16\n" +
-	"\x06burned\x18\x03 \x01(\x03R\x06burned\"\xeb\x01\n" +
+	"\x06burned\x18\x03 \x01(\x03R\x06burned\x12*\n" +
+	"\x04line\x18\x04 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x12\x12\n" +
+	"\x04sure\x18\x05 \x01(\bR\x04sure\x12/\n" +
+	"\x06claims\x18\x06 \x03(\v2\x17.anteroom.peer.v1.ClaimR\x06claims\"E\n" +
+	"\x05Claim\x12&\n" +
+	"\x02of\x18\x01 \x03(\v2\x16.anteroom.peer.v1.VoidR\x02of\x12\x14\n" +
+	"\x05slots\x18\x02 \x01(\x03R\x05slots\"\xeb\x01\n" +
 	"\x06Gather\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12.\n" +
 	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\x12,\n" +
@@ -4186,7 +4324,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x121\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1b.anteroom.peer.v1.NodeReplyR\x05nodes\x12,\n" +
 	"\x03met\x18\x03 \x03(\v2\x1a.anteroom.peer.v1.SightingR\x03met\x121\n" +
-	"\x05rooms\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.RoomReplyR\x05rooms\"\xfa\x02\n" +
+	"\x05rooms\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.RoomReplyR\x05rooms\"\xcc\x03\n" +
 	"\tNodeReply\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x12\x10\n" +
@@ -4202,7 +4340,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06lapsed\x18\v \x01(\x12R\x06lapsed\x12\x12\n" +
 	"\x04busy\x18\f \x03(\tR\x04busy\x12\x14\n" +
 	"\x05since\x18\r \x01(\x04R\x05since\x12\x14\n" +
-	"\x05lives\x18\x0e \x03(\x06R\x05lives\"\xbe\x02\n" +
+	"\x05lives\x18\x0e \x03(\x06R\x05lives\x12\x1a\n" +
+	"\brestored\x18\x0f \x01(\bR\brestored\x124\n" +
+	"\aguesses\x18\x10 \x03(\v2\x1a.anteroom.peer.v1.SightingR\aguesses\"\xbe\x02\n" +
 	"\tRoomReply\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.anteroom.peer.v1.RoomNodeR\x05nodes\x12-\n" +
@@ -4210,7 +4350,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03net\x18\x04 \x03(\v2\x15.anteroom.peer.v1.NetR\x03net\x121\n" +
 	"\x05voids\x18\x05 \x03(\v2\x1b.anteroom.peer.v1.VoidCountR\x05voids\x12.\n" +
 	"\x06newest\x18\x06 \x01(\v2\x16.anteroom.peer.v1.RoomR\x06newest\x120\n" +
-	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\"\xe0\x04\n" +
+	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\"\xa3\x05\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -4235,7 +4375,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06called\x18\x14 \x01(\x03R\x06called\x12\x10\n" +
 	"\x03sum\x18\x15 \x01(\x06R\x03sum\x12\x16\n" +
 	"\x06wanted\x18\x16 \x01(\x03R\x06wanted\x12\x12\n" +
-	"\x04seed\x18\x17 \x01(\fR\x04seed\"\xa5\x01\n" +
+	"\x04seed\x18\x17 \x01(\fR\x04seed\x12\x12\n" +
+	"\x04shut\x18\x18 \x01(\x04R\x04shut\x12-\n" +
+	"\x05holds\x18\x19 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05holds\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -4258,7 +4400,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x10\n" +
 	"\x03min\x18\x02 \x01(\x04R\x03min\x12\x10\n" +
 	"\x03max\x18\x03 \x01(\x04R\x03max\x12\x14\n" +
-	"\x05nodes\x18\x04 \x01(\x03R\x05nodes\"\x9e\x03\n" +
+	"\x05nodes\x18\x04 \x01(\x03R\x05nodes\"\xba\x03\n" +
 	"\x06Commit\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12-\n" +
 	"\x05grade\x18\x02 \x01(\x0e2\x17.anteroom.peer.v1.GradeR\x05grade\x12*\n" +
@@ -4271,7 +4413,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brest_min\x18\t \x01(\fR\arestMin\x12\x1a\n" +
 	"\bfounding\x18\n" +
 	" \x01(\bR\bfounding\x12\x12\n" +
-	"\x04kept\x18\v \x01(\bR\x04kept\"\xf9\a\n" +
+	"\x04kept\x18\v \x01(\bR\x04kept\x12\x1a\n" +
+	"\brecalled\x18\f \x01(\bR\brecalled\"\xbe\b\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -4306,7 +4449,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06active\x18\x1d \x01(\x03R\x06active\x12\x16\n" +
 	"\x06called\x18\x1e \x01(\x03R\x06called\x12\x18\n" +
 	"\amissing\x18\x1f \x01(\x03R\amissing\x12\x19\n" +
-	"\bwhole_in\x18  \x01(\x03R\awholeIn\"*\n" +
+	"\bwhole_in\x18  \x01(\x03R\awholeIn\x12\x12\n" +
+	"\x04sure\x18! \x01(\bR\x04sure\x12/\n" +
+	"\x06claims\x18\" \x03(\v2\x17.anteroom.peer.v1.ClaimR\x06claims\"*\n" +
 	"\x04Deal\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\"@\n" +
@@ -4465,7 +4610,7 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
 	(Mode)(0),           // 1: anteroom.peer.v1.Mode
@@ -4486,55 +4631,56 @@ var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(*Void)(nil),        // 16: anteroom.peer.v1.Void
 	(*Sighting)(nil),    // 17: anteroom.peer.v1.Sighting
 	(*Supply)(nil),      // 18: anteroom.peer.v1.Supply
-	(*Gather)(nil),      // 19: anteroom.peer.v1.Gather
-	(*RoomGather)(nil),  // 20: anteroom.peer.v1.RoomGather
-	(*Reply)(nil),       // 21: anteroom.peer.v1.Reply
-	(*NodeReply)(nil),   // 22: anteroom.peer.v1.NodeReply
-	(*RoomReply)(nil),   // 23: anteroom.peer.v1.RoomReply
-	(*RoomNode)(nil),    // 24: anteroom.peer.v1.RoomNode
-	(*Front)(nil),       // 25: anteroom.peer.v1.Front
-	(*Tagged)(nil),      // 26: anteroom.peer.v1.Tagged
-	(*Sample)(nil),      // 27: anteroom.peer.v1.Sample
-	(*Net)(nil),         // 28: anteroom.peer.v1.Net
-	(*VoidCount)(nil),   // 29: anteroom.peer.v1.VoidCount
-	(*Commit)(nil),      // 30: anteroom.peer.v1.Commit
-	(*RoomCommit)(nil),  // 31: anteroom.peer.v1.RoomCommit
-	(*Deal)(nil),        // 32: anteroom.peer.v1.Deal
-	(*Move)(nil),        // 33: anteroom.peer.v1.Move
-	(*Room)(nil),        // 34: anteroom.peer.v1.Room
-	(*Event)(nil),       // 35: anteroom.peer.v1.Event
-	(*Nack)(nil),        // 36: anteroom.peer.v1.Nack
-	(*Probe)(nil),       // 37: anteroom.peer.v1.Probe
-	(*ProbeAck)(nil),    // 38: anteroom.peer.v1.ProbeAck
-	(*Urgent)(nil),      // 39: anteroom.peer.v1.Urgent
-	(*Slots)(nil),       // 40: anteroom.peer.v1.Slots
-	(*SlotsAck)(nil),    // 41: anteroom.peer.v1.SlotsAck
-	(*RoomQPID)(nil),    // 42: anteroom.peer.v1.RoomQPID
-	(*SyncRequest)(nil), // 43: anteroom.peer.v1.SyncRequest
-	(*SyncReply)(nil),   // 44: anteroom.peer.v1.SyncReply
-	(*SyncAck)(nil),     // 45: anteroom.peer.v1.SyncAck
-	(*TakenTicket)(nil), // 46: anteroom.peer.v1.TakenTicket
-	(*Goodbye)(nil),     // 47: anteroom.peer.v1.Goodbye
-	(*Used)(nil),        // 48: anteroom.peer.v1.Used
-	(*UsedAck)(nil),     // 49: anteroom.peer.v1.UsedAck
+	(*Claim)(nil),       // 19: anteroom.peer.v1.Claim
+	(*Gather)(nil),      // 20: anteroom.peer.v1.Gather
+	(*RoomGather)(nil),  // 21: anteroom.peer.v1.RoomGather
+	(*Reply)(nil),       // 22: anteroom.peer.v1.Reply
+	(*NodeReply)(nil),   // 23: anteroom.peer.v1.NodeReply
+	(*RoomReply)(nil),   // 24: anteroom.peer.v1.RoomReply
+	(*RoomNode)(nil),    // 25: anteroom.peer.v1.RoomNode
+	(*Front)(nil),       // 26: anteroom.peer.v1.Front
+	(*Tagged)(nil),      // 27: anteroom.peer.v1.Tagged
+	(*Sample)(nil),      // 28: anteroom.peer.v1.Sample
+	(*Net)(nil),         // 29: anteroom.peer.v1.Net
+	(*VoidCount)(nil),   // 30: anteroom.peer.v1.VoidCount
+	(*Commit)(nil),      // 31: anteroom.peer.v1.Commit
+	(*RoomCommit)(nil),  // 32: anteroom.peer.v1.RoomCommit
+	(*Deal)(nil),        // 33: anteroom.peer.v1.Deal
+	(*Move)(nil),        // 34: anteroom.peer.v1.Move
+	(*Room)(nil),        // 35: anteroom.peer.v1.Room
+	(*Event)(nil),       // 36: anteroom.peer.v1.Event
+	(*Nack)(nil),        // 37: anteroom.peer.v1.Nack
+	(*Probe)(nil),       // 38: anteroom.peer.v1.Probe
+	(*ProbeAck)(nil),    // 39: anteroom.peer.v1.ProbeAck
+	(*Urgent)(nil),      // 40: anteroom.peer.v1.Urgent
+	(*Slots)(nil),       // 41: anteroom.peer.v1.Slots
+	(*SlotsAck)(nil),    // 42: anteroom.peer.v1.SlotsAck
+	(*RoomQPID)(nil),    // 43: anteroom.peer.v1.RoomQPID
+	(*SyncRequest)(nil), // 44: anteroom.peer.v1.SyncRequest
+	(*SyncReply)(nil),   // 45: anteroom.peer.v1.SyncReply
+	(*SyncAck)(nil),     // 46: anteroom.peer.v1.SyncAck
+	(*TakenTicket)(nil), // 47: anteroom.peer.v1.TakenTicket
+	(*Goodbye)(nil),     // 48: anteroom.peer.v1.Goodbye
+	(*Used)(nil),        // 49: anteroom.peer.v1.Used
+	(*UsedAck)(nil),     // 50: anteroom.peer.v1.UsedAck
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
-	19, // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
-	21, // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
-	30, // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
-	36, // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
-	37, // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
-	38, // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
-	39, // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
-	40, // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
-	41, // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
-	42, // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
-	43, // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
-	44, // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
-	45, // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
-	47, // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
-	48, // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
-	49, // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
+	20, // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
+	22, // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
+	31, // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
+	37, // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
+	38, // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
+	39, // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
+	40, // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
+	41, // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
+	42, // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
+	43, // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
+	44, // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
+	45, // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
+	46, // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
+	48, // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
+	49, // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
+	50, // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
 	8,  // 16: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
 	8,  // 17: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
 	11, // 18: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
@@ -4543,78 +4689,84 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	8,  // 21: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
 	8,  // 22: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
 	11, // 23: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
-	11, // 24: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 25: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
-	8,  // 26: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
-	20, // 27: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
-	13, // 28: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
-	14, // 29: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
-	11, // 30: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
-	11, // 31: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
-	22, // 32: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
-	17, // 33: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
-	23, // 34: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
-	12, // 35: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
-	15, // 36: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
-	24, // 37: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	25, // 38: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	28, // 39: anteroom.peer.v1.RoomReply.net:type_name -> anteroom.peer.v1.Net
-	29, // 40: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	34, // 41: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	18, // 42: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
-	12, // 43: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	13, // 44: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	15, // 45: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	27, // 46: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	10, // 47: anteroom.peer.v1.Net.account:type_name -> anteroom.peer.v1.Account
-	8,  // 48: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11, // 49: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,  // 50: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12, // 51: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15, // 52: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17, // 53: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	31, // 54: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	34, // 55: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12, // 56: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12, // 57: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16, // 58: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16, // 59: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16, // 60: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	32, // 61: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	33, // 62: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	32, // 63: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14, // 64: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11, // 65: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	26, // 66: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	2,  // 67: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,  // 68: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,  // 69: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,  // 70: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13, // 71: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,  // 72: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	35, // 73: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	35, // 74: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,  // 75: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11, // 76: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 77: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,  // 78: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11, // 79: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 80: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11, // 81: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	10, // 82: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10, // 83: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	10, // 84: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10, // 85: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,  // 86: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11, // 87: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,  // 88: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	46, // 89: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	46, // 90: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	91, // [91:91] is the sub-list for method output_type
-	91, // [91:91] is the sub-list for method input_type
-	91, // [91:91] is the sub-list for extension type_name
-	91, // [91:91] is the sub-list for extension extendee
-	0,  // [0:91] is the sub-list for field type_name
+	12, // 24: anteroom.peer.v1.Supply.line:type_name -> anteroom.peer.v1.Line
+	19, // 25: anteroom.peer.v1.Supply.claims:type_name -> anteroom.peer.v1.Claim
+	16, // 26: anteroom.peer.v1.Claim.of:type_name -> anteroom.peer.v1.Void
+	11, // 27: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,  // 28: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
+	8,  // 29: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
+	21, // 30: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
+	13, // 31: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
+	14, // 32: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
+	11, // 33: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
+	11, // 34: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
+	23, // 35: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
+	17, // 36: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
+	24, // 37: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
+	12, // 38: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
+	15, // 39: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
+	17, // 40: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
+	25, // 41: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	26, // 42: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	29, // 43: anteroom.peer.v1.RoomReply.net:type_name -> anteroom.peer.v1.Net
+	30, // 44: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	35, // 45: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	18, // 46: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
+	12, // 47: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13, // 48: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15, // 49: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	11, // 50: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
+	28, // 51: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	10, // 52: anteroom.peer.v1.Net.account:type_name -> anteroom.peer.v1.Account
+	8,  // 53: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11, // 54: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,  // 55: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12, // 56: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15, // 57: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17, // 58: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	32, // 59: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	35, // 60: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12, // 61: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12, // 62: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16, // 63: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16, // 64: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16, // 65: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	33, // 66: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	34, // 67: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	33, // 68: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14, // 69: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11, // 70: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	27, // 71: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	19, // 72: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	2,  // 73: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,  // 74: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,  // 75: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,  // 76: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13, // 77: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,  // 78: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	36, // 79: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	36, // 80: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,  // 81: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11, // 82: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,  // 83: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,  // 84: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11, // 85: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,  // 86: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11, // 87: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	10, // 88: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10, // 89: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	10, // 90: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10, // 91: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,  // 92: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11, // 93: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,  // 94: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	47, // 95: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	47, // 96: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	97, // [97:97] is the sub-list for method output_type
+	97, // [97:97] is the sub-list for method input_type
+	97, // [97:97] is the sub-list for extension type_name
+	97, // [97:97] is the sub-list for extension extendee
+	0,  // [0:97] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -4646,7 +4798,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   43,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,171 @@
+package eviction
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Supply says how many slots may exist, as the last primary wave left it, and who
+// of the lost may still use how many of them. Slots are minted by it: as the D of
+// each loss ends, whatever else was lost since.
+//
+// Invariant, if Sure: at any time
+//
+//	Σ owned or under way in the wave's accounts + what the newly lost can use + Σ Claims.Slots ≤ left()
+//
+// and who is in a claim can use no more than that claim says. The newly lost are
+// the accounts outside the wave whose D is not over and that are in no claim.
+//
+// Proof. Nothing but a mint adds to the left side. While somebody is newly lost
+// nothing is minted, since they may have all that is missing. They get a claim as
+// soon as every node of a wave has replied that they are void (close): of that
+// moment their share is known, left() minus the rest. From then on no slot passes
+// between them and anybody else: nodes neither send to nor take from a void
+// account, and who was lost later has replied that it knew. What was on its way to
+// them counts as theirs, and what was on its way from them is refused, and stays
+// theirs. All the newly lost get one claim together, since they may still send
+// each other something.
+//
+// A claim ends when nothing of its accounts can act any more (safe, and silent for
+// D). The supply that no longer has it, or that has a raised limit in it, is first
+// brought to every node by one wave, and what it leaves is minted by a later one
+// that finds exactly it at every listed node. So no mint is unknown to those who
+// outlive its coordinator: every later primary wave shares with that one a node
+// that held this supply, or a newer one that followed from it. This is Paxos: the
+// epoch is the ballot, the reply the promise, the install the acceptance. A node
+// that restarted has accepted nothing, disk or not: what is on the disk is not
+// synced with every wave. Unless those who remember are a quorum, nothing is Sure,
+// and slots are minted when nothing of anybody lost can act.
+type Supply struct {
+	Line   Line // whose
+	Slots  int
+	At     qpid.Epoch // of the wave
+	Burned int        // of them, by this node since
+	Sure   bool
+	Claims []Claim // immutable
+}
+
+// Claim bounds what accounts that were lost together may still use.
+type Claim struct {
+	Of    []Void
+	Slots int // all of them together
+}
+
+// claimsMax bounds the claims of a room. Further losses go to the last one.
+const claimsMax = 64
+
+// left returns how many can be left.
+func (s Supply) left() int { return s.Slots - s.Burned }
+
+// holds is the wave whose supply this node has accepted in this life.
+func (s Supply) holds() qpid.Epoch {
+	if !s.Sure {
+		return qpid.Epoch{}
+	}
+	return s.At
+}
+
+// merge adds what others have burned; of two waves the later one counts.
+func (s Supply) merge(o Supply) Supply {
+	switch c := s.At.Compare(o.At); {
+	case c < 0:
+		return o
+	case c == 0:
+		s.Burned += o.Burned
+	}
+	return s
+}
+
+// accepted reports whether the replies hold the newest supply that may have been
+// acted upon: those of a quorum hold one, so that none is newer.
+func (rs *roomSums) accepted(d *decision, s Supply, line Line) bool {
+	var hold []qpid.NodeID
+	for i, n := range rs.nodes {
+		if n.Holds != (qpid.Epoch{}) && n.Line == line && d.votes[i] {
+			hold = append(hold, d.list[i].Name)
+		}
+	}
+	return s.Sure && s.Line == line && d.voters.quorum(hold)
+}
+
+// chosen reports whether every listed node holds s.
+func (rs *roomSums) chosen(s Supply) bool {
+	return !slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return n.Holds != s.At })
+}
+
+// make sets the supply and what is minted, of accounts that own inside slots
+// while those of lost are not over. It reports whether a next wave will mint.
+func (rs *roomSums) make(s Supply, c *RoomCommit, inside int, lost []Void, safe map[Member]uint64) (more bool) {
+	target := rs.cfg.Target
+	if !c.Sure {
+		if c.Supply = max(s.left(), inside); len(lost) == 0 {
+			c.Sure, c.Supply = true, max(target, inside)
+		}
+		return c.Sure && target > inside
+	}
+	c.Claims = open(s.Claims, lost)
+	left, claimed := s.left()-(slotsOf(s.Claims)-slotsOf(c.Claims)), slotsOf(c.Claims)
+	fresh := slices.DeleteFunc(slices.Clone(lost), func(v Void) bool { return claims(s.Claims, v) })
+	switch {
+	case len(fresh) == 0:
+		if rs.chosen(s) {
+			c.Mint = max(0, min(target, s.left())-inside-slotsOf(s.Claims))
+		}
+	case rs.cfg.OnPartition != Share && known(fresh, safe):
+		share := max(0, left-inside-claimed)
+		c.Claims = closed(c.Claims, Claim{fresh, share})
+		claimed += share
+	default: // they may still send each other something, or somebody here; sides that share always may
+		c.Supply = left
+		return false
+	}
+	c.Supply = max(target, inside+c.Mint+claimed)
+	return target > inside+c.Mint+claimed
+}
+
+// open returns the claims of which somebody is still lost, with those alone.
+func open(cs []Claim, lost []Void) (open []Claim) {
+	for _, c := range cs {
+		of := slices.DeleteFunc(slices.Clone(c.Of), func(v Void) bool {
+			return !slices.ContainsFunc(lost, func(l Void) bool { return l.Member == v.Member })
+		})
+		if len(of) > 0 {
+			open = append(open, Claim{of, c.Slots})
+		}
+	}
+	return open
+}
+
+// claims reports whether all accounts of v are in a claim.
+func claims(cs []Claim, v Void) bool {
+	return slices.ContainsFunc(cs, func(c Claim) bool {
+		return slices.ContainsFunc(c.Of, func(o Void) bool { return o.Member == v.Member && v.Epoch <= o.Epoch })
+	})
+}
+
+// known reports whether every node has replied that all of lost are void.
+func known(lost []Void, safe map[Member]uint64) bool {
+	return !slices.ContainsFunc(lost, func(v Void) bool {
+		e, ok := safe[v.Member]
+		return !ok || e < v.Epoch
+	})
+}
+
+// closed adds a claim.
+func closed(cs []Claim, c Claim) []Claim {
+	if len(cs) < claimsMax {
+		return append(slices.Clone(cs), c)
+	}
+	cs = slices.Clone(cs)
+	last := &cs[len(cs)-1]
+	*last = Claim{append(slices.Clone(last.Of), c.Of...), last.Slots + c.Slots}
+	return cs
+}
+
+func slotsOf(cs []Claim) (n int) {
+	for _, c := range cs {
+		n += c.Slots
+	}
+	return n
+}

@@ -1,0 +1,239 @@
+package simtest
+
+import (
+	"testing"
+	"time"
+)
+
+// losing is a world of five in which one node after the other is killed and is
+// back soon, one down at a time, for as long as many D.
+type losing struct {
+	*script
+	lost []lostSlots
+}
+
+// lostSlots are what a node owned when it was killed.
+type lostSlots struct {
+	at    int64
+	slots int
+}
+
+func losingWorld(t *testing.T, disk bool) *losing {
+	o := short(5)
+	o.Rooms[0].Target = 20
+	o.Faults.Disk = disk
+	o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
+	return &losing{script: founded(t, o)}
+}
+
+// kill ends a node and starts it again 800 ms later.
+func (l *losing) kill(i int) {
+	owned, _ := l.ownedNow(i)
+	l.lost = append(l.lost, lostSlots{l.now, owned})
+	l.down(i)
+	l.agenda.push(l.now+800_000, evStart, int32(i), 0)
+}
+
+// due is how many slots there should be by now: all but what was lost within D,
+// and the time that it takes to see the newest loss, in which nothing is minted.
+func (l *losing) due() int {
+	missing := 0
+	for _, k := range l.lost {
+		if l.now-k.at < (l.delay() + 1500*time.Millisecond).Microseconds() {
+			missing += k.slots
+		}
+	}
+	return l.o.Rooms[0].Target - missing
+}
+
+// Each loss has its own D. A node is killed every 2 s, which is less than half of
+// D, and its slots are back when its own D is over, whatever else was lost since:
+// those of the coordinator, and of the nodes that were there when an earlier one
+// was lost, too. If it is always the same node, which has no more than its share,
+// half of the limit stays usable.
+func TestScenarioEveryLossHasItsOwnD(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		disk  bool
+		kills []int
+		least int
+	}{
+		{"each in turn", false, []int{3, 1, 4, 0, 2}, 0},
+		{"each in turn, with disks", true, []int{3, 1, 4, 0, 2}, 0},
+		{"always the same", false, []int{3}, 10},
+		{"always the first", false, []int{0}, 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := losingWorld(t, c.disk)
+			s.peopleOver(none, 600, 30*time.Second)
+			s.run(time.Second)
+			least := 20
+			for i := range 12 {
+				s.kill(c.kills[i%len(c.kills)])
+				for end := s.now + 2_000_000; s.now < end; {
+					s.run(100 * time.Millisecond)
+					owned, _ := s.ownedNow()
+					if least = min(least, owned); owned < s.due() {
+						t.Fatalf("%d slots %v after kill %d, want %d: %s", owned, micros(s.now-(end-2_000_000)), i+1, s.due(), s.ledgers(0))
+					}
+				}
+			}
+			if least < c.least {
+				t.Errorf("%d of 20 slots were usable at one time, want half of the limit at all times", least)
+			}
+			s.finish()
+		})
+	}
+}
+
+// A raised limit is there at once, while a lost node's D lasts: all of it but what
+// that node can own.
+func TestScenarioARaisedLimitWaitsForNobodyElsesD(t *testing.T) {
+	s := losingWorld(t, false)
+	s.peopleOver(none, 2000, 20*time.Second)
+	s.run(time.Second)
+	s.down(3)
+	s.hosts[3].gone = true
+	s.run(1200 * time.Millisecond)
+	before, _ := s.ownedNow()
+	room := s.hosts[1].seen.rooms[0].Room
+	room.Target = 60
+	s.setRoom(&s.hosts[1], 0, room)
+	s.run(800 * time.Millisecond)
+	if owned, _ := s.ownedNow(); owned != before+40 {
+		t.Errorf("%d slots while a lost node may use %d of 60, want %d: %s", owned, 20-before, before+40, s.ledgers(0))
+	}
+	s.finish()
+}
+
+// The coordinator raises the limit, and none of its commits arrives. It must not
+// make the slots: the others do not know that they may exist, and make them too,
+// when it is cut off and they are told of the limit.
+func TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf(t *testing.T) {
+	o := short(5)
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	raise := func(i int) {
+		room := s.hosts[i].seen.rooms[0].Room
+		room.Target = 24
+		s.setRoom(&s.hosts[i], 0, room)
+	}
+	commit := ofKind(mCommit, 0, none)
+	s.tap = func(f *flight) verdict {
+		if commit(f) {
+			return lose
+		}
+		return pass
+	}
+	raise(0)
+	s.people(0, 30)
+	s.run(600 * time.Millisecond)
+	s.tap = nil
+	s.split(hosts(0), hosts(1, 2, 3, 4))
+	raise(1)
+	for i := 1; i < 5; i++ {
+		s.people(i, 10)
+	}
+	s.run(2 * s.delay())
+	if owned, _ := s.ownedNow(1, 2, 3, 4); owned != 24 {
+		t.Errorf("the four own %d slots, want 24: %s", owned, s.ledgers(0))
+	}
+	s.finish()
+}
+
+// X dies, and y is cut off before everybody has heard of that: nobody can tell who
+// of the two has which slots, so none are made before the later D is over.
+func TestScenarioThoseLostTogetherAreWaitedForTogether(t *testing.T) {
+	const a, z, x, y = 0, 2, 3, 4
+	o := short(5)
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	s.people(y, 8)
+	s.run(400 * time.Millisecond)
+	s.down(x)
+	commits := ofKind(mCommit, a, z)
+	s.tap = func(f *flight) verdict {
+		if commits(f) {
+			return lose
+		}
+		return pass
+	}
+	s.run(1600 * time.Millisecond)
+	s.split(hosts(y), hosts(0, 1, z))
+	s.tap = nil
+	for i := range 3 {
+		s.people(i, 5)
+	}
+	before, _ := s.ownedNow(0, 1, z)
+	s.run(s.delay() - 200*time.Millisecond)
+	if owned, _ := s.ownedNow(0, 1, z); owned != before {
+		t.Errorf("%d slots with y's D not over, want %d as before: %s", owned, before, s.ledgers(0))
+	}
+	s.run(time.Second)
+	if owned, _ := s.ownedNow(0, 1, z); owned != 12 {
+		t.Errorf("%d slots after both, want 12: %s", owned, s.ledgers(0))
+	}
+	s.finish()
+}
+
+// X dies with slots on the way to c, which does not hear of it, takes them, and is
+// lost later itself: they are c's then, and not x's.
+func TestScenarioSlotsTakenFromTheLostBeforeOneKnewOfIt(t *testing.T) {
+	const a, c, x = 0, 2, 3
+	o := short(4)
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	slots, commits := ofKind(mSlots, x, c), ofKind(mCommit, a, c)
+	deaf := false
+	s.tap = func(f *flight) verdict {
+		switch {
+		case slots(f):
+			return keep
+		case deaf && commits(f):
+			return lose
+		}
+		return pass
+	}
+	s.people(c, 12)
+	s.until(2*time.Second, "a transfer from x to c", func() bool { return len(s.kept) > 0 })
+	s.run(300 * time.Millisecond)
+	s.kept, deaf = s.kept[:1], true
+	s.down(x)
+	s.run(1200 * time.Millisecond)
+	s.release()
+	s.tap = nil
+	s.run(time.Second)
+	if owned, _ := s.ownedNow(c); owned != 12 {
+		t.Fatalf("c has %d slots, want all 12: %s", owned, s.ledgers(0))
+	}
+	s.split(hosts(c), hosts(a, 1))
+	s.people(a, 5)
+	s.run(2 * s.delay())
+	s.finish()
+}
+
+// The third of three, c, is away for nearly D. Now b starts again from its disk and
+// meets c, and a is cut off: c has not seen a for long, and b cannot say when it
+// last did. For all it knows that was just before it started.
+func TestScenarioARestoredNodesGuessCountsWhereItIsNeeded(t *testing.T) {
+	const a, b, c = 0, 1, 2
+	o := short(3)
+	o.Faults.Disk = true
+	s := founded(t, o)
+	s.split(hosts(c), hosts(a, b))
+	s.run(s.delay() - 1500*time.Millisecond)
+	s.o.Load.Browse = Range{time.Minute, time.Minute}
+	s.people(a, 12)
+	s.run(time.Second)
+	s.down(b)
+	s.mend()
+	s.split(hosts(a), hosts(b, c))
+	s.boot(b)
+	s.people(b, 5)
+	s.people(c, 5)
+	s.run(3 * time.Second)
+	if owned, _ := s.ownedNow(b, c); owned != 0 {
+		t.Errorf("b and c own %d slots while a may have all: %s", owned, s.ledgers(0))
+	}
+	s.finish()
+}
