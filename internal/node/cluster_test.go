@@ -57,7 +57,9 @@ func newCluster(t testing.TB, n int, rooms ...eviction.Room) *cluster {
 func founded(t testing.TB, n int, rooms ...eviction.Room) *cluster {
 	c := newCluster(t, n, rooms...)
 	c.run(2 * time.Second)
-	return c
+	last := c.node[0].Status().Installed
+	c.until("wave", time.Second, func() bool { return c.node[0].Status().Installed != last })
+	return c // no other is due for a moment, not even if somebody starts to wait
 }
 
 // add starts one more node.
