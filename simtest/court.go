@@ -93,7 +93,6 @@ type account struct {
 
 // seen is what the oracles last saw of a host's node.
 type seen struct {
-	boot     int64 // boot time at which
 	status   node.Status
 	rooms    []node.RoomStatus
 	acted    []bool // by room: the input at hand called somebody or let somebody in
@@ -135,7 +134,7 @@ func (w *world) observe(h *host) {
 func (w *world) look(h *host) {
 	before := h.seen.status
 	s := h.n.Status()
-	h.seen.status, h.seen.boot = s, h.clock.boot(w.now)
+	h.seen.status = s
 	w.checkEpochs(h, &before, &s)
 	w.followStatus(h, &before, &s)
 	for r := range w.court.rooms {
@@ -287,16 +286,17 @@ func (w *world) mayAct(h *host, r int) bool {
 	return h.up() && h.clock.boot(w.now) < h.seen.rooms[r].LeaseUntil
 }
 
-// slowest is the pass time of the slowest node that may judge a pass: it runs, a
-// quorum has measured its clock in this life, and it is not in quarantine. That
-// no other answers is for checkJudge. ok is false if there is none.
+// slowest is the pass time of the slowest node that may judge a pass: a quorum has
+// measured its clock in this life, and it is not in quarantine. One that stands
+// still counts: when it goes on it answers by its own clock. That no other answers
+// is for checkJudge. ok is false if there is none.
 func (w *world) slowest() (clock int64, ok bool) {
 	for i := range w.hosts {
 		h := &w.hosts[i]
-		if !h.running() || h.seen.status.Quarantined || !h.seen.vouched {
+		if !h.up() || h.seen.status.Quarantined || !h.seen.vouched {
 			continue
 		}
-		if c := h.seen.status.Clock + h.clock.boot(w.now) - h.seen.boot; !ok || c < clock {
+		if c := h.seen.status.Clock + h.clock.boot(w.now) - h.seen.status.ClockAt; !ok || c < clock {
 			clock, ok = c, true
 		}
 	}

@@ -169,6 +169,19 @@ func TestSeedsThatFoundedTwice(t *testing.T) {
 	}
 }
 
+// A node with a slow clock stood still while passes of its own ran out by the
+// others' clocks and the limit fell. It goes on and extends them: they were good all
+// the time, and nobody came in.
+func TestSeedsWithANodeThatStoodStill(t *testing.T) {
+	for _, seed := range []uint64{90000504} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			if o := runSeed(seed); o.err != nil {
+				t.Error(o.err)
+			}
+		})
+	}
+}
+
 // TestSameSeedSameTrace runs seeds twice and compares everything that happened.
 func TestSameSeedSameTrace(t *testing.T) {
 	for seed := uint64(1); seed <= 8; seed++ {
