@@ -48,14 +48,15 @@ func marks(queued int) int {
 }
 
 // dueRooms lists the rooms that this wave asks about: those where something
-// happens, and every other once a second. If that is too much for one message,
+// happens, and every other once a second, or while the voters change: what a room
+// knows of its slots counts among the voters who learned it. If that is too much for one message,
 // rooms take turns, and more reports that some are left: who was asked about
 // longest ago goes first, and slots before digests. One room and one room's
 // digests go however large they are.
 func (n *Node) dueRooms(now Time) (rooms []RoomGather, more bool) {
 	var due []*Gate
 	for _, g := range n.gates {
-		if g.busy || g.total > 0 || now.Boot-g.asked >= micros(roomsEvery) {
+		if g.busy || g.total > 0 || n.voters.Next != nil || now.Boot-g.asked >= micros(roomsEvery) {
 			due = append(due, g)
 		}
 	}

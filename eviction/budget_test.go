@@ -100,3 +100,19 @@ func TestWithinTheBudgetAllRoomsGo(t *testing.T) {
 		t.Errorf("asked about %d rooms, digests of %d, more %v; want 100, 100, false", len(asked), len(digests), more)
 	}
 }
+
+// A change of the voters is told together with what every room knows of its slots:
+// else a room would know less than the voters who are to vouch for it.
+func TestAQuietRoomIsAskedAboutWhileTheVotersChange(t *testing.T) {
+	n := crowded(t, 1, 1<<20)
+	g := n.Gates()[0]
+	now := Time{Boot: 10_000_000, Wall: 10_000_000}
+	g.busy, g.total, g.asked = false, 0, now.Boot-1
+	if rooms, _ := n.dueRooms(now); len(rooms) != 0 {
+		t.Errorf("asks about %d rooms in which nothing happens, want none yet", len(rooms))
+	}
+	n.voters.Next = names("ab")
+	if rooms, _ := n.dueRooms(now); len(rooms) != 1 {
+		t.Errorf("asks about %d rooms while the voters change, want the one there is", len(rooms))
+	}
+}

@@ -32,7 +32,7 @@ func decideAt(room Room, nodes int) *deciding {
 	}
 	x.d.voters.Version = 1
 	x.r.Nodes[0].Minted, x.r.Nodes[0].Free = room.Target, room.Target
-	x.r.Supply = Supply{Line: line, Slots: room.Target, At: qpid.Epoch{Num: 99}, Sure: true}
+	x.r.Supply = Supply{Line: line, Slots: room.Target, At: qpid.Epoch{Num: 99}, Voters: 1, Sure: true}
 	return x
 }
 
@@ -162,6 +162,41 @@ func TestASupplyIsSureIfAQuorumHoldsIt(t *testing.T) {
 		}
 		if hold >= 2 && (len(c.Claims) != 1 || c.Claims[0].Slots != 4) {
 			t.Errorf("claims %v, want one of the 4 slots that are missing", c.Claims)
+		}
+	}
+}
+
+// The voters have changed in waves that did not ask about the room. Those who can
+// tell of its slots may all be among the voters of before who were not there when
+// the last were minted, and all the same be a quorum of those of now.
+func TestASupplyOfEarlierVotersIsNotSure(t *testing.T) {
+	x := decideAt(Room{Target: 20, Session: time.Minute}, 3)
+	x.r.Supply.Slots, x.d.voters.Version = 10, 2
+	x.r.Nodes[0].Minted, x.r.Nodes[0].Free = 6, 6
+	x.d.met = []Sighting{{Member: Member{"z", 1}, Age: 10e6, Epoch: 99}}
+	x.r.Voids = []VoidCount{{Member{"z", 1}, 99, 99, 3}}
+	if c := x.decide(); c.Sure || c.Mint != 0 || len(c.Claims) > 0 {
+		t.Errorf("sure %t, mint %d, claims %v; want to wait for all that z may have", c.Sure, c.Mint, c.Claims)
+	}
+	x.d.met, x.r.Voids = nil, nil
+	if c := x.decide(); !c.Sure || c.Supply != 20 {
+		t.Errorf("sure %t of %d slots with nobody lost, want 20", c.Sure, c.Supply)
+	}
+}
+
+// Whoever is cut off again and again fills no list: neither that of the claims nor
+// that of the accounts in the last of them.
+func TestClaimsAreBounded(t *testing.T) {
+	var cs []Claim
+	for i := range 1000 {
+		cs = closed(cs, Claim{[]Void{{Member{"z", uint64(i%3 + 1)}, uint64(i)}}, 2})
+	}
+	if last := cs[len(cs)-1]; len(cs) != claimsMax || slotsOf(cs) != 2000 || len(last.Of) != 3 {
+		t.Errorf("%d claims of %d slots, the last of %d accounts; want %d of 2000, 3", len(cs), slotsOf(cs), len(last.Of), claimsMax)
+	}
+	for i := range 1000 {
+		if !claims(cs, Void{Member{"z", uint64(i%3 + 1)}, uint64(i)}) {
+			t.Fatalf("loss %d is in no claim", i)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed,
 	g.open, g.closed, g.total, g.active, g.calledAll, g.rate = c.Open, c.Closed, c.Queued, c.Active, c.Called, c.Rate
 	g.missing, g.wholeAt = c.Missing, now+c.WholeIn
 	if grade >= Primary {
-		g.supply = Supply{Line: c.Line, Slots: c.Supply, At: w.epoch, Sure: c.Sure, Claims: c.Claims}
+		g.supply = Supply{Line: c.Line, Slots: c.Supply, At: w.epoch, Voters: n.voters.Version, Sure: c.Sure, Claims: c.Claims}
 	}
 	g.supply.Burned += burned // a side knows what it burns, not what others have minted
 	if g.paced = c.Paced; g.paced {

@@ -35,12 +35,15 @@ import (
 // that held this supply, or a newer one that followed from it. This is Paxos: the
 // epoch is the ballot, the reply the promise, the install the acceptance. A node
 // that restarted has accepted nothing, disk or not: what is on the disk is not
-// synced with every wave. Unless those who remember are a quorum, nothing is Sure,
+// synced with every wave. A supply of earlier voters may have been followed by one
+// that those of now have not heard of, since they can change in waves that do not
+// ask about the room. Unless a quorum of the same voters remembers, nothing is Sure,
 // and slots are minted when nothing of anybody lost can act.
 type Supply struct {
 	Line   Line // whose
 	Slots  int
 	At     qpid.Epoch // of the wave
+	Voters uint64     // the version in force since that wave
 	Burned int        // of them, by this node since
 	Sure   bool
 	Claims []Claim // immutable
@@ -77,8 +80,10 @@ func (s Supply) merge(o Supply) Supply {
 	return s
 }
 
-// accepted reports whether the replies hold the newest supply that may have been
-// acted upon: those of a quorum hold one, so that none is newer.
+// accepted reports whether s is the newest supply that may have been acted upon:
+// those of a quorum hold one, so that of the same voters none is newer. A newer
+// version of the voters that went unnoticed had a proposal first, whose quorums
+// are quorums of either version.
 func (rs *roomSums) accepted(d *decision, s Supply, line Line) bool {
 	var hold []qpid.NodeID
 	for i, n := range rs.nodes {
@@ -86,7 +91,7 @@ func (rs *roomSums) accepted(d *decision, s Supply, line Line) bool {
 			hold = append(hold, d.list[i].Name)
 		}
 	}
-	return s.Sure && s.Line == line && d.voters.quorum(hold)
+	return s.Sure && s.Line == line && s.Voters == d.voters.Version && d.voters.quorum(hold)
 }
 
 // chosen reports whether every listed node holds s.
@@ -159,7 +164,14 @@ func closed(cs []Claim, c Claim) []Claim {
 	}
 	cs = slices.Clone(cs)
 	last := &cs[len(cs)-1]
-	*last = Claim{append(slices.Clone(last.Of), c.Of...), last.Slots + c.Slots}
+	*last = Claim{slices.Clone(last.Of), last.Slots + c.Slots}
+	for _, v := range c.Of { // of one that is lost again and again the latest covers all
+		if i := slices.IndexFunc(last.Of, func(o Void) bool { return o.Member == v.Member }); i >= 0 {
+			last.Of[i].Epoch = max(last.Of[i].Epoch, v.Epoch)
+		} else {
+			last.Of = append(last.Of, v)
+		}
+	}
 	return cs
 }
 

@@ -51,7 +51,7 @@ func fromRoomReply(b eviction.RoomReply) *peerv1.RoomReply {
 		Newest: fromRoom(b.Newest),
 		Supply: &peerv1.Supply{
 			Slots: int64(b.Supply.Slots), At: fromEpoch(b.Supply.At), Burned: int64(b.Supply.Burned), Line: fromLine(b.Supply.Line),
-			Sure: b.Supply.Sure, Claims: encoded(b.Supply.Claims, fromClaim),
+			Sure: b.Supply.Sure, Claims: encoded(b.Supply.Claims, fromClaim), Voters: b.Supply.Voters,
 		},
 	}
 }
@@ -68,7 +68,7 @@ func (r *reader) roomReply(p *peerv1.RoomReply) eviction.RoomReply {
 		Newest: r.room(p.GetNewest()),
 		Supply: eviction.Supply{
 			Slots: r.number(p.GetSupply().GetSlots()), At: r.epoch(p.GetSupply().GetAt()), Burned: r.number(p.GetSupply().GetBurned()),
-			Line: r.line(p.GetSupply().GetLine()), Sure: p.GetSupply().GetSure(), Claims: r.claims(p.GetSupply().GetClaims()),
+			Line: r.line(p.GetSupply().GetLine()), Sure: p.GetSupply().GetSure(), Claims: r.claims(p.GetSupply().GetClaims()), Voters: p.GetSupply().GetVoters(),
 		},
 	}
 }

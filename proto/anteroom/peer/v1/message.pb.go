@@ -1298,6 +1298,7 @@ type Supply struct {
 	Line          *Line                  `protobuf:"bytes,4,opt,name=line,proto3" json:"line,omitempty"`
 	Sure          bool                   `protobuf:"varint,5,opt,name=sure,proto3" json:"sure,omitempty"`
 	Claims        []*Claim               `protobuf:"bytes,6,rep,name=claims,proto3" json:"claims,omitempty"`
+	Voters        uint64                 `protobuf:"varint,7,opt,name=voters,proto3" json:"voters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1372,6 +1373,13 @@ func (x *Supply) GetClaims() []*Claim {
 		return x.Claims
 	}
 	return nil
+}
+
+func (x *Supply) GetVoters() uint64 {
+	if x != nil {
+		return x.Voters
+	}
+	return 0
 }
 
 type Claim struct {
@@ -4292,14 +4300,15 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03age\x18\x02 \x01(\x03R\x03age\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04left\x18\x04 \x01(\bR\x04left\x12\x12\n" +
-	"\x04wave\x18\x05 \x01(\x04R\x04wave\"\xd0\x01\n" +
+	"\x04wave\x18\x05 \x01(\x04R\x04wave\"\xe8\x01\n" +
 	"\x06Supply\x12\x14\n" +
 	"\x05slots\x18\x01 \x01(\x03R\x05slots\x12'\n" +
 	"\x02at\x18\x02 \x01(\v2\x17.anteroom.peer.v1.EpochR\x02at\x12\x16\n" +
 	"\x06burned\x18\x03 \x01(\x03R\x06burned\x12*\n" +
 	"\x04line\x18\x04 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x12\x12\n" +
 	"\x04sure\x18\x05 \x01(\bR\x04sure\x12/\n" +
-	"\x06claims\x18\x06 \x03(\v2\x17.anteroom.peer.v1.ClaimR\x06claims\"E\n" +
+	"\x06claims\x18\x06 \x03(\v2\x17.anteroom.peer.v1.ClaimR\x06claims\x12\x16\n" +
+	"\x06voters\x18\a \x01(\x04R\x06voters\"E\n" +
 	"\x05Claim\x12&\n" +
 	"\x02of\x18\x01 \x03(\v2\x16.anteroom.peer.v1.VoidR\x02of\x12\x14\n" +
 	"\x05slots\x18\x02 \x01(\x03R\x05slots\"\xeb\x01\n" +
