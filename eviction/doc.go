@@ -157,7 +157,9 @@
 //     nothing of its accounts, which may be void unknown to their nodes.
 //   - Slots are minted in two waves: the first tells everybody how many there may be,
 //     the second makes them. Else a mint could be lost with its coordinator, and what
-//     that can own would not be known.
+//     that can own would not be known. A node that is cut off and comes back in the
+//     same life, again and again, keeps all that it had each time waited for, until
+//     D after its last return: nobody tells its closed accounts apart.
 //   - No ledger is kept on disk, only what must not be forgotten. A ledger that
 //     returns would have to be reconciled; waiting its account out is the path
 //     that every crash takes anyway.

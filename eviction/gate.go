@@ -421,7 +421,7 @@ func (g *Gate) Waiting() int { return g.total }
 func (g *Gate) Active() (active, called int) { return g.active, g.calledAll }
 
 // Missing returns how many slots cannot be made yet, because whoever had them
-// may still act, and the boot time at which they can.
+// may still act, and the boot time at which the last of them can.
 func (g *Gate) Missing() (slots int, until int64) { return g.missing, g.wholeAt }
 
 // HeldUntil is the boot time before which nobody is called after a cold start, 0

@@ -204,7 +204,7 @@ type RoomCommit struct {
 	Active  int             // people called or on the site
 	Called  int             // of them, not yet on the site
 	Missing int             // slots that cannot be made yet
-	WholeIn int64           // µs until they can, if nothing else is lost
+	WholeIn int64           // µs until the last of them can, if nothing else is lost
 }
 
 // Record is what a node keeps on disk, if it has one.

@@ -52,7 +52,7 @@ type Room struct {
 	Paused               string     `json:"paused"`                 // why nobody is called; empty: they are
 	HeldUntil            *time.Time `json:"held_until,omitempty"`
 	SlotsMissing         int        `json:"slots_missing"`      // they were lost, and whoever had them may still act
-	WholeAt              *time.Time `json:"whole_at,omitempty"` // when they are made again
+	WholeAt              *time.Time `json:"whole_at,omitempty"` // when the last of them are made again
 	Root                 string     `json:"root,omitempty"`     // of its QPID tree, where this node knows
 	Here                 RoomHere   `json:"here"`
 }

@@ -59,7 +59,7 @@ type RoomStatus struct {
 	Wait       Wait       // of somebody who joins now; zero: not known
 	Wanting    int        // sessions of lost nodes that wait for a slot here
 	Missing    int        // slots that cannot be made yet: whoever had them may still act
-	WholeAt    int64      // boot time, µs: when they can
+	WholeAt    int64      // boot time, µs: when the last of them can
 	HeldUntil  int64      // boot time, µs: after a cold start nobody is called before
 	Tokens     int        // pacing tokens in hand; -1: no limit
 }
