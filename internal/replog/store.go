@@ -44,6 +44,7 @@ type disk struct {
 	stuck   atomic.Bool           // there was no room for the last entry
 	cutBack atomic.Bool           // the end of the log was removed, and nothing was written since
 	ended   chan struct{}         // closed when the log ends
+	log     hclog.Logger
 }
 
 var (
@@ -109,7 +110,7 @@ func openEntries(path string, c logFiles, p papers, m *meta, w *witness, shots *
 		_ = files.Close()
 		return nil, err
 	}
-	return &disk{entries: &watched{s, w}, witness: w, ended: make(chan struct{})}, nil
+	return &disk{entries: &watched{s, w}, witness: w, ended: make(chan struct{}), log: log}, nil
 }
 
 // whole checks that the files of the log are there and begin as they should. The
@@ -220,9 +221,15 @@ func (d *disk) Fault() error {
 	return nil
 }
 
-// must does what raft cannot go on without.
+// must does what raft cannot go on without. A node that starts waits here too, and
+// says why.
 func (d *disk) must(do func() error) {
-	for d.note(do()) != nil {
+	for {
+		err := d.note(do())
+		if err == nil {
+			return
+		}
+		d.log.Error("waits for its disk, to which nothing can be written", "err", err)
 		select {
 		case <-d.ended:
 			runtime.Goexit()
