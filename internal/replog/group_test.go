@@ -8,8 +8,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/go-metrics"
+	"github.com/hashicorp/raft"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/qpid"
@@ -166,6 +170,68 @@ func TestMemberThatIsDeadForLongIsReplaced(t *testing.T) {
 	until(t, "the one that came has applied all", func() bool {
 		return slices.Equal(distinct(m.states["n4"].texts()), []string{"before", "after", "again"})
 	})
+}
+
+// A new voter may acknowledge the entry that gives it its vote before its leader
+// counts by it. If that vote is needed, the group goes on all the same, though nobody
+// uses the queues.
+func TestNewVoterThatAnswersAtOnceCounts(t *testing.T) { // not parallel: all leaders are held
+	measure := func(to metrics.MetricSink) {
+		if _, err := metrics.NewGlobal(&metrics.Config{TimerGranularity: time.Millisecond, FilterDefault: true}, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	measure(&held{})
+	defer measure(&metrics.BlackholeSink{})
+	m := newMesh(t)
+	disks := map[qpid.NodeID]*lagging{}
+	for _, name := range []qpid.NodeID{"n1", "n2", "n3", "n4"} {
+		c, disk := member(name), &lagging{}
+		c.Group.ReplaceAfter, c.Group.Pace, c.Group.Election = 2*hold, 2*hold, 10*hold
+		c.through = func(e entries) entries {
+			disk.entries = e
+			return disk
+		}
+		disks[name] = disk
+		m.start(c)
+	}
+	m.see()
+	m.voters("n1", "n2", "n3")
+	leads := m.leader().name
+	followers := slices.DeleteFunc([]qpid.NodeID{"n1", "n2", "n3"}, func(n qpid.NodeID) bool { return n == leads })
+	disks[followers[0]].late.Store(true) // who answers while the leader is held is the new one
+	m.stop(followers[1])
+	m.see()
+	m.voters(slices.Sorted(slices.Values([]qpid.NodeID{leads, followers[0], "n4"}))...)
+}
+
+const hold = 100 * time.Millisecond
+
+// held holds a leader where raft measures how long it took to send an entry to the
+// others, which is before it counts by it.
+type held struct{ metrics.BlackholeSink }
+
+func (h *held) AddSample(key []string, value float32) { h.AddSampleWithLabels(key, value, nil) }
+
+func (*held) AddSampleWithLabels(key []string, _ float32, _ []metrics.Label) {
+	if slices.Contains(key, "dispatchLog") {
+		time.Sleep(hold)
+	}
+}
+
+// lagging is a disk that may be slow to append.
+type lagging struct {
+	entries
+	late atomic.Bool
+}
+
+func (d *lagging) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
+
+func (d *lagging) StoreLogs(l []*raft.Log) error {
+	if d.late.Load() {
+		time.Sleep(2 * hold)
+	}
+	return d.entries.StoreLogs(l)
 }
 
 func TestGroupDoesNotShrink(t *testing.T) {

@@ -29,11 +29,28 @@ func (g *group) tend(ctx context.Context) {
 		return
 	}
 	log := g.l.log.With(slog.String("node", string(nodeOf(id))), slog.String("directory", string(id)), slog.String("change", what))
-	if err := change(id, index).Error(); err != nil {
+	if err := g.settle(change(id, index)); err != nil {
 		log.Info("queues: the group does not change", slog.Any("err", err))
 		return
 	}
 	log.Info("queues: the group has changed")
+}
+
+// settle waits until a change is committed, or will not be. Raft sends it to the
+// others a moment before it counts by it, and what a new voter acknowledges in between
+// counts for nothing: if its vote is needed, the change waits for the entry after it,
+// which may never come from a queue that nobody uses. So there is one.
+func (g *group) settle(changed raft.IndexFuture) error {
+	over := make(chan error, 1)
+	go func() { over <- changed.Error() }()
+	for {
+		select {
+		case err := <-over:
+			return err
+		case <-time.After(g.c.Pace):
+			g.l.raft.Barrier(g.c.Pace)
+		}
+	}
 }
 
 // change is one of raft's changes of a group.
