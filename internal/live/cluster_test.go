@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -65,10 +66,7 @@ func newCluster(t testing.TB, limit int) *cluster {
 		shop: shop.New(shop.Config{Now: time.Now}), secret: newSecret(),
 	}
 	if c.binary = *program; c.binary == "" {
-		c.binary = filepath.Join(c.dir, "anteroom")
-		if out, err := exec.Command("go", "build", "-o", c.binary, "../../cmd/anteroom").CombinedOutput(); err != nil {
-			t.Fatalf("build: %v\n%s", err, out)
-		}
+		c.binary = build(t)
 	}
 	c.origin = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.shop.ServeHTTP(w, r)
@@ -90,6 +88,39 @@ func newCluster(t testing.TB, limit int) *cluster {
 		}
 	})
 	return c
+}
+
+// built is the program that all tests of this process run.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir) // a leftover in the temporary directory
+	}
+	os.Exit(status)
+}
+
+// build builds the program once: linking it takes longer than many a test.
+func build(t testing.TB) (file string) {
+	t.Helper()
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "anteroom-live"); built.err != nil {
+			return
+		}
+		out, err := exec.Command("go", "build", "-o", built.dir, "../../cmd/anteroom").CombinedOutput()
+		if err != nil {
+			built.err = fmt.Errorf("build: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.dir, "anteroom")
 }
 
 // newSecret makes a key that seals gossip.
