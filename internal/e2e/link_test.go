@@ -9,7 +9,9 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -31,12 +33,13 @@ func newStranger(t *testing.T, shop, place string) *stranger {
 	defer func() { _ = r.Body.Close() }()
 	b, err := io.ReadAll(r.Body)
 	_, rest, ok := strings.Cut(string(b), `"ticket":"`)
-	if ticket, _, _ := strings.Cut(rest, `"`); err != nil || !ok {
+	ticket, _, _ := strings.Cut(rest, `"`)
+	if err != nil || !ok {
 		t.Fatalf("join: %v %s", err, b)
-	} else {
-		rest = url.Values{"to": {"/tea/gyokuro"}, "ticket": {ticket}}.Encode()
 	}
 	const own = "/_anteroom/v1/rooms/shop/"
+	keep(t, shop+own+"checkin", ticket)
+	rest = url.Values{"to": {"/tea/gyokuro"}, "ticket": {ticket}}.Encode()
 	s := &stranger{link: shop + own + "page?" + rest, place: place}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -47,6 +50,34 @@ func newStranger(t *testing.T, shop, place string) *stranger {
 	s.URL = strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
 	t.Cleanup(s.Close)
 	return s
+}
+
+// keep checks in with a ticket until the test is over: who is silent for some
+// seconds is not counted in the line any more.
+func keep(t *testing.T, checkin, ticket string) {
+	t.Helper()
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		again := time.NewTicker(time.Second)
+		defer again.Stop()
+		for {
+			select {
+			case <-t.Context().Done():
+				return
+			case <-again.C:
+			}
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, checkin, strings.NewReader(`{"ticket":"`+ticket+`"}`))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Header.Set("Content-Type", "application/json")
+			if a, err := http.DefaultClient.Do(r); err == nil { // else the next one
+				_ = a.Body.Close()
+			}
+		}
+	})
+	t.Cleanup(asking.Wait)
 }
 
 // A link on another site has a ticket in it. Whoever follows it is asked, with
