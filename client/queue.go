@@ -8,6 +8,8 @@ import (
 	"math"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
 )
 
@@ -87,7 +89,11 @@ type Lease struct {
 // Ack says that the work is done.
 func (l *Lease) Ack(ctx context.Context) error { return l.queue.Ack(ctx, l.Receipt) }
 
-// Nack gives the item back, to be delivered again after delay at the earliest.
+// AtOnce is a delay for Nack: none, whatever the queue's backoff says.
+const AtOnce = time.Duration(-1)
+
+// Nack gives the item back, to be delivered again after delay at the earliest; 0 is
+// as the queue's backoff says, which is at once if it has none.
 // The reason, of up to 1,024 bytes, is for whoever looks at the item.
 func (l *Lease) Nack(ctx context.Context, delay time.Duration, reason string) error {
 	_, err := l.queue.Nack(ctx, l.Receipt, delay, reason)
@@ -131,12 +137,17 @@ func (q *Queue) Ack(ctx context.Context, receipt string) error {
 
 // Nack gives a leased item back, and says where it stands now: Ready, Delayed,
 // or Dead if it was leased as often as its queue allows. The state is empty if
-// an earlier try had given it back, whose answer was lost.
+// an earlier try had given it back, whose answer was lost. A delay of 0 is as the
+// queue's backoff says, AtOnce is none.
 func (q *Queue) Nack(ctx context.Context, receipt string, delay time.Duration, reason string) (State, error) {
 	r := &request{op: "nack", queue: q.name}
+	wait := span(delay)
+	if delay == AtOnce {
+		wait = &durationpb.Duration{}
+	}
 	var a *anteroomv1.NackResponse
 	err := q.client.call(ctx, r, func(ctx context.Context, w wire) (err error) {
-		a, err = w.Nack(ctx, &anteroomv1.NackRequest{Queue: q.name, Receipt: receipt, Delay: span(delay), Reason: reason})
+		a, err = w.Nack(ctx, &anteroomv1.NackRequest{Queue: q.name, Receipt: receipt, Delay: wait, Reason: reason})
 		return err
 	})
 	if r.repeated && gone(err) {

@@ -28,7 +28,8 @@ type Worker struct {
 	// before theirs ends too [30s].
 	Grace time.Duration
 	// Again says after what delay an item comes back whose handler failed, by how
-	// often it was leased [1s, doubled each time, 5 minutes at most].
+	// often it was leased [1s, doubled each time, 5 minutes at most]; 0 is as the
+	// queue's backoff says.
 	Again func(attempts uint32) time.Duration
 	// Logger hears of handlers that failed, of leases that were lost, and of a
 	// cluster that does not answer. Nil: nobody does.
@@ -177,9 +178,9 @@ func (w *working) one(hands context.Context, l *Lease) {
 	}
 	delay := w.Again(l.Attempts)
 	if hands.Err() != nil {
-		delay = 0 // it was told to stop
+		delay = AtOnce // it was told to stop
 	}
-	log.Warn("failed", "err", err, "again_in", delay)
+	log.Warn("failed", "err", err, "again_in", max(0, delay))
 	if err := l.Nack(say, delay, clip(err.Error())); err != nil {
 		log.Warn("not given back: its lease will lapse", "err", err)
 	}

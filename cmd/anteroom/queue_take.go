@@ -88,12 +88,15 @@ func (p *program) queueNackCommand() *cobra.Command {
 		Short: "Give leased items back",
 		Args:  words("receipt"),
 	}, func(ctx context.Context, of *client.Queue, receipts []string) error {
+		if delay == 0 && q.flags.Changed("delay") {
+			delay = client.AtOnce
+		}
 		return q.each(receipts, "receipt", func(receipt string) (string, error) {
 			state, err := of.Nack(ctx, receipt, delay, reason)
 			return string(state), err
 		})
 	})
-	q.flags.duration(&delay, "delay", 0, leaseLongest, "not to be taken again for so long")
+	q.flags.duration(&delay, "delay", 0, leaseLongest, "not to be taken again for so long; left out it is as the queue's backoff says")
 	q.flags.StringVar(&reason, "reason", "", "`TEXT` for whoever looks at the item later")
 	return cmd
 }

@@ -148,7 +148,11 @@ func (n *queueNode) Ack(_ context.Context, r *anteroomv1.AckRequest) (*anteroomv
 }
 
 func (n *queueNode) Nack(_ context.Context, r *anteroomv1.NackRequest) (*anteroomv1.NackResponse, error) {
-	n.say("nack %s %v %q", r.GetReceipt(), r.GetDelay().AsDuration(), r.GetReason())
+	delay := "as the queue says"
+	if r.GetDelay() != nil {
+		delay = r.GetDelay().AsDuration().String()
+	}
+	n.say("nack %s %s %q", r.GetReceipt(), delay, r.GetReason())
 	if n.nacked != nil {
 		n.nacked <- r.GetReceipt()
 	}
@@ -303,6 +307,8 @@ func TestQueueCommands(t *testing.T) {
 		{"take", "--queue", "held"},
 		{"ack", "r-a", "late", "r-b"},
 		{"nack", "r-c", "--delay", "10s", "--reason", "no disk", "--json"},
+		{"nack", "r-c"},
+		{"nack", "r-c", "--delay", "0s"},
 		{"extend", "r-c", "--lease", "5m"},
 		{"peek"},
 		{"peek", "--json"},

@@ -56,7 +56,7 @@ give several with --node.`,
 	})
 	q.flags.whole(&concurrency, "concurrency", 1, 10_000, "commands at a time")
 	q.flags.duration(&lease, "lease", time.Second, leaseLongest, "how soon somebody else gets the items if this machine dies")
-	q.flags.duration(&again, "again", 0, 5*time.Minute, "how long an item waits whose command has failed")
+	q.flags.duration(&again, "again", 0, 5*time.Minute, "how long an item waits whose command has failed; 0s is as the queue's backoff says")
 	q.flags.duration(&grace, "grace", 0, leaseLongest, "how long commands may go on after Ctrl-C")
 	return cmd
 }

@@ -24,6 +24,15 @@ type Queue struct {
 	RememberMax    int      `json:"remember_max"`
 	Interval       Duration `json:"interval"` // 0: none
 	PerInterval    int      `json:"per_interval"`
+	Backoff        Backoff  `json:"backoff"`
+}
+
+// Backoff is for how long an item waits after a lease that ran out, or whose holder
+// gave the item back without saying for how long.
+type Backoff struct {
+	Base   Duration `json:"base"`   // after the first lease; 0: not at all
+	Factor int      `json:"factor"` // after each further one so many times as long
+	Max    Duration `json:"max"`
 }
 
 // DefaultQueueing returns what holds if the file says nothing.
@@ -38,6 +47,7 @@ func DefaultQueue() Queue {
 		Replicas: 1, MaxItems: 1_000_000, MaxPayload: 64 << 10,
 		Lease: Duration(30 * time.Second), LeaseMax: Duration(12 * time.Hour), MaxAttempts: 5, DeadLettersMax: 10_000,
 		Remember: Duration(5 * time.Minute), RememberMax: 100_000, PerInterval: 1,
+		Backoff: Backoff{Factor: 2, Max: Duration(5 * time.Minute)},
 	}
 }
 
@@ -67,6 +77,7 @@ const (
 	replicasMax  = 7
 	attemptsMax  = 1_000_000
 	intervalMax  = 1000 // items
+	factorMax    = 100
 	queueTimeMax = 365 * 24 * time.Hour
 	memoryMin    = 1 << 20
 )
@@ -114,12 +125,18 @@ func (f *File) checkQueue(key string, q Queue) {
 	f.within(key+".dead_letters_max", q.DeadLettersMax, 0, itemsMax)
 	f.within(key+".remember_max", q.RememberMax, 0, itemsMax)
 	f.within(key+".per_interval", q.PerInterval, 1, intervalMax)
+	f.within(key+".backoff.factor", q.Backoff.Factor, 1, factorMax)
 	for _, d := range []struct {
 		name  string
 		d     Duration
 		least time.Duration
 	}{
-		{"lease", q.Lease, time.Second}, {"lease_max", q.LeaseMax, time.Second}, {"remember", q.Remember, 0}, {"interval", q.Interval, 0},
+		{"lease", q.Lease, time.Second},
+		{"lease_max", q.LeaseMax, time.Second},
+		{"remember", q.Remember, 0},
+		{"interval", q.Interval, 0},
+		{"backoff.base", q.Backoff.Base, 0},
+		{"backoff.max", q.Backoff.Max, time.Millisecond},
 	} {
 		if v := d.d.value(); v < d.least || v > queueTimeMax {
 			f.fault(key+"."+d.name, "%v; give a time from %v to %v", d.d, Duration(d.least), Duration(queueTimeMax))
@@ -127,6 +144,12 @@ func (f *File) checkQueue(key string, q Queue) {
 	}
 	if q.Lease > q.LeaseMax {
 		f.fault(key+".lease", "%v is more than lease_max, %v; give less, or raise that", q.Lease, q.LeaseMax)
+	}
+	if b := q.Backoff.Base.value(); b > 0 && b < time.Millisecond {
+		f.fault(key+".backoff.base", "%v; give at least 1ms, or 0 for none", q.Backoff.Base)
+	}
+	if q.Backoff.Base > q.Backoff.Max {
+		f.fault(key+".backoff.base", "%v is more than backoff.max, %v; give less, or raise that", q.Backoff.Base, q.Backoff.Max)
 	}
 	if i := q.Interval.value(); i > 0 && i < time.Millisecond {
 		f.fault(key+".interval", "%v; give at least 1ms, or 0 for none", q.Interval)

@@ -25,6 +25,10 @@ queues:
   - name: mail/out
     replicas: 2
     weight: 3
+  - name: slow
+    backoff: {base: 1us, factor: 0, max: 0s}
+  - name: late
+    backoff: {base: 10m}
 `
 	f := config.Parse("q.yaml", []byte(text), config.Options{Host: "h"})
 	var got []string
@@ -45,7 +49,11 @@ queues:
 		"q.yaml:13: queues[2].max_attempts: -1; give a number from 0 to 1000000",
 		`q.yaml:14: queues[3].name: "mail/out" is the name of queues[2] too; give each queue its own`,
 		"q.yaml:15: queues[3].replicas: needs a disk; set node.data",
-		"q.yaml:16: queues[3].weight: unknown key; there are name, durable, replicas, max_items, max_payload, lease, lease_max, max_attempts, dead_letters_max, remember, remember_max, interval, per_interval",
+		"q.yaml:16: queues[3].weight: unknown key; there are name, durable, replicas, max_items, max_payload, lease, lease_max, max_attempts, dead_letters_max, remember, remember_max, interval, per_interval, backoff",
+		"q.yaml:18: queues[4].backoff.factor: 0; give a number from 1 to 100",
+		"q.yaml:18: queues[4].backoff.max: 0s; give a time from 1ms to 8760h",
+		"q.yaml:18: queues[4].backoff.base: 1µs; give at least 1ms, or 0 for none",
+		"q.yaml:20: queues[5].backoff.base: 10m is more than backoff.max, 5m; give less, or raise that",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

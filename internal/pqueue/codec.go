@@ -176,6 +176,21 @@ func (d *Decoder) limits() Limits {
 	}
 }
 
+// policies are what Limits have besides. They are written only where there are some,
+// since what is older knows nothing of them.
+func (e *Encoder) policies(l Limits) {
+	for _, v := range []int64{l.Backoff.Base, l.Backoff.Factor, l.Backoff.Max} {
+		e.Int(v)
+	}
+}
+
+func (d *Decoder) policies(l *Limits) {
+	l.Backoff = Backoff{Base: d.Int(), Factor: d.Int(), Max: d.Int()}
+}
+
+// hasPolicies reports whether l is more than what older versions know.
+func (l Limits) hasPolicies() bool { return l.Backoff != Backoff{} }
+
 // Which parts of a command follow: most have few.
 const (
 	hasInsert = 1 << iota // ID, Priority, Payload, NotBefore, Expires
@@ -184,6 +199,7 @@ const (
 	hasLimits
 	hasWeight
 	hasFields // this and what follows: not in logs of before
+	hasPolicies
 	partsEnd
 )
 
@@ -208,6 +224,9 @@ func (c Command) Encode(b []byte) []byte {
 	}
 	if c.Fields != 0 {
 		parts |= hasFields
+	}
+	if c.Limits.hasPolicies() {
+		parts |= hasPolicies
 	}
 	e.Uint(uint64(c.Op))
 	e.Uint(parts)
@@ -241,6 +260,9 @@ func (c Command) Encode(b []byte) []byte {
 	if parts&hasFields != 0 {
 		e.Uint(uint64(c.Fields))
 	}
+	if parts&hasPolicies != 0 {
+		e.policies(c.Limits)
+	}
 	return e.B
 }
 
@@ -270,6 +292,9 @@ func DecodeCommand(b []byte) (Command, error) {
 	}
 	if parts&hasFields != 0 {
 		c.Fields = Fields(d.small(uint64(fieldsEnd) - 1))
+	}
+	if parts&hasPolicies != 0 {
+		d.policies(&c.Limits)
 	}
 	if c.Op == 0 && d.err == nil {
 		return Command{}, errors.New("pqueue: a command without an operation")

@@ -11,6 +11,10 @@ func Resum(b []byte) []byte {
 	if len(b) < len(version)+4 {
 		return b
 	}
-	body := append([]byte(version), b[len(version):len(b)-4]...)
+	header := version
+	if string(b[:len(version)]) == version2 {
+		header = version2
+	}
+	body := append([]byte(header), b[len(version):len(b)-4]...)
 	return binary.BigEndian.AppendUint32(body, crc32.ChecksumIEEE(body))
 }

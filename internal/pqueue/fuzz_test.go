@@ -23,10 +23,19 @@ func seedShard() *pqueue.Shard {
 	return s
 }
 
+func policies() pqueue.Command {
+	l := limits()
+	l.Backoff = pqueue.Backoff{Base: 1, Factor: 2000, Max: 9}
+	return pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: l, Now: 5}
+}
+
 // FuzzRestore: no bytes make Restore panic, and what it takes makes the same bytes again.
 func FuzzRestore(f *testing.F) {
 	f.Add(seedShard().Encode())
 	f.Add(pqueue.New(0).Encode())
+	with := seedShard()
+	with.Apply(policies())
+	f.Add(with.Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = pqueue.Resum(b)
 		s, err := pqueue.Restore(b)
@@ -46,6 +55,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add(pqueue.Command{Op: pqueue.OpInsert, Queue: "q", ID: "a", Payload: []byte("x")}.Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpLease, Queue: "q", Number: 3, For: 9, Taker: pqueue.Taker{Node: "n", Seq: 2}}.Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: limits()}.Encode(nil))
+	f.Add(policies().Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpUpdate, Queue: "q", ID: "b", Fields: 7, Payload: []byte("y"), NotBefore: 70}.Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpPurge, Queue: "q", Number: 9, Max: 3}.Encode(nil))
 	f.Add(pqueue.Result{Items: []pqueue.Item{{ID: "a"}}, Stats: []pqueue.Stats{{Queue: "q"}}}.Encode(nil))

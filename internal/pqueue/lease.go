@@ -58,7 +58,11 @@ func (q *queue) settle(c Command) Result {
 		i.reason = c.Text
 		q.weigh(i.cost())
 		q.counters.Nacked++
-		q.putBack(i, c.For, WasNacked, was)
+		back := q.shard.now + c.For
+		if c.For == 0 {
+			back += q.limits.Backoff.After(i.attempts)
+		}
+		q.putBack(i, back, WasNacked, was)
 	case OpRelease:
 		i.attempts--
 		q.counters.Leased--
@@ -75,8 +79,8 @@ func (q *queue) settle(c Command) Result {
 	return Result{Number: i.number, State: i.state, Lease: i.lease, Until: i.until}
 }
 
-// putBack ends a lease without success.
-func (q *queue) putBack(i *item, delay int64, k Kind, was told) {
+// putBack ends a lease without success. The item is back in line at a time.
+func (q *queue) putBack(i *item, back int64, k Kind, was told) {
 	now := q.shard.now
 	if i.expires != 0 && i.expires <= now {
 		q.finish(i)
@@ -86,8 +90,8 @@ func (q *queue) putBack(i *item, delay int64, k Kind, was told) {
 	}
 	to := Dead
 	if q.limits.AttemptsMax == 0 || int(i.attempts) < q.limits.AttemptsMax {
-		if delay > 0 {
-			i.notBefore = max(i.notBefore, now+delay)
+		if back > now {
+			i.notBefore = max(i.notBefore, back)
 		}
 		to = i.stands()
 	}
@@ -106,7 +110,7 @@ func (q *queue) fallDue(i *item) {
 	switch {
 	case i.state == Leased:
 		q.counters.Lapsed++
-		q.putBack(i, 0, HasLapsed, was)
+		q.putBack(i, i.until+q.limits.Backoff.After(i.attempts), HasLapsed, was)
 	case i.expires != 0 && i.expires <= now:
 		q.finish(i)
 		q.counters.Expired++

@@ -86,7 +86,16 @@ func (m *twin) trim() {
 	}
 }
 
-func (m *twin) putBack(i *twinItem, delay int64) {
+// wait is how long an item waits by itself after a lease.
+func (m *twin) wait(i *twinItem) int64 {
+	d := m.l.Backoff.Base
+	for range i.Attempts - 1 {
+		d = d * m.l.Backoff.Factor / 1000
+	}
+	return min(d, m.l.Backoff.Max)
+}
+
+func (m *twin) putBack(i *twinItem, back int64) {
 	i.Until = 0
 	switch {
 	case i.Expires != 0 && i.Expires <= m.now:
@@ -100,8 +109,8 @@ func (m *twin) putBack(i *twinItem, delay int64) {
 			dead = dead[1:]
 		}
 	default:
-		if delay > 0 {
-			i.NotBefore = max(i.NotBefore, m.now+delay)
+		if back > m.now {
+			i.NotBefore = max(i.NotBefore, back)
 		}
 		m.stand(i)
 	}
@@ -135,7 +144,7 @@ func (m *twin) tick() {
 		}
 		switch {
 		case next.State == pqueue.Leased:
-			m.putBack(next, 0)
+			m.putBack(next, next.Until+m.wait(next))
 		case next.Expires != 0 && next.Expires <= m.now:
 			m.finish(next)
 		default:
@@ -244,6 +253,9 @@ func (h *machine) settle(t *rapid.T) {
 	i, lease := h.someone(t)
 	op := rapid.SampledFrom([]pqueue.Op{pqueue.OpAck, pqueue.OpNack, pqueue.OpRelease, pqueue.OpExtend}).Draw(t, "op")
 	c := pqueue.Command{Op: op, Number: i.Number, Lease: lease, For: rapid.Int64Range(1, 50).Draw(t, "for")}
+	if op == pqueue.OpNack {
+		c.For = rapid.SampledFrom([]int64{-1, 0, 0, c.For}).Draw(t, "delay")
+	}
 	r := h.apply(t, c)
 	switch {
 	case i.State == pqueue.None:
@@ -260,7 +272,11 @@ func (h *machine) settle(t *rapid.T) {
 		h.m.finish(i)
 	case op == pqueue.OpNack:
 		want(t, r, pqueue.OK)
-		h.m.putBack(i, c.For)
+		wait := c.For
+		if wait == 0 {
+			wait = h.m.wait(i)
+		}
+		h.m.putBack(i, h.m.now+wait)
 	case op == pqueue.OpRelease:
 		want(t, r, pqueue.OK)
 		h.m.stand(i)
@@ -453,6 +469,9 @@ func TestAShardDoesWhatItsTwinDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := &machine{s: pqueue.New(7), mirror: map[qpid.Weight]bool{}}
 		h.m = twin{now: 1000, l: pqueue.Limits{ItemsMax: 8, BytesMax: 1 << 20, AttemptsMax: 3, DeadMax: 2, RememberMax: 4, Remember: 200, LeaseMax: 1 << 40}}
+		if rapid.Bool().Draw(t, "backoff") {
+			h.m.l.Backoff = pqueue.Backoff{Base: rapid.Int64Range(1, 30).Draw(t, "base"), Factor: rapid.Int64Range(1000, 4000).Draw(t, "factor"), Max: 50}
+		}
 		h.s.Follow(true)
 		h.s.Apply(pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: h.m.l, Now: h.m.now})
 		t.Repeat(map[string]func(*rapid.T){

@@ -9,26 +9,38 @@ import (
 	"slices"
 )
 
-// version begins every snapshot.
-const version = "anteroom-shard-1\n"
+// One of these begins every snapshot: the first, unless a queue has policies, so
+// that an older version can read whatever it understands.
+const (
+	version     = "anteroom-shard-1\n"
+	version2    = "anteroom-shard-2\n"
+	versionSize = len(version)
+)
 
 // Encode is the whole shard as bytes, the same for equal shards. Whoever
 // followed it is not part of it.
 func (s *Shard) Encode() []byte {
-	e := Encoder{append(make([]byte, 0, len(version)+int(s.bytes)), version...)}
+	header := version
+	if slices.ContainsFunc(s.queues, func(q *queue) bool { return q.limits.hasPolicies() }) {
+		header = version2
+	}
+	e := Encoder{append(make([]byte, 0, versionSize+int(s.bytes)), header...)}
 	e.Uint(uint64(s.salt))
 	e.Int(s.now)
 	e.Uint(s.next)
 	e.Uint(s.lease)
 	e.Uint(uint64(len(s.queues)))
 	for _, q := range s.queues {
+		e.String(q.name)
+		if header == version2 {
+			e.policies(q.limits)
+		}
 		e.queue(q)
 	}
 	return binary.BigEndian.AppendUint32(e.B, crc32.ChecksumIEEE(e.B))
 }
 
 func (e *Encoder) queue(q *queue) {
-	e.String(q.name)
 	e.limits(q.limits)
 	e.mode(q.mode)
 	e.counters(q.counters)
@@ -51,17 +63,21 @@ func (e *Encoder) queue(q *queue) {
 
 // Restore makes a shard of what Encode wrote. It copies what it keeps.
 func Restore(b []byte) (*Shard, error) {
-	if len(b) < len(version)+4 || string(b[:len(version)]) != version {
+	header := ""
+	if len(b) >= versionSize+4 {
+		header = string(b[:versionSize])
+	}
+	if header != version && header != version2 {
 		return nil, errors.New("pqueue: not a snapshot of this version")
 	}
 	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
 	if crc32.ChecksumIEEE(body) != sum {
 		return nil, errors.New("pqueue: the snapshot is damaged")
 	}
-	return restore(slices.Clone(body[len(version):]))
+	return restore(slices.Clone(body[versionSize:]), header == version2)
 }
 
-func restore(body []byte) (*Shard, error) {
+func restore(body []byte, policies bool) (*Shard, error) {
 	d := NewDecoder(body)
 	s := New(uint32(d.small(1<<32 - 1)))
 	s.now, s.next, s.lease = d.Int(), d.Uint(), d.Uint()
@@ -73,7 +89,11 @@ func restore(body []byte) (*Shard, error) {
 		}
 		s.queues = append(s.queues, q)
 		s.byName[q.name] = q
-		d.queue(q)
+		var with Limits
+		if policies {
+			d.policies(&with)
+		}
+		d.queue(q, with)
 	}
 	if err := d.Err(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
@@ -87,8 +107,12 @@ const (
 	finishedMin = 5
 )
 
-func (d *Decoder) queue(q *queue) {
+func (d *Decoder) queue(q *queue, with Limits) {
 	q.limits, q.mode, q.counters = d.limits(), d.mode(), d.counters()
+	if q.limits.Backoff = with.Backoff; !with.Backoff.valid() {
+		d.fail()
+		return
+	}
 	s := q.shard
 	for range d.Count(itemMin + 2) {
 		in := d.item()

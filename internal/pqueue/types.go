@@ -49,6 +49,40 @@ type Limits struct {
 	RememberMax int   // ids of finished items kept
 	Remember    int64 // µs for which they are
 	LeaseMax    int64 // µs
+	Backoff     Backoff
+}
+
+// Backoff is for how long an item waits after a lease that came to nothing: one
+// that ran out, or whose holder gave the item back without a delay of its own. The
+// zero value is not at all.
+type Backoff struct {
+	Base   int64 // µs after the first lease
+	Factor int64 // thousandths: after each further one so many times as long
+	Max    int64 // µs
+}
+
+// factorMax bounds Factor, and waitMax the rest: so no product of two is too large.
+const (
+	factorMax = 100_000
+	waitMax   = 366 * 24 * 3600 * 1_000_000
+)
+
+// valid reports whether b makes sense.
+func (b Backoff) valid() bool {
+	return b == Backoff{} || b.Base > 0 && b.Base <= b.Max && b.Max <= waitMax && b.Factor >= 1000 && b.Factor <= factorMax
+}
+
+// After is how long it is after so many leases, in µs.
+func (b Backoff) After(attempts uint32) int64 {
+	d := b.Base
+	for n := uint32(1); n < attempts && d < b.Max; n++ {
+		longer := d * b.Factor / 1000
+		if longer == d {
+			break
+		}
+		d = longer
+	}
+	return min(d, b.Max)
 }
 
 // CostOfItem is what an item is taken to need beside its payload, in bytes.
@@ -139,7 +173,7 @@ const (
 	OpInsert                  // Queue, ID, Priority, Payload, NotBefore, Expires
 	OpLease                   // Queue, Number, Taker, For, Lease: its number at least
 	OpAck                     // Queue, Number, Lease
-	OpNack                    // Queue, Number, Lease, For: delay, Text: reason
+	OpNack                    // Queue, Number, Lease, For: delay, 0: the queue's own, less: none, Text: reason
 	OpRelease                 // Queue, Number, Lease: the lease never reached its taker, and does not count
 	OpExtend                  // Queue, Number, Lease, For
 	OpUpdate                  // Queue, Number or ID, Fields: which of Priority, Payload and NotBefore

@@ -92,6 +92,9 @@ func queueOf(c config.Queue) broker.Queue {
 			Remember: micros(c.Remember), LeaseMax: micros(c.LeaseMax),
 		},
 	}
+	if c.Backoff.Base > 0 {
+		q.Limits.Backoff = pqueue.Backoff{Base: micros(c.Backoff.Base), Factor: int64(c.Backoff.Factor) * 1000, Max: micros(c.Backoff.Max)}
+	}
 	switch {
 	case c.Replicas > 1:
 		q.Kind = broker.Replicated

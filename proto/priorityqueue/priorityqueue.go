@@ -265,6 +265,9 @@ func (s *Server) Nack(ctx context.Context, r *anteroomv1.NackRequest) (*anteroom
 	if c.Command.For, err = duration("delay", r.GetDelay()); err != nil {
 		return nil, err
 	}
+	if r.GetDelay() != nil && c.Command.For == 0 {
+		c.Command.For = -1 // at once, whatever the queue's backoff
+	}
 	a, err := s.do(ctx, c)
 	if err != nil {
 		return nil, err

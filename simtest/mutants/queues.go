@@ -52,5 +52,11 @@ func Queues() []Mutant {
 		{Name: "an update leaves the payload as it was", Edits: []Edit{
 			{"internal/pqueue/queue.go", "		i.payload = c.Payload\n", "		if !(ON) {\n			i.payload = c.Payload\n		}\n"},
 		}},
+		{Name: "an item whose lease has lapsed does not wait", Edits: []Edit{
+			{"internal/pqueue/lease.go", "		q.putBack(i, i.until+q.limits.Backoff.After(i.attempts), HasLapsed, was)\n", "		back := i.until\n		if !(ON) {\n			back += q.limits.Backoff.After(i.attempts)\n		}\n		q.putBack(i, back, HasLapsed, was)\n"},
+		}},
+		{Name: "an item that was given back waits as after its first lease", Edits: []Edit{
+			{"internal/pqueue/types.go", "n < attempts && d < b.Max", "!(ON) && n < attempts && d < b.Max"},
+		}},
 	}
 }

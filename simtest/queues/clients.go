@@ -104,7 +104,11 @@ func (c *client) answered(a broker.Answer) {
 		w.oracle.ordered(c.queue, a.Parts)
 		w.oracle.ended(c, a)
 		for _, p := range a.Parts {
-			if l := w.oracle.leased(c, p); w.loading {
+			switch l := w.oracle.leased(c, p); {
+			case !w.loading:
+			case isAgain(c.queue):
+				c.n.workAgain(l)
+			default:
 				c.n.work(l)
 			}
 		}
@@ -159,6 +163,11 @@ func (w *World) drain() {
 	}
 	for _, queue := range bins() {
 		if w.o.Bins {
+			w.drainOne(queue)
+		}
+	}
+	for _, queue := range repeats() {
+		if w.o.Again {
 			w.drainOne(queue)
 		}
 	}

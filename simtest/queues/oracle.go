@@ -69,7 +69,10 @@ type lease struct {
 	number  uint64
 	granted int64 // by the clock of the shard
 	until   int64
-	given   bool // given back, or it may have been
+	given   bool  // given back, or it may have been
+	back    int64 // when, Unix µs at the earliest; 0: it was not
+	own     bool  // with a delay of its own
+	leases  uint32
 	over    bool
 }
 
@@ -220,7 +223,7 @@ func (o *oracle) leased(c *client, p broker.Part) *lease {
 	}
 	h := broker.HandleOf(p.Kind, p.Node, r.Number)
 	i := o.item(queue, h, r.Items[0].ID)
-	l := &lease{queue: queue, handle: h, item: i, number: r.Lease, granted: r.Until - c.lasts, until: r.Until}
+	l := &lease{queue: queue, handle: h, item: i, number: r.Lease, granted: r.Until - c.lasts, until: r.Until, leases: r.Items[0].Attempts}
 	l.given = h.Kind == broker.Durable && l.granted <= o.gone[entry{node: h.Node, op: pqueue.OpLease, number: h.Number}]
 	old := i.lease
 	switch {
@@ -241,6 +244,7 @@ func (o *oracle) leased(c *client, p broker.Part) *lease {
 	}
 	if old != nil {
 		old.over = true
+		o.waited(i, old, l)
 	}
 	i.lease = l
 	return l
@@ -251,7 +255,7 @@ func (o *oracle) settling(l *lease, op pqueue.Op) {
 	if op == pqueue.OpAck {
 		l.item.left = true
 	} else {
-		l.given = true
+		l.given, l.back = true, clockBase+o.w.now
 	}
 }
 

@@ -59,6 +59,7 @@ func add(to *queues.Reached, r queues.Reached) {
 	to.Purged += r.Purged
 	to.Updated += r.Updated
 	to.GivenUp += r.GivenUp
+	to.Waited += r.Waited
 }
 
 func run(t *testing.T, seed uint64) queues.Reached {

@@ -35,6 +35,7 @@ type Options struct {
 	Fills  bool              // disks do
 	Bins   bool              // some queues are only put into, and purged
 	Loses  bool              // disks, what they had: the node starts with what came before
+	Again  bool              // some queues have items wait after a lease that came to nothing
 	Log    func(line string) // hears of everything; nil: nobody
 }
 
@@ -45,6 +46,7 @@ func Draw(seed uint64) Options {
 		Seed: seed, Nodes: 1 + r.IntN(6), Calm: r.IntN(10) == 0, Fault: int64(5+r.IntN(15)) * second,
 		Every: int64(300+r.IntN(3000)) * milli, Load: int64(10+r.IntN(60)) * milli,
 		Delay: []int64{300, 5 * milli, 40 * milli, 120 * milli}[r.IntN(4)], Repeat: r.IntN(20), Fills: r.IntN(4) == 2, Bins: r.IntN(4) == 2, Loses: r.IntN(4) == 2,
+		Again: r.IntN(3) == 1,
 	}
 }
 
@@ -65,6 +67,7 @@ type World struct {
 	disks   *rand.Rand
 	load    *rand.Rand
 	bins    *rand.Rand
+	again   *rand.Rand
 	binned  []binned // lately, and not updated
 	now     int64
 	events  heap
@@ -83,7 +86,7 @@ type World struct {
 
 // Reached counts what a run came to: one that does nothing proves nothing.
 type Reached struct {
-	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp int
+	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited int
 }
 
 // node is one node, through all its lives.
@@ -113,7 +116,7 @@ type node struct {
 func New(o Options) *World {
 	w := &World{
 		o: o, net: rand.New(rand.NewPCG(o.Seed, 2)), faults: rand.New(rand.NewPCG(o.Seed, 3)), load: rand.New(rand.NewPCG(o.Seed, 4)),
-		disks: rand.New(rand.NewPCG(o.Seed, 5)), bins: rand.New(rand.NewPCG(o.Seed, 6)),
+		disks: rand.New(rand.NewPCG(o.Seed, 5)), bins: rand.New(rand.NewPCG(o.Seed, 6)), again: rand.New(rand.NewPCG(o.Seed, 7)),
 		links: map[[2]string]*way{}, trace: 14695981039346656037,
 	}
 	w.oracle.init(w)
@@ -147,6 +150,9 @@ func (o Options) queues() []broker.Queue {
 	all := []broker.Queue{slow, safe, q("kept", broker.Durable), q("safe", broker.Replicated)}
 	if o.Bins {
 		all = append(all, q("bin/kept", broker.Durable), q("bin/safe", broker.Replicated))
+	}
+	if o.Again {
+		all = append(all, againQueues(q)...)
 	}
 	return all
 }
@@ -235,6 +241,9 @@ func (w *World) Run() error {
 	w.after(second, w.client)
 	if w.o.Bins {
 		w.after(second, w.fillBins)
+	}
+	if w.o.Again {
+		w.after(second, w.tryAgain)
 	}
 	if !w.o.Calm {
 		w.after(2*second, w.fault)

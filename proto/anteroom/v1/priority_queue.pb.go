@@ -30,7 +30,7 @@ const (
 	ItemState_ITEM_STATE_UNSPECIFIED ItemState = 0
 	// Waits for a DeleteMin.
 	ItemState_ITEM_STATE_READY ItemState = 1
-	// Not yet ready: not_before, or a Nack with a delay.
+	// Not yet ready: not_before, a Nack with a delay, or the queue's backoff.
 	ItemState_ITEM_STATE_DELAYED ItemState = 2
 	ItemState_ITEM_STATE_LEASED  ItemState = 3
 	// A dead letter.
@@ -1278,7 +1278,7 @@ type NackRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Queue   string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	Receipt string                 `protobuf:"bytes,2,opt,name=receipt,proto3" json:"receipt,omitempty"`
-	// Unset: none.
+	// Unset: as the queue's backoff says, which is none unless it is configured. 0s: none.
 	Delay *durationpb.Duration `protobuf:"bytes,3,opt,name=delay,proto3" json:"delay,omitempty"`
 	// At most 1,024 bytes. For whoever looks at the item later.
 	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`

@@ -91,7 +91,8 @@ type PriorityQueueClient interface {
 	// AckBatch is Ack for up to 1,000 items. There is one result for each receipt, in
 	// their order.
 	AckBatch(ctx context.Context, in *AckBatchRequest, opts ...grpc.CallOption) (*AckBatchResponse, error)
-	// Nack gives a leased item back, at once or after a delay. After max_attempts
+	// Nack gives a leased item back, at once or after a delay: its own, or that of the
+	// queue's backoff, which holds for leases that lapse as well. After max_attempts
 	// it becomes a dead letter.
 	Nack(ctx context.Context, in *NackRequest, opts ...grpc.CallOption) (*NackResponse, error)
 	// Extend makes a lease last from now on for the time given.
@@ -425,7 +426,8 @@ type PriorityQueueServer interface {
 	// AckBatch is Ack for up to 1,000 items. There is one result for each receipt, in
 	// their order.
 	AckBatch(context.Context, *AckBatchRequest) (*AckBatchResponse, error)
-	// Nack gives a leased item back, at once or after a delay. After max_attempts
+	// Nack gives a leased item back, at once or after a delay: its own, or that of the
+	// queue's backoff, which holds for leases that lapse as well. After max_attempts
 	// it becomes a dead letter.
 	Nack(context.Context, *NackRequest) (*NackResponse, error)
 	// Extend makes a lease last from now on for the time given.
