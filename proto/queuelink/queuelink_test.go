@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -87,7 +88,8 @@ func start(t *testing.T, self eviction.Member, to func() *end, change func(*queu
 	return e
 }
 
-// pair links alice to bob.
+// pair links alice to bob. Time is virtual in all that calls it: what has waited for
+// too long is lost, and a busy machine must not make anything wait.
 func pair(t *testing.T, change func(*queuelink.Config)) (a, b *end) {
 	t.Helper()
 	a = start(t, alice, func() *end { return b }, change)
@@ -136,56 +138,63 @@ func wantBroke(t *testing.T, e *end, with eviction.Member) {
 }
 
 func TestMessagesComeInOrderWhateverTheirSize(t *testing.T) {
-	a, b := pair(t, nil)
-	for i := uint64(1); i <= 60; i++ {
-		a.Send(request(i, []int{0, 100, 40_000, 196_608}[i%4]))
-	}
-	for i := uint64(1); i <= 60; i++ {
-		wantNext(t, b, i)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pair(t, nil)
+		for i := uint64(1); i <= 60; i++ {
+			a.Send(request(i, []int{0, 100, 40_000, 196_608}[i%4]))
+		}
+		for i := uint64(1); i <= 60; i++ {
+			wantNext(t, b, i)
+		}
+	})
 }
 
 func TestABreakIsToldAtBothEndsAndMended(t *testing.T) {
-	a, b := pair(t, nil)
-	a.Send(request(1, 0))
-	wantNext(t, b, 1)
-	a.mu.Lock()
-	_ = a.conns[len(a.conns)-1].Close()
-	a.mu.Unlock()
-	wantBroke(t, a, bob)
-	wantBroke(t, b, alice)
-	a.Send(request(2, 0))
-	wantNext(t, b, 2)
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pair(t, nil)
+		a.Send(request(1, 0))
+		wantNext(t, b, 1)
+		a.mu.Lock()
+		_ = a.conns[len(a.conns)-1].Close()
+		a.mu.Unlock()
+		wantBroke(t, a, bob)
+		wantBroke(t, b, alice)
+		a.Send(request(2, 0))
+		wantNext(t, b, 2)
+	})
 }
 
 func TestTooMuchThatWaitsIsLostAndTold(t *testing.T) {
-	var hold sync.Mutex
-	hold.Lock()
-	var b *end
-	a := start(t, alice, func() *end { hold.Lock(); defer hold.Unlock(); return b }, func(c *queuelink.Config) { c.BytesMax = 1000 })
-	b = start(t, bob, func() *end { return a }, nil)
-	a.SetMembers(map[eviction.Member]string{bob: "b"})
-	for { // until the link knows its member
-		a.Send(request(1, 600))
-		if dropped, _ := a.Counts(); dropped > 0 {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		var b *end
+		a := start(t, alice, func() *end { <-hold; return b }, func(c *queuelink.Config) { c.BytesMax = 1000 })
+		b = start(t, bob, func() *end { return a }, nil)
+		a.SetMembers(map[eviction.Member]string{bob: "b"})
+		for { // until the link knows its member
+			a.Send(request(1, 600))
+			if dropped, _ := a.Counts(); dropped > 0 {
+				break
+			}
+			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(time.Millisecond)
-	}
-	hold.Unlock()
-	wantNext(t, b, 1)
-	wantBroke(t, a, bob)
+		close(hold)
+		wantNext(t, b, 1)
+		wantBroke(t, a, bob)
+	})
 }
 
 func TestNobodyIsSentToWhoIsNoMember(t *testing.T) {
-	a, b := pair(t, nil)
-	m := request(1, 0)
-	m.To = eviction.Member{Name: "bob", Boot: 2}
-	a.Send(m)
-	a.Send(request(2, 300_000)) // larger than any message may be
-	wantBroke(t, a, bob)
-	a.Send(request(3, 0))
-	wantNext(t, b, 3)
+	synctest.Test(t, func(t *testing.T) {
+		a, b := pair(t, nil)
+		m := request(1, 0)
+		m.To = eviction.Member{Name: "bob", Boot: 2}
+		a.Send(m)
+		a.Send(request(2, 300_000)) // larger than any message may be
+		wantBroke(t, a, bob)
+		a.Send(request(3, 0))
+		wantNext(t, b, 3)
+	})
 }
 
 // carry opens a stream by hand, as a member.
@@ -213,66 +222,72 @@ func carryWith(t *testing.T, e *end, with credentials.TransportCredentials, hell
 }
 
 func TestStreamsThatAreRefused(t *testing.T) {
-	a := start(t, alice, nil, nil)
-	hello := &peerv1.CarryHello{From: wire.FromMember(bob), To: wire.FromMember(alice)}
-	frame := func(body string) *peerv1.CarryRequest {
-		return &peerv1.CarryRequest{Kind: &peerv1.CarryRequest_Frame{Frame: &peerv1.CarryFrame{Messages: [][]byte{[]byte(body)}}}}
-	}
-	for _, c := range []struct {
-		what  string
-		hello *peerv1.CarryHello
-		then  *peerv1.CarryRequest
-		want  codes.Code
-		text  string
-	}{
-		{"nobody's", nil, nil, codes.InvalidArgument, "does not begin with whose it is"},
-		{"for another life", &peerv1.CarryHello{From: wire.FromMember(bob), To: &peerv1.Member{Name: "alice", Boot: 7}}, nil, codes.FailedPrecondition, "this is alice.1"},
-		{"of itself", &peerv1.CarryHello{From: wire.FromMember(alice), To: wire.FromMember(alice)}, nil, codes.InvalidArgument, "whose it is"},
-		{"with two hellos", hello, &peerv1.CarryRequest{Kind: &peerv1.CarryRequest_Hello{Hello: hello}}, codes.Unimplemented, "does not know"},
-		{"with nonsense in it", hello, frame("\x0bnonsense"), codes.InvalidArgument, ""},
-	} {
-		s := carry(t, a, c.hello)
-		if c.then != nil {
-			_ = s.Send(c.then) // RecvMsg says why it fails
+	synctest.Test(t, func(t *testing.T) {
+		a := start(t, alice, nil, nil)
+		hello := &peerv1.CarryHello{From: wire.FromMember(bob), To: wire.FromMember(alice)}
+		frame := func(body string) *peerv1.CarryRequest {
+			return &peerv1.CarryRequest{Kind: &peerv1.CarryRequest_Frame{Frame: &peerv1.CarryFrame{Messages: [][]byte{[]byte(body)}}}}
 		}
-		var end peerv1.CarryResponse
-		err := s.RecvMsg(&end)
-		if status.Code(err) != c.want || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("a stream %s: %v, want %v with %q", c.what, err, c.want, c.text)
+		for _, c := range []struct {
+			what  string
+			hello *peerv1.CarryHello
+			then  *peerv1.CarryRequest
+			want  codes.Code
+			text  string
+		}{
+			{"nobody's", nil, nil, codes.InvalidArgument, "does not begin with whose it is"},
+			{"for another life", &peerv1.CarryHello{From: wire.FromMember(bob), To: &peerv1.Member{Name: "alice", Boot: 7}}, nil, codes.FailedPrecondition, "this is alice.1"},
+			{"of itself", &peerv1.CarryHello{From: wire.FromMember(alice), To: wire.FromMember(alice)}, nil, codes.InvalidArgument, "whose it is"},
+			{"with two hellos", hello, &peerv1.CarryRequest{Kind: &peerv1.CarryRequest_Hello{Hello: hello}}, codes.Unimplemented, "does not know"},
+			{"with nonsense in it", hello, frame("\x0bnonsense"), codes.InvalidArgument, ""},
+		} {
+			s := carry(t, a, c.hello)
+			if c.then != nil {
+				_ = s.Send(c.then) // RecvMsg says why it fails
+			}
+			var end peerv1.CarryResponse
+			err := s.RecvMsg(&end)
+			if status.Code(err) != c.want || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("a stream %s: %v, want %v with %q", c.what, err, c.want, c.text)
+			}
 		}
-	}
+	})
 }
 
 func TestALaterStreamReplacesTheEarlier(t *testing.T) {
-	a := start(t, alice, nil, nil)
-	hello := &peerv1.CarryHello{From: wire.FromMember(bob), To: wire.FromMember(alice)}
-	first := carry(t, a, hello)
-	if _, err := first.Header(); err != nil {
-		t.Fatal(err)
-	}
-	second := carry(t, a, hello)
-	if _, err := second.Header(); err != nil {
-		t.Fatal(err)
-	}
-	var end peerv1.CarryResponse
-	if err := first.RecvMsg(&end); status.Code(err) != codes.Aborted {
-		t.Errorf("the earlier stream ended with %v", err)
-	}
-	wantBroke(t, a, bob)
-	m := broker.Message{Kind: broker.MsgWake, Queue: "q"}
-	if err := second.Send(&peerv1.CarryRequest{Kind: &peerv1.CarryRequest_Frame{Frame: &peerv1.CarryFrame{Messages: [][]byte{m.Encode()}}}}); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-a.messages; got.Kind != broker.MsgWake || got.From != bob {
-		t.Errorf("got %+v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		a := start(t, alice, nil, nil)
+		hello := &peerv1.CarryHello{From: wire.FromMember(bob), To: wire.FromMember(alice)}
+		first := carry(t, a, hello)
+		if _, err := first.Header(); err != nil {
+			t.Fatal(err)
+		}
+		second := carry(t, a, hello)
+		if _, err := second.Header(); err != nil {
+			t.Fatal(err)
+		}
+		var end peerv1.CarryResponse
+		if err := first.RecvMsg(&end); status.Code(err) != codes.Aborted {
+			t.Errorf("the earlier stream ended with %v", err)
+		}
+		wantBroke(t, a, bob)
+		m := broker.Message{Kind: broker.MsgWake, Queue: "q"}
+		if err := second.Send(&peerv1.CarryRequest{Kind: &peerv1.CarryRequest_Frame{Frame: &peerv1.CarryFrame{Messages: [][]byte{m.Encode()}}}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-a.messages; got.Kind != broker.MsgWake || got.From != bob {
+			t.Errorf("got %+v", got)
+		}
+	})
 }
 
 func TestStrangersAreRefused(t *testing.T) {
-	a := start(t, alice, nil, nil)
-	s := carryWith(t, a, insecure.NewCredentials(), &peerv1.CarryHello{From: wire.FromMember(bob), To: wire.FromMember(alice)})
-	var end peerv1.CarryResponse
-	if err := s.RecvMsg(&end); status.Code(err) != codes.Unimplemented {
-		t.Errorf("a stranger's stream ended with %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		a := start(t, alice, nil, nil)
+		s := carryWith(t, a, insecure.NewCredentials(), &peerv1.CarryHello{From: wire.FromMember(bob), To: wire.FromMember(alice)})
+		var end peerv1.CarryResponse
+		if err := s.RecvMsg(&end); status.Code(err) != codes.Unimplemented {
+			t.Errorf("a stranger's stream ended with %v", err)
+		}
+	})
 }
