@@ -169,7 +169,7 @@ func start(t testing.TB, c Config) *running {
 }
 
 // patience is how long a test waits for what must come; the machine may be slow.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // until waits for a condition that other goroutines bring about.
 func until(t testing.TB, what string, is func() bool) {
