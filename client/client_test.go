@@ -55,48 +55,52 @@ func TestItemsAreTakenByPriorityAndGoneWhenAcknowledged(t *testing.T) {
 }
 
 func TestChangeSendsWhatIsSetAndNothingElse(t *testing.T) {
-	_, c, _ := newCluster(t, 1)
-	q, none := c.Queue("jobs"), uint32(0)
-	if _, err := q.Put(t.Context(), client.New{ID: "a", Priority: 5, Payload: []byte("old")}); err != nil {
-		t.Fatal(err)
-	}
-	at := time.Unix(1_900_000_000, 0)
-	for _, step := range []struct {
-		change   client.Change
-		priority uint32
-		payload  string
-	}{
-		{client.Change{Payload: []byte("new")}, 5, "new"},
-		{client.Change{NotBefore: at}, 5, "new"},
-		{client.Change{Priority: &none, Payload: []byte{}}, 0, ""},
-	} {
-		i, err := q.Change(t.Context(), "a", step.change)
-		if err != nil || i.Priority != step.priority || string(i.Payload) != step.payload || !step.change.NotBefore.IsZero() && !i.NotBefore.Equal(at) {
-			t.Errorf("%+v: %+v, %v", step.change, i, err)
+	synctest.Test(t, func(t *testing.T) {
+		_, c, _ := newCluster(t, 1)
+		q, none := c.Queue("jobs"), uint32(0)
+		if _, err := q.Put(t.Context(), client.New{ID: "a", Priority: 5, Payload: []byte("old")}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if i, err := q.Update(t.Context(), "a", 7); err != nil || i.Priority != 7 || !i.NotBefore.Equal(at) {
-		t.Errorf("%+v, %v", i, err)
-	}
-	if _, err := q.Change(t.Context(), "a", client.Change{}); !errors.Is(err, client.ErrInvalid) {
-		t.Errorf("a change of nothing: %v", err)
-	}
+		at := time.Unix(1_900_000_000, 0)
+		for _, step := range []struct {
+			change   client.Change
+			priority uint32
+			payload  string
+		}{
+			{client.Change{Payload: []byte("new")}, 5, "new"},
+			{client.Change{NotBefore: at}, 5, "new"},
+			{client.Change{Priority: &none, Payload: []byte{}}, 0, ""},
+		} {
+			i, err := q.Change(t.Context(), "a", step.change)
+			if err != nil || i.Priority != step.priority || string(i.Payload) != step.payload || !step.change.NotBefore.IsZero() && !i.NotBefore.Equal(at) {
+				t.Errorf("%+v: %+v, %v", step.change, i, err)
+			}
+		}
+		if i, err := q.Update(t.Context(), "a", 7); err != nil || i.Priority != 7 || !i.NotBefore.Equal(at) {
+			t.Errorf("%+v, %v", i, err)
+		}
+		if _, err := q.Change(t.Context(), "a", client.Change{}); !errors.Is(err, client.ErrInvalid) {
+			t.Errorf("a change of nothing: %v", err)
+		}
+	})
 }
 
 func TestPurgeSaysHowManyAndWhoIsMissing(t *testing.T) {
-	_, c, _ := newCluster(t, 1)
-	q := c.Queue("jobs")
-	for range 3 {
-		if _, err := q.Put(t.Context(), client.New{}); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		_, c, _ := newCluster(t, 1)
+		q := c.Queue("jobs")
+		for range 3 {
+			if _, err := q.Put(t.Context(), client.New{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := q.Take(t.Context(), client.Want{}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if _, err := q.Take(t.Context(), client.Want{}); err != nil {
-		t.Fatal(err)
-	}
-	if n, missing, err := q.Purge(t.Context()); n != 2 || !slices.Equal(missing, []string{"node-9"}) || err != nil {
-		t.Errorf("%d, %v, %v", n, missing, err)
-	}
+		if n, missing, err := q.Purge(t.Context()); n != 2 || !slices.Equal(missing, []string{"node-9"}) || err != nil {
+			t.Errorf("%d, %v, %v", n, missing, err)
+		}
+	})
 }
 
 func TestPeekGoesOnUntilItHasAllThatItWasAskedFor(t *testing.T) {
@@ -401,25 +405,27 @@ func TestATokenIsNotSentInClear(t *testing.T) {
 }
 
 func TestEveryCallBringsTheToken(t *testing.T) {
-	got := make(chan []string, 1)
-	l, s := bufconn.Listen(1<<16), grpc.NewServer(grpc.ChainUnaryInterceptor(func(ctx context.Context, _ any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
-		got <- metadata.ValueFromIncomingContext(ctx, "authorization")
-		return nil, status.Error(codes.PermissionDenied, "not you")
-	}))
-	anteroomv1.RegisterPriorityQueueServer(s, &anteroomv1.UnimplementedPriorityQueueServer{})
-	go func() { _ = s.Serve(l) }()
-	defer s.Stop()
-	dialer := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) })
-	c, err := client.Dial([]string{"127.0.0.1:7002"}, client.WithToken("anteroom_sesame"), client.WithGRPC(dialer))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }()
-	_, err = c.Queue("jobs").Put(t.Context(), client.New{})
-	if err == nil || strings.Contains(err.Error(), "sesame") {
-		t.Errorf("Put = %v", err)
-	}
-	if values := <-got; len(values) != 1 || values[0] != "Bearer anteroom_sesame" {
-		t.Errorf("authorization: %q", values)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		got := make(chan []string, 1)
+		l, s := bufconn.Listen(1<<16), grpc.NewServer(grpc.ChainUnaryInterceptor(func(ctx context.Context, _ any, _ *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+			got <- metadata.ValueFromIncomingContext(ctx, "authorization")
+			return nil, status.Error(codes.PermissionDenied, "not you")
+		}))
+		anteroomv1.RegisterPriorityQueueServer(s, &anteroomv1.UnimplementedPriorityQueueServer{})
+		go func() { _ = s.Serve(l) }()
+		defer s.Stop()
+		dialer := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) })
+		c, err := client.Dial([]string{"127.0.0.1:7002"}, client.WithToken("anteroom_sesame"), client.WithGRPC(dialer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		_, err = c.Queue("jobs").Put(t.Context(), client.New{})
+		if err == nil || strings.Contains(err.Error(), "sesame") {
+			t.Errorf("Put = %v", err)
+		}
+		if values := <-got; len(values) != 1 || values[0] != "Bearer anteroom_sesame" {
+			t.Errorf("authorization: %q", values)
+		}
+	})
 }
