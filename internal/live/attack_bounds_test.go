@@ -79,6 +79,7 @@ func bounded(t *testing.T, limit int, session time.Duration, room string) (*stra
 // second for ever. It gets a quarter of them, others walk in meanwhile, and with
 // session_max its visits end however often they are extended.
 func TestAttackOneAddressTakesEverySlot(t *testing.T) {
+	t.Parallel()
 	s, p := bounded(t, 200, 2*time.Second, "    session_max: 6s\n")
 	c := p.c
 	c.until("an open room", 10*time.Second, func() bool { r := p.room(); return r.Open && r.Here.SlotsFree == c.limit })
@@ -136,6 +137,7 @@ func TestAttackOneAddressTakesEverySlot(t *testing.T) {
 // holds no slot beside those of its visits. Somebody behind it in line is called
 // while its people are held back, and those keep their places.
 func TestAttackOneAddressTakesEveryTurn(t *testing.T) {
+	t.Parallel()
 	s, p := bounded(t, 12, 30*time.Second, "    queue_all: true\n    places_per_address: 30\n")
 	client := s.client(s.addr(7))
 	var tickets []string

@@ -176,6 +176,7 @@ func TestAttackNoPathLeadsAroundARoom(t *testing.T) {
 
 // Attack 10: a WebSocket goes on when the visit is over, and takes no slot.
 func TestAttackTunnelsEndWithTheVisit(t *testing.T) {
+	t.Parallel()
 	c, _ := watched(t, 10, "")
 	c.session = 6 * time.Second
 	c.run(2)

@@ -160,6 +160,7 @@ func boots(s admin.Cluster) map[string]string {
 // nor with the right one, as a packet that was recorded has it. People go on
 // being let in.
 func TestForgedGossipEndsNobody(t *testing.T) {
+	t.Parallel()
 	s := newStranger(t)
 	c := newCluster(t, 10)
 	c.open(s)
@@ -200,6 +201,7 @@ func TestForgedGossipEndsNobody(t *testing.T) {
 // A second process under the name of a node that answers is refused, and both
 // say where the other is. When the first one is silent the second takes over.
 func TestSecondProcessOfANameIsRefusedUntilTheFirstIsSilent(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 10)
 	c.run(3)
 	lives, first := boots(c.nodes[0].cluster()), c.nodes[1]

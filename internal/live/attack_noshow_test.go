@@ -12,6 +12,7 @@ import (
 // that docs/operating.md derives, and are past them then. (From loopback, which is
 // exempt from what is bounded per address: the tickets are as many as they like.)
 func TestAttackNoShowsHoldTheLineByABoundOnly(t *testing.T) {
+	t.Parallel()
 	const limit, tickets, honest, claims = 10, 30, 5, 2
 	c := newCluster(t, limit)
 	c.claim = 1500 * time.Millisecond

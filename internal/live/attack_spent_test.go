@@ -63,6 +63,7 @@ func (p *process) refusesUsed(ticket string) {
 // Attack 8: a used ticket is tried again when its node has started anew, after it
 // was told to stop and after it was killed.
 func TestAttackUsedTicketAfterARestart(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5)
 	c.data, c.session = true, time.Second
 	c.room = "    queue_all: true\n"
@@ -88,6 +89,7 @@ func TestAttackUsedTicketAfterARestart(t *testing.T) {
 
 // The same without disks, where the node leaves and others stay.
 func TestAttackUsedTicketAfterALeave(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 5)
 	c.room = "    queue_all: true\n"
 	c.run(3)

@@ -22,6 +22,7 @@ var guests = flag.Int("guests", 500, "how many come to the event of TestEventWit
 // the start, then everybody does in the order of a draw that was committed to
 // before, the limit holds, and after the end nobody joins any more.
 func TestEventWithADraw(t *testing.T) {
+	t.Parallel()
 	people, limit := *guests, *guests/5
 	c := newCluster(t, limit)
 	now := time.Now().UTC()

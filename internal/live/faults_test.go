@@ -87,12 +87,14 @@ func restartOfEverything(t *testing.T, c *cluster) {
 }
 
 func TestPlacesSurviveARestartOfEverythingWithKeys(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 20)
 	c.keys = true
 	restartOfEverything(t, c)
 }
 
 func TestPlacesSurviveARestartOfEverythingWithData(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 20)
 	c.data = true
 	restartOfEverything(t, c)

@@ -12,6 +12,7 @@ import (
 // peers: the settings of the cluster, the room, its limit, its origin, and the
 // keys by which it knows places and passes that others gave.
 func TestNodeJoinsWithNothingConfigured(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	c.lease = 5 * time.Second
 	c.run(3)
@@ -62,6 +63,7 @@ func TestNodeJoinsWithNothingConfigured(t *testing.T) {
 // A node with a lease of its own would let people in for longer than the others
 // reckon with. It is left out, they go on, and it is told which setting it is.
 func TestNodeWithOtherSettingsIsLeftOut(t *testing.T) {
+	t.Parallel()
 	const why = "cluster.lease is 5s at node-1 and 8s at node-4; give all nodes the same `cluster:` settings"
 	c := newCluster(t, 10)
 	c.lease = 5 * time.Second
@@ -131,6 +133,7 @@ func (p *process) waits(waiting string) bool {
 // Who is told of members to join and of no number to expect waits for a cluster;
 // who is told of neither is one.
 func TestNodeThatJoinsWaitsForACluster(t *testing.T) {
+	t.Parallel()
 	const why = "waiting for a cluster to join"
 	c := newCluster(t, 5)
 	joins, founds := c.add(), c.add()
@@ -151,6 +154,7 @@ func TestNodeThatJoinsWaitsForACluster(t *testing.T) {
 
 // Nodes that are told to expect three found nothing while they are two.
 func TestFoundingTakesAsManyAsWereExpected(t *testing.T) {
+	t.Parallel()
 	const why = "waiting for 3 nodes"
 	c := newCluster(t, 5)
 	for range 3 {
@@ -222,6 +226,7 @@ func healed(c *cluster, seed *process, others []*process) {
 // A seed that restarts with nothing in memory while it can reach nobody waits:
 // it must not take itself for a new cluster, with all slots again.
 func TestSeedThatRestartsAloneFoundsNothing(t *testing.T) {
+	t.Parallel()
 	const why = "waiting for a cluster to join"
 	c := newCluster(t, 5)
 	seed, others := restartAlone(c)
@@ -234,6 +239,7 @@ func TestSeedThatRestartsAloneFoundsNothing(t *testing.T) {
 // With a data directory it knows of its cluster, and that it is not enough of
 // it: it keeps places and calls nobody until the others are back.
 func TestSeedThatRestartsAloneWithDataCallsNobody(t *testing.T) {
+	t.Parallel()
 	const why = "on a side without a quorum"
 	c := newCluster(t, 5)
 	c.data = true

@@ -16,6 +16,7 @@ type loss struct {
 // usable. With -runs above one it goes on for two minutes, with a lease of 10 s and
 // sessions of 15 s.
 func TestANodeThatIsKilledAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 20)
 	every, during, people := 5*time.Second, 40*time.Second, 240
 	if c.session = 6 * time.Second; *runs > 1 {

@@ -11,6 +11,7 @@ import (
 // let in, and D later, when nothing of the younger can act any more, the limit
 // alone. Everyone who waits on either side keeps the place and gets in.
 func TestTwoClustersThatMeetBecomeOne(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 8)
 	c.session = 6 * time.Second
 	for range 5 {

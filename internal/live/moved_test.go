@@ -14,6 +14,7 @@ import (
 // Whoever comes with the older ticket once it is back, to any node, as a program or
 // by a stream with a cookie, finds that place and is not sent away.
 func TestAnOlderTicketFindsItsPlaceAfterAPause(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	c.session = 2 * time.Minute
 	c.run(3)

@@ -14,6 +14,7 @@ import (
 // the other one may be cut off, and count on. It lets nothing out of a queue with
 // an interval, and neither hangs nor hides what it does not know.
 func TestTheLastNodeWithoutAQuorumSaysWhoIsMissing(t *testing.T) {
+	t.Parallel()
 	const wait = time.Second
 	c := newCluster(t, 10)
 	c.session = 2 * time.Second // a dead node is forgotten soon

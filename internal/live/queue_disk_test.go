@@ -207,6 +207,7 @@ func fillLog(t *testing.T, q *client.Queue) {
 // A durable queue whose disk is full says so, shows what it has, and goes on by
 // itself when there is room.
 func TestQueueOnAFullDiskSaysSoAndGoesOn(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 10)
 	c.data, c.queues = true, "  - {name: jobs, durable: true, max_attempts: 0}\n"
 	disk := newSmallDisk(t, c.file("node-1"), 40)
@@ -273,6 +274,7 @@ func TestQueueOnAFullDiskSaysSoAndGoesOn(t *testing.T) {
 // One of three replicas has a full disk: the others go on, and when there is room
 // it catches up, so that another one may be lost then.
 func TestReplicaWithAFullDiskComesBack(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 10)
 	c.data, c.queues = true, "  - {name: jobs, replicas: 2, max_attempts: 0}\n"
 	if os.Getenv("ANTEROOM_E2E") == "" {

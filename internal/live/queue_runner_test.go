@@ -39,6 +39,7 @@ func (c *cluster) script() string {
 }
 
 func TestTheJobRunnerOfTheDocs(t *testing.T) {
+	t.Parallel()
 	const photos = 60
 	c := newCluster(t, 10)
 	c.data = true
@@ -215,6 +216,7 @@ func TestIntervalQueueKeepsItsPromises(t *testing.T) {
 }
 
 func TestQueuesComeBackWhenAllNodesWereKilled(t *testing.T) {
+	t.Parallel()
 	const items = 40
 	c := newCluster(t, 10)
 	c.data = true
