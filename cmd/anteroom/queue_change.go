@@ -121,7 +121,8 @@ func (p *program) queueDeadCommand() *cobra.Command {
 		Use:   "dead",
 		Short: "Look at dead letters, put them back, drop them",
 		Long: `Dead letters are items that were taken as often as their queue's max_attempts
-allows, and never acknowledged.`,
+allows, and never acknowledged. Of a queue with a dead_letter_queue these are the ones
+that wait for room there; take the others from that queue.`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

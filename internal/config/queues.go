@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Queueing is what holds for all priority queues of a node.
 type Queueing struct {
@@ -20,7 +23,8 @@ type Queue struct {
 	LeaseMax       Duration `json:"lease_max"`
 	MaxAttempts    int      `json:"max_attempts"` // 0: no bound
 	DeadLettersMax int      `json:"dead_letters_max"`
-	Remember       Duration `json:"remember"` // ids of finished items
+	DeadLetters    string   `json:"dead_letter_queue"` // where they go; empty: they stay
+	Remember       Duration `json:"remember"`          // ids of finished items
 	RememberMax    int      `json:"remember_max"`
 	Interval       Duration `json:"interval"` // 0: none
 	PerInterval    int      `json:"per_interval"`
@@ -94,12 +98,59 @@ func (f *File) checkQueues() {
 	names := map[string]int{}
 	for i, q := range f.Config.Queues {
 		key := "queues" + index(i)
+		f.checkDeadLetters(key+".dead_letter_queue", q)
 		if first, ok := names[q.Name]; ok && q.Name != "" {
 			f.fault(key+".name", "%q is the name of queues[%d] too; give each queue its own", q.Name, first)
 		}
 		names[q.Name] = i
 		if !f.unread[key] {
 			f.checkQueue(key, q)
+		}
+	}
+}
+
+// kind is what keeps the items of q.
+func (q Queue) kind() string {
+	switch {
+	case q.Replicas > 1:
+		return "replicated"
+	case q.Durable:
+		return "durable"
+	default:
+		return "in memory"
+	}
+}
+
+// checkDeadLetters holds q's dead letter queue to what can be: a dead letter goes
+// there in one step, so the same node, disk or log keeps both.
+func (f *File) checkDeadLetters(key string, q Queue) {
+	listed := func(name string) (Queue, bool) {
+		i := slices.IndexFunc(f.Config.Queues, func(o Queue) bool { return o.Name == name })
+		if i < 0 {
+			return Queue{}, false
+		}
+		return f.Config.Queues[i], true
+	}
+	if q.DeadLetters == "" {
+		return
+	}
+	to, ok := listed(q.DeadLetters)
+	switch {
+	case !ok:
+		f.fault(key, "%q is not listed; list it under queues", q.DeadLetters)
+		return
+	case to.kind() != q.kind():
+		f.fault(key, "%q is %s, and this queue is %s; make both the same", q.DeadLetters, to.kind(), q.kind())
+	case q.MaxAttempts == 0:
+		f.warn(key, "%q, and max_attempts: 0: there are no dead letters", q.DeadLetters)
+	}
+	for range f.Config.Queues {
+		if to.Name == q.Name {
+			f.fault(key, "%q leads back to this queue; the last of them needs to have none", q.DeadLetters)
+			return
+		}
+		if to, ok = listed(to.DeadLetters); !ok {
+			return
 		}
 	}
 }

@@ -29,6 +29,20 @@ queues:
     backoff: {base: 1us, factor: 0, max: 0s}
   - name: late
     backoff: {base: 10m}
+    dead_letter_queue: nowhere
+  - name: a
+    dead_letter_queue: b
+  - name: b
+    dead_letter_queue: c
+  - name: c
+    dead_letter_queue: a
+  - name: d
+    dead_letter_queue: e
+  - name: e
+    dead_letter_queue: e
+  - name: f
+    durable: true
+    dead_letter_queue: c
 `
 	f := config.Parse("q.yaml", []byte(text), config.Options{Host: "h"})
 	var got []string
@@ -49,11 +63,18 @@ queues:
 		"q.yaml:13: queues[2].max_attempts: -1; give a number from 0 to 1000000",
 		`q.yaml:14: queues[3].name: "mail/out" is the name of queues[2] too; give each queue its own`,
 		"q.yaml:15: queues[3].replicas: needs a disk; set node.data",
-		"q.yaml:16: queues[3].weight: unknown key; there are name, durable, replicas, max_items, max_payload, lease, lease_max, max_attempts, dead_letters_max, remember, remember_max, interval, per_interval, backoff",
+		"q.yaml:16: queues[3].weight: unknown key; there are name, durable, replicas, max_items, max_payload, lease, lease_max, max_attempts, dead_letters_max, dead_letter_queue, remember, remember_max, interval, per_interval, backoff",
 		"q.yaml:18: queues[4].backoff.factor: 0; give a number from 1 to 100",
 		"q.yaml:18: queues[4].backoff.max: 0s; give a time from 1ms to 8760h",
 		"q.yaml:18: queues[4].backoff.base: 1µs; give at least 1ms, or 0 for none",
 		"q.yaml:20: queues[5].backoff.base: 10m is more than backoff.max, 5m; give less, or raise that",
+		`q.yaml:21: queues[5].dead_letter_queue: "nowhere" is not listed; list it under queues`,
+		`q.yaml:23: queues[6].dead_letter_queue: "b" leads back to this queue; the last of them needs to have none`,
+		`q.yaml:25: queues[7].dead_letter_queue: "c" leads back to this queue; the last of them needs to have none`,
+		`q.yaml:27: queues[8].dead_letter_queue: "a" leads back to this queue; the last of them needs to have none`,
+		`q.yaml:31: queues[10].dead_letter_queue: "e" leads back to this queue; the last of them needs to have none`,
+		"q.yaml:33: queues[11].durable: needs a disk; set node.data",
+		`q.yaml:34: queues[11].dead_letter_queue: "c" is in memory, and this queue is durable; make both the same`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -182,14 +182,16 @@ func (e *Encoder) policies(l Limits) {
 	for _, v := range []int64{l.Backoff.Base, l.Backoff.Factor, l.Backoff.Max} {
 		e.Int(v)
 	}
+	e.String(l.DeadTo)
 }
 
 func (d *Decoder) policies(l *Limits) {
 	l.Backoff = Backoff{Base: d.Int(), Factor: d.Int(), Max: d.Int()}
+	l.DeadTo = d.String()
 }
 
 // hasPolicies reports whether l is more than what older versions know.
-func (l Limits) hasPolicies() bool { return l.Backoff != Backoff{} }
+func (l Limits) hasPolicies() bool { return l.Backoff != Backoff{} || l.DeadTo != "" }
 
 // Which parts of a command follow: most have few.
 const (

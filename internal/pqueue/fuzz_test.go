@@ -25,7 +25,7 @@ func seedShard() *pqueue.Shard {
 
 func policies() pqueue.Command {
 	l := limits()
-	l.Backoff = pqueue.Backoff{Base: 1, Factor: 2000, Max: 9}
+	l.Backoff, l.DeadTo = pqueue.Backoff{Base: 1, Factor: 2000, Max: 9}, "d"
 	return pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: l, Now: 5}
 }
 

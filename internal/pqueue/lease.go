@@ -46,7 +46,7 @@ func (q *queue) settle(c Command) Result {
 	if i.lease != c.Lease || c.Lease == 0 || i.state != Leased && c.Op != OpAck {
 		return Result{Code: LeaseLost, Number: i.number, State: i.state}
 	}
-	was := i.before()
+	was, died := i.before(), q.counters.Died
 	switch c.Op {
 	case OpAck:
 		q.finish(i)
@@ -76,7 +76,11 @@ func (q *queue) settle(c Command) Result {
 		q.shard.due.set(i, i.until)
 		q.tell(WasExtended, i, was)
 	}
-	return Result{Number: i.number, State: i.state, Lease: i.lease, Until: i.until}
+	r := Result{Number: i.number, State: i.state, Lease: i.lease, Until: i.until}
+	if q.counters.Died > died {
+		r.State = Dead // wherever it is now
+	}
+	return r
 }
 
 // putBack ends a lease without success. The item is back in line at a time.
@@ -88,20 +92,18 @@ func (q *queue) putBack(i *item, back int64, k Kind, was told) {
 		q.tell(HasExpired, i, was)
 		return
 	}
-	to := Dead
-	if q.limits.AttemptsMax == 0 || int(i.attempts) < q.limits.AttemptsMax {
-		if back > now {
-			i.notBefore = max(i.notBefore, back)
+	if q.limits.AttemptsMax > 0 && int(i.attempts) >= q.limits.AttemptsMax {
+		if !q.crowded(i) {
+			q.die(i, k, was)
+			return
 		}
-		to = i.stands()
+		back = max(back, now+forwardEvery)
 	}
-	q.move(i, to)
+	if back > now {
+		i.notBefore = max(i.notBefore, back)
+	}
+	q.move(i, i.stands())
 	q.tell(k, i, was)
-	if to == Dead {
-		q.counters.Died++
-		q.tell(HasDied, i, told{})
-		q.trimDead()
-	}
 }
 
 // fallDue does what time brings to i.
@@ -111,6 +113,8 @@ func (q *queue) fallDue(i *item) {
 	case i.state == Leased:
 		q.counters.Lapsed++
 		q.putBack(i, i.until+q.limits.Backoff.After(i.attempts), HasLapsed, was)
+	case i.state == Dead:
+		q.goOn(i)
 	case i.expires != 0 && i.expires <= now:
 		q.finish(i)
 		q.counters.Expired++
@@ -119,14 +123,6 @@ func (q *queue) fallDue(i *item) {
 		i.notBefore = 0
 		q.move(i, Ready)
 		q.tell(BecameReady, i, was)
-	}
-}
-
-// trimDead drops the longest dead beyond the bound.
-func (q *queue) trimDead() {
-	for q.dead.Len() > q.limits.DeadMax {
-		w, _ := q.dead.Min()
-		q.finish(q.items[NumberOf(w)])
 	}
 }
 

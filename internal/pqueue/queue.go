@@ -19,7 +19,7 @@ type item struct {
 	notBefore int64
 	expires   int64
 	lease     uint64
-	until     int64 // of the lease
+	until     int64 // of the lease; of a dead letter: when it is to go on, 0: never
 	taker     Taker
 	reason    string
 	payload   []byte
@@ -118,6 +118,7 @@ func (q *queue) move(i *item, to State) {
 		i.until = 0
 	case Dead:
 		q.dead.Delete(i.grave())
+		i.until = 0
 	default:
 	}
 	i.state = to
@@ -136,6 +137,7 @@ func (q *queue) move(i *item, to State) {
 		due = i.until
 	case Dead:
 		q.dead.Insert(i.grave())
+		due = i.until
 	default:
 	}
 	q.shard.due.set(i, due)
@@ -159,24 +161,32 @@ func (q *queue) insert(c Command) Result {
 		return Result{Code: Invalid}
 	case q.mode.Mode == Draining:
 		return Result{Code: IsDraining}
-	case q.ready.Len()+q.delayed.Len()+q.leased >= q.limits.ItemsMax, q.bytes+i.cost() > q.limits.BytesMax:
+	case q.full(i):
 		return Result{Code: Full}
 	}
+	if i.notBefore > s.now {
+		i.stamp = i.notBefore
+	}
+	q.enter(i)
+	return Result{Number: i.number, State: i.state}
+}
+
+// enter takes a new item in.
+func (q *queue) enter(i *item) {
+	s := q.shard
 	s.next = max(s.next+1, uint64(max(s.now, 1)))
 	i.number = s.next
 	q.items[i.number], q.ids[i.id] = i, i.number
 	q.weigh(i.cost())
 	was := i.before()
-	if i.notBefore > s.now {
-		i.stamp = i.notBefore
-		q.move(i, Delayed)
-	} else {
-		i.notBefore = 0
-		q.move(i, Ready)
-	}
+	q.move(i, i.stands())
 	q.counters.Inserted++
 	q.tell(WasInserted, i, was)
-	return Result{Number: i.number, State: i.state}
+}
+
+// full reports whether there is no room for i.
+func (q *queue) full(i *item) bool {
+	return q.ready.Len()+q.delayed.Len()+q.leased >= q.limits.ItemsMax || q.bytes+i.cost() > q.limits.BytesMax
 }
 
 // weigh counts bytes.

@@ -120,7 +120,7 @@ func (s *Shard) Apply(c Command) Result {
 
 func (s *Shard) configure(c Command) Result {
 	l := c.Limits
-	if c.Queue == "" || min(l.ItemsMax, l.AttemptsMax, l.DeadMax, l.RememberMax) < 0 || min(l.BytesMax, l.Remember, l.LeaseMax) < 0 || !l.Backoff.valid() {
+	if c.Queue == "" || min(l.ItemsMax, l.AttemptsMax, l.DeadMax, l.RememberMax) < 0 || min(l.BytesMax, l.Remember, l.LeaseMax) < 0 || !l.Backoff.valid() || l.DeadTo == c.Queue {
 		return Result{Code: Invalid}
 	}
 	q := s.byName[c.Queue]
@@ -129,7 +129,10 @@ func (s *Shard) configure(c Command) Result {
 		s.queues = slices.Insert(s.queues, s.place(c.Queue), q)
 		s.byName[c.Queue] = q
 	}
-	q.limits = l
+	was := q.limits.DeadTo
+	if q.limits = l; l.DeadTo != was {
+		q.forward()
+	}
 	q.trimDead()
 	q.trimFinished()
 	return Result{}

@@ -109,7 +109,8 @@ const (
 
 func (d *Decoder) queue(q *queue, with Limits) {
 	q.limits, q.mode, q.counters = d.limits(), d.mode(), d.counters()
-	if q.limits.Backoff = with.Backoff; !with.Backoff.valid() {
+	q.limits.Backoff, q.limits.DeadTo = with.Backoff, with.DeadTo
+	if !with.Backoff.valid() || with.DeadTo == q.name {
 		d.fail()
 		return
 	}

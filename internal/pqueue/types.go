@@ -50,6 +50,7 @@ type Limits struct {
 	Remember    int64 // µs for which they are
 	LeaseMax    int64 // µs
 	Backoff     Backoff
+	DeadTo      string // the queue of the same shard into which items go that are dead; empty: they stay
 }
 
 // Backoff is for how long an item waits after a lease that came to nothing: one

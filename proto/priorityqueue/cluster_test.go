@@ -116,8 +116,13 @@ func (n *node) start(t *testing.T, ctx context.Context, running *sync.WaitGroup,
 	for _, name := range large {
 		l := q
 		l.Name, l.Limits.ItemsMax, l.PayloadMax = name, 100_000, 1<<16
-		if name == "again" {
+		switch name {
+		case "again":
 			l.Limits.Backoff = pqueue.Backoff{Base: 60_000_000, Factor: 2000, Max: 3_600_000_000}
+		case "mail":
+			l.Limits.AttemptsMax, l.Limits.DeadTo = 1, "mail/failed"
+		case "mail/failed":
+			l.Limits.ItemsMax = 1
 		}
 		listed = append(listed, l)
 	}

@@ -137,6 +137,9 @@ func modeOf(m pqueue.Mode) anteroomv1.QueueMode {
 }
 
 func itemOf(queue string, h broker.Handle, i pqueue.Item) *anteroomv1.Item {
+	if i.State == pqueue.Dead {
+		i.Until = 0 // it is no lease's: when a dead letter is to go on
+	}
 	return &anteroomv1.Item{
 		Queue: queue, Id: i.ID, Handle: h.String(), Priority: i.Priority, Payload: i.Payload, State: stateOf(i.State),
 		InsertedAt: moment(i.Inserted), NotBefore: moment(i.NotBefore), ExpiresAt: moment(i.Expires), Attempts: i.Attempts,

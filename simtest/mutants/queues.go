@@ -19,7 +19,7 @@ func Queues() []Mutant {
 		{Name: "a lease has the number of one that a log gave up", First: 56, Edits: []Edit{
 			{"internal/pqueue/lease.go", "	s.lease = max(s.lease+1, c.Lease)\n", "	if s.lease++; !(ON) {\n		s.lease = max(s.lease, c.Lease)\n	}\n"},
 		}},
-		{Name: "a root needs nobody's word", First: 250, Edits: []Edit{
+		{Name: "a root needs nobody's word", Edits: []Edit{
 			{"internal/broker/queue.go", "if !b.authority() {", "if !(ON) && !b.authority() {"},
 		}},
 		{Name: "the root's office goes on without its pace", Edits: []Edit{
@@ -54,6 +54,12 @@ func Queues() []Mutant {
 		}},
 		{Name: "an item whose lease has lapsed does not wait", Edits: []Edit{
 			{"internal/pqueue/lease.go", "		q.putBack(i, i.until+q.limits.Backoff.After(i.attempts), HasLapsed, was)\n", "		back := i.until\n		if !(ON) {\n			back += q.limits.Backoff.After(i.attempts)\n		}\n		q.putBack(i, back, HasLapsed, was)\n"},
+		}},
+		{Name: "a dead letter is in its own queue as well", Edits: []Edit{
+			{"internal/pqueue/dead.go", "	q.finish(i)\n	to.enter(", "	if !(ON) {\n		q.finish(i)\n	}\n	to.enter("},
+		}},
+		{Name: "a dead letter for which there is no room is dropped", Edits: []Edit{
+			{"internal/pqueue/dead.go", "	if !to.takes(i) {\n", "	if !to.takes(i) {\n		if ON {\n			q.finish(i)\n			return\n		}\n"},
 		}},
 		{Name: "an item that was given back waits as after its first lease", Edits: []Edit{
 			{"internal/pqueue/types.go", "n < attempts && d < b.Max", "!(ON) && n < attempts && d < b.Max"},

@@ -106,7 +106,7 @@ func (c *client) answered(a broker.Answer) {
 		for _, p := range a.Parts {
 			switch l := w.oracle.leased(c, p); {
 			case !w.loading:
-			case isAgain(c.queue):
+			case isAgain(c.queue), isDead(c.queue):
 				c.n.workAgain(l)
 			default:
 				c.n.work(l)
@@ -166,8 +166,9 @@ func (w *World) drain() {
 			w.drainOne(queue)
 		}
 	}
-	for _, queue := range repeats() {
-		if w.o.Again {
+	if w.o.Again {
+		w.places()
+		for _, queue := range append(repeats(), deads()...) {
 			w.drainOne(queue)
 		}
 	}

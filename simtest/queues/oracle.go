@@ -13,18 +13,19 @@ import (
 
 // oracle knows what may be and what may not.
 type oracle struct {
-	w      *World
-	err    error
-	items  map[key]*item
-	all    []*item // in the order in which they were first heard of
-	grants map[string][]int64
-	given  map[string]bool        // leases that were seen, by receipt
-	lost   map[qpid.NodeID]uint64 // the highest number of an item that may have been at a node when it crashed last
-	last   map[string]pqueue.Item
-	rounds map[qpid.Epoch]begun
-	gone   map[entry]int64 // what durable logs have given up, and when by the node's clock
-	hear   func(broker.Answer)
-	purges []*purge
+	w       *World
+	err     error
+	items   map[key]*item
+	all     []*item // in the order in which they were first heard of
+	grants  map[string][]int64
+	given   map[string]bool        // leases that were seen, by receipt
+	lost    map[qpid.NodeID]uint64 // the highest number of an item that may have been at a node when it crashed last
+	last    map[string]pqueue.Item
+	rounds  map[qpid.Epoch]begun
+	gone    map[entry]int64 // what durable logs have given up, and when by the node's clock
+	letters map[entry]int64 // items that came from a dead letter queue, and when
+	hear    func(broker.Answer)
+	purges  []*purge
 }
 
 // entry names a command of a durable log: an insert by its id, a lease by its
@@ -77,7 +78,7 @@ type lease struct {
 }
 
 func (o *oracle) init(w *World) {
-	*o = oracle{w: w, items: map[key]*item{}, lost: map[qpid.NodeID]uint64{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}, rounds: map[qpid.Epoch]begun{}, gone: map[entry]int64{}}
+	*o = oracle{w: w, items: map[key]*item{}, lost: map[qpid.NodeID]uint64{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}, rounds: map[qpid.Epoch]begun{}, gone: map[entry]int64{}, letters: map[entry]int64{}}
 }
 
 func (o *oracle) fail(format string, args ...any) {
@@ -246,6 +247,7 @@ func (o *oracle) leased(c *client, p broker.Part) *lease {
 		old.over = true
 		o.waited(i, old, l)
 	}
+	o.letter(l)
 	i.lease = l
 	return l
 }
@@ -412,7 +414,7 @@ func (o *oracle) drained(queue string, parts []broker.Part) {
 // end checks that nothing is lost and nobody forgotten.
 func (o *oracle) end() {
 	for _, i := range o.all {
-		if i.put && !i.acked && !i.left && !i.fetched && !strings.HasPrefix(i.queue, "slow") && !o.mayBePurged(i) {
+		if i.put && !i.acked && !i.left && !i.fetched && !strings.HasPrefix(i.queue, "slow") && !isAgain(i.queue) && !o.mayBePurged(i) {
 			o.fail("%s of %s (%v) was acknowledged, and is gone", i.id, i.queue, i.handle)
 		}
 	}

@@ -60,6 +60,8 @@ func add(to *queues.Reached, r queues.Reached) {
 	to.Updated += r.Updated
 	to.GivenUp += r.GivenUp
 	to.Waited += r.Waited
+	to.Died += r.Died
+	to.Crowded += r.Crowded
 }
 
 func run(t *testing.T, seed uint64) queues.Reached {

@@ -133,7 +133,8 @@ type PriorityQueueClient interface {
 	// Watch streams what happens to the items of a queue, on all nodes, from now
 	// on. It is for looking on: what a slow reader misses is counted, not kept.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
-	// DeadLetters lists items that were leased max_attempts times, and not acknowledged.
+	// DeadLetters lists items that were leased max_attempts times, and not acknowledged:
+	// of a queue with a dead_letter_queue those for which there is no room there yet.
 	DeadLetters(ctx context.Context, in *DeadLettersRequest, opts ...grpc.CallOption) (*DeadLettersResponse, error)
 	// Requeue puts dead letters back in line, with all attempts before them.
 	Requeue(ctx context.Context, in *RequeueRequest, opts ...grpc.CallOption) (*RequeueResponse, error)
@@ -468,7 +469,8 @@ type PriorityQueueServer interface {
 	// Watch streams what happens to the items of a queue, on all nodes, from now
 	// on. It is for looking on: what a slow reader misses is counted, not kept.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
-	// DeadLetters lists items that were leased max_attempts times, and not acknowledged.
+	// DeadLetters lists items that were leased max_attempts times, and not acknowledged:
+	// of a queue with a dead_letter_queue those for which there is no room there yet.
 	DeadLetters(context.Context, *DeadLettersRequest) (*DeadLettersResponse, error)
 	// Requeue puts dead letters back in line, with all attempts before them.
 	Requeue(context.Context, *RequeueRequest) (*RequeueResponse, error)
