@@ -138,11 +138,18 @@ func twice(all []*story) (wrong []string) {
 	return wrong
 }
 
-// overtaking finds the item that had been in its queue for longest when one was
-// delivered that belongs behind it. Only first deliveries count, and only what
+// overtakings are items that were delivered before others that belong before them.
+type overtakings struct {
+	count int
+	age   time.Duration // longest that an item had been in its queue when another one passed it
+	away  time.Duration // longest from the first delivery that passed an item to the end of the last
+	which string        // that of age
+}
+
+// overtaking looks for overtakings. Only first deliveries count, and only what
 // is certain: the item was put before the take began, and was not taken before
 // it had ended.
-func overtaking(all []*story) (longest time.Duration, count int, which string) {
+func overtaking(all []*story) (o overtakings) {
 	var first []*story
 	for _, s := range all {
 		// One that was leased before anybody saw it was not ready all the time.
@@ -151,6 +158,8 @@ func overtaking(all []*story) (longest time.Duration, count int, which string) {
 		}
 	}
 	slices.SortFunc(first, func(a, b *story) int { return a.put.end.Compare(b.put.end) })
+	type span struct{ from, to time.Time }
+	passed := map[*story]span{}
 	for _, b := range first {
 		take := b.takes[0]
 		for _, a := range first {
@@ -161,13 +170,22 @@ func overtaking(all []*story) (longest time.Duration, count int, which string) {
 			if !before || !a.takes[0].call.After(take.end) {
 				continue
 			}
-			count++
-			if d := take.call.Sub(a.put.end); d > longest {
-				longest, which = d, fmt.Sprintf("%s (priority %d) was overtaken by %s (priority %d) at %s", a.id, a.put.priority, b.id, b.put.priority, clock(take.end))
+			o.count++
+			if d := take.call.Sub(a.put.end); d > o.age {
+				o.age, o.which = d, fmt.Sprintf("%s (priority %d) was overtaken by %s (priority %d) at %s", a.id, a.put.priority, b.id, b.put.priority, clock(take.end))
 			}
+			p, again := passed[a]
+			if !again || take.call.Before(p.from) {
+				p.from = take.call
+			}
+			if take.end.After(p.to) {
+				p.to = take.end
+			}
+			passed[a] = p
+			o.away = max(o.away, p.to.Sub(p.from))
 		}
 	}
-	return longest, count, which
+	return o
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
@@ -234,7 +252,7 @@ func TestHistoriesAreJudged(t *testing.T) {
 		h := tale(t, c.text)
 		h.all = slices.DeleteFunc(h.all, func(d done) bool { return d.what == "take" && d.err != nil }) // its answer was lost
 		all := h.stories()
-		_, overtaken, _ := overtaking(all)
+		overtaken := overtaking(all).count
 		if l, w := lost(all), twice(all); len(l) != c.lost || len(w) != c.twice || overtaken != c.overtaken {
 			t.Errorf("%s: lost %q, want %d; twice %q, want %d; overtaken %d, want %d", name, l, c.lost, w, c.twice, overtaken, c.overtaken)
 		}
@@ -248,4 +266,11 @@ func percentile(all []time.Duration, p float64) time.Duration {
 	}
 	slices.SortFunc(all, func(a, b time.Duration) int { return cmp.Compare(a, b) })
 	return all[min(len(all)-1, int(p*float64(len(all))))]
+}
+
+func TestOvertakingsAreMeasured(t *testing.T) {
+	o := overtaking(tale(t, "0 1 put a 5\n0 1 put b 7\n0 1 put c 7\n2 3 put d 6\n4 5 take b 100\n50 52 take c 100\n60 61 take a 100\n62 63 take d 100\n").stories())
+	if want := (overtakings{count: 4, age: 49 * time.Millisecond, away: 48 * time.Millisecond, which: o.which}); o != want || !strings.Contains(o.which, "a (priority 5) was overtaken by c") {
+		t.Errorf("%+v, want %+v", o, want)
+	}
 }
