@@ -148,7 +148,7 @@ func (l *Log) landed(f flight) ([][]byte, error) {
 	for {
 		select {
 		case err := <-over:
-			return answered(f, err)
+			return l.answered(f, err)
 		case <-look.C:
 			if room, err := l.Room(); room == RoomForNone {
 				return nil, unsure(err)
@@ -159,11 +159,11 @@ func (l *Log) landed(f flight) ([][]byte, error) {
 
 func unsure(err error) error { return fmt.Errorf("it is not known whether the log took it: %w", err) }
 
-func answered(f flight, err error) ([][]byte, error) {
+func (l *Log) answered(f flight, err error) ([][]byte, error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+		return nil, fmt.Errorf("%w: %w", ErrRefused, cmp.Or(l.Ready(), err)) // such as that its disk fails
 	case isFull(err):
 		return nil, unsure(fmt.Errorf("%w: %w", ErrFull, err))
 	default:
