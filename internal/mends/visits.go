@@ -10,7 +10,7 @@ func turns() []Mend {
 		{
 			6, "an address whose visits are full is called on",
 			[]Edit{{table, "&& !q.Hold && b.full(q.Room) {", "&& !q.Hold && !(ON) && b.full(q.Room) {"}, {table, "		q.Op, q.Hold = ticket.CheckIn, true\n", "		q.Op, q.Hold = ticket.CheckIn, !(ON)\n"}},
-			turns("State:waiting"),
+			turns("calls of people whose address is full"),
 		},
 		{6, "an address is in line as often as it likes", []Edit{{table, "	if !visit && c.full(", "	if !visit && !(ON) && c.full("}}, turns("10 places beyond the bound")},
 		{
