@@ -24,6 +24,7 @@ import (
 
 	"github.com/anteroom/anteroom/client"
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
+	"github.com/anteroom/anteroom/proto/priorityqueue"
 )
 
 // cluster is a slow, obvious stand-in for the service: one sorted slice that all
@@ -112,30 +113,12 @@ func (p *peer) batch(op string, n int, one func(i int) error) (failures []*anter
 	p.batches = append(p.batches, n)
 	p.mu.Unlock()
 	for i := range n {
-		failures = append(failures, failed(one(i)))
+		failures = append(failures, priorityqueue.FailureOf(one(i)))
 	}
 	if p.after != nil {
 		err = p.after(op + " batch")
 	}
 	return failures, err
-}
-
-// failed is err as a batch has it.
-func failed(err error) *anteroomv1.Failure {
-	if err == nil {
-		return nil
-	}
-	s := status.Convert(err)
-	f := &anteroomv1.Failure{Code: int32(s.Code()), Message: s.Message()}
-	for _, d := range s.Details() {
-		switch d := d.(type) {
-		case *errdetails.ErrorInfo:
-			f.Reason = d.GetReason()
-		case *errdetails.RetryInfo:
-			f.RetryDelay = d.GetRetryDelay()
-		}
-	}
-	return f
 }
 
 func (p *peer) InsertBatch(ctx context.Context, r *anteroomv1.InsertBatchRequest) (*anteroomv1.InsertBatchResponse, error) {

@@ -58,8 +58,9 @@ func (s *Server) all(ctx context.Context, queue string, batch []one) error {
 	return nil
 }
 
-// failed is err as a batch has it; nil: there is none.
-func failed(err error) *anteroomv1.Failure {
+// FailureOf is err, a status, as the result of one item of a batch has it; nil if there
+// is none.
+func FailureOf(err error) *anteroomv1.Failure {
 	if err == nil {
 		return nil
 	}
@@ -92,7 +93,7 @@ func (s *Server) InsertBatch(ctx context.Context, r *anteroomv1.InsertBatchReque
 	}
 	a := &anteroomv1.InsertBatchResponse{}
 	for _, o := range batch {
-		result := &anteroomv1.InsertResult{Outcome: &anteroomv1.InsertResult_Failure{Failure: failed(o.err)}}
+		result := &anteroomv1.InsertResult{Outcome: &anteroomv1.InsertResult_Failure{Failure: FailureOf(o.err)}}
 		if o.err == nil {
 			result.Outcome = &anteroomv1.InsertResult_Inserted{Inserted: placed(o.call, o.answer)}
 		}
@@ -118,7 +119,7 @@ func (s *Server) AckBatch(ctx context.Context, r *anteroomv1.AckBatchRequest) (*
 	}
 	a := &anteroomv1.AckBatchResponse{}
 	for _, o := range batch {
-		a.Results = append(a.Results, &anteroomv1.AckResult{Failure: failed(o.err)})
+		a.Results = append(a.Results, &anteroomv1.AckResult{Failure: FailureOf(o.err)})
 	}
 	return a, nil
 }
@@ -138,7 +139,7 @@ func (s *Server) ExtendBatch(ctx context.Context, r *anteroomv1.ExtendBatchReque
 	}
 	a := &anteroomv1.ExtendBatchResponse{}
 	for _, o := range batch {
-		result := &anteroomv1.ExtendResult{Outcome: &anteroomv1.ExtendResult_Failure{Failure: failed(o.err)}}
+		result := &anteroomv1.ExtendResult{Outcome: &anteroomv1.ExtendResult_Failure{Failure: FailureOf(o.err)}}
 		if o.err == nil {
 			result.Outcome = &anteroomv1.ExtendResult_Until{Until: moment(o.answer.Result.Until)}
 		}
