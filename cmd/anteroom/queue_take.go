@@ -96,7 +96,8 @@ func (p *program) queueNackCommand() *cobra.Command {
 			return string(state), err
 		})
 	})
-	q.flags.duration(&delay, "delay", 0, leaseLongest, "not to be taken again for so long; left out it is as the queue's backoff says")
+	q.flags.duration(&delay, "delay", 0, leaseLongest, "not to be taken again for so long, 0s: at once; left out it is as the queue's backoff says")
+	q.flags.Lookup("delay").DefValue = "" // 0s, given, is not the same as left out
 	q.flags.StringVar(&reason, "reason", "", "`TEXT` for whoever looks at the item later")
 	return cmd
 }
