@@ -107,6 +107,7 @@ func (w *toil) take(ctx context.Context, careless bool) (found bool) {
 		if len(t.Leases) > 0 {
 			l = t.Leases[0]
 			d.id, d.priority, d.receipt, d.attempts, d.until = l.ID, l.Priority, l.Receipt, l.Attempts, l.Until
+			d.granted = l.Until.Add(-w.lease)
 		}
 		return err
 	})
