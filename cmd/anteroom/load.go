@@ -158,8 +158,11 @@ func (l *loading) run(ctx context.Context) error {
 	if err == nil {
 		err = g.Reach(ctx)
 	}
-	if err != nil {
-		return unlessStopped(ctx, err)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errors.New("stopped before it had reached the gateway: nobody came, and nothing was measured")
+	case err != nil:
+		return err
 	}
 	folder, err := openFolder(l.out)
 	if err != nil {

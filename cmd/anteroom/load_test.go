@@ -111,6 +111,20 @@ func TestInterruptedLoadPrintsWhatItHas(t *testing.T) {
 	}
 }
 
+// Who counts on the exit code must not take a run without a visitor for a good one.
+func TestLoadThatIsStoppedBeforeItBeginsFails(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	door := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer door.Close()
+	stdout, stderr, code := execute(t, ctx, "load", "--url", door.URL)
+	if code != 1 || stdout != "" || stderr != "anteroom load: stopped before it had reached the gateway: nobody came, and nothing was measured\n" {
+		t.Errorf("exit code %d, errors %q, output:\n%s", code, stderr, stdout)
+	}
+}
+
 func TestLoadSaysWhatIsWrong(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
