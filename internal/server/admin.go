@@ -123,6 +123,8 @@ type reason struct {
 
 func because(text string) reason { return reason{key: text, text: text} }
 
+var noKeys = because("waiting for signing keys")
+
 // ready says why a load balancer should send nobody here. A side without a
 // quorum is no reason: passes are honoured there, and who waits keeps the place.
 // But a node that was restarted there judges no pass, since nobody can say that
@@ -134,7 +136,7 @@ func (a source) ready() reason {
 	case s.Quarantined, !s.Vouched, !s.Line.Founded(), s.Installed == qpid.Epoch{}:
 		return cmp.Or(a.waiting(), because("waiting for the first wave"))
 	case a.s.keys.ring.Empty():
-		return because("waiting for signing keys")
+		return noKeys
 	case !a.s.hasRooms.Load():
 		return because("waiting for the rooms of the cluster")
 	}
@@ -144,7 +146,10 @@ func (a source) ready() reason {
 // waiting says why the node calls nobody, as far as it can tell.
 func (a source) waiting() reason {
 	why := a.s.loop.Snapshot().Status.Waiting
-	if why == "" {
+	switch {
+	case why == "" && a.s.keys.ring.Empty():
+		return noKeys // of a cluster that was founded just now, or of others
+	case why == "":
 		return reason{}
 	}
 	if off, ok := a.off(); ok {

@@ -166,6 +166,34 @@ func TestNodeWithoutAKeyIsAClusterOfOneAndOpensNoPortForOthers(t *testing.T) {
 	}
 }
 
+// A script that waits until status says that a node serves may send people there.
+func TestNodeSaysThatItServesWhenItHasSigningKeys(t *testing.T) {
+	sockets(t)
+	ctx, end := context.WithTimeout(t.Context(), 20*time.Second)
+	defer end()
+	s, over := New(oneNode(), Options{}), make(chan error, 1)
+	go func() { over <- s.Run(ctx) }()
+	select {
+	case <-s.Ready():
+	case err := <-over:
+		t.Fatal(err)
+	}
+	for serves := false; !serves; {
+		if serves = (source{s}).Cluster().Waiting == ""; serves && s.keys.ring.Empty() {
+			t.Error("it says that it serves, and has no signing keys")
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case err := <-over:
+			t.Fatal(err)
+		}
+	}
+	end()
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNodeThatIsToJoinWithoutAKeyEndsAndSaysWhy(t *testing.T) {
 	sockets(t)
 	c := oneNode()
