@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"time"
 
 	"github.com/anteroom/anteroom/qpid"
@@ -221,15 +220,6 @@ type Room struct {
 	// wherever the rest goes; what is in them is the owner's business.
 	Settings string
 	Version  Version
-}
-
-// Sum is the same for equal contents, whatever the version. Nodes that were
-// configured by hand may have different contents of one version.
-func (r Room) Sum() uint64 {
-	r.Version = Version{}
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%+v", r.WithDefaults())
-	return h.Sum64()
 }
 
 // WithDefaults fills the zero fields.

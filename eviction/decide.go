@@ -87,7 +87,10 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.plan = *r.Newest
 	}
 	rs.cfg = rs.plan.At(max(d.t, g.at))
-	sum := rs.plan.Sum()
+	sum := g.sum
+	if rs.plan.Version != g.cfg.Version {
+		sum = rs.plan.Sum()
+	}
 	for i := range rs.nodes {
 		rs.nodes[i] = RoomNode{Index: i, Lapsed: -1, OldAge: -1, Lightest: qpid.Empty(i)} // of one that has no such room yet
 		rs.nodes[i].setOff(d.origins[i])
