@@ -89,6 +89,10 @@ func newStranger(t testing.TB) *stranger {
 	return s
 }
 
+// The addresses of the two devices. Each knows the other's from the start: on a
+// busy machine nobody may answer within the three seconds for which a kernel asks.
+const macHere, macThere = "02:00:5e:00:53:01", "02:00:5e:00:53:02"
+
 // plug makes the pair of devices. The name of the one here is what tests that
 // run at the same time exclude one another by.
 func (s *stranger) plug() error {
@@ -97,7 +101,8 @@ func (s *stranger) plug() error {
 	for i := range 256 {
 		s.index = byte(first + i)
 		s.link = fmt.Sprintf("anteroom%d", s.index)
-		out, err := exec.Command("ip", "link", "add", s.link, "type", "veth", "peer", "name", "outside", "netns", space).CombinedOutput()
+		out, err := exec.Command("ip", "link", "add", s.link, "address", macHere, "type", "veth",
+			"peer", "name", "outside", "address", macThere, "netns", space).CombinedOutput()
 		if err == nil {
 			return nil
 		}
@@ -113,16 +118,19 @@ func (s *stranger) plug() error {
 func (s *stranger) route() error {
 	x := s.index
 	s.host = fmt.Sprintf("198.19.%d.1", x)
-	here := fmt.Sprintf("addr add 198.19.%d.1/32 dev %s\nlink set %[2]s up\nroute add 198.18.%[1]d.0/24 via 198.18.%[1]d.1 dev %[2]s onlink\n", x, s.link)
-	there := fmt.Sprintf("link set lo up\nlink set outside up\nroute add local 198.18.%d.0/24 dev lo\nroute add default via 198.19.%[1]d.1 dev outside onlink\n", x)
+	here := fmt.Sprintf("addr add 198.19.%d.1/32 dev %s\nlink set %[2]s up\n"+
+		"neigh add 198.18.%[1]d.1 lladdr %[3]s dev %[2]s nud permanent\nroute add 198.18.%[1]d.0/24 via 198.18.%[1]d.1 dev %[2]s onlink\n", x, s.link, macThere)
+	there := fmt.Sprintf("link set lo up\nlink set outside up\nroute add local 198.18.%d.0/24 dev lo\n"+
+		"neigh add 198.19.%[1]d.1 lladdr %[2]s dev outside nud permanent\nroute add default via 198.19.%[1]d.1 dev outside onlink\n", x, macHere)
 	if err := batch(here); err != nil {
 		return err
 	}
 	if err := s.do(func() error { return batch(there) }); err != nil {
 		return err
 	}
-	here = fmt.Sprintf("addr add 3fff:0:%x::1/64 dev %s nodad\nroute add 2001:db8:%x::/40 via 3fff:0:%[1]x::2 dev %[2]s\n", x, s.link, int(x)<<8)
-	there = fmt.Sprintf("addr add 3fff:0:%x::2/64 dev outside nodad\nroute add local 2001:db8:%x::/40 dev lo\nroute add default via 3fff:0:%[1]x::1 dev outside\n", x, int(x)<<8)
+	here = fmt.Sprintf("addr add 3fff:0:%x::1/64 dev %s nodad\nneigh add 3fff:0:%[1]x::2 lladdr %[4]s dev %[2]s nud permanent\nroute add 2001:db8:%x::/40 via 3fff:0:%[1]x::2 dev %[2]s\n", x, s.link, int(x)<<8, macThere)
+	there = fmt.Sprintf("addr add 3fff:0:%x::2/64 dev outside nodad\nneigh add 3fff:0:%[1]x::1 lladdr %[3]s dev outside nud permanent\n"+
+		"route add local 2001:db8:%[2]x::/40 dev lo\nroute add default via 3fff:0:%[1]x::1 dev outside\n", x, int(x)<<8, macHere)
 	if err := batch(here, "-6"); err == nil && s.do(func() error { return batch(there, "-6") }) == nil {
 		s.host6 = fmt.Sprintf("3fff:0:%x::1", x)
 	}
