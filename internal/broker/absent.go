@@ -3,6 +3,8 @@ package broker
 import (
 	"slices"
 
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/pqueue"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -45,7 +47,7 @@ func (b *Broker) absent(name string) []qpid.NodeID {
 			names = append(names, v)
 		}
 	}
-	anyDurable := name == "" && slices.ContainsFunc(b.queues, func(q *queue) bool { return q.c.Kind == Durable })
+	anyDurable := name == "" && slices.ContainsFunc(b.queues, durable)
 	if kind == Durable || anyDurable {
 		for _, g := range b.gone {
 			if !slices.Contains(names, g) {
@@ -55,6 +57,63 @@ func (b *Broker) absent(name string) []qpid.NodeID {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// unopened are the members of the view that have not said yet that their durable log
+// is open, as when there is no room for it: they may have items that no take finds. A
+// log that is open stays so.
+type unopened struct {
+	members []eviction.Member
+	askAt   int64 // boot time, µs
+}
+
+// unopenedEvery is how often they are asked, in µs.
+const unopenedEvery = 500_000
+
+// meet takes in the members of a new view; before are those of the last one.
+func (b *Broker) meet(before []eviction.Member) {
+	u := &b.unopened
+	if !slices.ContainsFunc(b.queues, durable) {
+		return
+	}
+	u.members = slices.DeleteFunc(u.members, func(m eviction.Member) bool { return !slices.Contains(b.view.List, m) })
+	for _, m := range b.view.List {
+		if m != b.self && !slices.Contains(before, m) {
+			u.members = append(u.members, m)
+			u.askAt = b.now.Boot
+		}
+	}
+	b.askUnopened()
+}
+
+// askUnopened asks them for anything that is in the log.
+func (b *Broker) askUnopened() {
+	u := &b.unopened
+	if len(u.members) == 0 || b.now.Boot < u.askAt {
+		return
+	}
+	u.askAt = b.now.Boot + unopenedEvery
+	q := b.queues[slices.IndexFunc(b.queues, durable)]
+	for _, m := range slices.Clone(u.members) {
+		b.ask(m, pqueue.Command{Op: pqueue.OpStats, Queue: q.c.Name}, func(r pqueue.Result) {
+			if i := slices.Index(u.members, m); i >= 0 && r.Code == pqueue.OK {
+				u.members = slices.Delete(u.members, i, i+1)
+			}
+		})
+	}
+}
+
+func durable(q *queue) bool { return q.c.Kind == Durable }
+
+// unseen are the nodes that may have items of a queue which no take finds.
+func (b *Broker) unseen(name string) []qpid.NodeID {
+	names := b.absent(name)
+	if b.kindOf(name) == Durable {
+		for _, m := range b.unopened.members {
+			names = append(names, m.Name)
+		}
+	}
+	return lacking(names, nil)
 }
 
 // lacking are those that could not be asked, and those that did not answer.

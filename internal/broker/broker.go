@@ -44,6 +44,7 @@ type Broker struct {
 	sought    int   // of queues: where makeRoom is
 	roomyAt   int64 // boot time before which it does not look, because all of them were in use
 	tally     tally
+	unopened  unopened
 
 	out   Ready
 	stats Counts
@@ -179,10 +180,12 @@ func (b *Broker) SetView(now Time, v View) {
 		b.outlive(b.view.List)
 	}
 	b.recall(v)
+	before := b.view.List
 	b.view = View{List: slices.Clone(v.List), Primary: v.Primary, At: v.At, Voters: slices.Clone(v.Voters)}
 	for _, m := range gone {
 		b.lost(m)
 	}
+	b.meet(before)
 	if late := b.round.late; late.Kind != 0 && late.From == b.coordinator() {
 		b.round.late = Message{}
 		b.onGather(late)
@@ -292,6 +295,7 @@ func (b *Broker) Tick(now Time) {
 	b.expire()
 	b.tickTakes()
 	b.tickPurges()
+	b.askUnopened()
 	b.tidySome()
 	b.steer()
 }

@@ -238,11 +238,15 @@ func (b *Broker) callAnybody(c pqueue.Command, but eviction.Member, code pqueue.
 	others := slices.DeleteFunc(slices.Clone(b.view.List), func(m eviction.Member) bool { return m == but })
 	b.scatter(others, c, func(parts []Part, missing []qpid.NodeID) {
 		for _, p := range parts {
+			if p.Result.Code == pqueue.StorageFull {
+				code = pqueue.StorageFull // whether it has the item or not
+				continue
+			}
 			if !unknown(p.Result.Code) {
 				then(Answer{Result: p.Result, Handle: HandleOf(k, p.Node, p.Result.Number), Missing: missing})
 				return
 			}
-			if p.Result.Code == pqueue.ItemUnknown {
+			if p.Result.Code == pqueue.ItemUnknown && code != pqueue.StorageFull {
 				code = pqueue.ItemUnknown
 			}
 		}
@@ -299,6 +303,9 @@ func (b *Broker) callPosition(c Call, then func(Answer)) {
 		b.scatter(others, pqueue.Command{Op: pqueue.OpRank, Queue: c.Command.Queue, Weight: w}, func(parts []Part, missing []qpid.NodeID) {
 			for _, p := range parts {
 				a.Result.N += p.Result.N
+				if p.Result.Code != pqueue.OK && p.Result.Code != pqueue.QueueUnknown {
+					missing = append(missing, p.Node)
+				}
 			}
 			a.Missing = lacking(absent, missing)
 			then(a)

@@ -77,18 +77,16 @@ func (l *listing) ask(most int, upTo qpid.Weight) {
 // take takes in what a node has shown.
 func (l *listing) take(p *page, r pqueue.Result) {
 	p.more = false
-	switch {
-	case r.Code == pqueue.OK:
-		l.code = pqueue.OK
-	case r.Code == pqueue.Unavailable:
-		l.missing = append(l.missing, p.node.Name)
-		return
-	case l.code == pqueue.Unavailable || l.code == pqueue.QueueUnknown:
-		l.code = r.Code
-		return
-	default:
+	if r.Code != pqueue.OK {
+		if r.Code != pqueue.QueueUnknown {
+			l.missing = append(l.missing, p.node.Name)
+		}
+		if r.Code != pqueue.Unavailable && (l.code == pqueue.Unavailable || l.code == pqueue.QueueUnknown) {
+			l.code = r.Code
+		}
 		return
 	}
+	l.code = pqueue.OK
 	kind := l.b.kindOf(l.c.Queue)
 	for _, i := range r.Items {
 		w := pqueue.WeightOf(i.Priority, i.Stamp, salt(p.node.Name, kind), i.Number)

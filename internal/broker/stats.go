@@ -18,11 +18,14 @@ func (b *Broker) stat(name string) pqueue.Result {
 		return r
 	}
 	q := b.queue(name)
-	_, led := b.leading()
-	switch {
-	case q == nil:
+	if q == nil {
 		return pqueue.Result{}
-	case b.unready(q) != pqueue.OK || q.c.Kind == Replicated && !led:
+	}
+	_, led := b.leading()
+	switch why := b.unready(q); {
+	case why == pqueue.StorageFull:
+		return pqueue.Result{Code: why}
+	case why != pqueue.OK || q.c.Kind == Replicated && !led:
 		return pqueue.Result{Code: pqueue.Unavailable}
 	}
 	return pqueue.Result{Stats: []pqueue.Stats{b.statOf(q)}}

@@ -264,7 +264,7 @@ func (b *Broker) finish(k *take, code pqueue.Code) {
 	}
 	a := Answer{ID: k.ID, Parts: k.got, Paused: k.paused}
 	if len(k.got) == 0 && !k.paused {
-		if a.Missing = b.absent(k.Queue); len(a.Missing) > 0 && code == pqueue.Unavailable {
+		if a.Missing = b.unseen(k.Queue); len(a.Missing) > 0 && code == pqueue.Unavailable {
 			code = pqueue.Empty // it is known who does not answer, and asking again does not help
 		}
 	}

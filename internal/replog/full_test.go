@@ -196,14 +196,7 @@ func TestTornIndexIsCutOff(t *testing.T) {
 	for cutAt := range 12 {
 		crashed, all := endedFull(t)
 		last := segmentsOf(t, crashed)[0]
-		altered(t, last, func(b []byte) []byte {
-			end := len(b)
-			for end > 0 && b[end-1] == 0 {
-				end--
-			}
-			clear(b[end-4*cutAt-1:])
-			return b
-		})
+		altered(t, last, func(b []byte) []byte { return tornIndex(b, cutAt) })
 		after, err := Open(Config{Dir: crashed, Node: "n1", Machine: &list{}, Leads: func(bool) {}})
 		if d := (*Damage)(nil); errors.As(err, &d) && d.Last >= d.First && d.First > 0 {
 			continue // the witness knows that it was acknowledged
@@ -214,6 +207,16 @@ func TestTornIndexIsCutOff(t *testing.T) {
 		_ = after.close(new(sync.WaitGroup))
 		checkAcknowledged(t, fmt.Sprintf("cut at %d", cutAt), crashed, all[:len(all)-1], map[string]bool{all[len(all)-1]: true})
 	}
+}
+
+// tornIndex is a file whose end was not written.
+func tornIndex(b []byte, cutAt int) []byte {
+	end := len(b)
+	for end > 0 && b[end-1] == 0 {
+		end--
+	}
+	clear(b[end-4*cutAt-1:])
+	return b
 }
 
 // onDisks is three members with files of their own.

@@ -83,10 +83,12 @@ func nodeOf(id raft.ServerID) qpid.NodeID {
 type group struct {
 	l       *Log
 	c       Group
-	id      raft.ServerID
-	layer   *layer
-	net     *raft.NetworkTransport
 	changed chan struct{} // a token: the members are others
+
+	// These are there once the log is open.
+	id    raft.ServerID
+	layer *layer
+	net   *raft.NetworkTransport
 
 	mu      sync.Mutex
 	members map[qpid.NodeID]place // all others that are alive
@@ -123,19 +125,18 @@ type hint struct {
 	term   uint64
 }
 
-func newGroup(l *Log, c Group, id raft.ServerID) *group {
-	g := &group{
-		l: l, c: c, id: id, changed: make(chan struct{}, 1),
+func newGroup(l *Log, c Group) *group {
+	return &group{
+		l: l, c: c, changed: make(chan struct{}, 1),
 		members: map[qpid.NodeID]place{}, conns: map[string]*grpc.ClientConn{}, strange: map[qpid.NodeID]string{},
 		waits: errors.New("the queues' log is just starting"),
 		seen:  map[raft.ServerID]time.Time{}, behind: map[raft.ServerID]uint64{},
 	}
-	g.layer = newLayer(g)
-	return g
 }
 
 // transport returns raft's way to the others.
 func (g *group) transport(conf *raft.Config) raft.Transport {
+	g.id, g.layer = conf.LocalID, newLayer(g)
 	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = g.c.Election, g.c.Election, g.c.Election/2
 	g.net = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: g.layer, MaxPool: poolMax, Timeout: raftTimeout, Logger: conf.Logger,
@@ -213,6 +214,12 @@ func (g *group) connection(node qpid.NodeID) (*grpc.ClientConn, error) {
 // close ends all that goes to other nodes and comes from them.
 func (g *group) close() error {
 	err := g.net.Close()
+	g.hangUp()
+	return err
+}
+
+// hangUp calls no other node any more.
+func (g *group) hangUp() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.ended = true
@@ -220,7 +227,6 @@ func (g *group) close() error {
 		_ = c.Close()
 	}
 	clear(g.conns)
-	return err
 }
 
 // run looks after the group until ctx is done.
@@ -254,8 +260,10 @@ func (g *group) run(ctx context.Context) {
 
 // leader returns who leads, as far as this node knows.
 func (g *group) leader() (qpid.NodeID, bool) {
-	if _, id := g.l.raft.LeaderWithID(); id != "" {
-		return nodeOf(id), true
+	if g.l.late.err() == nil {
+		if _, id := g.l.raft.LeaderWithID(); id != "" {
+			return nodeOf(id), true
+		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -342,10 +350,13 @@ func voters(c raft.Configuration) int {
 	return n
 }
 
-// check refuses who is no peer.
+// check refuses who is no peer, and everybody until the log is open.
 func (g *group) check(ctx context.Context) error {
 	if err := g.c.Policy.Check(ctx); err != nil {
 		return status.Error(codes.Unauthenticated, err.Error())
+	}
+	if err := g.l.late.err(); err != nil {
+		return status.Error(codes.Unavailable, err.Error())
 	}
 	return nil
 }

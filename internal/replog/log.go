@@ -62,18 +62,22 @@ type Config struct {
 type Log struct {
 	c       Config
 	log     *slog.Logger
-	raft    *raft.Raft
 	machine *machine
-	disk    *disk
-	shots   *snapshots
-	owner   *owner
 	group   *group // nil: durable
-	notify  chan bool
-	wake    chan struct{}          // a token: commands wait
-	flight  chan flight            // entries that raft has, in order
-	damage  atomic.Pointer[Damage] // that was found while the log ran
-	space   space
-	shrunk  time.Time // when a snapshot was last asked for to make room; watchSpace alone
+	late    late
+
+	// These are there once the log is open.
+	raft  *raft.Raft
+	disk  *disk
+	shots *snapshots
+	owner *owner
+
+	notify chan bool
+	wake   chan struct{}          // a token: commands wait
+	flight chan flight            // entries that raft has, in order
+	damage atomic.Pointer[Damage] // that was found while the log ran
+	space  space
+	shrunk time.Time // when a snapshot was last asked for to make room; watchSpace alone
 
 	mu      sync.Mutex
 	waiting []proposal
@@ -95,7 +99,9 @@ type flight struct {
 
 // Open opens the log in c.Dir, or founds it, and restores the state from it. The
 // error says what is wrong with the directory and what to do. The caller must
-// call Run then, which tells about leadership, and closes the files.
+// call Run then, which tells about leadership, and closes the files. Where there is
+// no room for what opening writes, Open does no more than to check what is there: Run
+// opens the log once there is room, and until then Ready and Room say ErrFull.
 func Open(c Config) (*Log, error) {
 	c.WaitingMax = cmp.Or(c.WaitingMax, 8192)
 	c.WaitingBytes = cmp.Or(c.WaitingBytes, 64<<20)
@@ -111,28 +117,50 @@ func Open(c Config) (*Log, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	l := &Log{
-		c: c, log: c.Logger, notify: make(chan bool), wake: make(chan struct{}, 1), flight: make(chan flight, underWay),
+		c: c, log: c.Logger, late: late{open: make(chan struct{})}, notify: make(chan bool), wake: make(chan struct{}, 1), flight: make(chan flight, underWay),
 		machine: &machine{
 			alone: c.Group == nil, snapshotMax: c.SnapshotMax, leads: c.Leads, state: c.Machine, full: make(chan struct{}, 1), compact: c.CompactBytes,
 		},
 	}
-	err := l.open(false)
-	if d := (*Damage)(nil); errors.As(err, &d) {
-		if c.Group == nil {
-			return nil, fmt.Errorf("the queues' directory %s: %w. Nothing was changed. Bring the directory back from a copy, "+
-				"or go on without what is lost: anteroom queue recover --data %s --accept-loss", c.Dir, err, c.Dir)
+	if c.Group != nil {
+		if err := c.Group.complete(c.Node); err != nil {
+			return nil, fmt.Errorf("the queues' directory %s: %w", c.Dir, err)
 		}
-		aside, failed := setAside(c.Dir)
+		l.group = newGroup(l, *c.Group)
+	}
+	switch err := l.openOrRenew(); {
+	case isFull(err):
+		l.late.wait(err)
+		l.log.Error("queues: the disk is full, so a log is not open yet; all else goes on", "dir", c.Dir, "err", err)
+	case err != nil:
+		return nil, err
+	default:
+		close(l.late.open)
+	}
+	return l, nil
+}
+
+// openOrRenew opens the log. A replicated one that is damaged is made anew.
+func (l *Log) openOrRenew() error {
+	dir := l.c.Dir
+	err := l.open(l.late.lost)
+	if d := (*Damage)(nil); errors.As(err, &d) {
+		if l.c.Group == nil {
+			return fmt.Errorf("the queues' directory %s: %w. Nothing was changed. Bring the directory back from a copy, "+
+				"or go on without what is lost: anteroom queue recover --data %s --accept-loss", dir, err, dir)
+		}
+		aside, failed := setAside(dir)
 		if failed != nil {
-			return nil, fmt.Errorf("the queues' directory %s: %w; and it cannot be set aside for a copy of the other replicas': %w", c.Dir, err, failed)
+			return fmt.Errorf("the queues' directory %s: %w; and it cannot be set aside for a copy of the other replicas': %w", dir, err, failed)
 		}
 		l.log.Error("queues: this node's copy is damaged and is made anew from the other replicas", "why", d.Error(), "set aside as", aside)
+		l.late.lost = true
 		err = l.open(true)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the queues' directory %s: %w", c.Dir, err)
+		return fmt.Errorf("the queues' directory %s: %w", dir, err)
 	}
-	return l, nil
+	return nil
 }
 
 // setAside renames a damaged directory, so that a new one can take its place.
@@ -152,9 +180,6 @@ func (l *Log) open(lost bool) (err error) {
 	kind := "durable"
 	if l.c.Group != nil {
 		kind = "replicated"
-		if err := l.c.Group.complete(l.c.Node); err != nil {
-			return err
-		}
 	}
 	if l.owner, err = openOwner(l.c.Dir, l.c.Node, kind, lost); err != nil {
 		return err
@@ -183,6 +208,9 @@ func (l *Log) open(lost bool) (err error) {
 		err = l.start(logger)
 	}
 	if err != nil {
+		if fault := l.disk.Fault(); isFull(fault) {
+			err = fault // raft does not wrap it
+		}
 		_ = l.disk.Close()
 		return err
 	}
@@ -211,13 +239,12 @@ func (l *Log) start(logger hclog.Logger) error {
 		_, transport = raft.NewInmemTransport(raft.ServerAddress(conf.LocalID))
 		founds = true
 	default:
-		l.group = newGroup(l, *l.c.Group, conf.LocalID)
 		transport = l.group.transport(conf)
 		founds = p.Founded
 	}
 	r, err := l.newRaft(conf, l.shots, transport, founds)
 	if err != nil && l.group != nil {
-		_ = l.group.close()
+		_ = l.group.net.Close()
 	}
 	l.raft = r
 	return err
@@ -234,6 +261,16 @@ func (l *Log) newRaft(conf *raft.Config, files raft.SnapshotStore, t raft.Transp
 			return nil, err
 		}
 	}
+	// Raft writes its term, though it has not changed: no more than that must be
+	// written, and nothing of it be missing, where raft would wait.
+	term, err := l.disk.GetUint64([]byte(termKey))
+	if err == nil {
+		err = l.disk.SetUint64([]byte(termKey), term)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.disk.patient.Store(true)
 	r, err := raft.NewRaft(conf, l.machine, l.disk, l.disk, files, t)
 	if err != nil {
 		return nil, cmp.Or(l.machine.failed, err)
@@ -249,6 +286,12 @@ func alone(id raft.ServerID) raft.Configuration {
 // Run runs the log until ctx is done, then ends it and closes its files. Leads
 // is called from it. Commands under way end with an error.
 func (l *Log) Run(ctx context.Context) error {
+	if err := l.openLate(ctx); err != nil {
+		if l.group != nil {
+			l.group.hangUp()
+		}
+		return err
+	}
 	var running sync.WaitGroup
 	running.Go(func() { l.submit(ctx) })
 	running.Go(l.land)
@@ -414,11 +457,14 @@ func (l *Log) Leader() (node qpid.NodeID, known bool) {
 }
 
 // leading reports whether raft has this node lead just now.
-func (l *Log) leading() bool { return l.raft.State() == raft.Leader }
+func (l *Log) leading() bool { return l.late.err() == nil && l.raft.State() == raft.Leader }
 
 // Ready returns nil if a command is likely to be taken, by this node or by the one
 // that leads. The error says what is missing.
 func (l *Log) Ready() error {
+	if err := l.late.err(); err != nil {
+		return err
+	}
 	if d := l.damage.Load(); d != nil {
 		return d
 	}

@@ -155,6 +155,11 @@ func (g *group) seek(ctx context.Context) {
 		g.setHint(hint{})
 		return
 	}
+	g.look(ctx)
+}
+
+// look asks the others who leads.
+func (g *group) look(ctx context.Context) {
 	others := g.others()
 	g.mu.Lock()
 	leads := g.hint.leader

@@ -154,7 +154,7 @@ func (m *mesh) see() {
 	m.mu.Lock()
 	all, alone := map[eviction.Member]string{}, map[qpid.NodeID]map[eviction.Member]string{}
 	for name, n := range m.nodes {
-		self := n.group.c.Self
+		self := n.c.Group.Self
 		if m.cut[name] {
 			alone[name] = map[eviction.Member]string{self: string(name)}
 			continue
@@ -247,6 +247,9 @@ func (m *mesh) put(command string, except ...qpid.NodeID) (tries int) {
 func (m *mesh) voters(want ...qpid.NodeID) {
 	m.t.Helper()
 	knows := func(n *node) bool {
+		if n.late.err() != nil {
+			return false
+		}
 		var got []qpid.NodeID
 		for _, s := range n.raft.GetConfiguration().Configuration().Servers {
 			if s.Suffrage == raft.Voter {

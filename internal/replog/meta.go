@@ -1,6 +1,7 @@
 package replog
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"maps"
@@ -12,7 +13,10 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-const metaFile = "meta"
+const (
+	metaFile = "meta"
+	termKey  = "CurrentTerm" // of raft's
+)
 
 // meta is what the log's library must remember beside the entries: which files
 // there are, and raft's term and vote. The library's own way is a bbolt file,
@@ -22,6 +26,7 @@ type meta struct {
 	file sealed
 	mu   sync.Mutex
 	at   metaState
+	torn bool // the file may say something else than at, for a write of it failed
 }
 
 type metaState struct {
@@ -71,7 +76,7 @@ func (m *meta) adopt(dir string) error {
 		return errors.Join(err, db.Close())
 	}
 	m.at = metaState{Log: log, Stable: map[string][]byte{}}
-	for _, key := range []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand", markKey} {
+	for _, key := range []string{termKey, "LastVoteTerm", "LastVoteCand", markKey} {
 		v, err := db.GetStable([]byte(key))
 		if err != nil {
 			return errors.Join(err, db.Close())
@@ -103,9 +108,10 @@ func (m *meta) CommitState(s types.PersistentState) error {
 // commit makes s durable, or changes nothing. The caller holds m.mu.
 func (m *meta) commit(s metaState) error {
 	if err := m.file.write(s); err != nil {
+		m.torn = true
 		return err
 	}
-	m.at = s
+	m.at, m.torn = s, false
 	return nil
 }
 
@@ -116,10 +122,13 @@ func (m *meta) GetStable(key []byte) ([]byte, error) {
 	return m.at.Stable[string(key)], nil
 }
 
-// SetStable makes a value durable.
+// SetStable makes a value durable. One that is takes no room.
 func (m *meta) SetStable(key, value []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if was, ok := m.at.Stable[string(key)]; ok && bytes.Equal(was, value) && !m.torn {
+		return nil
+	}
 	stable := maps.Clone(m.at.Stable)
 	stable[string(key)] = append([]byte(nil), value...)
 	return m.commit(metaState{m.at.Log, stable})

@@ -91,13 +91,21 @@ func (l *Log) watchSpace(ctx context.Context) {
 	}
 }
 
-func (l *Log) lookForSpace() {
+// measure takes in how much room there is, unless the system does not say: the next
+// write says what is wrong.
+func (l *Log) measure(snapshot int64) (free uint64, before, now Storage) {
 	free, total, err := l.c.space(l.c.Dir)
 	if err != nil {
-		return // the next write says what is wrong
+		now = l.space.now()
+		return now.Free, now, now
 	}
+	before, now = l.space.look(free, total, reserveLeast+uint64(snapshot))
+	return free, before, now
+}
+
+func (l *Log) lookForSpace() {
 	snapshot, grown := l.machine.sizes()
-	before, now := l.space.look(free, total, reserveLeast+uint64(snapshot))
+	free, before, now := l.measure(snapshot)
 	log := l.log.With(slog.String("dir", l.c.Dir), slog.Uint64("free", free), slog.Uint64("reserve", now.Reserve))
 	switch {
 	case now.Full && !before.Full:
@@ -124,13 +132,16 @@ func (l *Log) lookForSpace() {
 func (l *Log) Storage() Storage {
 	s := l.space.now()
 	s.Dir = l.c.Dir
-	s.Full = s.Full || l.disk.stuck.Load()
+	s.Full = s.Full || l.late.err() != nil || l.disk.stuck.Load()
 	return s
 }
 
 // Room returns for what there is room, here or, if this node leads a group, on as
 // many disks as it takes. The error says where it is missing.
 func (l *Log) Room() (Room, error) {
+	if err := l.late.err(); err != nil {
+		return RoomForNone, err
+	}
 	if l.group != nil {
 		return l.group.room()
 	}

@@ -43,6 +43,7 @@ type disk struct {
 	fault   atomic.Pointer[error] // of the last operation that failed, until one succeeds
 	stuck   atomic.Bool           // there was no room for the last entry
 	cutBack atomic.Bool           // the end of the log was removed, and nothing was written since
+	patient atomic.Bool           // raft runs, and must waits for room
 	ended   chan struct{}         // closed when the log ends
 	log     hclog.Logger
 }
@@ -92,7 +93,10 @@ func openEntries(path string, c logFiles, p papers, m *meta, w *witness, shots *
 		return nil, err
 	}
 	files, err := openLibrary(func() (files, error) { return openFiles(path, c, m, log) })
-	if isFull(err) {
+	if isFull(err) { // which must not hide that the log is damaged
+		if _, found := readAll(filepath.Dir(path), p, m.at.Log); errors.As(found, new(*Damage)) {
+			err = found
+		}
 		return nil, err
 	}
 	if err != nil {
@@ -221,13 +225,13 @@ func (d *disk) Fault() error {
 	return nil
 }
 
-// must does what raft cannot go on without. A node that starts waits here too, and
-// says why.
-func (d *disk) must(do func() error) {
+// must does what raft cannot go on without. Before raft runs it does not wait for
+// room.
+func (d *disk) must(do func() error) error {
 	for {
 		err := d.note(do())
-		if err == nil {
-			return
+		if err == nil || isFull(err) && !d.patient.Load() {
+			return err
 		}
 		d.log.Error("waits for its disk, to which nothing can be written", "err", err)
 		select {
@@ -247,8 +251,7 @@ func (d *disk) StoreLogs(l []*raft.Log) error {
 		return nil
 	}
 	if d.cutBack.Load() {
-		d.must(func() error { return d.append(l) })
-		return nil
+		return d.must(func() error { return d.append(l) })
 	}
 	select {
 	case <-d.ended:
@@ -272,7 +275,9 @@ func (d *disk) DeleteRange(first, last uint64) error {
 	if err != nil || last < end {
 		return cmp.Or(err, d.note(d.entries.DeleteRange(first, last)))
 	}
-	d.must(func() error { return d.entries.DeleteRange(first, last) })
+	if err := d.must(func() error { return d.entries.DeleteRange(first, last) }); err != nil {
+		return err
+	}
 	d.cutBack.Store(true)
 	return nil
 }
@@ -284,22 +289,20 @@ func (d *disk) GetLog(index uint64, l *raft.Log) error {
 	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
 		return err
 	}
-	d.must(func() error {
+	failed := d.must(func() error {
 		err = d.entries.GetLog(index, l)
 		if errors.Is(err, raft.ErrLogNotFound) {
 			return nil
 		}
 		return err
 	})
-	return err
+	return cmp.Or(failed, err)
 }
 
 func (d *disk) Set(key, value []byte) error {
-	d.must(func() error { return d.entries.Set(key, value) })
-	return nil
+	return d.must(func() error { return d.entries.Set(key, value) })
 }
 
 func (d *disk) SetUint64(key []byte, value uint64) error {
-	d.must(func() error { return d.entries.SetUint64(key, value) })
-	return nil
+	return d.must(func() error { return d.entries.SetUint64(key, value) })
 }
