@@ -1,10 +1,11 @@
 package live
 
 import (
-	"context"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 func TestNodeStartsOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 10)
-	c.session, c.claim = 2*time.Second, 2*time.Second // what an earlier life let in is over soon
 	c.data, c.queues = true, "  - {name: jobs, durable: true, max_attempts: 0}\n"
 	disk := newSmallDisk(t, filepath.Join(c.file("node-1"), "queues"), 40)
 	disk.fill()
@@ -26,6 +26,7 @@ func TestNodeStartsOnAFullDisk(t *testing.T) {
 	n := c.nodes[0]
 	q := n.client(t, client.WithPatience(20*time.Second)).Queue("jobs")
 	k := &kept{puts: map[string]bool{}}
+	n.enter("")
 	n.goesOnWithout(disk)
 	hasRoom := func() bool {
 		return n.metric("anteroom_queue_storage_full") == 0 && n.metric("anteroom_queue_log_ready") == 1
@@ -73,28 +74,34 @@ func (p *process) goesOnWithout(disk *smallDisk) {
 	c.until("metrics", 20*time.Second, func() bool {
 		return p.metric("anteroom_queue_storage_full") == 1 && p.metric("anteroom_queue_log_ready") == 0
 	})
-	hasty := p.client(t, client.WithPatience(300*time.Millisecond))
-	jobs, memory := hasty.Queue("jobs"), hasty.Queue("memory")
-	for what, call := range map[string]func(context.Context) error{
-		"put":  func(ctx context.Context) error { _, err := jobs.Put(ctx, client.New{ID: "refused"}); return err },
-		"take": func(ctx context.Context) error { _, err := jobs.Take(ctx, client.Want{Lease: time.Second}); return err },
-		"len":  func(ctx context.Context) error { _, err := jobs.Len(ctx); return err },
-		"peek": func(ctx context.Context) error { _, err := jobs.Peek(ctx, 1); return err },
-	} {
-		if err := call(t.Context()); !isStorageFull(err) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
+	jobs := p.client(t, client.WithPatience(time.Second)).Queue("jobs")
+	memory := p.client(t, client.WithPatience(20*time.Second)).Queue("memory")
+	c.until("refusal of all that needs the disk", 30*time.Second, func() bool { return refusesAll(t, jobs) })
 	if _, err := memory.Put(t.Context(), client.New{ID: "a"}); err != nil {
 		t.Errorf("put into a queue in memory: %v", err)
 	}
-	if taken, err := memory.Take(t.Context(), client.Want{Lease: time.Minute}); err != nil || len(taken.Leases) != 1 {
+	if taken, err := memory.Take(t.Context(), client.Want{Lease: time.Minute, Wait: 20 * time.Second}); err != nil || len(taken.Leases) != 1 {
 		t.Errorf("take from a queue in memory: %+v, %v", taken, err)
 	} else if err := taken.Leases[0].Ack(t.Context()); err != nil {
 		t.Error(err)
 	}
-	p.enter("")
 	if status, page := p.browse(""); status != http.StatusOK || page == "" {
 		t.Errorf("the gateway says %d: %.200s", status, page)
 	}
+}
+
+// refusesAll reports whether all calls about a queue say that its disk is full.
+func refusesAll(t testing.TB, q *client.Queue) bool {
+	t.Helper()
+	errs := make([]error, 4)
+	var calls sync.WaitGroup
+	calls.Go(func() { _, errs[0] = q.Put(t.Context(), client.New{ID: "refused"}) })
+	calls.Go(func() { _, errs[1] = q.Take(t.Context(), client.Want{Lease: time.Second}) })
+	calls.Go(func() { _, errs[2] = q.Len(t.Context()) })
+	calls.Go(func() { _, errs[3] = q.Peek(t.Context(), 1) })
+	calls.Wait()
+	if slices.Contains(errs, nil) {
+		t.Errorf("put, take, len and peek: %v", errs)
+	}
+	return !slices.ContainsFunc(errs, func(err error) bool { return !isStorageFull(err) })
 }

@@ -128,7 +128,7 @@ func TestTornIndexIsNoDamageOnAFullDisk(t *testing.T) {
 		if (err == nil) != (fullErr == nil) {
 			t.Errorf("cut at %d: with room %v, without %v", cutAt, err, fullErr)
 		}
-		if fullErr == nil && full.Ready() == nil {
+		if fullErr == nil && full.late.err() == nil {
 			_ = full.close(new(sync.WaitGroup))
 		}
 	}

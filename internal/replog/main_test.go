@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -213,11 +214,16 @@ func durable(dir string) Config { return Config{Dir: dir, Node: qpid.NodeID("n1"
 // copied copies a directory as a crash would leave it: nothing is closed.
 func copied(t testing.TB, dir string) string {
 	t.Helper()
-	to := filepath.Join(t.TempDir(), "crashed")
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
+	for {
+		to := filepath.Join(t.TempDir(), "crashed")
+		err := os.CopyFS(to, os.DirFS(dir))
+		if err == nil {
+			return to
+		}
+		if !errors.Is(err, fs.ErrNotExist) { // a file was renamed between being listed and being read
+			t.Fatal(err)
+		}
 	}
-	return to
 }
 
 func numbered(prefix string, n int) []string {
