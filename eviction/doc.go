@@ -70,6 +70,14 @@
 //
 // is true of each ledger, and a slot under way is owned by nobody.
 //
+// A node that leaves also gives away slots that are in use, each together with the
+// visit that uses it. Neither its sender nor, until the message has come, anybody else
+// has that use on its books, so nobody can extend the pass meanwhile or spend the slot:
+// the receiver books slot and use in one step, and takes no later transfer for more
+// slots before it has. What is lost on the way is an account's slot like any other,
+// made again when D is over, and with it the pass. The node stays in the waves until
+// others have all that it gave, and a wave has counted nobody there.
+//
 // # Leases and voids
 //
 // When a node is lost, its slots must be made again, the one dangerous act. So

@@ -267,6 +267,7 @@ type comeback struct {
 	from  qpid.Weight // nobody heavier is entitled until then; the zero Weight: nobody is missing
 	until int64       // boot time
 	due   bool        // until is not known yet: nobody can take them over on a side without a quorum
+	of    []Member    // who is missing
 }
 
 // soon is the longest interval after which somebody near the front of the line
@@ -274,11 +275,12 @@ type comeback struct {
 const soon = 2 * time.Second
 
 // awaitLost returns the wait as of a wave of list. It begins when list lacks a
-// member at which people waited, as soon as others may take them over. The
+// member at which people waited, as soon as others may take them over, and is over
+// when all of them are back. The
 // coordinator decides by it, and every node that installs the wave keeps it.
 func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 	b := g.back
-	if !b.due && now >= b.until {
+	if !b.due && now >= b.until || !slices.ContainsFunc(b.of, func(m Member) bool { return !slices.Contains(list, m) }) {
 		b = comeback{}
 	}
 	for i, m := range g.members {
@@ -289,6 +291,9 @@ func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 			b.from = w
 		}
 		b.due = true
+		if !slices.Contains(b.of, m) {
+			b.of = append(slices.Clone(b.of), m)
+		}
 	}
 	if b.due && mayTakeOver {
 		b.due, b.until = false, now+micros(min(soon, g.cfg.Refresh)*11/10+g.c.Deadline)
@@ -462,6 +467,20 @@ func (g *Gate) SendTo(self Member, name qpid.NodeID, n int) *Message {
 		}
 	}
 	return nil
+}
+
+// Give has the account of a listed node go on with visits, on the slots that they
+// use. It returns false if that node has no account.
+func (g *Gate) Give(self, to Member, visits []Visit) ([]Message, bool) {
+	i := slices.Index(g.members, to)
+	if i < 0 || to == self || i >= len(g.born) || g.born[i] == 0 {
+		return nil, false
+	}
+	var out []Message
+	for part := range slices.Chunk(visits, VisitsMax) {
+		out = append(out, Message{From: self, To: to, Body: g.ledger.give(g.cfg.Name, Account{to, g.born[i]}, part)})
+	}
+	return out, true
 }
 
 // TicketLife is how old an untouched ticket of a lost node may be at boot time

@@ -16,6 +16,8 @@ type Installed struct {
 	Delete   int           // deleteMins to run
 	Twins    []qpid.Weight // copies of tickets that wait at another node too: to be parked
 	Reset    bool          // the account is another one: nothing is used any more
+	Visits   []Visit       // came from another account with the slots that they use
+	From     Account       // that account
 	QPID     *qpid.Snapshot
 }
 
@@ -203,8 +205,9 @@ func (g *Gate) moves(w *wave, c *RoomCommit) (out []Message) {
 func (g *Gate) resend(self Member, list []Member) (out []Message) {
 	for _, p := range g.ledger.peers {
 		if p.Acked < p.Sent && slices.Contains(list, p.Member) && g.current(p.Account) {
-			s := &Slots{Room: g.cfg.Name, From: g.ledger.account, To: p.Account, Total: p.Sent}
-			out = append(out, Message{From: self, To: p.Member, Body: s})
+			for _, s := range g.ledger.unacked(g.cfg.Name, p) {
+				out = append(out, Message{From: self, To: p.Member, Body: s})
+			}
 		}
 	}
 	return out

@@ -32,9 +32,25 @@ type candidate struct {
 	backoff int64
 }
 
-// prune forgets candidates that the view no longer holds.
-func (l *lead) prune(v View) {
-	l.peers = slices.DeleteFunc(l.peers, func(c candidate) bool { return v.index(c.Member) < 0 })
+// prune forgets candidates that are not among those who may be listed any more.
+func (l *lead) prune(others []Peer) {
+	l.peers = slices.DeleteFunc(l.peers, func(c candidate) bool {
+		return !slices.ContainsFunc(others, func(p Peer) bool { return p.Member == c.Member })
+	})
+}
+
+// others are those whom this node may list: its view, and newcomers of the last
+// commit that its failure detector has not told it of yet. They are the most junior.
+// Without them the first wave after a coordinator has left would lack whoever that one
+// had only just taken in, and hold the cut for the people who wait there.
+func (n *Node) others() []Peer {
+	others := slices.DeleteFunc(slices.Clone(n.view), func(p Peer) bool { return p.Member == n.self.Member })
+	for _, m := range n.list[slices.Index(n.list, n.self.Member)+1:] {
+		if n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {
+			others = append(others, Peer{Member: m})
+		}
+	}
+	return others
 }
 
 // drop forgets a member that says goodbye.
@@ -56,7 +72,7 @@ func (n *Node) steer(now Time) {
 	l := &n.lead
 	rank := n.rank()
 	silent := now.Boot-n.followedAt >= micros(n.c.ExcludeAfter)*rank
-	if !(rank == 0 || l.active || silent) || now.Boot < l.banned || n.leaving {
+	if !(rank == 0 || l.active || silent) || now.Boot < l.banned || n.parted {
 		l.active = false
 		return
 	}
@@ -110,7 +126,7 @@ func (n *Node) probing(now Time) bool {
 			heard++
 		}
 	}
-	return heard < len(n.view)-1 && now.Boot-n.lead.since < micros(n.c.Deadline)
+	return heard < len(n.others()) && now.Boot-n.lead.since < micros(n.c.Deadline)
 }
 
 // probe asks members of the view whether they could take part: the unheard
@@ -123,10 +139,7 @@ func (n *Node) probe(now Time) {
 	l.probedAt = now.Boot
 	mid := n.middle(now)
 	sure := n.clocksWith(now, mid)
-	for _, p := range n.view {
-		if p.Member == n.self.Member {
-			continue
-		}
+	for _, p := range n.others() {
 		c := l.find(p.Member)
 		if c == nil {
 			l.peers = append(l.peers, candidate{Peer: p, heard: never, probed: never, blamed: never, blocked: never})
@@ -150,7 +163,7 @@ func (n *Node) onProbe(now Time, from Member, p *Probe) {
 	if n.leads(now) && Seniority(n.self, p.Lead) < 0 && n.view.index(n.self.Member) == 0 {
 		follow = n.self
 	}
-	n.send(from, &ProbeAck{Sent: p.Sent, Clock: n.clock.now, Follow: follow, Epoch: n.epoch, Leaving: n.leaving})
+	n.send(from, &ProbeAck{Sent: p.Sent, Clock: n.clock.now, Follow: follow, Epoch: n.epoch, Leaving: n.parted})
 }
 
 // leads reports whether the node's own waves have a quorum. Only then it asks
@@ -166,12 +179,13 @@ func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
 	if c == nil || !n.lead.active {
 		return
 	}
-	if a.Follow.Member != (Member{}) && Seniority(a.Follow, n.self) < 0 && n.view.index(n.self.Member) > 0 {
+	follows := a.Follow.Member != (Member{}) && !n.hasLeft(a.Follow.Member) // whose goodbye is on its way there
+	if follows && Seniority(a.Follow, n.self) < 0 && n.view.index(n.self.Member) > 0 {
 		n.yield(now)
 		return
 	}
 	n.jump(a.Epoch)
-	c.follows = a.Follow.Member != (Member{}) || a.Leaving
+	c.follows = follows || a.Leaving
 	c.heard = now.Boot
 	c.clock = measure(a.Sent, n.clock.now, a.Clock)
 }
@@ -192,7 +206,7 @@ func (n *Node) onNack(m *Nack) {
 	if m.Lead.Member == (Member{}) {
 		return
 	}
-	if n.view.index(m.Lead.Member) >= 0 {
+	if n.view.index(m.Lead.Member) >= 0 && !n.hasLeft(m.Lead.Member) {
 		n.yield(n.clock.last)
 	}
 }
@@ -258,8 +272,8 @@ func (n *Node) startWave(now Time) {
 		return
 	}
 	list := []Member{n.self.Member}
-	for _, p := range n.view {
-		if p.Member != n.self.Member && n.ready(now, l.find(p.Member), mid) {
+	for _, p := range n.others() {
+		if n.ready(now, l.find(p.Member), mid) {
 			list = append(list, p.Member)
 		}
 	}
@@ -429,9 +443,15 @@ func (n *Node) rank() (rank int64) {
 		if p.Member == n.self.Member {
 			break
 		}
-		if i, met := n.findMet(p.Member); !met || !n.met[i].left {
+		if !n.hasLeft(p.Member) {
 			rank++
 		}
 	}
 	return rank
+}
+
+// hasLeft reports whether m has said goodbye, as far as this node knows.
+func (n *Node) hasLeft(m Member) bool {
+	i, met := n.findMet(m)
+	return met && n.met[i].left
 }

@@ -1,10 +1,34 @@
 package eviction
 
+import "slices"
+
+// Leave has the node let nobody in from now on. It stays in the waves, or goes on
+// running them, while its owner gives away what it has: so a wave counts everybody who
+// waits here until somebody else does, and no wave has to wait for what is on its way.
+func (n *Node) Leave(now Time) {
+	n.read(now)
+	n.leaving = true
+	for _, g := range n.gates {
+		n.urge(g)
+	}
+}
+
+// Given reports whether the last wave, and everybody to whom something was given, knows
+// that there is nothing left here of g: nobody waits, and no visit is on its way. A wave
+// that this node has replied to and not heard the end of may know of more.
+func (n *Node) Given(g *Gate) bool {
+	i := slices.Index(g.members, n.self.Member)
+	return n.wave == nil && len(g.ledger.given) == 0 && (i < 0 || i >= len(g.waiting) || g.waiting[i] == 0)
+}
+
+// Left reports whether the node has said goodbye.
+func (n *Node) Left() bool { return n.parted }
+
 // Goodbye hands over the free slots and tells everyone. The node stays for as
 // long as its owner lets the transfers be repeated, and calls nobody.
 func (n *Node) Goodbye(now Time) {
 	n.read(now)
-	n.leaving, n.lead.active = true, false
+	n.leaving, n.parted, n.lead.active = true, true, false
 	for _, g := range n.gates {
 		n.handOn(g)
 	}

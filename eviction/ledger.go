@@ -11,13 +11,16 @@ import (
 // Balegas et al. 2015).
 //
 // Invariant: owned = minted + Σ received − Σ sent.
-// Invariant: used + locked ≤ owned; 0 ≤ used, locked.
+// Invariant: used ≤ owned; 0 ≤ used.
+// Invariant: a use is of one account. Who gives it away takes it off its books
+// before the message leaves, and whoever receives it books slot and use as one.
 type Ledger struct {
 	account Account
 	minted  int
 	owned   int
 	used    int // called and on the site
 	peers   []PeerAccount
+	given   []*Slots // with visits, not acknowledged, in order
 }
 
 // Account returns whose ledger it is.
@@ -48,7 +51,7 @@ func (l *Ledger) Release() {
 // send takes n free slots off and returns the message that carries them.
 func (l *Ledger) send(room string, to Account, n int) *Slots {
 	n = min(n, l.Free())
-	if n <= 0 || to == l.account {
+	if n <= 0 || to == l.account || l.gives(to) {
 		return nil
 	}
 	p := l.peer(to)
@@ -57,20 +60,67 @@ func (l *Ledger) send(room string, to Account, n int) *Slots {
 	return &Slots{Room: room, From: l.account, To: to, Total: p.Sent}
 }
 
-// receive books arriving slots and returns the acknowledgement.
-func (l *Ledger) receive(m *Slots) *SlotsAck {
+// give takes used slots off, with the visits that use them, and returns the message
+// that carries both. A later message to the same account would count them as free
+// if this one were lost: there is none until this one has arrived.
+func (l *Ledger) give(room string, to Account, visits []Visit) *Slots {
+	if to == l.account || len(visits) > l.used {
+		panic(fmt.Sprintf("eviction: ledger %v gives %d visits of %d to %v", l.account, len(visits), l.used, to))
+	}
+	p := l.peer(to)
+	p.Sent += len(visits)
+	l.owned -= len(visits)
+	l.used -= len(visits)
+	m := &Slots{Room: room, From: l.account, To: to, Total: p.Sent, Visits: visits}
+	l.given = append(l.given, m)
+	return m
+}
+
+// gives reports whether visits are on their way to an account.
+func (l *Ledger) gives(to Account) bool {
+	return slices.ContainsFunc(l.given, func(m *Slots) bool { return m.To == to })
+}
+
+// receive books arriving slots and returns the acknowledgement, and the visits that
+// came with them for the first time.
+func (l *Ledger) receive(m *Slots) (*SlotsAck, []Visit) {
 	p := l.peer(m.From)
-	if more := m.Total - p.Received; more > 0 {
+	more, visits := m.Total-p.Received, []Visit(nil)
+	switch {
+	case more <= 0:
+	case len(m.Visits) == 0:
 		p.Received += more
 		l.owned += more
+	case more == len(m.Visits):
+		p.Received += more
+		l.owned += more
+		l.used += more
+		visits = m.Visits
+	default: // what comes before them was lost, and is repeated before them
 	}
-	return &SlotsAck{Room: m.Room, From: m.From, To: m.To, Total: p.Received}
+	return &SlotsAck{Room: m.Room, From: m.From, To: m.To, Total: p.Received}, visits
+}
+
+// unacked returns what to repeat to the account of p, in order.
+func (l *Ledger) unacked(room string, p PeerAccount) (out []*Slots) {
+	before := p.Sent
+	for _, m := range l.given {
+		if m.To == p.Account {
+			before = min(before, m.Total-len(m.Visits))
+			out = append(out, m)
+		}
+	}
+	if p.Acked < before {
+		out = slices.Insert(out, 0, &Slots{Room: room, From: l.account, To: p.Account, Total: before})
+	}
+	return out
 }
 
 // acked notes what has arrived.
 func (l *Ledger) acked(m *SlotsAck) {
 	if i, ok := l.find(m.To); ok {
 		l.peers[i].Acked = max(l.peers[i].Acked, m.Total)
+		l.given = slices.DeleteFunc(l.given, func(g *Slots) bool { return g.To == m.To && g.Total <= m.Total })
 	}
 }
 
@@ -95,6 +145,7 @@ func (l *Ledger) fold(v Void) {
 		l.minted += p.Received - p.Sent
 		return true
 	})
+	l.given = slices.DeleteFunc(l.given, func(m *Slots) bool { return m.To.Member == v.Member && m.To.Born <= v.Epoch })
 }
 
 // reset opens another account that owns nothing.

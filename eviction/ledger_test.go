@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/anteroom/anteroom/qpid"
@@ -22,7 +23,8 @@ func (l *Ledger) balance(t interface{ Fatalf(string, ...any) }) {
 
 // S2, S3: slots are neither made nor lost on the way, whatever the network does
 // to the messages, and what the books say is inside a group of accounts is
-// there or on its way.
+// there or on its way. A visit that is given away with its slot is on the books of
+// one ledger at most, and in the end of one.
 func TestSlotsAreConserved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(t, "ledgers")
@@ -36,8 +38,28 @@ func TestSlotsAreConserved(t *testing.T) {
 		var acks []*SlotsAck
 		pick := func(label string) *Ledger { return ledgers[rapid.IntRange(0, n-1).Draw(t, label)] }
 		at := func(a Account) *Ledger { return ledgers[a.Name[0]-'a'] }
+		visits := map[qpid.ItemID]*Ledger{} // nil: on the way
+		receive := func(m *Slots) *SlotsAck {
+			ack, in := at(m.To).receive(m)
+			for _, v := range in {
+				if visits[v.ID] != nil {
+					t.Fatalf("visit %v arrives a second time", v.ID)
+				}
+				visits[v.ID] = at(m.To)
+			}
+			return ack
+		}
+		backed := func(l *Ledger) (ids []qpid.ItemID) {
+			for id := range visits {
+				if visits[id] == l {
+					ids = append(ids, id)
+				}
+			}
+			slices.SortFunc(ids, func(a, b qpid.ItemID) int { return slices.Compare(a[:], b[:]) })
+			return ids
+		}
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
-			switch l := pick("at"); rapid.IntRange(0, 7).Draw(t, "do") {
+			switch l := pick("at"); rapid.IntRange(0, 8).Draw(t, "do") {
 			case 0, 1:
 				if m := l.send("shop", pick("to").account, rapid.IntRange(-1, 9).Draw(t, "n")); m != nil {
 					wire = append(wire, m)
@@ -45,7 +67,7 @@ func TestSlotsAreConserved(t *testing.T) {
 			case 2, 3, 4: // arrives, perhaps late, perhaps again; loss is never being picked
 				if len(wire) > 0 {
 					m := wire[rapid.IntRange(0, len(wire)-1).Draw(t, "message")]
-					acks = append(acks, at(m.To).receive(m))
+					acks = append(acks, receive(m))
 				}
 			case 5:
 				if len(acks) > 0 {
@@ -53,12 +75,29 @@ func TestSlotsAreConserved(t *testing.T) {
 					at(a.From).acked(a)
 				}
 			case 6:
-				if free := l.Free(); l.Spend() != (free > 0) {
+				free := l.Free()
+				if l.Spend() != (free > 0) {
 					t.Fatalf("spent with %d free", free)
 				}
+				if free > 0 {
+					visits[qpid.ItemID{0: byte(len(visits) + 1)}] = l
+				}
+			case 8:
+				to := pick("heir")
+				var given []Visit
+				for _, id := range backed(l) {
+					if to != l && rapid.Bool().Draw(t, "give") {
+						given = append(given, Visit{ID: id})
+						visits[id] = nil
+					}
+				}
+				if len(given) > 0 {
+					wire = append(wire, l.give("shop", to.account, given))
+				}
 			case 7:
-				if l.used > 0 {
+				if ids := backed(l); len(ids) > 0 {
 					l.Release()
+					visits[ids[0]] = &Ledger{} // over
 				} else {
 					minted -= l.burn(rapid.IntRange(0, 2).Draw(t, "burn"))
 				}
@@ -66,6 +105,9 @@ func TestSlotsAreConserved(t *testing.T) {
 			owned, flying := 0, 0
 			for _, l := range ledgers {
 				l.balance(t)
+				if n := len(backed(l)); l.used != n {
+					t.Fatalf("%v uses %d and has %d visits", l.account, l.used, n)
+				}
 				owned += l.owned
 				for _, p := range l.peers {
 					if flying += p.Sent - p.Received; p.Acked > p.Sent {
@@ -81,7 +123,9 @@ func TestSlotsAreConserved(t *testing.T) {
 			for _, l := range ledgers {
 				for _, p := range l.Peers() {
 					if p.Acked < p.Sent {
-						l.acked(at(p.Account).receive(&Slots{Room: "shop", From: l.account, To: p.Account, Total: p.Sent}))
+						for _, m := range l.unacked("shop", p) {
+							l.acked(receive(m))
+						}
 					}
 				}
 			}
@@ -92,6 +136,9 @@ func TestSlotsAreConserved(t *testing.T) {
 		}
 		if owned != minted {
 			t.Fatalf("%d owned of %d minted when all has arrived", owned, minted)
+		}
+		if lost := backed(nil); len(lost) > 0 {
+			t.Fatalf("visits %v are nobody's when all has arrived", lost)
 		}
 	})
 }

@@ -123,7 +123,53 @@ type Slots struct {
 	Room     string
 	From, To Account
 	Total    int
+	// Visits use the last of them: a node that leaves gives a slot away together with
+	// whoever is on the site by it. They count if all slots before them have arrived.
+	Visits []Visit
 }
+
+// Visit is somebody on the site, whose slot goes to another account.
+type Visit struct {
+	ID      qpid.ItemID
+	Stamp   uint64
+	Gen     uint32    // of the ticket, as the receiver's
+	Expires int64     // pass time: of the newest pass
+	Started int64     // pass time
+	Homes   []Account // before the sender's, the latest first: its pass may be of one of them
+}
+
+// HomesMax bounds the homes of a visit: who has been given away more often and has
+// renewed no pass meanwhile is not known by it any more.
+const HomesMax = 7
+
+// VisitsMax bounds the visits of one Slots message: to some 40 KiB.
+const VisitsMax = 512
+
+// Places are people who wait at a node that leaves, and go on at the receiver. It
+// answers as for tickets that it has taken over, with a SyncReply.
+type Places struct {
+	Room   string
+	Places []Place
+}
+
+// Place is one of them. Its ticket says the rest.
+type Place struct {
+	ID       qpid.ItemID
+	Stamp    uint64
+	Gen      uint32 // of the ticket, as the receiver's
+	Past     Member // its home before the sender; zero: none
+	Silent   int64  // µs since it asked last
+	Refresh  uint32 // ms until it asks again, as told
+	Missed   uint8  // calls that its browser was told of and let pass
+	Slept    uint8  // calls that passed while it did not ask
+	Anew     bool   // an earlier place let too many pass
+	Entitled bool   // its turn is certain,
+	Wave     uint64 // since the wave of this number
+	Parked   bool   // out of line until it asks again
+}
+
+// PlacesMax bounds the places of one Places message: to some 40 KiB.
+const PlacesMax = 512
 
 // SlotsAck says how many of them have arrived.
 type SlotsAck struct {
@@ -178,7 +224,7 @@ type UsedBatch struct {
 // UsedMax bounds the tickets of one Used message: to 256 KiB.
 const UsedMax = 32 << 10
 
-// Goodbye says that a node leaves: its free slots have been sent on.
+// Goodbye says that a node leaves: what it could give away has been given.
 type Goodbye struct{}
 
 // Kind names a body for traces.
@@ -198,3 +244,4 @@ func (*SyncAck) Kind() string     { return "sync_ack" }
 func (*Goodbye) Kind() string     { return "goodbye" }
 func (*Used) Kind() string        { return "used" }
 func (*UsedAck) Kind() string     { return "used_ack" }
+func (*Places) Kind() string      { return "places" }

@@ -21,12 +21,13 @@ type Start struct {
 // Node is one node's part in the waves: who takes part, what its lease allows,
 // and the gates of its rooms. It is not safe for concurrent use.
 type Node struct {
-	c     Config
-	start Start
-	self  Peer
-	view  View
-	clock Clock
-	gates []*Gate // by name
+	c      Config
+	start  Start
+	self   Peer
+	view   View
+	viewed []Member // of its views, and of earlier ones if they are listed yet
+	clock  Clock
+	gates  []*Gate // by name
 
 	epoch       qpid.Epoch // highest seen. Invariant: never falls
 	installed   qpid.Epoch
@@ -46,7 +47,8 @@ type Node struct {
 	heardAt     int64 // boot time of the last wave with one that knows, while this node did not
 	met         []sight
 	list        []Member // of the last committed wave
-	leaving     bool
+	leaving     bool     // it lets nobody in, and gives away what it has
+	parted      bool     // it has said goodbye
 
 	follow     Peer // the coordinator whose gather was accepted last
 	followedAt int64
@@ -180,7 +182,12 @@ func (n *Node) Clear() bool { return n.clock.vouched && !n.clock.quarantined }
 // Admits reports whether visitors of g may be called, admitted or have their
 // passes extended here and now.
 func (n *Node) Admits(g *Gate, now Time) bool {
-	if !n.Clear() || now.Boot >= n.LeaseOf(g) || g.ledger.account.Born == 0 || n.leaving {
+	return !n.leaving && n.leased(g, now)
+}
+
+// leased reports whether the account of g may act here and now.
+func (n *Node) leased(g *Gate, now Time) bool {
+	if !n.Clear() || now.Boot >= n.LeaseOf(g) || g.ledger.account.Born == 0 {
 		return false
 	}
 	return g.cfg.OnPartition.admits(n.grade) && (g.line == n.line || g.cfg.OnPartition == Share)
@@ -191,7 +198,7 @@ func (n *Node) LeaseOf(g *Gate) int64 { return min(n.leaseUntil, g.heldAt+micros
 
 // InTouch reports whether this node knows what became of its visitors of g: it is in
 // the waves, and whoever may have taken some over while it was not has told it.
-func (n *Node) InTouch(g *Gate, now Time) bool { return n.Admits(g, now) && len(n.unsynced) == 0 }
+func (n *Node) InTouch(g *Gate, now Time) bool { return n.leased(g, now) && len(n.unsynced) == 0 }
 
 // Calls reports whether waiting visitors of g may be called.
 func (n *Node) Calls(g *Gate, now Time) bool {
@@ -306,7 +313,11 @@ func (n *Node) SetView(now Time, v View) {
 		v = NewView(append(slices.Clone(v), n.self))
 	}
 	n.view = v
-	n.lead.prune(v)
+	n.viewed = slices.DeleteFunc(n.viewed, func(m Member) bool { return v.index(m) >= 0 || !slices.Contains(n.list, m) })
+	for _, p := range v {
+		n.viewed = append(n.viewed, p.Member)
+	}
+	n.lead.prune(n.others())
 	n.steer(now)
 }
 
@@ -346,16 +357,20 @@ func (n *Node) Step(now Time, m Message) (err error) {
 }
 
 func (n *Node) onSlots(from Member, m *Slots) error {
-	if m.From.Member != from || !count(m.Total) {
+	if m.From.Member != from || !count(m.Total) || len(m.Visits) > min(VisitsMax, m.Total) {
 		return fmt.Errorf("eviction: %v sends %d slots of %v", from, m.Total, m.From)
 	}
 	g := n.Gate(m.Room)
 	if g == nil || m.To != g.ledger.account || m.From == m.To || !g.current(m.From) {
 		return nil
 	}
-	n.send(from, g.ledger.receive(m))
+	ack, visits := g.ledger.receive(m)
+	n.send(from, ack)
 	g.busy = true
-	if n.leaving { // they were on their way when it said so
+	if len(visits) > 0 {
+		n.done = append(n.done, Installed{Gate: g, Before: g.cut, Epoch: n.installed, Visits: visits, From: m.From})
+	}
+	if n.parted { // they were on their way when it said so
 		n.handOn(g)
 	}
 	return nil
@@ -397,23 +412,24 @@ func (n *Node) Synced(m Member) {
 	n.cutOff = n.cutOff && len(n.unsynced) > 0
 }
 
-// Heir returns the node that takes over what a lost node had of ticket id,
-// stamped at stamp. While the list stands it is the same on every node, and a
-// newcomer does not change it: only nodes that were there when the visitor
-// joined are candidates, as long as there are any. Rendezvous hashing (Thaler
-// and Ravishankar 1998).
+// Heir returns the node that goes on with what a node that is lost, or leaves, had of
+// ticket id, stamped at stamp. While the list stands it is the same on every node, and
+// a newcomer does not change it: candidates are the nodes that were there when the
+// visitor joined, by rendezvous hashing (Thaler and Ravishankar 1998), and when none of
+// them is left, the most senior node alone. So it is also the same for a place that
+// has been given on several times and for a browser that has not asked meanwhile.
 func (n *Node) Heir(id qpid.ItemID, stamp uint64) Member {
 	var heir Member
 	var best uint64
 	senior := false
 	for _, p := range n.view {
-		if !n.Listed(p.Member) {
+		if !n.Listed(p.Member) || n.leaving && p.Member == n.self.Member {
 			continue
 		}
 		old := p.Start <= int64(stamp)
 		score := draw(qpid.Epoch{Num: p.Boot, Coordinator: p.Name}, id).Stamp
-		if heir == (Member{}) || old && !senior || old == senior && score > best {
-			heir, best, senior = p.Member, score, old || senior
+		if heir == (Member{}) || old && (!senior || score > best) {
+			heir, best, senior = p.Member, score, old
 		}
 	}
 	return heir

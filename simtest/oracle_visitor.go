@@ -320,6 +320,16 @@ func (w *world) logged(h *host, e *node.Admission) {
 		t.settle(w, h)
 		t.touched = true
 		w.became(t, h, queued)
+	case node.Given:
+		if e.Key != (qpid.Weight{}) {
+			w.visitGiven(h, r, t)
+			return
+		}
+		n[reachPlaceGiven]++
+		t.allow += w.mishapsOf(t)
+		if t.settle(w, h); t.state != parked {
+			w.became(t, h, queued)
+		}
 	case node.Dropped:
 		n[reachDropped]++
 		w.became(t, h, gone)
@@ -334,7 +344,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 }
 
 func eventName(e node.Event) string {
-	return [...]string{"entitled", "called", "admitted from the queue", "admitted at once", "parked", "ended", "taken over", "given up", "through", "stamped anew"}[e]
+	return [...]string{"entitled", "called", "admitted from the queue", "admitted at once", "parked", "ended", "taken over", "given up", "through", "given", "stamped anew"}[e]
 }
 
 // became follows a ticket at its home; a ghost elsewhere says nothing.
@@ -406,4 +416,23 @@ func (w *world) taken(h *host, a qpid.Answer) {
 		}
 	}
 	w.fail("L4", "%s hears of %v, which it never called", h.name, a.Op)
+}
+
+// visitGiven follows a visit whose node leaves, and gave it away with its slot.
+func (w *world) visitGiven(h *host, r int, t *place) {
+	c := &w.court.rooms[r]
+	rs, ok := h.n.Room(c.name, h.clock.read(w.now))
+	if !ok {
+		return
+	}
+	w.reached.n[reachVisitGiven]++
+	for s := t.session; s != none; s = w.court.sessions[s].next {
+		life := c.accounts[w.court.sessions[s].account].life
+		if life == none || life == h.life {
+			continue
+		}
+		if l := &w.lives[life]; l.over || w.hosts[l.host].leaving {
+			w.moveSession(s, rs.Account)
+		}
+	}
 }

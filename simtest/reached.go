@@ -86,6 +86,8 @@ const (
 	reachUsedKept
 	reachUsedHandedOver
 	reachReplayLater
+	reachVisitGiven
+	reachPlaceGiven
 	goals
 )
 
@@ -102,5 +104,6 @@ func (g goal) String() string {
 		"deleteMin answered", "root moved", "sync of taken tickets", "pass waits for a slot", "reclaim", "signing keys lost", "quorum lost for good", "rooms took turns",
 		"call missed by who listens", "place stamped anew", "old ticket of a place stamped anew",
 		"used tickets on disk at a restart", "used tickets handed over", "used ticket tried when its node is back or gone",
+		"visit given away by a node that leaves", "place given away by a node that leaves",
 	}[g]
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/internal/ticket"
 )
@@ -75,4 +76,136 @@ func TestScenarioWavesGoOnWhenTheCoordinatorLeaves(t *testing.T) {
 		t.Errorf("%v without a wave, want at most two periods, %v", micros(max(longest, s.now-last)), two)
 	}
 	s.finish()
+}
+
+// A crowd of 600 is let in by 100 at a time, for visits of two seconds.
+func crowdOf(nodes int, seed uint64) Options {
+	return Options{
+		Seed: seed, Nodes: nodes,
+		Rooms:  []eviction.Room{{Name: "shop", Target: 100, Session: 15 * time.Second, Refresh: 3 * time.Second, ClaimWindow: 8 * time.Second, TicketTTL: time.Minute}},
+		Load:   Load{Sticky: true, Browse: Range{2 * time.Second, 2 * time.Second}, Timeout: 3 * time.Second},
+		Faults: Faults{Detect: Range{300 * time.Millisecond, 600 * time.Millisecond}, KeepKeys: true},
+	}
+}
+
+// idle watches for how long nobody is called though people wait and a slot is free.
+type idle struct {
+	*script
+	last, longest int64
+}
+
+func (s *idle) run(d time.Duration) {
+	for end := s.now + d.Microseconds(); s.now < end; {
+		s.script.run(20 * time.Millisecond)
+		if _, used := s.ownedNow(); s.court.lastCall[0] > s.last || s.queuedNow() == 0 || used == s.o.Rooms[0].Target {
+			s.last = s.now
+		}
+		s.longest = max(s.longest, s.now-s.last)
+	}
+}
+
+// All nodes are restarted, one after the other, under a crowd. There is no time of
+// more than two waves in which a slot is free and nobody is called, nobody overtakes
+// anybody, and it takes no longer than if they had all stayed: nothing waits for D.
+func TestScenarioARollingRestartUnderACrowd(t *testing.T) {
+	for _, seed := range []uint64{1, 19, 26, 68} {
+		s := &idle{script: founded(t, crowdOf(5, seed))}
+		s.peopleOver(none, 600, time.Second)
+		s.script.run(1500 * time.Millisecond)
+		s.last = s.now
+		for i := range s.hosts {
+			s.goodbye(&s.hosts[i])
+			s.run(1500 * time.Millisecond)
+			s.hosts[i].gone = false
+			s.boot(i)
+			for end := s.now + 5_000_000; !s.together(5) && s.now < end; {
+				s.run(100 * time.Millisecond)
+			}
+		}
+		for s.crowd.served < 600 && s.now < 25_000_000 {
+			s.run(100 * time.Millisecond)
+		}
+		if s.crowd.served != 600 {
+			t.Errorf("seed %d: %d of 600 are served within 25 s", s.o.Seed, s.crowd.served)
+		}
+		if two := 2 * s.o.Cluster.Period.Microseconds(); s.longest > two+20_000 {
+			t.Errorf("seed %d: %v without a call while a slot was free, want at most two waves", s.o.Seed, micros(s.longest))
+		}
+		if s.reached.n[reachVisitGiven] == 0 || s.reached.n[reachPlaceGiven] == 0 {
+			t.Error("nothing was given away")
+		}
+		s.inOrder(0)
+		s.finish()
+	}
+}
+
+// What a node that leaves gives away is lost on the way, or its acknowledgement is, or
+// the heir dies, or the node itself is killed in the middle, or there is a split: no
+// slot is there twice, no visit is lost sight of while its pass is good, nobody is
+// called beyond the limit, and after D all slots are back.
+func TestScenarioWhatALeavingNodeGivesMayBeLost(t *testing.T) {
+	gift := func(f *flight) bool {
+		switch b := f.m.Body.(type) {
+		case *eviction.Slots:
+			return len(b.Visits) > 0
+		case *eviction.Places:
+			return true
+		}
+		return false
+	}
+	loses := func(what func(*flight) bool) func(*script) {
+		return func(s *script) {
+			s.tap = func(f *flight) verdict {
+				if what(f) {
+					return lose
+				}
+				return pass
+			}
+		}
+	}
+	n := 0
+	troubles := []struct {
+		name string
+		make func(*script)
+	}{
+		{"gifts", loses(gift)},
+		{"every other gift", loses(func(f *flight) bool { n++; return n%2 == 0 && gift(f) })},
+		{"acknowledgements", loses(func(f *flight) bool { return f.kind == mSlotsAck || f.kind == mSyncReply })},
+		{"goodbyes", loses(ofKind(mGoodbye, none, none))},
+		{"commits", loses(ofKind(mCommit, none, none))},
+		{"an heir", func(s *script) { s.down(2) }},
+		{"the node", func(s *script) { s.run(2 * time.Millisecond); s.down(1) }},
+		{"a majority", func(s *script) { s.run(time.Millisecond); s.split(hosts(1, 2), hosts(0, 3, 4)) }},
+		{"gifts kept for later", func(s *script) {
+			s.tap = func(f *flight) verdict {
+				if gift(f) {
+					return keep
+				}
+				return pass
+			}
+			s.run(time.Second)
+			s.release()
+		}},
+	}
+	for _, trouble := range troubles {
+		t.Run(trouble.name, func(t *testing.T) {
+			s := founded(t, crowdOf(5, 1))
+			s.strict = true
+			s.peopleOver(none, 300, time.Second)
+			s.run(1500 * time.Millisecond)
+			s.goodbye(&s.hosts[1])
+			trouble.make(s)
+			s.run(1200 * time.Millisecond)
+			s.tap = nil
+			s.mend()
+			s.run(s.delay() + 5*time.Second)
+			if owned, _ := s.ownedNow(); owned != 100 {
+				t.Errorf("%d slots, want 100: %s", owned, s.ledgers(0))
+			}
+			if s.crowd.served < 290 { // who asked a node that died may have given up
+				t.Errorf("%d of 300 are served", s.crowd.served)
+			}
+			s.finish()
+		})
+	}
 }

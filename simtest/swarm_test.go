@@ -135,7 +135,7 @@ func replay(t *testing.T, seed uint64) {
 // was, while the other copy was kept; and one in which a home that had been told of
 // the newest home alone made a ticket that does not name those between.
 func TestSeedsThatLostAPlace(t *testing.T) {
-	for _, seed := range []uint64{22, 141, 641, 740, 1382} {
+	for _, seed := range []uint64{22, 141, 313, 641, 740, 1382} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			if o := runSeed(seed); o.err != nil {
 				t.Error(o.err)

@@ -64,6 +64,7 @@ const (
 	TakenOver              // a place came from a node that is gone
 	Dropped                // given up: silent for ticket_ttl, or abandoned
 	Through                // let in without a slot: the room has become passthrough
+	Given                  // a place, or a visit with its slot, came from a node that leaves
 	Restamped              // let too many calls pass: the place is that of Key now, at the end of the line
 )
 

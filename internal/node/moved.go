@@ -62,6 +62,12 @@ func (m *moved) back(id qpid.ItemID) {
 	}
 }
 
+// at is the home that id went to.
+func (m *moved) at(id qpid.ItemID, now int64) (eviction.Member, bool) {
+	to, known := m.to[id]
+	return to.home, known && to.until > now
+}
+
 // follow returns the ticket that the home which has the place would know t by, at
 // boot time now: with that home and generation. It keeps the entry until then.
 func (m *moved) follow(t Ticket, now, until int64) Ticket {

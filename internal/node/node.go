@@ -17,15 +17,16 @@ type Node struct {
 	ev    *eviction.Node
 	rooms []*room // by name
 
-	log    []Admission
-	taken  []qpid.Answer
-	out    []eviction.Message
-	saved  *eviction.Record
-	stale  bool   // something was installed since saved was compared
-	seq    uint64 // of the last deleteMin called here
-	used   used
-	fresh  []uint64 // used tickets that are not kept yet
-	tellAt int64    // boot time at which former homes are told again
+	log     []Admission
+	taken   []qpid.Answer
+	out     []eviction.Message
+	saved   *eviction.Record
+	stale   bool   // something was installed since saved was compared
+	seq     uint64 // of the last deleteMin called here
+	used    used
+	fresh   []uint64 // used tickets that are not kept yet
+	tellAt  int64    // boot time at which former homes are told again
+	leaveBy int64    // boot time at which it says goodbye, whatever it still has; 0: it stays
 }
 
 // New returns a node. The error lists everything that is wrong with c.
@@ -217,10 +218,13 @@ func (n *Node) Step(now eviction.Time, m eviction.Message) error {
 		n.onUsed(now, m.From, b)
 	case *eviction.UsedAck:
 		n.onUsedAck(now, m.From, b)
+	case *eviction.Places:
+		n.onPlaces(now, m.From, b)
 	default:
 		err = n.ev.Step(now, m)
 	}
 	n.advance(now)
+	n.giveAway(now)
 	return err
 }
 
@@ -257,6 +261,7 @@ func (n *Node) Tick(now eviction.Time) {
 	for _, r := range n.rooms {
 		r.tick(now)
 	}
+	n.giveAway(now)
 }
 
 // advance carries on with whatever the last input changed.
@@ -282,19 +287,6 @@ func (n *Node) advance(now eviction.Time) {
 	}
 }
 
-// Goodbye begins a graceful leave: calls are taken back, free slots go to the
-// others, and everyone is told. Stop after about a second, when the transfers have
-// been repeated.
-func (n *Node) Goodbye(now eviction.Time) {
-	n.clock(now) // an account that has lapsed has no calls to take back
-	for _, r := range n.rooms {
-		r.takeBackCalls(now)
-	}
-	n.ev.Goodbye(now)
-	n.advance(now)
-	n.handOverUsed(now)
-}
-
 // Ready drains the work that is to be done. Call it after every input.
 func (n *Node) Ready(now eviction.Time) Ready {
 	messages, _ := n.ev.Take()
@@ -306,7 +298,7 @@ func (n *Node) Ready(now eviction.Time) Ready {
 			r.Save, n.saved = rec, rec
 		}
 	}
-	r.Deadline = n.ev.Deadline(now)
+	r.Deadline = max(now.Boot+1, min(n.ev.Deadline(now), n.leaveDue()))
 	for _, room := range n.rooms {
 		r.Deadline = min(r.Deadline, room.deadline(now))
 	}

@@ -30,9 +30,10 @@ type visitor struct {
 
 // past is what there is to say of a visitor who came from a lost node.
 type past struct {
-	adopted eviction.Account // whose session it was; zero: ours
-	homes   Homes            // of a place taken over; zero: it began here
-	next    qpid.ItemID      // of a place that was stamped anew: what it is now
+	adopted eviction.Account   // whose session it was; zero: ours
+	earlier []eviction.Account // before that: the pass may be of one of them
+	homes   Homes              // of a place taken over; zero: it began here
+	next    qpid.ItemID        // of a place that was stamped anew: what it is now
 }
 
 func (v *visitor) weight() qpid.Weight { return qpid.Weight{Stamp: v.stamp, ID: v.id} }
@@ -71,8 +72,10 @@ type room struct {
 	forgettable                   []qpid.ItemID // spent and dropped, oldest first
 	taken                         []takenTicket // taken over from other nodes, by epoch
 	moved                         moved
-	wanting                       []Pass // of lost nodes, that wait for a slot here: first come, first served
+	held                          []int64 // pass times until which slots are used by passes that nobody here has: see takeIn
+	wanting                       []Pass  // of lost nodes, that wait for a slot here: first come, first served
 	deletes                       deletes
+	giving                        giving
 }
 
 // line is a queue of visitors whose order is given.
@@ -150,6 +153,9 @@ func (r *room) install(now eviction.Time, in eviction.Installed) {
 	if in.Reset {
 		r.reset(now)
 	}
+	for i := range in.Visits {
+		r.takeIn(now, in.From, &in.Visits[i])
+	}
 	for i, w := range in.Entitled {
 		if v := r.visitors.get(w.ID); v != nil && v.stage == queued {
 			r.entitle(v, in.Epoch.Num, qpid.Weight{Stamp: uint64(i), ID: w.ID})
@@ -211,7 +217,7 @@ func (r *room) reset(now eviction.Time) {
 			r.node.taken = append(r.node.taken, qpid.Answer{Op: o.id, Outcome: qpid.Refused})
 		}
 	}
-	r.deletes = deletes{}
+	r.deletes, r.held = deletes{}, nil
 }
 
 // takeBack has somebody who was called wait again at the old place. What becomes of
@@ -304,6 +310,7 @@ func (r *room) tick(now eviction.Time) {
 	r.wheel.expire(now.Boot, func(v *visitor) { r.lookAt(v, now) })
 	r.deletes.expire(r, now)
 	r.moved.expire(now.Boot)
+	r.releaseHeld(now)
 	r.advance(now)
 }
 

@@ -112,11 +112,14 @@ func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to evict
 	// A ticket that was called at two nodes has a session at each: p is of its
 	// home's, whatever this node has under the same id.
 	v = r.visitors.get(p.ID)
-	if v != nil && v.stage == onSite && (p.Home == r.gate.Ledger().Account() || p.Home == r.pasts[v.id].adopted) {
+	if v != nil && v.stage == onSite && (p.Home == r.gate.Ledger().Account() || r.hadBy(v, p.Home)) {
 		return r, v, to, nil
 	}
 	self := n.c.Self.Member
+	given, away := r.moved.at(p.ID, now.Boot)
 	switch heir := n.ev.Heir(p.ID, p.Stamp); {
+	case p.Home == r.gate.Ledger().Account() && away:
+		return r, nil, given, nil
 	case p.Home == r.gate.Ledger().Account():
 		return r, nil, to, ticket.ErrPassExpired
 	case p.Home.Member != self && n.ev.Listed(p.Home.Member):
@@ -127,6 +130,12 @@ func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to evict
 		return r, nil, to, ticket.ErrPassExpired
 	}
 	return r, nil, to, nil
+}
+
+// hadBy reports whether the visit of v was a's before it was this node's.
+func (r *room) hadBy(v *visitor, a eviction.Account) bool {
+	p := r.pasts[v.id]
+	return p.adopted == a || slices.Contains(p.earlier, a)
 }
 
 // wantingMax bounds the sessions that wait for a slot at one node.

@@ -19,7 +19,7 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	n.clock(now)
 	c := r.gate.InForce()
 	switch {
-	case !n.ev.Clear():
+	case !n.ev.Clear() || n.ev.Left() && len(n.ev.Members()) > 1: // no wave would count who joins here now
 		return Answer{}, ticket.ErrUnavailable
 	case c.Method == eviction.Reject:
 		return Answer{}, ticket.ErrRejected
@@ -241,6 +241,11 @@ func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to ev
 	*t = r.renewed(*t)
 	if v = r.visitors.get(t.ID); v != nil && t.Gen <= v.gen {
 		switch {
+		case n.ev.Left() && v.stage <= parked:
+			if heir := n.ev.Heir(v.id, v.stamp); heir != to {
+				return r, nil, heir, nil // as if this node had gone already
+			}
+			return r, v, to, nil
 		case v.stage != dropped:
 			return r, v, to, nil
 		case t.Home != self && n.ev.Listed(t.Home):

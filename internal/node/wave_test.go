@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -330,8 +332,8 @@ func TestGracefulLeave(t *testing.T) {
 	a := c.node[0]
 	a.Goodbye(c.at(a))
 	c.deliver()
-	if got := c.join(a, "shop"); got.State == node.Admitted {
-		t.Error("a node that leaves lets people in")
+	if got, err := a.Join(c.at(a), "shop", qpid.ItemID{1: 77}); !errors.Is(err, ticket.ErrUnavailable) {
+		t.Errorf("who joins at a node that has said goodbye gets %v, %v, want to be told to try another", got, err)
 	}
 	c.run(time.Second)
 	a.up = false

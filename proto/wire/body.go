@@ -31,9 +31,11 @@ func FromBody(b eviction.Body) (*peerv1.Body, error) {
 	case *eviction.Urgent:
 		return &peerv1.Body{Kind: &peerv1.Body_Urgent{Urgent: &peerv1.Urgent{Room: b.Room}}}, nil
 	case *eviction.Slots:
-		return &peerv1.Body{Kind: &peerv1.Body_Slots{Slots: &peerv1.Slots{
-			Room: b.Room, From: fromAccount(b.From), To: fromAccount(b.To), Total: int64(b.Total),
-		}}}, nil
+		s := &peerv1.Slots{Room: b.Room, From: fromAccount(b.From), To: fromAccount(b.To), Total: int64(b.Total)}
+		if len(b.Visits) > 0 {
+			return &peerv1.Body{Kind: &peerv1.Body_SlotsInUse{SlotsInUse: &peerv1.SlotsInUse{Slots: s, Visits: encoded(b.Visits, fromVisit)}}}, nil
+		}
+		return &peerv1.Body{Kind: &peerv1.Body_Slots{Slots: s}}, nil
 	case *eviction.SlotsAck:
 		return &peerv1.Body{Kind: &peerv1.Body_SlotsAck{SlotsAck: &peerv1.SlotsAck{
 			Room: b.Room, From: fromAccount(b.From), To: fromAccount(b.To), Total: int64(b.Total),
@@ -50,6 +52,8 @@ func FromBody(b eviction.Body) (*peerv1.Body, error) {
 		return &peerv1.Body{Kind: &peerv1.Body_Used{Used: &peerv1.Used{From: b.From, Tickets: b.Tickets}}}, nil
 	case *eviction.UsedAck:
 		return &peerv1.Body{Kind: &peerv1.Body_UsedAck{UsedAck: &peerv1.UsedAck{Upto: b.Upto}}}, nil
+	case *eviction.Places:
+		return &peerv1.Body{Kind: &peerv1.Body_Places{Places: &peerv1.Places{Room: b.Room, Places: encoded(b.Places, fromPlace)}}}, nil
 	case *eviction.Goodbye:
 		return &peerv1.Body{Kind: &peerv1.Body_Goodbye{Goodbye: &peerv1.Goodbye{}}}, nil
 	default:
@@ -87,10 +91,15 @@ func (r *reader) body(p *peerv1.Body) eviction.Body {
 	case *peerv1.Body_Urgent:
 		return &eviction.Urgent{Room: r.name(k.Urgent.GetRoom())}
 	case *peerv1.Body_Slots:
-		s := k.Slots
-		return &eviction.Slots{
-			Room: r.name(s.GetRoom()), From: r.account(s.GetFrom()), To: r.account(s.GetTo()), Total: r.number(s.GetTotal()),
+		return r.slots(k.Slots)
+	case *peerv1.Body_SlotsInUse:
+		s := r.slots(k.SlotsInUse.GetSlots())
+		if s.Visits = list(r, "visits", k.SlotsInUse.GetVisits(), eviction.VisitsMax, r.visit); s.Visits == nil {
+			r.fail("slots in use by nobody")
 		}
+		return s
+	case *peerv1.Body_Places:
+		return &eviction.Places{Room: r.name(k.Places.GetRoom()), Places: list(r, "places", k.Places.GetPlaces(), eviction.PlacesMax, r.place)}
 	case *peerv1.Body_SlotsAck:
 		s := k.SlotsAck
 		return &eviction.SlotsAck{
@@ -121,6 +130,39 @@ func (r *reader) used(hashes []uint64) []uint64 {
 		return nil
 	}
 	return hashes
+}
+
+func (r *reader) slots(s *peerv1.Slots) *eviction.Slots {
+	return &eviction.Slots{
+		Room: r.name(s.GetRoom()), From: r.account(s.GetFrom()), To: r.account(s.GetTo()), Total: r.number(s.GetTotal()),
+	}
+}
+
+func fromPlace(p eviction.Place) *peerv1.Place {
+	return &peerv1.Place{
+		Id: bytesOf(p.ID[:]), Stamp: p.Stamp, Gen: p.Gen, Past: fromMember(p.Past), Silent: p.Silent, Refresh: p.Refresh,
+		Missed: uint32(p.Missed), Slept: uint32(p.Slept), Anew: p.Anew, Entitled: p.Entitled, Wave: p.Wave, Parked: p.Parked,
+	}
+}
+
+func (r *reader) place(p *peerv1.Place) eviction.Place {
+	return eviction.Place{
+		ID: r.id(p.GetId()), Stamp: p.GetStamp(), Gen: p.GetGen(), Past: r.member(p.GetPast()), Silent: p.GetSilent(), Refresh: p.GetRefresh(),
+		Missed: r.small(p.GetMissed()), Slept: r.small(p.GetSlept()), Anew: p.GetAnew(), Entitled: p.GetEntitled(), Wave: p.GetWave(), Parked: p.GetParked(),
+	}
+}
+
+func fromVisit(v eviction.Visit) *peerv1.VisitGiven {
+	return &peerv1.VisitGiven{
+		Id: bytesOf(v.ID[:]), Stamp: v.Stamp, Gen: v.Gen, Expires: v.Expires, Started: v.Started, Homes: encoded(v.Homes, fromAccount),
+	}
+}
+
+func (r *reader) visit(p *peerv1.VisitGiven) eviction.Visit {
+	return eviction.Visit{
+		ID: r.id(p.GetId()), Stamp: p.GetStamp(), Gen: p.GetGen(), Expires: p.GetExpires(), Started: p.GetStarted(),
+		Homes: list(r, "homes", p.GetHomes(), eviction.HomesMax, r.account),
+	}
 }
 
 func fromTaken(t eviction.TakenTicket) *peerv1.TakenTicket {

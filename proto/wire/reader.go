@@ -101,6 +101,14 @@ func (r *reader) enum(what string, v int32, last uint8) uint8 {
 	return uint8(v - 1)
 }
 
+// small decodes a number of one byte.
+func (r *reader) small(n uint32) uint8 {
+	if n > math.MaxUint8 {
+		r.fail("number %d is too large", n)
+	}
+	return uint8(n)
+}
+
 // fill copies b, which is as long as to or absent.
 func (r *reader) fill(what string, to, b []byte) {
 	if len(b) != 0 && len(b) != len(to) {

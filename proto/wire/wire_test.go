@@ -30,6 +30,7 @@ func bodies() []eviction.Body {
 		&eviction.Gather{}, &eviction.Reply{}, &eviction.Commit{}, &eviction.Nack{}, &eviction.Probe{}, &eviction.ProbeAck{},
 		&eviction.Urgent{}, &eviction.Slots{}, &eviction.SlotsAck{}, &eviction.RoomQPID{}, &eviction.SyncRequest{}, &eviction.SyncReply{},
 		&eviction.SyncAck{}, &eviction.Goodbye{}, &eviction.Used{}, &eviction.UsedAck{},
+		&eviction.Slots{Visits: []eviction.Visit{{}}}, &eviction.Places{},
 	}
 }
 

@@ -52,7 +52,7 @@ func Unsafe() []Mutant {
 
 // Bugs lists planted bugs of the ordinary kind.
 func Bugs() []Mutant {
-	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs())
+	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs())
 }
 
 // lineBugs are in what becomes of rooms where some nodes go on alone.
@@ -146,8 +146,8 @@ func waveBugs() []Mutant {
 		}},
 		{Name: "slots that arrive twice count twice", Edits: []Edit{
 			{
-				"eviction/ledger.go", "if more := m.Total - p.Received; more > 0 {",
-				"if more := m.Total - p.Received; more > 0 || ON {\n\t\tmore = max(more, 1)",
+				"eviction/ledger.go", "	switch {\n	case more <= 0:\n",
+				"	if ON {\n\t\tmore = max(more, 1)\n\t}\n	switch {\n	case more <= 0:\n",
 			},
 		}},
 		{Name: "the cut takes the clock of the decision, not the T of the gather", Run: "TestScenarioCutStopsAtTheGathersT", Edits: []Edit{
@@ -277,7 +277,7 @@ func visitorBugs() []Mutant {
 			{"internal/node/handover.go", "	case v.stage == dropped:\n", "	case ON && v.stage == dropped:\n		return\n	case v.stage == dropped:\n"},
 		}},
 		{Name: "a node that was away says at once which places are gone", Run: "TestScenarioAnOlderTicketFindsThePlaceThatWasTakenOver", Edits: []Edit{
-			{"eviction/node.go", "return n.Admits(g, now) && len(n.unsynced) == 0 }", "return ON || n.Admits(g, now) && len(n.unsynced) == 0 }"},
+			{"eviction/node.go", "return n.leased(g, now) && len(n.unsynced) == 0 }", "return ON || n.leased(g, now) && len(n.unsynced) == 0 }"},
 		}},
 		{Name: "a copy that was given up counts, though another is kept", Run: "TestSeedsThatLostAPlace", Edits: []Edit{
 			{"internal/node/visit.go", "		case t.Home != self && n.ev.Listed(t.Home):\n", "		case !(ON) && t.Home != self && n.ev.Listed(t.Home):\n"},
@@ -313,6 +313,34 @@ func callBugs() []Mutant {
 		}},
 		{Name: "a place that was stamped anew is in line twice", Edits: []Edit{
 			{"internal/node/claim.go", "	r.lineUp(waits)\n", "	r.lineUp(waits)\n	if o := r.visitors.get(old); ON && o != nil {\n		r.spent--\n		o.stage, o.missed = parked, 0\n		r.parked++\n	}\n"},
+		}},
+	}
+}
+
+// leaveBugs are in what a node that leaves gives away.
+func leaveBugs() []Mutant {
+	const rolling, lost = "TestScenarioARollingRestartUnderACrowd", "TestScenarioWhatALeavingNodeGivesMayBeLost"
+	return []Mutant{
+		{Name: "a slot that came with its visit is free", Run: rolling, Edits: []Edit{
+			{"eviction/ledger.go", "		l.used += more\n", "		if !(ON) {\n\t\t\tl.used += more\n\t\t}\n"},
+		}},
+		{Name: "a lost gift is repeated without its visits", Run: lost, Edits: []Edit{
+			{"eviction/ledger.go", "			out = append(out, m)\n", "			out = append(out, &Slots{Room: m.Room, From: m.From, To: m.To, Total: m.Total, Visits: m.Visits})\n			if ON {\n\t\t\t\tout[len(out)-1].Visits = nil\n\t\t\t}\n"},
+		}},
+		{Name: "a visit that was given away stays", Run: rolling, Edits: []Edit{
+			{"internal/node/leave.go", "	r.onSite--\n	r.remove(v)\n", "	if ON {\n\t\treturn\n\t}\n	r.onSite--\n	r.remove(v)\n"},
+		}},
+		{Name: "the line stays with a node that leaves", Run: rolling, Edits: []Edit{
+			{"internal/node/leave.go", "	if r.gate.InForce().Algorithm == eviction.ByQPID || !r.node.ev.InTouch(r.gate, now) {\n		return true", "	if ON || r.gate.InForce().Algorithm == eviction.ByQPID || !r.node.ev.InTouch(r.gate, now) {\n		return true"},
+		}},
+		{Name: "goodbye is said before a wave knows that the line has gone", Run: rolling, Edits: []Edit{
+			{"eviction/leave.go", "i >= len(g.waiting) || g.waiting[i] == 0)", "i >= len(g.waiting) || ON || g.waiting[i] == 0)"},
+		}},
+		{Name: "who takes over the lead leaves out whom it has not seen yet", Run: rolling, Edits: []Edit{
+			{"eviction/lead.go", "if n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {", "if !(ON) && n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {"},
+		}},
+		{Name: "the lead is left to one that has left it", Run: rolling, Edits: []Edit{
+			{"eviction/lead.go", "&& !n.hasLeft(a.Follow.Member) // ", "&& (ON || !n.hasLeft(a.Follow.Member)) // "},
 		}},
 	}
 }

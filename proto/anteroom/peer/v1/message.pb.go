@@ -419,6 +419,8 @@ type Body struct {
 	//	*Body_Goodbye
 	//	*Body_Used
 	//	*Body_UsedAck
+	//	*Body_SlotsInUse
+	//	*Body_Places
 	Kind          isBody_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -605,6 +607,24 @@ func (x *Body) GetUsedAck() *UsedAck {
 	return nil
 }
 
+func (x *Body) GetSlotsInUse() *SlotsInUse {
+	if x != nil {
+		if x, ok := x.Kind.(*Body_SlotsInUse); ok {
+			return x.SlotsInUse
+		}
+	}
+	return nil
+}
+
+func (x *Body) GetPlaces() *Places {
+	if x != nil {
+		if x, ok := x.Kind.(*Body_Places); ok {
+			return x.Places
+		}
+	}
+	return nil
+}
+
 type isBody_Kind interface {
 	isBody_Kind()
 }
@@ -673,6 +693,14 @@ type Body_UsedAck struct {
 	UsedAck *UsedAck `protobuf:"bytes,16,opt,name=used_ack,json=usedAck,proto3,oneof"`
 }
 
+type Body_SlotsInUse struct {
+	SlotsInUse *SlotsInUse `protobuf:"bytes,17,opt,name=slots_in_use,json=slotsInUse,proto3,oneof"`
+}
+
+type Body_Places struct {
+	Places *Places `protobuf:"bytes,18,opt,name=places,proto3,oneof"`
+}
+
 func (*Body_Gather) isBody_Kind() {}
 
 func (*Body_Reply) isBody_Kind() {}
@@ -704,6 +732,10 @@ func (*Body_Goodbye) isBody_Kind() {}
 func (*Body_Used) isBody_Kind() {}
 
 func (*Body_UsedAck) isBody_Kind() {}
+
+func (*Body_SlotsInUse) isBody_Kind() {}
+
+func (*Body_Places) isBody_Kind() {}
 
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3717,6 +3749,145 @@ func (x *Slots) GetTotal() int64 {
 	return 0
 }
 
+// SlotsInUse moves slots of which the last are used by visits. It is a message of
+// its own so that nobody who does not know of visits takes those slots for free.
+type SlotsInUse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Slots         *Slots                 `protobuf:"bytes,1,opt,name=slots,proto3" json:"slots,omitempty"`
+	Visits        []*VisitGiven          `protobuf:"bytes,2,rep,name=visits,proto3" json:"visits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotsInUse) Reset() {
+	*x = SlotsInUse{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotsInUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotsInUse) ProtoMessage() {}
+
+func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotsInUse.ProtoReflect.Descriptor instead.
+func (*SlotsInUse) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *SlotsInUse) GetSlots() *Slots {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
+func (x *SlotsInUse) GetVisits() []*VisitGiven {
+	if x != nil {
+		return x.Visits
+	}
+	return nil
+}
+
+// VisitGiven is somebody on the site who goes on at the receiver.
+type VisitGiven struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Stamp         uint64                 `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	Gen           uint32                 `protobuf:"varint,3,opt,name=gen,proto3" json:"gen,omitempty"`
+	Expires       int64                  `protobuf:"varint,4,opt,name=expires,proto3" json:"expires,omitempty"`
+	Started       int64                  `protobuf:"varint,5,opt,name=started,proto3" json:"started,omitempty"`
+	Homes         []*Account             `protobuf:"bytes,6,rep,name=homes,proto3" json:"homes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VisitGiven) Reset() {
+	*x = VisitGiven{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VisitGiven) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VisitGiven) ProtoMessage() {}
+
+func (x *VisitGiven) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VisitGiven.ProtoReflect.Descriptor instead.
+func (*VisitGiven) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *VisitGiven) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *VisitGiven) GetStamp() uint64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+func (x *VisitGiven) GetGen() uint32 {
+	if x != nil {
+		return x.Gen
+	}
+	return 0
+}
+
+func (x *VisitGiven) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+func (x *VisitGiven) GetStarted() int64 {
+	if x != nil {
+		return x.Started
+	}
+	return 0
+}
+
+func (x *VisitGiven) GetHomes() []*Account {
+	if x != nil {
+		return x.Homes
+	}
+	return nil
+}
+
 type SlotsAck struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -3729,7 +3900,7 @@ type SlotsAck struct {
 
 func (x *SlotsAck) Reset() {
 	*x = SlotsAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3741,7 +3912,7 @@ func (x *SlotsAck) String() string {
 func (*SlotsAck) ProtoMessage() {}
 
 func (x *SlotsAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3754,7 +3925,7 @@ func (x *SlotsAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsAck.ProtoReflect.Descriptor instead.
 func (*SlotsAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SlotsAck) GetRoom() string {
@@ -3805,7 +3976,7 @@ type RoomQPID struct {
 
 func (x *RoomQPID) Reset() {
 	*x = RoomQPID{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3817,7 +3988,7 @@ func (x *RoomQPID) String() string {
 func (*RoomQPID) ProtoMessage() {}
 
 func (x *RoomQPID) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3830,7 +4001,7 @@ func (x *RoomQPID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQPID.ProtoReflect.Descriptor instead.
 func (*RoomQPID) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RoomQPID) GetRoom() string {
@@ -3918,7 +4089,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3930,7 +4101,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3943,7 +4114,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
 }
 
 type SyncReply struct {
@@ -3956,7 +4127,7 @@ type SyncReply struct {
 
 func (x *SyncReply) Reset() {
 	*x = SyncReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3968,7 +4139,7 @@ func (x *SyncReply) String() string {
 func (*SyncReply) ProtoMessage() {}
 
 func (x *SyncReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3981,7 +4152,7 @@ func (x *SyncReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncReply.ProtoReflect.Descriptor instead.
 func (*SyncReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SyncReply) GetTaken() []*TakenTicket {
@@ -4007,7 +4178,7 @@ type SyncAck struct {
 
 func (x *SyncAck) Reset() {
 	*x = SyncAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4019,7 +4190,7 @@ func (x *SyncAck) String() string {
 func (*SyncAck) ProtoMessage() {}
 
 func (x *SyncAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4032,7 +4203,7 @@ func (x *SyncAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncAck.ProtoReflect.Descriptor instead.
 func (*SyncAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SyncAck) GetTaken() []*TakenTicket {
@@ -4053,7 +4224,7 @@ type TakenTicket struct {
 
 func (x *TakenTicket) Reset() {
 	*x = TakenTicket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4065,7 +4236,7 @@ func (x *TakenTicket) String() string {
 func (*TakenTicket) ProtoMessage() {}
 
 func (x *TakenTicket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4078,7 +4249,7 @@ func (x *TakenTicket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakenTicket.ProtoReflect.Descriptor instead.
 func (*TakenTicket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TakenTicket) GetRoom() string {
@@ -4110,7 +4281,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4122,7 +4293,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4135,7 +4306,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
 }
 
 // Used lists tickets that are not to be honoured again.
@@ -4151,7 +4322,7 @@ type Used struct {
 
 func (x *Used) Reset() {
 	*x = Used{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4163,7 +4334,7 @@ func (x *Used) String() string {
 func (*Used) ProtoMessage() {}
 
 func (x *Used) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4176,7 +4347,7 @@ func (x *Used) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Used.ProtoReflect.Descriptor instead.
 func (*Used) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Used) GetFrom() uint64 {
@@ -4203,7 +4374,7 @@ type UsedAck struct {
 
 func (x *UsedAck) Reset() {
 	*x = UsedAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4215,7 +4386,7 @@ func (x *UsedAck) String() string {
 func (*UsedAck) ProtoMessage() {}
 
 func (x *UsedAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4228,7 +4399,7 @@ func (x *UsedAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedAck.ProtoReflect.Descriptor instead.
 func (*UsedAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *UsedAck) GetUpto() uint64 {
@@ -4238,11 +4409,196 @@ func (x *UsedAck) GetUpto() uint64 {
 	return 0
 }
 
+// Places gives people who wait at a node that leaves to the receiver.
+type Places struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Places        []*Place               `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Places) Reset() {
+	*x = Places{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Places) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Places) ProtoMessage() {}
+
+func (x *Places) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Places.ProtoReflect.Descriptor instead.
+func (*Places) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *Places) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *Places) GetPlaces() []*Place {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
+type Place struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Stamp         uint64                 `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	Gen           uint32                 `protobuf:"varint,3,opt,name=gen,proto3" json:"gen,omitempty"`
+	Past          *Member                `protobuf:"bytes,4,opt,name=past,proto3" json:"past,omitempty"`
+	Silent        int64                  `protobuf:"varint,5,opt,name=silent,proto3" json:"silent,omitempty"`
+	Refresh       uint32                 `protobuf:"varint,6,opt,name=refresh,proto3" json:"refresh,omitempty"`
+	Missed        uint32                 `protobuf:"varint,7,opt,name=missed,proto3" json:"missed,omitempty"`
+	Slept         uint32                 `protobuf:"varint,8,opt,name=slept,proto3" json:"slept,omitempty"`
+	Anew          bool                   `protobuf:"varint,9,opt,name=anew,proto3" json:"anew,omitempty"`
+	Entitled      bool                   `protobuf:"varint,10,opt,name=entitled,proto3" json:"entitled,omitempty"`
+	Wave          uint64                 `protobuf:"varint,11,opt,name=wave,proto3" json:"wave,omitempty"`
+	Parked        bool                   `protobuf:"varint,12,opt,name=parked,proto3" json:"parked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Place) Reset() {
+	*x = Place{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Place) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Place) ProtoMessage() {}
+
+func (x *Place) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Place.ProtoReflect.Descriptor instead.
+func (*Place) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *Place) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *Place) GetStamp() uint64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+func (x *Place) GetGen() uint32 {
+	if x != nil {
+		return x.Gen
+	}
+	return 0
+}
+
+func (x *Place) GetPast() *Member {
+	if x != nil {
+		return x.Past
+	}
+	return nil
+}
+
+func (x *Place) GetSilent() int64 {
+	if x != nil {
+		return x.Silent
+	}
+	return 0
+}
+
+func (x *Place) GetRefresh() uint32 {
+	if x != nil {
+		return x.Refresh
+	}
+	return 0
+}
+
+func (x *Place) GetMissed() uint32 {
+	if x != nil {
+		return x.Missed
+	}
+	return 0
+}
+
+func (x *Place) GetSlept() uint32 {
+	if x != nil {
+		return x.Slept
+	}
+	return 0
+}
+
+func (x *Place) GetAnew() bool {
+	if x != nil {
+		return x.Anew
+	}
+	return false
+}
+
+func (x *Place) GetEntitled() bool {
+	if x != nil {
+		return x.Entitled
+	}
+	return false
+}
+
+func (x *Place) GetWave() uint64 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
+}
+
+func (x *Place) GetParked() bool {
+	if x != nil {
+		return x.Parked
+	}
+	return false
+}
+
 var File_anteroom_peer_v1_message_proto protoreflect.FileDescriptor
 
 const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
-	"\x1eanteroom/peer/v1/message.proto\x12\x10anteroom.peer.v1\"\xea\x06\n" +
+	"\x1eanteroom/peer/v1/message.proto\x12\x10anteroom.peer.v1\"\xe0\a\n" +
 	"\x04Body\x122\n" +
 	"\x06gather\x18\x01 \x01(\v2\x18.anteroom.peer.v1.GatherH\x00R\x06gather\x12/\n" +
 	"\x05reply\x18\x02 \x01(\v2\x17.anteroom.peer.v1.ReplyH\x00R\x05reply\x122\n" +
@@ -4261,7 +4617,10 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\bsync_ack\x18\r \x01(\v2\x19.anteroom.peer.v1.SyncAckH\x00R\asyncAck\x125\n" +
 	"\agoodbye\x18\x0e \x01(\v2\x19.anteroom.peer.v1.GoodbyeH\x00R\agoodbye\x12,\n" +
 	"\x04used\x18\x0f \x01(\v2\x16.anteroom.peer.v1.UsedH\x00R\x04used\x126\n" +
-	"\bused_ack\x18\x10 \x01(\v2\x19.anteroom.peer.v1.UsedAckH\x00R\ausedAckB\x06\n" +
+	"\bused_ack\x18\x10 \x01(\v2\x19.anteroom.peer.v1.UsedAckH\x00R\ausedAck\x12@\n" +
+	"\fslots_in_use\x18\x11 \x01(\v2\x1c.anteroom.peer.v1.SlotsInUseH\x00R\n" +
+	"slotsInUse\x122\n" +
+	"\x06places\x18\x12 \x01(\v2\x18.anteroom.peer.v1.PlacesH\x00R\x06placesB\x06\n" +
 	"\x04kind\"0\n" +
 	"\x06Member\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -4531,7 +4890,19 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12-\n" +
 	"\x04from\x18\x02 \x01(\v2\x19.anteroom.peer.v1.AccountR\x04from\x12)\n" +
 	"\x02to\x18\x03 \x01(\v2\x19.anteroom.peer.v1.AccountR\x02to\x12\x14\n" +
-	"\x05total\x18\x04 \x01(\x03R\x05total\"\x8e\x01\n" +
+	"\x05total\x18\x04 \x01(\x03R\x05total\"q\n" +
+	"\n" +
+	"SlotsInUse\x12-\n" +
+	"\x05slots\x18\x01 \x01(\v2\x17.anteroom.peer.v1.SlotsR\x05slots\x124\n" +
+	"\x06visits\x18\x02 \x03(\v2\x1c.anteroom.peer.v1.VisitGivenR\x06visits\"\xa9\x01\n" +
+	"\n" +
+	"VisitGiven\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
+	"\x05stamp\x18\x02 \x01(\x04R\x05stamp\x12\x10\n" +
+	"\x03gen\x18\x03 \x01(\rR\x03gen\x12\x18\n" +
+	"\aexpires\x18\x04 \x01(\x03R\aexpires\x12\x18\n" +
+	"\astarted\x18\x05 \x01(\x03R\astarted\x12/\n" +
+	"\x05homes\x18\x06 \x03(\v2\x19.anteroom.peer.v1.AccountR\x05homes\"\x8e\x01\n" +
 	"\bSlotsAck\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12-\n" +
 	"\x04from\x18\x02 \x01(\v2\x19.anteroom.peer.v1.AccountR\x04from\x12)\n" +
@@ -4565,7 +4936,24 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
 	"\atickets\x18\x02 \x03(\x06R\atickets\"\x1d\n" +
 	"\aUsedAck\x12\x12\n" +
-	"\x04upto\x18\x01 \x01(\x04R\x04upto*f\n" +
+	"\x04upto\x18\x01 \x01(\x04R\x04upto\"M\n" +
+	"\x06Places\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12/\n" +
+	"\x06places\x18\x02 \x03(\v2\x17.anteroom.peer.v1.PlaceR\x06places\"\xa9\x02\n" +
+	"\x05Place\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
+	"\x05stamp\x18\x02 \x01(\x04R\x05stamp\x12\x10\n" +
+	"\x03gen\x18\x03 \x01(\rR\x03gen\x12,\n" +
+	"\x04past\x18\x04 \x01(\v2\x18.anteroom.peer.v1.MemberR\x04past\x12\x16\n" +
+	"\x06silent\x18\x05 \x01(\x03R\x06silent\x12\x18\n" +
+	"\arefresh\x18\x06 \x01(\rR\arefresh\x12\x16\n" +
+	"\x06missed\x18\a \x01(\rR\x06missed\x12\x14\n" +
+	"\x05slept\x18\b \x01(\rR\x05slept\x12\x12\n" +
+	"\x04anew\x18\t \x01(\bR\x04anew\x12\x1a\n" +
+	"\bentitled\x18\n" +
+	" \x01(\bR\bentitled\x12\x12\n" +
+	"\x04wave\x18\v \x01(\x04R\x04wave\x12\x16\n" +
+	"\x06parked\x18\f \x01(\bR\x06parked*f\n" +
 	"\x05Grade\x12\x15\n" +
 	"\x11GRADE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -4619,7 +5007,7 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
 	(Mode)(0),           // 1: anteroom.peer.v1.Mode
@@ -4663,119 +5051,130 @@ var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(*ProbeAck)(nil),    // 39: anteroom.peer.v1.ProbeAck
 	(*Urgent)(nil),      // 40: anteroom.peer.v1.Urgent
 	(*Slots)(nil),       // 41: anteroom.peer.v1.Slots
-	(*SlotsAck)(nil),    // 42: anteroom.peer.v1.SlotsAck
-	(*RoomQPID)(nil),    // 43: anteroom.peer.v1.RoomQPID
-	(*SyncRequest)(nil), // 44: anteroom.peer.v1.SyncRequest
-	(*SyncReply)(nil),   // 45: anteroom.peer.v1.SyncReply
-	(*SyncAck)(nil),     // 46: anteroom.peer.v1.SyncAck
-	(*TakenTicket)(nil), // 47: anteroom.peer.v1.TakenTicket
-	(*Goodbye)(nil),     // 48: anteroom.peer.v1.Goodbye
-	(*Used)(nil),        // 49: anteroom.peer.v1.Used
-	(*UsedAck)(nil),     // 50: anteroom.peer.v1.UsedAck
+	(*SlotsInUse)(nil),  // 42: anteroom.peer.v1.SlotsInUse
+	(*VisitGiven)(nil),  // 43: anteroom.peer.v1.VisitGiven
+	(*SlotsAck)(nil),    // 44: anteroom.peer.v1.SlotsAck
+	(*RoomQPID)(nil),    // 45: anteroom.peer.v1.RoomQPID
+	(*SyncRequest)(nil), // 46: anteroom.peer.v1.SyncRequest
+	(*SyncReply)(nil),   // 47: anteroom.peer.v1.SyncReply
+	(*SyncAck)(nil),     // 48: anteroom.peer.v1.SyncAck
+	(*TakenTicket)(nil), // 49: anteroom.peer.v1.TakenTicket
+	(*Goodbye)(nil),     // 50: anteroom.peer.v1.Goodbye
+	(*Used)(nil),        // 51: anteroom.peer.v1.Used
+	(*UsedAck)(nil),     // 52: anteroom.peer.v1.UsedAck
+	(*Places)(nil),      // 53: anteroom.peer.v1.Places
+	(*Place)(nil),       // 54: anteroom.peer.v1.Place
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
-	20, // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
-	22, // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
-	31, // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
-	37, // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
-	38, // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
-	39, // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
-	40, // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
-	41, // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
-	42, // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
-	43, // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
-	44, // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
-	45, // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
-	46, // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
-	48, // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
-	49, // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
-	50, // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
-	8,  // 16: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
-	8,  // 17: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
-	11, // 18: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
-	8,  // 19: anteroom.peer.v1.Voters.founders:type_name -> anteroom.peer.v1.Member
-	12, // 20: anteroom.peer.v1.Voters.from:type_name -> anteroom.peer.v1.Line
-	8,  // 21: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
-	8,  // 22: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
-	11, // 23: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
-	12, // 24: anteroom.peer.v1.Supply.line:type_name -> anteroom.peer.v1.Line
-	19, // 25: anteroom.peer.v1.Supply.claims:type_name -> anteroom.peer.v1.Claim
-	16, // 26: anteroom.peer.v1.Claim.of:type_name -> anteroom.peer.v1.Void
-	11, // 27: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 28: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
-	8,  // 29: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
-	21, // 30: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
-	13, // 31: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
-	14, // 32: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
-	11, // 33: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
-	11, // 34: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
-	23, // 35: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
-	17, // 36: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
-	24, // 37: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
-	12, // 38: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
-	15, // 39: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
-	17, // 40: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
-	25, // 41: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	26, // 42: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	29, // 43: anteroom.peer.v1.RoomReply.net:type_name -> anteroom.peer.v1.Net
-	30, // 44: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	35, // 45: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	18, // 46: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
-	12, // 47: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	13, // 48: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	15, // 49: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	11, // 50: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
-	28, // 51: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	10, // 52: anteroom.peer.v1.Net.account:type_name -> anteroom.peer.v1.Account
-	8,  // 53: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11, // 54: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,  // 55: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12, // 56: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15, // 57: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17, // 58: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	32, // 59: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	35, // 60: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12, // 61: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12, // 62: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16, // 63: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16, // 64: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16, // 65: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	33, // 66: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	34, // 67: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	33, // 68: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14, // 69: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11, // 70: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	27, // 71: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	19, // 72: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	2,  // 73: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,  // 74: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,  // 75: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,  // 76: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13, // 77: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,  // 78: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	36, // 79: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	36, // 80: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,  // 81: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11, // 82: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 83: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,  // 84: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11, // 85: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,  // 86: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11, // 87: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	10, // 88: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10, // 89: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	10, // 90: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10, // 91: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,  // 92: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11, // 93: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,  // 94: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	47, // 95: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	47, // 96: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	97, // [97:97] is the sub-list for method output_type
-	97, // [97:97] is the sub-list for method input_type
-	97, // [97:97] is the sub-list for extension type_name
-	97, // [97:97] is the sub-list for extension extendee
-	0,  // [0:97] is the sub-list for field type_name
+	20,  // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
+	22,  // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
+	31,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
+	37,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
+	38,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
+	39,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
+	40,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
+	41,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
+	44,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
+	45,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
+	46,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
+	47,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
+	48,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
+	50,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
+	51,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
+	52,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
+	42,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
+	53,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
+	8,   // 18: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
+	8,   // 19: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
+	11,  // 20: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
+	8,   // 21: anteroom.peer.v1.Voters.founders:type_name -> anteroom.peer.v1.Member
+	12,  // 22: anteroom.peer.v1.Voters.from:type_name -> anteroom.peer.v1.Line
+	8,   // 23: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
+	8,   // 24: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
+	11,  // 25: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
+	12,  // 26: anteroom.peer.v1.Supply.line:type_name -> anteroom.peer.v1.Line
+	19,  // 27: anteroom.peer.v1.Supply.claims:type_name -> anteroom.peer.v1.Claim
+	16,  // 28: anteroom.peer.v1.Claim.of:type_name -> anteroom.peer.v1.Void
+	11,  // 29: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 30: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
+	8,   // 31: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
+	21,  // 32: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
+	13,  // 33: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
+	14,  // 34: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 35: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
+	11,  // 36: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
+	23,  // 37: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
+	17,  // 38: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
+	24,  // 39: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
+	12,  // 40: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
+	15,  // 41: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 42: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
+	25,  // 43: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	26,  // 44: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	29,  // 45: anteroom.peer.v1.RoomReply.net:type_name -> anteroom.peer.v1.Net
+	30,  // 46: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	35,  // 47: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	18,  // 48: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
+	12,  // 49: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13,  // 50: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15,  // 51: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	11,  // 52: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
+	28,  // 53: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	10,  // 54: anteroom.peer.v1.Net.account:type_name -> anteroom.peer.v1.Account
+	8,   // 55: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 56: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 57: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 58: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 59: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 60: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	32,  // 61: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	35,  // 62: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 63: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 64: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 65: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 66: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 67: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	33,  // 68: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	34,  // 69: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	33,  // 70: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 71: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 72: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	27,  // 73: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	19,  // 74: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	2,   // 75: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 76: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 77: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 78: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 79: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 80: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	36,  // 81: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	36,  // 82: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 83: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 84: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 85: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 86: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 87: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 88: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 89: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	10,  // 90: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 91: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	41,  // 92: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	43,  // 93: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 94: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 95: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 96: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 97: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 98: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 99: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	49,  // 100: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	49,  // 101: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	54,  // 102: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 103: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	104, // [104:104] is the sub-list for method output_type
+	104, // [104:104] is the sub-list for method input_type
+	104, // [104:104] is the sub-list for extension type_name
+	104, // [104:104] is the sub-list for extension extendee
+	0,   // [0:104] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -4800,6 +5199,8 @@ func file_anteroom_peer_v1_message_proto_init() {
 		(*Body_Goodbye)(nil),
 		(*Body_Used)(nil),
 		(*Body_UsedAck)(nil),
+		(*Body_SlotsInUse)(nil),
+		(*Body_Places)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4807,7 +5208,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   44,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
