@@ -36,7 +36,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	default:
 		n.side(w, c, lines)
 	}
-	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, voters: voters, votes: make([]bool, len(w.list)), leave: make([]bool, len(w.list))}
+	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, voters: voters, votes: make([]bool, len(w.list))}
 	d.origins = originsOf(w, c.Voters.From)
 	if now.Boot-n.lead.since < micros(n.c.ExcludeAfter) { // there were no waves that they could miss
 		for _, p := range n.view {
@@ -44,7 +44,6 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 		}
 	}
 	for i := range w.sum.Nodes {
-		d.leave[w.sum.Nodes[i].Index] = w.sum.Nodes[i].Leaving
 		d.votes[w.sum.Nodes[i].Index] = w.votes(&w.sum.Nodes[i])
 	}
 	return c, d, true

@@ -18,7 +18,6 @@ type decision struct {
 	awaited []Member   // of them those that a new coordinator has not had the time to hear of
 	votes   []bool     // by index: the life that its name votes in
 	voters  Voters     // whose quorum makes the wave a primary one; none: of a line that begins with it
-	leave   []bool     // by index: it gives away what it has, and gets nothing any more
 
 	origins []origin // by index: where rooms stand that were never on a line
 }
@@ -342,13 +341,13 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	switch {
 	case free == 0:
 	case waiting:
-		c.Moves = plan(rs.free, d.staying(need))
+		c.Moves = plan(rs.free, need)
 	default:
 		arrivals := make([]float64, len(rs.nodes))
 		for i, n := range rs.nodes {
 			arrivals[i] = n.Arrivals
 		}
-		c.Moves = plan(rs.free, d.staying(spread(rs.free, arrivals)))
+		c.Moves = plan(rs.free, spread(rs.free, arrivals))
 		need = atMost(rs.free, (tokens+len(rs.free)-1)/len(rs.free)) // nobody knows where the next one joins
 	}
 	if tokens > 0 && free > 0 {
@@ -357,24 +356,6 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 			g.bucket.take(t.N)
 		}
 	}
-}
-
-// staying is what is needed where nobody leaves: what a node that leaves would need
-// goes to the next one, since whoever waits there is called elsewhere.
-func (d *decision) staying(need []int) []int {
-	to := slices.Index(d.leave, false)
-	if to < 0 {
-		return need
-	}
-	need = slices.Clone(need)
-	for i := range d.leave {
-		if d.leave[i] {
-			need[to], need[i] = need[to]+need[i], 0
-		} else {
-			to = i
-		}
-	}
-	return need
 }
 
 // share returns how many slots this side has, for its share of the rate.

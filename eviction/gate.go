@@ -267,7 +267,6 @@ type comeback struct {
 	from  qpid.Weight // nobody heavier is entitled until then; the zero Weight: nobody is missing
 	until int64       // boot time
 	due   bool        // until is not known yet: nobody can take them over on a side without a quorum
-	of    []Member    // who is missing
 }
 
 // soon is the longest interval after which somebody near the front of the line
@@ -275,12 +274,11 @@ type comeback struct {
 const soon = 2 * time.Second
 
 // awaitLost returns the wait as of a wave of list. It begins when list lacks a
-// member at which people waited, as soon as others may take them over, and is over
-// when all of them are back. The
+// member at which people waited, as soon as others may take them over. The
 // coordinator decides by it, and every node that installs the wave keeps it.
 func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 	b := g.back
-	if !b.due && now >= b.until || !slices.ContainsFunc(b.of, func(m Member) bool { return !slices.Contains(list, m) }) {
+	if !b.due && now >= b.until {
 		b = comeback{}
 	}
 	for i, m := range g.members {
@@ -291,9 +289,6 @@ func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 			b.from = w
 		}
 		b.due = true
-		if !slices.Contains(b.of, m) {
-			b.of = append(slices.Clone(b.of), m)
-		}
 	}
 	if b.due && mayTakeOver {
 		b.due, b.until = false, now+micros(min(soon, g.cfg.Refresh)*11/10+g.c.Deadline)
