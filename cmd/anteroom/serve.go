@@ -21,9 +21,9 @@ func (p *program) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one node",
-		Long: `Run one node of a waiting room until Ctrl-C or SIGTERM. Then its free slots go to
-the other nodes and it takes its leave; visitors who wait at it keep their places
-and check in elsewhere.
+		Long: `Run one node of a waiting room until Ctrl-C or SIGTERM. Then everybody on the site,
+with the slots that they use, and everybody who waits go to the other nodes, and it
+takes its leave.
 
 Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 		Example: "  anteroom serve --config anteroom.yaml",

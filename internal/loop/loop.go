@@ -395,8 +395,8 @@ func (l *Loop) Adopt(c eviction.Config) error {
 	return refused
 }
 
-// Goodbye begins a graceful leave: free slots go to the others. Let the loop
-// run on for about a second.
+// Goodbye begins a graceful leave: visits, places and free slots go to the others.
+// Let the loop run on for about a second.
 func (l *Loop) Goodbye() error {
 	return l.order(func(n *node.Node, now eviction.Time) { n.Goodbye(now) })
 }

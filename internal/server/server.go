@@ -122,8 +122,8 @@ func (s *Server) Addresses() Addresses { return s.at }
 // Snapshot returns the node's state, once the server is Ready.
 func (s *Server) Snapshot() *loop.Snapshot { return s.loop.Snapshot() }
 
-// handOver is how long a node that leaves goes on answering: its free slots go
-// to the others meanwhile.
+// handOver is how long a node that leaves goes on answering: visits, places and free
+// slots go to the others meanwhile.
 const handOver = 1500 * time.Millisecond
 
 // listeners are a server's, all of them open or none; but peer is nil where the
@@ -139,7 +139,7 @@ func (l *listeners) close() {
 }
 
 // Run runs the node until ctx ends or something that it cannot do without
-// breaks. At its end it hands its free slots to the others and takes its leave.
+// breaks. At its end it gives all that it has to the others and takes its leave.
 func (s *Server) Run(ctx context.Context) error {
 	var ls listeners
 	defer ls.close()
@@ -390,10 +390,10 @@ func (s *Server) live(ctx, inner context.Context, public *http.Server) {
 }
 
 // leave tells the others, so that nobody waits for this node, and lets visitors
-// go on for as long as its slots take to reach them.
+// go on for as long as it takes to give them and their slots away.
 func (s *Server) leave(ctx context.Context, public *http.Server) {
 	s.leaving.Store(true)
-	s.log.Info("leaving: free slots go to the other nodes")
+	s.log.Info("leaving: visits, places and slots go to the other nodes")
 	public.SetKeepAlivesEnabled(false) // the next request of a visitor comes by a new connection, elsewhere
 	if err := s.loop.Goodbye(); err != nil {
 		return
