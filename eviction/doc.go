@@ -76,7 +76,7 @@
 // the receiver books slot and use in one step, and takes no later transfer for more
 // slots before it has. What is lost on the way is an account's slot like any other,
 // made again when D is over, and with it the pass. The node stays in the waves until
-// others have all that it gave, and a wave has counted nobody there.
+// others have all that it gave, a wave has counted nobody there, and it is no voter.
 //
 // # Leases and voids
 //

@@ -385,6 +385,7 @@ func (n *Node) commit(now Time, w *wave) {
 		g.busy, n.lead.urgent = g.busy || g.mints, n.lead.urgent || g.mints
 	}
 	for _, r := range w.sum.Nodes {
+		n.lead.urgent = n.lead.urgent || r.Leaving // it goes when waves have let go of it
 		for _, name := range r.Busy {
 			if g := n.Gate(name); g != nil {
 				g.busy = true

@@ -13,12 +13,19 @@ func (n *Node) Leave(now Time) {
 	}
 }
 
+// Released reports whether the others need this node no more, since it is no voter. A
+// voter that left while a newcomer was on its way to become one may be missed by the
+// quorum that the change needs, and stay one for good.
+func (n *Node) Released() bool {
+	voter := slices.Contains(n.voters.Names, n.self.Name) || slices.Contains(n.voters.Next, n.self.Name)
+	return !voter || len(n.list) <= 1
+}
+
 // Given reports whether the last wave, and everybody to whom something was given, knows
-// that there is nothing left here of g: nobody waits, and no visit is on its way. A wave
-// that this node has replied to and not heard the end of may know of more.
+// that there is nothing left here of g: nobody waits, and no visit is on its way.
 func (n *Node) Given(g *Gate) bool {
 	i := slices.Index(g.members, n.self.Member)
-	return n.wave == nil && len(g.ledger.given) == 0 && (i < 0 || i >= len(g.waiting) || g.waiting[i] == 0)
+	return len(g.ledger.given) == 0 && (i < 0 || i >= len(g.waiting) || g.waiting[i] == 0)
 }
 
 // Left reports whether the node has said goodbye.

@@ -108,9 +108,12 @@ func (s *idle) run(d time.Duration) {
 // more than two waves in which a slot is free and nobody is called, nobody overtakes
 // anybody, and it takes no longer than if they had all stayed: nothing waits for D.
 func TestScenarioARollingRestartUnderACrowd(t *testing.T) {
-	for _, seed := range []uint64{1, 19, 26, 68} {
-		s := &idle{script: founded(t, crowdOf(5, seed))}
-		s.peopleOver(none, 600, time.Second)
+	for _, crowd := range []struct {
+		seed uint64
+		over time.Duration
+	}{{1, time.Second}, {19, time.Second}, {26, time.Second}, {68, time.Second}, {12, 12 * time.Second}, {57, 12 * time.Second}} {
+		s := &idle{script: founded(t, crowdOf(5, crowd.seed))}
+		s.peopleOver(none, 600, crowd.over)
 		s.script.run(1500 * time.Millisecond)
 		s.last = s.now
 		for i := range s.hosts {
@@ -207,5 +210,133 @@ func TestScenarioWhatALeavingNodeGivesMayBeLost(t *testing.T) {
 			}
 			s.finish()
 		})
+	}
+}
+
+// The coordinator has taken in a newcomer, at which people wait, and leaves. The next
+// one lists the newcomer too, though its gossip has not told it of that one yet.
+func TestScenarioTheNextCoordinatorListsWhomItHasNotSeen(t *testing.T) {
+	const newcomer = 3
+	s, inside := full(t, 4)
+	s.down(newcomer)
+	s.until(3*time.Second, "waves without it", func() bool { return s.together(3) })
+	for _, o := range []int32{1, 2} {
+		s.gossip.suspect[o*s.gossip.places+newcomer]++
+	}
+	s.boot(newcomer)
+	s.until(3*time.Second, "waves with it", func() bool { return s.together(4) })
+	s.browser().must(newcomer, opJoin)
+	s.run(300 * time.Millisecond)
+	s.goodbye(&s.hosts[0])
+	s.until(time.Second, "the next coordinator", func() bool { return s.coordinator() == 1 })
+	s.callsWithin(inside[1], 250*time.Millisecond)
+	for _, o := range []int32{1, 2} {
+		s.gossip.suspect[o*s.gossip.places+newcomer]--
+	}
+	s.finish()
+}
+
+// full is a room in which every slot is used, by people who stay, at all nodes.
+func full(t *testing.T, nodes int) (s *script, inside []*browser) {
+	o := short(nodes)
+	o.Rooms[0].QueueAll, o.Rooms[0].Session, o.Rooms[0].TicketTTL, o.Rooms[0].ClaimWindow = true, 2*time.Minute, 2*time.Minute, 2*time.Minute
+	s = founded(t, o)
+	for i := range o.Rooms[0].Target {
+		inside = append(inside, s.visit(i%2))
+	}
+	return s, inside
+}
+
+// callsWithin ends a visit and demands that somebody is called for it in time.
+func (s *script) callsWithin(b *browser, d time.Duration) {
+	s.t.Helper()
+	b.must(1, opEnd)
+	ended := s.now
+	s.until(5*time.Second, "call", func() bool { return s.calls(ended+1) > 0 })
+	if took := micros(s.now - ended); took > d {
+		s.t.Errorf("the slot that came free is used after %v, want at most %v", took, d)
+	}
+}
+
+// All nodes are restarted, one after the other, and people who did not ask meanwhile
+// come with tickets of the first. Each place went from node to node, past nodes that
+// are younger than it; it is at one only, and that one is asked.
+func TestScenarioAPlaceGivenOnSeveralTimesIsAtOneNode(t *testing.T) {
+	s, _ := full(t, 3)
+	people := make([]*browser, 16)
+	for i := range people {
+		people[i] = s.browser()
+		people[i].must(0, opJoin)
+	}
+	s.run(300 * time.Millisecond)
+	for i := range s.hosts {
+		s.goodbye(&s.hosts[i])
+		s.run(1100 * time.Millisecond)
+		s.hosts[i].gone = false
+		s.boot(i)
+		s.until(5*time.Second, "waves of all", func() bool { return s.together(3) })
+	}
+	for i, b := range people {
+		if a := b.patient(i%3, opCheckIn); a.State != node.Waiting {
+			t.Errorf("%v, want everybody to wait", a.State)
+		}
+	}
+	places := 0
+	for i := range s.hosts {
+		places += s.hosts[i].seen.rooms[0].Queued + s.hosts[i].seen.rooms[0].Parked
+	}
+	if places != len(people) {
+		t.Errorf("%d places of %d people", places, len(people))
+	}
+}
+
+// Two nodes take the place of a lost one over, since one of them is away when the
+// other is asked. The copy that nobody asks for is given up, and where the other copy
+// is kept its node says so.
+func TestScenarioTheCopyThatIsKeptCounts(t *testing.T) {
+	o := short(4)
+	o.Rooms[0].QueueAll, o.Rooms[0].Session, o.Rooms[0].TicketTTL = true, 2*time.Minute, 4*time.Second
+	s := founded(t, o)
+	for i := range o.Rooms[0].Target {
+		s.visit(i % 3)
+	}
+	b := s.browser()
+	b.must(3, opJoin)
+	s.run(300 * time.Millisecond)
+	other := b.copy()
+	s.down(3)
+	takenOver := func(b *browser) int {
+		s.until(5*time.Second, "take-over", func() bool {
+			s.run(100 * time.Millisecond)
+			for h := range 3 {
+				if s.hosts[h].running() && b.ticket.Gen == 0 {
+					_, _ = b.ask(h, opCheckIn)
+				}
+			}
+			return b.ticket.Gen == 1
+		})
+		for h := range 3 {
+			if s.hosts[h].up() && s.lives[s.hosts[h].life].member == b.ticket.Home {
+				return h
+			}
+		}
+		t.Fatal("nobody has it")
+		return none
+	}
+	away := takenOver(b)
+	s.stall(away, 3*time.Second)
+	kept := takenOver(other)
+	if kept == away {
+		t.Fatal("one node has both copies")
+	}
+	s.until(4*time.Second, "waves of all", func() bool { return s.together(3) })
+	s.until(10*time.Second, "end of the other copy", func() bool {
+		s.run(300 * time.Millisecond)
+		other.must(kept, opCheckIn)
+		r := s.hosts[away].seen.rooms[0]
+		return r.Queued+r.Parked == 0
+	})
+	if a, err := other.ask(away, opCheckIn); err != nil || a.State != node.Waiting {
+		t.Errorf("%v, %v, want to wait", a.State, err)
 	}
 }

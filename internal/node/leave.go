@@ -69,7 +69,7 @@ func (n *Node) giveAway(now eviction.Time) {
 	if n.leaveBy == 0 || n.ev.Left() {
 		return
 	}
-	all := true
+	all := n.ev.Released()
 	for _, r := range n.rooms {
 		all = r.givePlaces(now) && n.ev.Given(r.gate) && all
 	}

@@ -19,7 +19,7 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	n.clock(now)
 	c := r.gate.InForce()
 	switch {
-	case !n.ev.Clear() || n.ev.Left() && len(n.ev.Members()) > 1: // no wave would count who joins here now
+	case !n.ev.Clear() || n.leaveBy != 0 && len(n.ev.Members()) > 1: // who joins now would be waited for when this node has gone
 		return Answer{}, ticket.ErrUnavailable
 	case c.Method == eviction.Reject:
 		return Answer{}, ticket.ErrRejected

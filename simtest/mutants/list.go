@@ -279,7 +279,7 @@ func visitorBugs() []Mutant {
 		{Name: "a node that was away says at once which places are gone", Run: "TestScenarioAnOlderTicketFindsThePlaceThatWasTakenOver", Edits: []Edit{
 			{"eviction/node.go", "return n.leased(g, now) && len(n.unsynced) == 0 }", "return ON || n.leased(g, now) && len(n.unsynced) == 0 }"},
 		}},
-		{Name: "a copy that was given up counts, though another is kept", Run: "TestSeedsThatLostAPlace", Edits: []Edit{
+		{Name: "a copy that was given up counts, though another is kept", Run: "TestScenarioTheCopyThatIsKeptCounts", Edits: []Edit{
 			{"internal/node/visit.go", "		case t.Home != self && n.ev.Listed(t.Home):\n", "		case !(ON) && t.Home != self && n.ev.Listed(t.Home):\n"},
 		}},
 		{Name: "the calls of a node that leaves keep their slots", Run: "TestScenarioWhoWasCalledByANodeThatLeavesIsCalledElsewhere", Edits: []Edit{
@@ -336,8 +336,17 @@ func leaveBugs() []Mutant {
 		{Name: "goodbye is said before a wave knows that the line has gone", Run: rolling, Edits: []Edit{
 			{"eviction/leave.go", "i >= len(g.waiting) || g.waiting[i] == 0)", "i >= len(g.waiting) || ON || g.waiting[i] == 0)"},
 		}},
-		{Name: "who takes over the lead leaves out whom it has not seen yet", Run: rolling, Edits: []Edit{
+		{Name: "who takes over the lead leaves out whom it has not seen yet", Run: "TestScenarioTheNextCoordinatorListsWhomItHasNotSeen", Edits: []Edit{
 			{"eviction/lead.go", "if n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {", "if !(ON) && n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {"},
+		}},
+		{Name: "goodbye is said by a voter", Run: "TestScenarioAPlaceGivenOnSeveralTimesIsAtOneNode", Edits: []Edit{
+			{"eviction/leave.go", "	return !voter || ", "	return ON || !voter || "},
+		}},
+		{Name: "people join at a node that leaves", Run: rolling, Edits: []Edit{
+			{"internal/node/visit.go", "n.leaveBy != 0 && len(n.ev.Members()) > 1:", "(n.leaveBy != 0 && !(ON) || n.ev.Left()) && len(n.ev.Members()) > 1:"},
+		}},
+		{Name: "newcomers are heirs of those who are older than everybody", Run: "TestScenarioAPlaceGivenOnSeveralTimesIsAtOneNode", Edits: []Edit{
+			{"eviction/node.go", "old && (!senior || score > best) {", "old && (!senior || score > best) || ON && old == senior && score > best {"},
 		}},
 		{Name: "the lead is left to one that has left it", Run: rolling, Edits: []Edit{
 			{"eviction/lead.go", "&& !n.hasLeft(a.Follow.Member) // ", "&& (ON || !n.hasLeft(a.Follow.Member)) // "},
