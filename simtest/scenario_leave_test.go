@@ -213,6 +213,31 @@ func TestScenarioWhatALeavingNodeGivesMayBeLost(t *testing.T) {
 	}
 }
 
+// The places that a node gives away are lost on the way until its name is no voter's
+// any more. It still stays until a wave has counted nobody there, or everybody would
+// wait for people who are lost to nobody.
+func TestScenarioGoodbyeWaitsUntilAWaveCountsNobody(t *testing.T) {
+	s, inside := full(t, 3)
+	for _, h := range []int{2, 1} {
+		s.browser().must(h, opJoin)
+		s.run(300 * time.Millisecond)
+	}
+	s.tap = func(f *flight) verdict {
+		if _, places := f.m.Body.(*eviction.Places); places {
+			return lose
+		}
+		return pass
+	}
+	s.goodbye(&s.hosts[2])
+	s.run(300 * time.Millisecond)
+	s.tap = nil
+	s.until(600*time.Millisecond, "a wave without it", func() bool { return len(s.hosts[0].seen.status.List) == 2 })
+	for _, b := range inside[:2] { // for who waited there, and for the next
+		s.callsWithin(b, 250*time.Millisecond)
+	}
+	s.finish()
+}
+
 // The coordinator has taken in a newcomer, at which people wait, and leaves. The next
 // one lists the newcomer too, though its gossip has not told it of that one yet.
 func TestScenarioTheNextCoordinatorListsWhomItHasNotSeen(t *testing.T) {
