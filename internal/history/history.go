@@ -45,11 +45,36 @@ const (
 	TookOver = "taken_over"
 	Dropped  = "dropped"   // given up
 	Through  = "through"   // let in without a slot: the room has become passthrough
+	Given    = "given"     // a place, or a visit with its slot, came from a node that leaves
 	Anew     = "restamped" // let too many calls pass: the person waits anew, with the ticket of key_id stamped at stamp
 )
 
 func name(e node.Event) string {
-	return [...]string{Entitled, Called, Admitted, Open, Parked, Ended, TookOver, Dropped, Through, Anew}[e]
+	switch e {
+	case node.Entitled:
+		return Entitled
+	case node.CalledIn:
+		return Called
+	case node.AdmittedQ:
+		return Admitted
+	case node.AdmittedO:
+		return Open
+	case node.Parked:
+		return Parked
+	case node.Ended:
+		return Ended
+	case node.TakenOver:
+		return TookOver
+	case node.Dropped:
+		return Dropped
+	case node.Through:
+		return Through
+	case node.Given:
+		return Given
+	case node.Restamped:
+		return Anew
+	}
+	panic(fmt.Sprintf("history: event %d has no name", e))
 }
 
 // Of makes the line for what a node says has happened.

@@ -118,3 +118,12 @@ func TestOverAllRoomsOnlyTheOrderWithinEachCounts(t *testing.T) {
 		t.Errorf("%+v; want the one pair of the room turned", r)
 	}
 }
+
+func TestEachEventHasItsName(t *testing.T) {
+	want := []string{history.Entitled, history.Called, history.Admitted, history.Open, history.Parked, history.Ended, history.TookOver, history.Dropped, history.Through, history.Given, history.Anew}
+	for e := node.Entitled; e <= node.Restamped; e++ {
+		if got := history.Of(0, "n", node.Admission{Event: e}).Event; got != want[e] {
+			t.Errorf("event %d is %q, want %q", e, got, want[e])
+		}
+	}
+}
