@@ -17,8 +17,7 @@ func (n *Node) Leave(now Time) {
 // voter that left while a newcomer was on its way to become one may be missed by the
 // quorum that the change needs, and stay one for good.
 func (n *Node) Released() bool {
-	voter := slices.Contains(n.voters.Names, n.self.Name) || slices.Contains(n.voters.Next, n.self.Name)
-	return !voter || len(n.list) <= 1
+	return !slices.Contains(n.voters.Names, n.self.Name) && !slices.Contains(n.voters.Next, n.self.Name)
 }
 
 // Given reports whether the last wave, and everybody to whom something was given, knows

@@ -155,7 +155,8 @@ func (w *world) upCount() int {
 	return n
 }
 
-// goodbye makes the node hand over what it has and stop a second later.
+// goodbye makes the node hand over what it has and stop a second later, or half a
+// second after it has said goodbye.
 func (w *world) goodbye(h *host) {
 	if !h.running() || h.leaving {
 		return
@@ -174,6 +175,10 @@ func (w *world) goodbye(h *host) {
 // stop ends a process that said goodbye; its gossip says so too.
 func (w *world) stop(h *host, life int32) {
 	if h.life == life {
+		if h.running() && !h.n.Status().Left {
+			w.agenda.push(w.now+500_000, evStop, h.index, h.life)
+			return
+		}
 		w.handedOver(h)
 		w.replayUsed(h)
 		w.crash(h, "has left")

@@ -396,7 +396,7 @@ func (l *Loop) Adopt(c eviction.Config) error {
 }
 
 // Goodbye begins a graceful leave: visits, places and free slots go to the others.
-// Let the loop run on for about a second.
+// Let the loop run on until half a second after the Status says that it has left.
 func (l *Loop) Goodbye() error {
 	return l.order(func(n *node.Node, now eviction.Time) { n.Goodbye(now) })
 }

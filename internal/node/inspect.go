@@ -19,6 +19,7 @@ type Status struct {
 	Frozen      bool              // replied to a wave whose commit is not here
 	Leading     bool              // runs waves
 	Quarantined bool              // its clock is off
+	Left        bool              // it has said goodbye
 	Vouched     bool              // a quorum has taken its clock for right in this life; before it judges no pass
 	HLC         uint64
 	Clock       int64  // pass time, µs

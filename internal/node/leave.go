@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/qpid"
@@ -24,9 +25,10 @@ import (
 // taken over, they are counted here too: a wave may count somebody twice, and call one
 // less, but never pass anybody over. Free slots go where a wave sends them.
 
-// leaveWait is how long a node that leaves waits for others to take what it gives,
-// µs. What they have not taken by then is for their browsers to bring, and for D.
-const leaveWait = 700_000
+// leaveWait is how long a node that leaves waits for others to take what it gives.
+// It takes a tenth of that, but on a machine that is busy, or a slow network. What they
+// have not taken by then is for their browsers to bring, and for D.
+const leaveWait = 2 * time.Second
 
 // offersMax bounds the places of a room that are on their way, not yet acknowledged.
 const offersMax = 8 * eviction.PlacesMax
@@ -45,15 +47,15 @@ type offer struct {
 }
 
 // Goodbye begins a graceful leave: calls are taken back, and visits, places and free
-// slots go to the others, who are told when all is given, or after leaveWait. Stop
-// after another half a second, when the transfers have been repeated.
+// slots go to the others, who are told when all is given, or after leaveWait. Stop half
+// a second after its Status says that it has left: the transfers have been repeated then.
 func (n *Node) Goodbye(now eviction.Time) {
 	if n.leaveBy != 0 {
 		return
 	}
 	n.clock(now) // an account that has lapsed has no calls to take back
 	n.ev.Leave(now)
-	n.leaveBy = now.Boot + leaveWait
+	n.leaveBy = now.Boot + leaveWait.Microseconds()
 	for _, r := range n.rooms {
 		r.takeBackCalls(now)
 		r.wanting, r.gate.Wanted = nil, 0
@@ -69,11 +71,12 @@ func (n *Node) giveAway(now eviction.Time) {
 	if n.leaveBy == 0 || n.ev.Left() {
 		return
 	}
+	alone := len(n.ev.Members()) <= 1 // nobody is there to take anything
 	all := n.ev.Released()
 	for _, r := range n.rooms {
 		all = r.givePlaces(now) && n.ev.Given(r.gate) && all
 	}
-	if all || now.Boot >= n.leaveBy {
+	if all || alone || now.Boot >= n.leaveBy {
 		n.ev.Goodbye(now)
 		n.advance(now)
 	}

@@ -122,9 +122,10 @@ func (s *Server) Addresses() Addresses { return s.at }
 // Snapshot returns the node's state, once the server is Ready.
 func (s *Server) Snapshot() *loop.Snapshot { return s.loop.Snapshot() }
 
-// handOver is how long a node that leaves goes on answering: visits, places and free
-// slots go to the others meanwhile.
-const handOver = 1500 * time.Millisecond
+// handOver is how long a node that leaves goes on answering at least: visits, places
+// and free slots go to the others meanwhile. repeats is for how long it does after it
+// has said goodbye: what was lost on the way is repeated then.
+const handOver, repeats = 1500 * time.Millisecond, 500 * time.Millisecond
 
 // listeners are a server's, all of them open or none; but peer is nil where the
 // node is a cluster of one, and grpc where it has no port for programs.
@@ -398,10 +399,25 @@ func (s *Server) leave(ctx context.Context, public *http.Server) {
 	if err := s.loop.Goodbye(); err != nil {
 		return
 	}
-	select {
-	case <-time.After(handOver):
-	case <-ctx.Done():
+	look := time.NewTicker(repeats / 10)
+	defer look.Stop()
+	for stop := time.Now().Add(handOver); time.Now().Before(stop); {
+		if !s.Snapshot().Status.Left { // it will be, after some seconds at the most
+			stop = later(stop, time.Now().Add(repeats))
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // shutdown ends what still runs, within a bound.

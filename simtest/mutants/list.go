@@ -340,7 +340,7 @@ func leaveBugs() []Mutant {
 			{"eviction/lead.go", "if n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {", "if !(ON) && n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {"},
 		}},
 		{Name: "goodbye is said by a voter", Run: "TestScenarioAPlaceGivenOnSeveralTimesIsAtOneNode", Edits: []Edit{
-			{"eviction/leave.go", "	return !voter || ", "	return ON || !voter || "},
+			{"eviction/leave.go", "	return !slices.Contains(n.voters.Names", "	return ON || !slices.Contains(n.voters.Names"},
 		}},
 		{Name: "people join at a node that leaves", Run: rolling, Edits: []Edit{
 			{"internal/node/visit.go", "n.leaveBy != 0 && len(n.ev.Members()) > 1:", "(n.leaveBy != 0 && !(ON) || n.ev.Left()) && len(n.ev.Members()) > 1:"},
