@@ -123,7 +123,8 @@ type reason struct {
 
 func because(text string) reason { return reason{key: text, text: text} }
 
-var noKeys = because("waiting for signing keys")
+// noKeys is for a cluster that was founded just now, and for who comes to one.
+func noKeys() reason { return because("waiting for signing keys") }
 
 // ready says why a load balancer should send nobody here. A side without a
 // quorum is no reason: passes are honoured there, and who waits keeps the place.
@@ -136,7 +137,7 @@ func (a source) ready() reason {
 	case s.Quarantined, !s.Vouched, !s.Line.Founded(), s.Installed == qpid.Epoch{}:
 		return cmp.Or(a.waiting(), because("waiting for the first wave"))
 	case a.s.keys.ring.Empty():
-		return noKeys
+		return noKeys()
 	case !a.s.hasRooms.Load():
 		return because("waiting for the rooms of the cluster")
 	}
@@ -148,7 +149,7 @@ func (a source) waiting() reason {
 	why := a.s.loop.Snapshot().Status.Waiting
 	switch {
 	case why == "" && a.s.keys.ring.Empty():
-		return noKeys // of a cluster that was founded just now, or of others
+		return noKeys()
 	case why == "":
 		return reason{}
 	}
