@@ -407,3 +407,27 @@ func TestTicketOfADeadNode(t *testing.T) {
 		t.Errorf("a lost node's ticket ten minutes old: %v, want expired", err)
 	}
 }
+
+// A record tells how far the waves were, within a gap: a later life of the node
+// numbers its own beyond that. The gap must not be used up while nothing else
+// changes that is worth a record.
+func TestTheRecordKeepsUpWithTheWaves(t *testing.T) {
+	c := newCluster(t, 1, shop())
+	a := c.node[0]
+	a.cfg.Disk = true
+	c.start(a)
+	c.run(2 * time.Second)
+	before := a.Status().Epoch.Num
+	if a.saved == nil || a.saved.Epoch > before {
+		t.Fatalf("saved %+v", a.saved)
+	}
+	const far = 900_000 // waves; the gap is 2²⁰
+	nack := &eviction.Nack{Epoch: qpid.Epoch{Num: before + far, Coordinator: "z"}}
+	if err := a.Step(c.at(a), eviction.Message{From: eviction.Member{Name: "z", Boot: 1}, To: a.cfg.Self.Member, Body: nack}); err != nil {
+		t.Fatal(err)
+	}
+	c.run(time.Second)
+	if now := a.Status().Epoch.Num; now < before+far || a.saved.Epoch < before+far {
+		t.Errorf("wave %d, and the record is of wave %d", now, a.saved.Epoch)
+	}
+}

@@ -294,7 +294,7 @@ func (n *Node) Ready(now eviction.Time) Ready {
 	n.out, n.log, n.taken, n.fresh = nil, nil, nil, nil
 	if n.c.Disk && (len(r.Messages) > 0 || n.stale) {
 		n.stale = false
-		if rec := n.ev.Record(); rec.Differs(n.saved) {
+		if rec := n.ev.Record(); n.saved.Differs(rec) {
 			r.Save, n.saved = rec, rec
 		}
 	}
