@@ -9,6 +9,9 @@ import (
 // fast where D is waited out, slow where the lost node honours its lease and its
 // last pass. A term for that in D grows with the session; twice max_skew does not.
 func TestScenarioDReckonsWithClocksThatDrift(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for five of its world's hours")
+	}
 	const x = 2 // so junior that it leads no wave of its own before its lease is over
 	o := short(3)
 	o.Cluster.Period, o.Cluster.ExcludeAfter, o.Cluster.Lease = 250*time.Millisecond, 750*time.Millisecond, 1500*time.Millisecond
