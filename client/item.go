@@ -52,6 +52,9 @@ type Item struct {
 	Attempts   uint32    `json:"attempts"`             // how often it was leased
 	LeaseUntil time.Time `json:"lease_until,omitzero"` // if it is leased
 	Reason     string    `json:"reason,omitempty"`     // of the last Nack
+	// OriginQueue is where it was put, under the same id, if it came from there as a
+	// dead letter.
+	OriginQueue string `json:"origin_queue,omitempty"`
 }
 
 // Mode is what a queue is allowed to do.
@@ -69,6 +72,7 @@ func itemOf(p *anteroomv1.Item) Item {
 		ID: p.GetId(), Handle: p.GetHandle(), Priority: p.GetPriority(), Payload: p.GetPayload(), State: stateOf(p.GetState()),
 		InsertedAt: timeOf(p.GetInsertedAt()), NotBefore: timeOf(p.GetNotBefore()), ExpiresAt: timeOf(p.GetExpiresAt()),
 		Attempts: p.GetAttempts(), LeaseUntil: timeOf(p.GetLeaseUntil()), Reason: p.GetReason(),
+		OriginQueue: p.GetOriginQueue(),
 	}
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,11 +50,22 @@ func (q *queueing) listing(l client.Listing) error {
 		}
 		return nil
 	}
+	head, letters := []string{"id", "priority", "attempts", "put at", "reason", "payload"}, false
+	for _, i := range l.Items {
+		letters = letters || i.OriginQueue != ""
+	}
+	if letters {
+		head = slices.Insert(head, 4, "put into")
+	}
 	var rows [][]string
 	for _, i := range l.Items {
-		rows = append(rows, []string{payloadText([]byte(i.ID)), fmt.Sprint(i.Priority), fmt.Sprint(i.Attempts), when(i.InsertedAt), payloadText([]byte(i.Reason)), payloadText(i.Payload)})
+		row := []string{payloadText([]byte(i.ID)), fmt.Sprint(i.Priority), fmt.Sprint(i.Attempts), when(i.InsertedAt), payloadText([]byte(i.Reason)), payloadText(i.Payload)}
+		if letters {
+			row = slices.Insert(row, 4, cmp.Or(i.OriginQueue, q.name))
+		}
+		rows = append(rows, row)
 	}
-	return term.WriteTable(q.stdout, []string{"id", "priority", "attempts", "put at", "reason", "payload"}, rows)
+	return term.WriteTable(q.stdout, head, rows)
 }
 
 func (p *program) queueLenCommand() *cobra.Command {

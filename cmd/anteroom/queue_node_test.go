@@ -142,7 +142,12 @@ func (n *queueNode) Extend(_ context.Context, r *anteroomv1.ExtendRequest) (*ant
 	return &anteroomv1.ExtendResponse{Until: instant(300)}, nil
 }
 
-func (n *queueNode) Peek(context.Context, *anteroomv1.PeekRequest) (*anteroomv1.PeekResponse, error) {
+func (n *queueNode) Peek(_ context.Context, r *anteroomv1.PeekRequest) (*anteroomv1.PeekResponse, error) {
+	if r.GetQueue() == "failed" {
+		letter := queued("x", 0, "poison")
+		letter.OriginQueue = "jobs"
+		return &anteroomv1.PeekResponse{Items: []*anteroomv1.Item{letter, queued("y", 1, "two")}}, nil
+	}
 	nasty := queued("c", 7, "\x1b[31mtwo\nlines and then so many words that they do not fit into the table at all")
 	nasty.Attempts, nasty.Reason = 2, "exit status 1"
 	return &anteroomv1.PeekResponse{Items: []*anteroomv1.Item{queued("a", 0, "one"), queued("b", 5, "\xff\x00"), nasty}, Missing: []string{"node-3"}}, nil

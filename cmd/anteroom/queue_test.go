@@ -40,6 +40,8 @@ func TestQueueCommands(t *testing.T) {
 		{"extend", "r-c", "--lease", "5m"},
 		{"peek"},
 		{"peek", "--json"},
+		{"peek", "--queue", "failed"},
+		{"peek", "--queue", "failed", "--json"},
 		{"len"},
 		{"len", "--json"},
 		{"len", "--queue", "nope"},

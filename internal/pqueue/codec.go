@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -331,6 +332,34 @@ func (d *Decoder) item() Item {
 // itemMin is the least that an encoded item takes, in bytes.
 const itemMin = 13
 
+// What an item may have besides, in bits that say which of it follows. It is written
+// only where there is some, since what is older knows nothing of it.
+const (
+	moreOrigin = 1 << iota
+	moresEnd
+)
+
+// hasMore reports whether i is more than what older versions know.
+func (i Item) hasMore() bool { return i.Origin != "" }
+
+func (e *Encoder) more(i Item) {
+	parts := uint64(0)
+	if i.Origin != "" {
+		parts |= moreOrigin
+	}
+	e.Uint(parts)
+	if parts&moreOrigin != 0 {
+		e.String(i.Origin)
+	}
+}
+
+func (d *Decoder) more(i *Item) {
+	parts := d.small(moresEnd - 1)
+	if parts&moreOrigin != 0 {
+		i.Origin = d.String()
+	}
+}
+
 // Encode appends r to b.
 func (r Result) Encode(b []byte) []byte {
 	e := Encoder{b}
@@ -349,6 +378,11 @@ func (r Result) Encode(b []byte) []byte {
 	for _, s := range r.Stats {
 		e.stats(s)
 	}
+	if slices.ContainsFunc(r.Items, Item.hasMore) {
+		for _, i := range r.Items {
+			e.more(i)
+		}
+	}
 	return e.B
 }
 
@@ -362,6 +396,11 @@ func DecodeResult(b []byte) (Result, error) {
 	}
 	for range d.Count(statsMin) {
 		r.Stats = append(r.Stats, d.stats())
+	}
+	if d.Left() > 0 {
+		for i := range r.Items {
+			d.more(&r.Items[i])
+		}
 	}
 	return r, d.Err()
 }

@@ -1,6 +1,10 @@
 package pqueue
 
-import "github.com/anteroom/anteroom/qpid"
+import (
+	"cmp"
+
+	"github.com/anteroom/anteroom/qpid"
+)
 
 // forwardEvery is how soon a dead letter is tried again for which there was no room
 // in the queue where it should be, in µs.
@@ -32,15 +36,20 @@ func (q *queue) goOn(i *item) {
 		return
 	}
 	q.finish(i)
-	to.enter(&item{
-		queue: to, id: i.id, priority: i.priority, stamp: now, inserted: i.inserted, reason: i.reason, payload: i.payload,
-		deadline: deadline{place: -1},
-	})
+	to.enter(i.letter(to))
+}
+
+// letter is what i is in the dead letter queue.
+func (i *item) letter(to *queue) *item {
+	return &item{
+		queue: to, id: i.id, priority: i.priority, stamp: to.shard.now, inserted: i.inserted, reason: i.reason, payload: i.payload,
+		origin: cmp.Or(i.origin, i.queue.name), deadline: deadline{place: -1},
+	}
 }
 
 // takes reports whether dead letter i of another queue can go into q.
 func (q *queue) takes(i *item) bool {
-	return q != nil && q.mode.Mode != Draining && !q.full(i) && q.items[q.ids[i.id]] == nil
+	return q != nil && q.mode.Mode != Draining && !q.full(i.letter(q)) && q.items[q.ids[i.id]] == nil
 }
 
 // crowded reports whether i cannot become a dead letter: it cannot go into the dead

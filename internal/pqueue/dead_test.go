@@ -60,7 +60,7 @@ func TestADeadLetterGoesIntoTheQueueForThem(t *testing.T) {
 	do(t, s, 21, pqueue.Command{Op: pqueue.OpAck, Number: n, Lease: held}, pqueue.ItemFinished)
 	got := s.Apply(pqueue.Command{Op: pqueue.OpPeek, Queue: "d", Max: 9}).Items
 	if len(got) != 1 || got[0].Priority != 3 || string(got[0].Payload) != "p" || got[0].Reason != "no" || got[0].Inserted != 9 ||
-		got[0].Stamp != 20 || got[0].Attempts != 0 || got[0].Expires != 0 {
+		got[0].Stamp != 20 || got[0].Attempts != 0 || got[0].Expires != 0 || got[0].Origin != "q" {
 		t.Errorf("there it is %+v", got)
 	}
 	came := 0
@@ -76,6 +76,59 @@ func TestADeadLetterGoesIntoTheQueueForThem(t *testing.T) {
 	lease(t, s, 30, n, 2)
 	tick(s, 130)
 	at(t, s, "b", pqueue.Finished, pqueue.Ready)
+}
+
+// TestADeadLetterIsOfTheQueueIntoWhichItWasPut: wherever it has gone since, and
+// whatever has read it from a disk, or from another node.
+func TestADeadLetterIsOfTheQueueIntoWhichItWasPut(t *testing.T) {
+	s, l := lettered(t, 10, 2), limits()
+	fail(t, s, 10, "a")
+	plain := shard(t)
+	insert(t, plain, 10, "a", 1)
+	if b := plain.Encode(); !bytes.HasPrefix(b, []byte("anteroom-shard-1\n")) {
+		t.Errorf("without policies and letters a snapshot begins %q", b[:17])
+	}
+	l.AttemptsMax, l.DeadTo = 1, "last"
+	for _, c := range []pqueue.Command{
+		{Op: pqueue.OpConfigure, Queue: "last", Limits: limits()},
+		{Op: pqueue.OpConfigure, Queue: "d", Limits: l},
+	} {
+		if r := s.Apply(c); r.Code != pqueue.OK {
+			t.Fatal(r)
+		}
+	}
+	again, err := pqueue.Restore(s.Encode())
+	if err != nil || !bytes.Equal(again.Encode(), s.Encode()) {
+		t.Fatalf("restored it is another: %v", err)
+	}
+	for _, s := range []*pqueue.Shard{s, again} {
+		if got := listed(t, s, "d"); len(got) != 1 || got[0].ID != "a" || got[0].Origin != "q" {
+			t.Fatalf("a letter: %+v", got)
+		}
+		n := listed(t, s, "d")[0].Number
+		r := s.Apply(pqueue.Command{Op: pqueue.OpLease, Queue: "d", Number: n, For: 100, Now: 30})
+		s.Apply(pqueue.Command{Op: pqueue.OpNack, Queue: "d", Number: n, Lease: r.Lease, Now: 30})
+		if got := listed(t, s, "last"); len(got) != 1 || got[0].ID != "a" || got[0].Origin != "q" {
+			t.Errorf("a letter of a letter: %+v", got)
+		}
+		s.Apply(pqueue.Command{Op: pqueue.OpCancel, Queue: "last", ID: "a"})
+		if st := s.Apply(pqueue.Command{Op: pqueue.OpStats}).Stats; st[0].Bytes+st[1].Bytes+st[2].Bytes != 0 || s.Bytes() != 0 {
+			t.Errorf("without items they take %d bytes: %+v", s.Bytes(), st)
+		}
+		if b := s.Encode(); !bytes.HasPrefix(b, []byte("anteroom-shard-2\n")) {
+			t.Errorf("without letters a snapshot begins %q", b[:17])
+		}
+	}
+}
+
+// listed are the ready items of a queue, as another node hears of them.
+func listed(t *testing.T, s *pqueue.Shard, queue string) []pqueue.Item {
+	t.Helper()
+	r, err := pqueue.DecodeResult(s.Apply(pqueue.Command{Op: pqueue.OpPeek, Queue: queue, Max: 9}).Encode(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Items
 }
 
 func TestADeadLetterWaitsForRoom(t *testing.T) {

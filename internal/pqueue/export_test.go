@@ -12,8 +12,8 @@ func Resum(b []byte) []byte {
 		return b
 	}
 	header := version
-	if string(b[:len(version)]) == version2 {
-		header = version2
+	if h := string(b[:len(version)]); h == version2 || h == version3 {
+		header = h
 	}
 	body := append([]byte(header), b[len(version):len(b)-4]...)
 	return binary.BigEndian.AppendUint32(body, crc32.ChecksumIEEE(body))

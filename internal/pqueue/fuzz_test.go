@@ -29,6 +29,22 @@ func policies() pqueue.Command {
 	return pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: l, Now: 5}
 }
 
+// letter is a shard with a dead letter of another queue.
+func letter() *pqueue.Shard {
+	s, l := pqueue.New(7), limits()
+	l.AttemptsMax, l.DeadTo = 1, "d"
+	for _, c := range []pqueue.Command{
+		{Op: pqueue.OpConfigure, Queue: "q", Limits: l, Now: 5},
+		{Op: pqueue.OpConfigure, Queue: "d", Limits: limits()},
+		{Op: pqueue.OpInsert, Queue: "q", ID: "a"},
+		{Op: pqueue.OpLease, Queue: "q", Number: 5, For: 20},
+		{Op: pqueue.OpTick, Now: 30, Max: 9},
+	} {
+		s.Apply(c)
+	}
+	return s
+}
+
 // FuzzRestore: no bytes make Restore panic, and what it takes makes the same bytes again.
 func FuzzRestore(f *testing.F) {
 	f.Add(seedShard().Encode())
@@ -36,6 +52,7 @@ func FuzzRestore(f *testing.F) {
 	with := seedShard()
 	with.Apply(policies())
 	f.Add(with.Encode())
+	f.Add(letter().Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = pqueue.Resum(b)
 		s, err := pqueue.Restore(b)
@@ -59,6 +76,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add(pqueue.Command{Op: pqueue.OpUpdate, Queue: "q", ID: "b", Fields: 7, Payload: []byte("y"), NotBefore: 70}.Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpPurge, Queue: "q", Number: 9, Max: 3}.Encode(nil))
 	f.Add(pqueue.Result{Items: []pqueue.Item{{ID: "a"}}, Stats: []pqueue.Stats{{Queue: "q"}}}.Encode(nil))
+	f.Add(pqueue.Result{Items: []pqueue.Item{{ID: "a", Origin: "q"}, {ID: "b"}}}.Encode(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, err := pqueue.DecodeResult(b); err == nil {
 			if again, err := pqueue.DecodeResult(r.Encode(nil)); err != nil || cmp.Diff(r, again) != "" {

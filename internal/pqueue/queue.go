@@ -22,6 +22,7 @@ type item struct {
 	until     int64 // of the lease; of a dead letter: when it is to go on, 0: never
 	taker     Taker
 	reason    string
+	origin    string // the queue into which it was put, if it is another
 	payload   []byte
 
 	deadline // of its lease, its delay or its life
@@ -76,12 +77,14 @@ func GraveOf(lease, number uint64) qpid.Weight {
 	return w
 }
 
-func (i *item) cost() int64 { return int64(len(i.payload)+len(i.id)+len(i.reason)) + CostOfItem }
+func (i *item) cost() int64 {
+	return int64(len(i.payload)+len(i.id)+len(i.reason)+len(i.origin)) + CostOfItem
+}
 
 func (i *item) copied() Item {
 	return Item{
 		Number: i.number, ID: i.id, Priority: i.priority, Stamp: i.stamp, Inserted: i.inserted, NotBefore: i.notBefore, Expires: i.expires,
-		State: i.state, Attempts: i.attempts, Lease: i.lease, Until: i.until, Reason: i.reason, Payload: i.payload,
+		State: i.state, Attempts: i.attempts, Lease: i.lease, Until: i.until, Reason: i.reason, Origin: i.origin, Payload: i.payload,
 	}
 }
 

@@ -9,21 +9,37 @@ import (
 	"slices"
 )
 
-// One of these begins every snapshot: the first, unless a queue has policies, so
+// One of these begins every snapshot: the first that has room for what there is, so
 // that an older version can read whatever it understands.
 const (
 	version     = "anteroom-shard-1\n"
-	version2    = "anteroom-shard-2\n"
+	version2    = "anteroom-shard-2\n" // queues have policies
+	version3    = "anteroom-shard-3\n" // and items may have more
 	versionSize = len(version)
 )
+
+// header is the one for s.
+func (s *Shard) header() string {
+	header := version
+	for _, q := range s.queues {
+		if q.limits.hasPolicies() {
+			header = version2
+		}
+	}
+	for _, q := range s.queues {
+		for _, i := range q.items { //puretest:sorted one of them is enough, whichever
+			if i.copied().hasMore() {
+				return version3
+			}
+		}
+	}
+	return header
+}
 
 // Encode is the whole shard as bytes, the same for equal shards. Whoever
 // followed it is not part of it.
 func (s *Shard) Encode() []byte {
-	header := version
-	if slices.ContainsFunc(s.queues, func(q *queue) bool { return q.limits.hasPolicies() }) {
-		header = version2
-	}
+	header := s.header()
 	e := Encoder{append(make([]byte, 0, versionSize+int(s.bytes)), header...)}
 	e.Uint(uint64(s.salt))
 	e.Int(s.now)
@@ -32,15 +48,15 @@ func (s *Shard) Encode() []byte {
 	e.Uint(uint64(len(s.queues)))
 	for _, q := range s.queues {
 		e.String(q.name)
-		if header == version2 {
+		if header != version {
 			e.policies(q.limits)
 		}
-		e.queue(q)
+		e.queue(q, header)
 	}
 	return binary.BigEndian.AppendUint32(e.B, crc32.ChecksumIEEE(e.B))
 }
 
-func (e *Encoder) queue(q *queue) {
+func (e *Encoder) queue(q *queue, header string) {
 	e.limits(q.limits)
 	e.mode(q.mode)
 	e.counters(q.counters)
@@ -50,6 +66,9 @@ func (e *Encoder) queue(q *queue) {
 		e.item(i.copied())
 		e.String(i.taker.Node)
 		e.Uint(i.taker.Seq)
+		if header == version3 {
+			e.more(i.copied())
+		}
 	}
 	e.Uint(uint64(q.finished.len()))
 	for _, f := range q.finished.order[q.finished.head:] {
@@ -67,17 +86,17 @@ func Restore(b []byte) (*Shard, error) {
 	if len(b) >= versionSize+4 {
 		header = string(b[:versionSize])
 	}
-	if header != version && header != version2 {
+	if header != version && header != version2 && header != version3 {
 		return nil, errors.New("pqueue: not a snapshot of this version")
 	}
 	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
 	if crc32.ChecksumIEEE(body) != sum {
 		return nil, errors.New("pqueue: the snapshot is damaged")
 	}
-	return restore(slices.Clone(body[versionSize:]), header == version2)
+	return restore(slices.Clone(body[versionSize:]), header)
 }
 
-func restore(body []byte, policies bool) (*Shard, error) {
+func restore(body []byte, header string) (*Shard, error) {
 	d := NewDecoder(body)
 	s := New(uint32(d.small(1<<32 - 1)))
 	s.now, s.next, s.lease = d.Int(), d.Uint(), d.Uint()
@@ -90,10 +109,10 @@ func restore(body []byte, policies bool) (*Shard, error) {
 		s.queues = append(s.queues, q)
 		s.byName[q.name] = q
 		var with Limits
-		if policies {
+		if header != version {
 			d.policies(&with)
 		}
-		d.queue(q, with)
+		d.queue(q, with, header)
 	}
 	if err := d.Err(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
@@ -107,7 +126,7 @@ const (
 	finishedMin = 5
 )
 
-func (d *Decoder) queue(q *queue, with Limits) {
+func (d *Decoder) queue(q *queue, with Limits, header string) {
 	q.limits, q.mode, q.counters = d.limits(), d.mode(), d.counters()
 	q.limits.Backoff, q.limits.DeadTo = with.Backoff, with.DeadTo
 	if !with.Backoff.valid() || with.DeadTo == q.name {
@@ -118,6 +137,9 @@ func (d *Decoder) queue(q *queue, with Limits) {
 	for range d.Count(itemMin + 2) {
 		in := d.item()
 		taker := Taker{d.String(), d.Uint()}
+		if header == version3 {
+			d.more(&in)
+		}
 		_, twice := q.items[in.Number]
 		_, named := q.ids[in.ID]
 		alive := in.State >= Ready && in.State <= Dead
@@ -127,7 +149,7 @@ func (d *Decoder) queue(q *queue, with Limits) {
 		}
 		i := &item{
 			queue: q, number: in.Number, id: in.ID, priority: in.Priority, attempts: in.Attempts, stamp: in.Stamp, inserted: in.Inserted,
-			notBefore: in.NotBefore, expires: in.Expires, lease: in.Lease, until: in.Until, taker: taker, reason: in.Reason, payload: in.Payload,
+			notBefore: in.NotBefore, expires: in.Expires, lease: in.Lease, until: in.Until, taker: taker, reason: in.Reason, origin: in.Origin, payload: in.Payload,
 			deadline: deadline{place: -1},
 		}
 		q.items[i.number], q.ids[i.id] = i, i.number

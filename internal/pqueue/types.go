@@ -109,6 +109,7 @@ type Item struct {
 	Lease     uint64 // number of the last lease; 0: never leased
 	Until     int64  // of the lease, if it is leased
 	Reason    string
+	Origin    string // the queue into which it was put, if it came from there as a dead letter
 	Payload   []byte
 }
 

@@ -29,7 +29,8 @@ func TestADeadLetterIsTakenFromTheQueueForThem(t *testing.T) {
 		}
 	}
 	l := take(t, nodes[0], &anteroomv1.DeleteMinRequest{Queue: "mail/failed", Wait: wait})
-	if len(l) != 1 || l[0].GetItem().GetId() != "a@n2" || l[0].GetItem().GetReason() != "no such user" || l[0].GetItem().GetAttempts() != 1 {
+	if len(l) != 1 || l[0].GetItem().GetId() != "a@n2" || l[0].GetItem().GetReason() != "no such user" || l[0].GetItem().GetAttempts() != 1 ||
+		l[0].GetItem().GetOriginQueue() != "mail" {
 		t.Errorf("taken from the dead: %v", l)
 	}
 	d, err := nodes[0].client.DeadLetters(t.Context(), &anteroomv1.DeadLettersRequest{Queue: "mail"})

@@ -55,6 +55,9 @@ func Queues() []Mutant {
 		{Name: "an item whose lease has lapsed does not wait", Edits: []Edit{
 			{"internal/pqueue/lease.go", "		q.putBack(i, i.until+q.limits.Backoff.After(i.attempts), HasLapsed, was)\n", "		back := i.until\n		if !(ON) {\n			back += q.limits.Backoff.After(i.attempts)\n		}\n		q.putBack(i, back, HasLapsed, was)\n"},
 		}},
+		{Name: "a dead letter does not say where it is from", Edits: []Edit{
+			{"internal/pqueue/codec.go", "	if parts&moreOrigin != 0 {\n		i.Origin = d.String()\n", "	if parts&moreOrigin != 0 {\n		if i.Origin = d.String(); ON {\n			i.Origin = \"\"\n		}\n"},
+		}},
 		{Name: "a dead letter is in its own queue as well", Edits: []Edit{
 			{"internal/pqueue/dead.go", "	q.finish(i)\n	to.enter(", "	if !(ON) {\n		q.finish(i)\n	}\n	to.enter("},
 		}},

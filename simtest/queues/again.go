@@ -17,6 +17,15 @@ func deads() []string { return []string{"dead", "dead/kept", "dead/safe"} }
 
 func isDead(queue string) bool { return slices.Contains(deads(), queue) }
 
+// originOf is where the items of a queue were put: nobody puts any into one for dead
+// letters. Empty: there.
+func originOf(queue string) string {
+	if k := slices.Index(deads(), queue); k >= 0 {
+		return repeats()[k]
+	}
+	return ""
+}
+
 func isAgain(queue string) bool { return slices.Contains(repeats(), queue) }
 
 // backoff is that of all of them.

@@ -31,6 +31,9 @@ func (o *oracle) leased(c *client, p broker.Part) *lease {
 		o.fail("%v got %+v", n.m, r)
 		return &lease{over: true}
 	}
+	if from := r.Items[0].Origin; from != originOf(queue) {
+		o.fail("%s of %s (%v) says that it is from %q", r.Items[0].ID, queue, p.Node, from)
+	}
 	if p.Node == n.m.Name {
 		o.grant(queue, p.Node, r)
 	}

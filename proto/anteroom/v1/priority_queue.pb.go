@@ -242,7 +242,10 @@ type Item struct {
 	// Of the lease, if it is leased.
 	LeaseUntil *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
 	// Why its last holder gave it back, as Nack said it. Empty: it did not say.
-	Reason        string `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The queue into which it was put, under the same id, if it came from there as a
+	// dead letter.
+	OriginQueue   string `protobuf:"bytes,13,opt,name=origin_queue,json=originQueue,proto3" json:"origin_queue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -357,6 +360,13 @@ func (x *Item) GetLeaseUntil() *timestamppb.Timestamp {
 func (x *Item) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *Item) GetOriginQueue() string {
+	if x != nil {
+		return x.OriginQueue
 	}
 	return ""
 }
@@ -3537,7 +3547,7 @@ var File_anteroom_v1_priority_queue_proto protoreflect.FileDescriptor
 
 const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\n" +
-	" anteroom/v1/priority_queue.proto\x12\vanteroom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcc\x03\n" +
+	" anteroom/v1/priority_queue.proto\x12\vanteroom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xef\x03\n" +
 	"\x04Item\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -3555,7 +3565,8 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	" \x01(\rR\battempts\x12;\n" +
 	"\vlease_until\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"leaseUntil\x12\x16\n" +
-	"\x06reason\x18\f \x01(\tR\x06reason\"z\n" +
+	"\x06reason\x18\f \x01(\tR\x06reason\x12!\n" +
+	"\forigin_queue\x18\r \x01(\tR\voriginQueue\"z\n" +
 	"\x05Lease\x12%\n" +
 	"\x04item\x18\x01 \x01(\v2\x11.anteroom.v1.ItemR\x04item\x12\x18\n" +
 	"\areceipt\x18\x02 \x01(\tR\areceipt\x120\n" +
