@@ -120,7 +120,7 @@ func (s *Shard) Apply(c Command) Result {
 
 func (s *Shard) configure(c Command) Result {
 	l := c.Limits
-	if c.Queue == "" || min(l.ItemsMax, l.AttemptsMax, l.DeadMax, l.RememberMax) < 0 || min(l.BytesMax, l.Remember, l.LeaseMax) < 0 || !l.Backoff.valid() || l.DeadTo == c.Queue {
+	if c.Queue == "" || !l.valid() || l.DeadTo == c.Queue {
 		return Result{Code: Invalid}
 	}
 	q := s.byName[c.Queue]

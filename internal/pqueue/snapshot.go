@@ -129,7 +129,7 @@ const (
 func (d *Decoder) queue(q *queue, with Limits, header string) {
 	q.limits, q.mode, q.counters = d.limits(), d.mode(), d.counters()
 	q.limits.Backoff, q.limits.DeadTo = with.Backoff, with.DeadTo
-	if !with.Backoff.valid() || with.DeadTo == q.name {
+	if !q.limits.valid() || with.DeadTo == q.name {
 		d.fail()
 		return
 	}

@@ -53,6 +53,11 @@ type Limits struct {
 	DeadTo      string // the queue of the same shard into which items go that are dead; empty: they stay
 }
 
+// valid reports whether l makes sense.
+func (l Limits) valid() bool {
+	return min(l.ItemsMax, l.AttemptsMax, l.DeadMax, l.RememberMax) >= 0 && min(l.BytesMax, l.Remember, l.LeaseMax) >= 0 && l.Backoff.valid()
+}
+
 // Backoff is for how long an item waits after a lease that came to nothing: one
 // that ran out, or whose holder gave the item back without a delay of its own. The
 // zero value is not at all.
