@@ -360,13 +360,16 @@ func (b *Broker) Root(name string) (qpid.Epoch, bool) {
 	return q.q.Epoch(), q.q.IsRoot()
 }
 
-// Lightest is the first item of a queue in memory at this node. For those who
-// check.
+// Lightest is the first item of a queue at this node, of those whose lease is not on
+// its way. For those who check.
 func (b *Broker) Lightest(name string) (pqueue.Item, bool) {
 	q := b.queue(name)
-	if q == nil || q.c.Kind != Memory || q.q.Min().IsEmpty() {
+	if q == nil || q.q.Min().IsEmpty() {
 		return pqueue.Item{}, false
 	}
-	r := b.shards[Memory].state.Apply(pqueue.Command{Op: pqueue.OpFind, Queue: name, Number: pqueue.NumberOf(q.q.Min())})
+	r := b.shards[q.c.Kind].state.Apply(pqueue.Command{Op: pqueue.OpFind, Queue: name, Number: pqueue.NumberOf(q.q.Min())})
+	if len(r.Items) == 0 {
+		return pqueue.Item{}, false
+	}
 	return r.Items[0], true
 }

@@ -19,6 +19,7 @@ type client struct {
 	until int64 // by which it must have been answered
 	began int64
 	waits int64 // of a deleteMin: for how long it waits; 0: not
+	most  int   // of a deleteMin: items
 }
 
 func names() []string { return []string{"q", "q", "kept", "safe", "slow", "slow/safe"} }
@@ -72,7 +73,7 @@ func (n *node) call(c *client, call broker.Call) {
 func (n *node) take(queue string, most int, wait int64) {
 	n.w.calls++
 	id := n.w.calls
-	n.clients[id] = &client{n: n, queue: queue, lasts: leaseFor, began: n.w.now, waits: wait, until: n.w.now + wait + answerMax}
+	n.clients[id] = &client{n: n, queue: queue, most: most, lasts: leaseFor, began: n.w.now, waits: wait, until: n.w.now + wait + answerMax}
 	n.b.Take(n.time(), broker.Take{ID: id, Queue: queue, Max: most, Wait: wait, For: leaseFor, Within: wait + 5*second})
 	if n.w.load.IntN(20) == 0 {
 		n.do(n.w.load.Int64N(second), func() {
@@ -103,6 +104,7 @@ func (c *client) answered(a broker.Answer) {
 		}
 		w.oracle.ordered(c.queue, a.Parts)
 		w.oracle.ended(c, a)
+		w.oracle.short(c, a)
 		for _, p := range a.Parts {
 			switch l := w.oracle.leased(c, p); {
 			case !w.loading:

@@ -31,6 +31,7 @@ func (w *World) crash(n *node, lasts int64) {
 		return
 	}
 	w.Reached.Crashes++
+	w.trouble(0)
 	w.note("crash %v", n.m)
 	n.up, n.leads = false, false
 	if n.doubt != nil && w.disks.IntN(2) == 0 {
@@ -69,6 +70,7 @@ func (w *World) pause(n *node, lasts int64) {
 		return
 	}
 	w.Reached.Pauses++
+	w.trouble(0)
 	w.note("pause %v", n.m)
 	n.paused = true
 	life := n.m.Boot
@@ -95,6 +97,7 @@ func (w *World) fill() {
 	if w.disks.IntN(2) == 0 {
 		n.room = broker.RoomForNone
 	}
+	w.trouble(0)
 	w.note("fill %v %d", n.m, n.room)
 	n.tellRoom()
 	w.after(50*milli+w.disks.Int64N(4*second), n.makeRoom)
@@ -115,6 +118,7 @@ func (n *node) tellRoom() {
 	n.w.after(n.w.disks.Int64N(100*milli), func() {
 		if n.up && n.m.Boot == life {
 			n.do(0, func() {
+				n.w.trouble(0)
 				for _, k := range []broker.Kind{broker.Durable, broker.Replicated} {
 					n.b.SetRoom(n.time(), k, n.room)
 				}
@@ -126,6 +130,7 @@ func (n *node) tellRoom() {
 // wake lets a paused node go on: what came meanwhile is handled now, late.
 func (n *node) wake() {
 	n.paused, n.woke = false, n.w.now
+	n.w.trouble(0)
 	n.w.note("wake %v", n.m)
 	late := n.late
 	n.late = nil
@@ -149,6 +154,7 @@ func (w *World) split(lasts int64) {
 		for _, n := range w.nodes {
 			n.side = 0
 		}
+		w.trouble(0)
 		w.note("joined")
 	})
 }
@@ -162,6 +168,20 @@ func (w *World) cut() {
 			}
 		}
 	}
+}
+
+// trouble notes that something has broken, has come back or changes hands, until so
+// long from now.
+func (w *World) trouble(lasts int64) { w.troubled = max(w.troubled, w.now+lasts) }
+
+// sound reports whether nothing is broken just now; what was is in w.troubled.
+func (w *World) sound() bool {
+	for _, n := range w.nodes {
+		if !n.up || n.paused || n.side != 0 || n.room != broker.RoomForAll {
+			return false
+		}
+	}
+	return w.group.leader != nil
 }
 
 // heal ends all faults: every node is up, on one side, and awake.

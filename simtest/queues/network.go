@@ -71,6 +71,7 @@ func (n *node) receive(from eviction.Member, body []byte) {
 // hear of it, sometimes late, and nothing arrives before they have.
 func (w *World) breaks(a, b *node, report int64) {
 	w.Reached.Breaks++
+	w.trouble(0)
 	for _, p := range [][2]*node{{a, b}, {b, a}} {
 		l := w.way(p[0].m.Name, p[1].m.Name)
 		l.gen++
@@ -94,6 +95,7 @@ func (w *World) mend(from, to *node, gen int) {
 	}
 	l.down = false
 	l.last = w.now
+	w.trouble(0)
 	for _, p := range [][2]*node{{from, to}, {to, from}} {
 		other := p[1].m
 		p[0].do(0, func() { p[0].b.Broke(p[0].time(), other) })
@@ -215,7 +217,9 @@ func (w *World) elect() {
 	able := slices.DeleteFunc(w.alive(), func(n *node) bool { return !w.majority(n) })
 	if old := g.leader; old != nil && old.leads {
 		old.leads = false
-		old.do(w.net.Int64N(2*second), func() { old.b.Leads(old.time(), broker.Replicated, old.leads) })
+		late := w.net.Int64N(2 * second)
+		w.trouble(late)
+		old.do(late, func() { old.b.Leads(old.time(), broker.Replicated, old.leads) })
 	}
 	g.leader = nil
 	if len(able) == 0 || w.net.IntN(3) > 0 {
@@ -228,6 +232,7 @@ func (w *World) elect() {
 	n.leads = true
 	n.do(0, func() {
 		n.catchUp(len(g.log))
+		w.trouble(0)
 		n.b.Leads(n.time(), broker.Replicated, n.leads)
 	})
 	for _, o := range w.alive() {

@@ -3,6 +3,7 @@ package queues
 import (
 	"slices"
 
+	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/broker"
 	"github.com/anteroom/anteroom/internal/pqueue"
 	"github.com/anteroom/anteroom/qpid"
@@ -40,6 +41,62 @@ func (o *oracle) ended(c *client, a broker.Answer) {
 	if c.waits > 0 && took > most {
 		o.fail("a deleteMin at %v, of %s, was to wait for %d ms, and has %d items after %d", c.n.m, c.queue, c.waits/milli, len(a.Parts), took/milli)
 	}
+}
+
+// short checks that a deleteMin which had the time for more has not ended without an
+// item that it had to find, at a node of the round that its caller is in.
+func (o *oracle) short(c *client, a broker.Answer) {
+	took := o.w.now - c.began
+	switch conf, ok := c.n.b.ConfigOf(c.queue); {
+	case !ok || conf.Interval > 0 || len(a.Parts) >= c.most:
+		return
+	case len(a.Parts) == 0 && (a.Result.Code != pqueue.Empty || c.waits > 0): // one that waits has looked a while ago
+		return
+	case took >= min(broker.MoreFor, c.lasts/4), c.waits > 0 && took >= c.waits+broker.EndWithin:
+		return
+	}
+	epoch, _ := c.n.b.Root(c.queue)
+	r := o.rounds[epoch]
+	for _, in := range r.list {
+		if i := o.standing(c.queue, in, epoch); i != nil && o.known(i, r, c) {
+			o.fail("a deleteMin at %v, of %s, ends with %d of %d items after %d ms without %s at %v, which was there %d ms before it began", c.n.m, c.queue,
+				len(a.Parts), c.most, took/milli, i.id, in, (c.began-i.putAt)/milli)
+		}
+	}
+}
+
+// standing is the first item of a queue at a member that is in that round, if it was
+// put there and never leased; else nil.
+func (o *oracle) standing(queue string, m eviction.Member, epoch qpid.Epoch) *item {
+	n := o.w.node(m.Name)
+	if !n.up || n.m != m {
+		return nil
+	}
+	conf, ok := n.b.ConfigOf(queue)
+	if e, _ := n.b.Root(queue); !ok || e != epoch {
+		return nil
+	}
+	lightest, ok := n.b.Lightest(queue)
+	i := o.items[key{queue, broker.HandleOf(conf.Kind, m.Name, lightest.Number)}]
+	if !ok || i == nil || !i.put || lightest.Lease != 0 {
+		return nil
+	}
+	return i
+}
+
+// known reports whether all in a round must know of an item when a deleteMin begins.
+// What was there when the round began is in its tables, and stays if it is in memory.
+// Of what came since, and from logs, which change hands, news must have had its way.
+func (o *oracle) known(i *item, r begun, c *client) bool {
+	w := o.w
+	hop := w.o.Delay + 5*milli
+	switch {
+	case i.handle.Kind == broker.Memory && i.putAt < r.at:
+		return true
+	case w.troubled+second > c.began || !w.sound():
+		return false
+	}
+	return i.putAt < r.at || i.putAt > max(w.troubled, r.at+8*hop) && i.putAt+4*hop < c.began
 }
 
 // ordered checks that an answer has its items in their order, whatever happens

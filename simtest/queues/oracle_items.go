@@ -83,11 +83,17 @@ func (o *oracle) settled(l *lease, op pqueue.Op, c pqueue.Code) {
 	case op == pqueue.OpAck && c == pqueue.OK:
 		l.item.acked = true
 		o.w.Reached.Acked++
-	case op == pqueue.OpAck && c != pqueue.Unavailable && c != pqueue.StorageDoubt:
+	case op == pqueue.OpAck && !mayFollow(c):
 		l.item.left = l.item.acked
 	case op == pqueue.OpNack && c == pqueue.OK:
 		l.over = true
 	}
+}
+
+// mayFollow reports whether a call that was answered so may have been carried out, or
+// its second copy: a log may refuse the one and take the other.
+func mayFollow(c pqueue.Code) bool {
+	return slices.Contains([]pqueue.Code{pqueue.Unavailable, pqueue.StorageDoubt, pqueue.LogUnready, pqueue.StorageFull}, c)
 }
 
 // crashed forgets what the memory of a node had.

@@ -61,27 +61,28 @@ const (
 
 // World is one run.
 type World struct {
-	o       Options
-	net     *rand.Rand // a stream of random numbers each, so that a change to one leaves the others alone
-	faults  *rand.Rand
-	disks   *rand.Rand
-	load    *rand.Rand
-	bins    *rand.Rand
-	again   *rand.Rand
-	binned  []binned // lately, and not updated
-	now     int64
-	events  heap
-	seq     uint64
-	nodes   []*node
-	links   map[[2]string]*way
-	group   replicated
-	loading bool
-	healed  bool
-	resting bool // what is left is taken: a message that arrives twice takes two items, and one goes back late
-	calls   uint64
-	oracle  oracle
-	Reached Reached
-	trace   uint64 // hash of all that has happened
+	o        Options
+	net      *rand.Rand // a stream of random numbers each, so that a change to one leaves the others alone
+	faults   *rand.Rand
+	disks    *rand.Rand
+	load     *rand.Rand
+	bins     *rand.Rand
+	again    *rand.Rand
+	binned   []binned // lately, and not updated
+	now      int64
+	events   heap
+	seq      uint64
+	nodes    []*node
+	links    map[[2]string]*way
+	group    replicated
+	loading  bool
+	healed   bool
+	troubled int64 // until when something broke, came back or changed hands, as far as it has begun
+	resting  bool  // what is left is taken: a message that arrives twice takes two items, and one goes back late
+	calls    uint64
+	oracle   oracle
+	Reached  Reached
+	trace    uint64 // hash of all that has happened
 }
 
 // Reached counts what a run came to: one that does nothing proves nothing.
@@ -181,6 +182,7 @@ func (n *node) boot() {
 	n.b = b
 	b.Apply(n.time(), broker.Durable, n.disk)
 	n.catchUp(len(w.group.log))
+	w.trouble(0)
 	w.note("boot %v", n.m)
 	if n.room != broker.RoomForAll {
 		n.tellRoom()
