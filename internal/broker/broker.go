@@ -45,6 +45,7 @@ type Broker struct {
 	roomyAt   int64 // boot time before which it does not look, because all of them were in use
 	tally     tally
 	unopened  unopened
+	settled   settled
 
 	out   Ready
 	stats Counts
@@ -75,6 +76,7 @@ func New(c Config, now Time) (*Broker, error) {
 	b := &Broker{
 		c: c, self: c.Self, now: now, seq: uint64(max(now.Clock, 0)),
 		requests: map[uint64]*request{}, takes: map[uint64]*take{}, ops: map[uint64]*op{}, proposals: map[uint64]*proposal{},
+		settled: settled{told: map[eviction.Member]uint64{}},
 	}
 	b.delivered.forgotten = b.seq // what an earlier life had given out
 	b.shards[Memory] = shard{kind: Memory, state: pqueue.New(salt(c.Self.Name, Memory)), leads: true}
@@ -144,7 +146,7 @@ func (b *Broker) addQueue(c Queue, listed bool) *queue {
 	if err != nil {
 		panic(fmt.Sprintf("broker: queue %q: %v", c.Name, err))
 	}
-	q := &queue{c: c, listed: listed, q: n, used: b.now.Boot, pacer: pacer{interval: c.Interval, most: max(1, min(c.PerInterval, grantsMax))}}
+	q := &queue{c: c, listed: listed, q: n, used: b.now.Boot, pacer: pacer{interval: c.Interval, most: perInterval(c.PerInterval)}}
 	i, _ := b.find(c.Name)
 	b.queues = slices.Insert(b.queues, i, q)
 	b.tally.admit(q)
@@ -204,6 +206,7 @@ func (b *Broker) SetLeader(now Time, leader qpid.NodeID) {
 func (b *Broker) Broke(now Time, m eviction.Member) {
 	b.read(now)
 	b.fail(m)
+	delete(b.settled.told, m)
 	if slices.Contains(b.round.list, m) {
 		b.round.need = true
 	}
@@ -213,6 +216,7 @@ func (b *Broker) Broke(now Time, m eviction.Member) {
 // lost gives up what was asked of a member that is gone.
 func (b *Broker) lost(m eviction.Member) {
 	b.fail(m)
+	delete(b.settled.told, m)
 	for _, q := range b.queues {
 		q.askers.drop(m)
 		q.watchers.drop(m)

@@ -51,6 +51,8 @@ func (b *Broker) route(c Call, then func(Answer)) {
 		} else {
 			b.callAll(c.Command, b.keepers(c.Command.Queue), then)
 		}
+	case pqueue.OpConfigure:
+		b.callConfigure(c.Command, then)
 	case pqueue.OpPurge:
 		b.callAll(c.Command, b.keepers(c.Command.Queue), then)
 	case pqueue.OpRank:

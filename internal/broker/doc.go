@@ -101,6 +101,22 @@ With no quorum such a queue stands still, until the waves let one side go on
 alone (survivor_after). If both sides of a split do, each keeps the interval for
 itself.
 
+# Settings
+
+The settings of a queue are a register, as its mode is: of two, that with the higher
+stamp holds. A change goes to all nodes of the view at once, and the shards have it
+from whoever leads them, through their logs. Who was not there is told before the next
+round: a node sends the coordinator what it may not know before it says that it is
+frozen, and the coordinator each member before the commit. Links are in order, so a
+node has the newest settings that anybody in its round had when that began, unless a
+link broke meanwhile; then there is another round. Settings of a queue in memory live
+as long as a node does that knows them; the others are in its log as well.
+
+As long as nodes have different intervals, each root goes by its own, and all hand on
+the grants that any of them may have to count. So no more than the largest per_interval
+of them goes out in any of the shortest interval. Once all have the new ones, what they
+say holds for all that goes out from then on.
+
 # Who is missing
 
 An answer about a whole queue is made of what all nodes of the view said. Who may

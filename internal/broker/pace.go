@@ -24,7 +24,10 @@ type Grant struct {
 const blockMax = 60_000_000
 
 // grantsMax bounds per_interval.
-const grantsMax = 1000
+const grantsMax = pqueue.PerIntervalMax
+
+// perInterval keeps it within its bounds.
+func perInterval(n int) int { return max(1, min(n, grantsMax)) }
 
 func (p Pace) encode(e *pqueue.Encoder) {
 	e.Int(p.Blocked)
@@ -47,7 +50,7 @@ func toPace(d *pqueue.Decoder) Pace {
 type pacer struct {
 	interval int64 // µs; 0: no bound
 	most     int
-	grants   []granted // the youngest first, most at most
+	grants   []granted // the youngest first: most of them, and all of the last interval, see trim
 	blocked  int64     // boot time before which nothing is granted
 }
 
@@ -67,7 +70,26 @@ func (p *pacer) next() int64 {
 
 func (p *pacer) grant(id uint64, now int64) {
 	p.grants = slices.Insert(p.grants, 0, granted{id, now})
-	p.grants = p.grants[:min(len(p.grants), p.most)]
+	p.trim(now)
+}
+
+// trim forgets what does not count any more. It keeps more than most of the last
+// interval, where others let more out: as long as settings differ, each node hands on
+// all that the others go by.
+func (p *pacer) trim(now int64) {
+	n := min(len(p.grants), grantsMax)
+	for n > p.most && now-p.grants[n-1].at >= p.interval {
+		n--
+	}
+	p.grants = p.grants[:n]
+}
+
+// set changes the pace. For what nobody remembers there is no need to wait for longer
+// than the new interval and what unknown says.
+func (p *pacer) set(now, interval int64, most int, unknown int64) {
+	p.interval, p.most = interval, perInterval(most)
+	p.blocked = min(p.blocked, now+interval+unknown)
+	p.trim(now)
 }
 
 // block lets nothing out for that long.
@@ -100,5 +122,5 @@ func (p *pacer) merge(now int64, in Pace) {
 		}
 	}
 	slices.SortFunc(p.grants, func(a, b granted) int { return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.id, b.id)) })
-	p.grants = p.grants[:min(len(p.grants), p.most)]
+	p.trim(now)
 }

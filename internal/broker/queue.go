@@ -22,6 +22,8 @@ type queue struct {
 	active  bool // in the broker's active
 	q       *qpid.Node
 	mode    pqueue.ModeSetting
+	set     pqueue.Settings // zero: c is as the configuration says
+	setAt   uint64          // which change here that was, see settled
 	pacer   pacer
 	touched bool  // messages of the installed round's tree have come or gone
 	used    int64 // boot time
@@ -288,9 +290,12 @@ func (b *Broker) ended(q *queue, a qpid.Answer, removed []qpid.Removal) {
 
 // grant leases the item to the caller of a deleteMin, through its shard.
 func (b *Broker) grant(q *queue, w qpid.Weight, o heldOp) {
-	op := o.m.Op
+	op, longest := o.m.Op, q.c.Limits.LeaseMax
+	if l, ok := b.shards[q.c.Kind].state.Limits(q.c.Name); ok {
+		longest = min(longest, l.LeaseMax) // settings may be on their way through the log
+	}
 	c := pqueue.Command{
-		Op: pqueue.OpLease, Queue: q.c.Name, Number: pqueue.NumberOf(w), For: max(1, min(o.lease, q.c.Limits.LeaseMax)),
+		Op: pqueue.OpLease, Queue: q.c.Name, Number: pqueue.NumberOf(w), For: max(1, min(o.lease, longest)),
 		Taker: pqueue.Taker{Node: string(op.Caller), Seq: op.Seq}, Lease: uint64(max(0, b.now.Clock)),
 	}
 	b.execute(q.c.Kind, c, func(r pqueue.Result) {

@@ -88,7 +88,7 @@ func (b *Broker) serve(c pqueue.Command, then func(pqueue.Result)) {
 		return
 	}
 	q := b.queue(c.Queue)
-	if q == nil && (c.Op == pqueue.OpInsert || c.Op == pqueue.OpMode && c.Mode.Mode != pqueue.Running) {
+	if q == nil && (c.Op == pqueue.OpInsert || c.Op == pqueue.OpConfigure || c.Op == pqueue.OpMode && c.Mode.Mode != pqueue.Running) {
 		made, code := b.use(c.Queue)
 		if code != pqueue.OK {
 			then(pqueue.Result{Code: code})
@@ -105,6 +105,8 @@ func (b *Broker) serve(c pqueue.Command, then func(pqueue.Result)) {
 	case pqueue.OpMode:
 		b.adoptMode(q, c.Mode)
 		then(pqueue.Result{})
+	case pqueue.OpConfigure:
+		b.set(q, c, then)
 	case pqueue.OpInsert:
 		b.insert(q, c, then)
 	case pqueue.OpUpdate:
@@ -136,7 +138,7 @@ func (b *Broker) insert(q *queue, c pqueue.Command, then func(pqueue.Result)) {
 		return
 	}
 	if _, ok := s.state.Limits(q.c.Name); !ok {
-		b.execute(q.c.Kind, pqueue.Command{Op: pqueue.OpConfigure, Queue: q.c.Name, Limits: q.c.Limits}, func(pqueue.Result) {})
+		b.configureOne(s, q, func(pqueue.Result) {})
 		b.setMode(q)
 	}
 	b.execute(q.c.Kind, c, then)

@@ -189,6 +189,7 @@ func (b *Broker) onGather(m Message) {
 	r.epoch, r.late = m.Epoch, Message{}
 	b.freeze(m.From, m.List)
 	is := b.report()
+	b.tellSettings(m.From)
 	b.send(Message{Kind: MsgFrozen, To: m.From, Epoch: m.Epoch, States: is.states, Fronts: is.fronts, Whole: is.whole, Known: r.installed()})
 }
 
@@ -229,6 +230,7 @@ func (b *Broker) decide() {
 	r.states, r.heard = nil, nil
 	for _, m := range list {
 		if m != b.self {
+			b.tellSettings(m)
 			b.send(Message{Kind: MsgCommit, To: m, Epoch: r.epoch, States: states, Fronts: fronts, Whole: whole})
 		}
 	}

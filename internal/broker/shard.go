@@ -16,7 +16,11 @@ type shard struct {
 	room    Room
 	ticking bool  // a Tick is on its way through the log
 	last    int64 // when the last insert came, Unix µs
+	againAt int64 // boot time at which to configure it again, where that came to nothing; 0: it did not
 }
+
+// configureEvery is how soon that is, in µs.
+const configureEvery = 500_000
 
 // proposal is a command on its way through a log.
 type proposal struct {
@@ -104,6 +108,9 @@ func (b *Broker) Apply(now Time, k Kind, commands [][]byte) [][]byte {
 		r := pqueue.Result{Code: pqueue.Invalid}
 		if c, err := pqueue.DecodeCommand(text); err == nil && s.state != nil {
 			r = s.state.Apply(c)
+			if q := b.queue(c.Queue); q != nil && q.c.Kind == k && c.Op == pqueue.OpConfigure {
+				b.recallSettings(q, s)
+			}
 		}
 		results[i] = r.Encode(nil)
 	}
@@ -199,6 +206,7 @@ func (b *Broker) lead(s *shard, leads bool) {
 		if q.c.Kind != s.kind {
 			continue // the configuration has made another kind of it; its old items stay where they are
 		}
+		b.recallSettings(q, s)
 		s.state.EachReady(name, func(i pqueue.Item) {
 			w := pqueue.WeightOf(i.Priority, i.Stamp, s.state.Salt(), i.Number)
 			if leads {
@@ -219,18 +227,42 @@ func (b *Broker) lead(s *shard, leads bool) {
 	}
 }
 
-// configure makes the listed queues of a shard, and those bounds that have changed.
+// configure makes the listed queues of a shard, and what of them has changed.
 func (b *Broker) configure(s *shard) {
 	for _, q := range b.queues {
-		if has, ok := s.state.Limits(q.c.Name); q.listed && q.c.Kind == s.kind && (!ok || has != q.c.Limits) {
-			b.execute(s.kind, pqueue.Command{Op: pqueue.OpConfigure, Queue: q.c.Name, Limits: q.c.Limits}, func(pqueue.Result) { b.setMode(q) })
+		if (q.listed || q.set.Stamp != 0) && q.c.Kind == s.kind && !q.isIn(s) {
+			b.configureOne(s, q, func(pqueue.Result) { b.setMode(q) })
 		}
 	}
 }
 
+// configureOne has the shard know how q is to be. If it is not told now, as where its
+// log takes nothing, it is told again.
+func (b *Broker) configureOne(s *shard, q *queue, then func(pqueue.Result)) {
+	b.execute(s.kind, q.configuration(), func(r pqueue.Result) {
+		if r.Code != pqueue.OK && r.Code != pqueue.Invalid {
+			s.againAt = b.now.Boot + configureEvery
+		}
+		then(r)
+	})
+}
+
+// isIn reports whether a shard has q as it is to be.
+func (q *queue) isIn(s *shard) bool {
+	has, ok := s.state.Limits(q.c.Name)
+	return ok && has == q.c.Limits && s.state.SettingsOf(q.c.Name) == q.set
+}
+
 // tickShard does what time brings, in bounded steps.
 func (b *Broker) tickShard(s *shard) {
-	if s.state == nil || !s.leads || s.ticking {
+	if s.state == nil || !s.leads {
+		return
+	}
+	if s.againAt != 0 && b.now.Boot >= s.againAt {
+		s.againAt = 0
+		b.configure(s)
+	}
+	if s.ticking {
 		return
 	}
 	if due, ok := s.state.NextDue(); s.logged && (!ok || due > b.now.Clock) {

@@ -61,7 +61,7 @@ func (b *Broker) forget(q *queue, full bool) bool {
 	if q.listed || q.c.Kind != Memory || !idle {
 		return false
 	}
-	if len(q.waiters) > 0 || len(q.held) > 0 || q.watched || len(q.askers.live(b.now.Boot)) > 0 || q.mode.Mode != pqueue.Running {
+	if len(q.waiters) > 0 || len(q.held) > 0 || q.watched || len(q.askers.live(b.now.Boot)) > 0 || q.mode.Mode != pqueue.Running || q.set.Stamp != 0 {
 		return false
 	}
 	memory := b.shards[Memory].state

@@ -191,6 +191,20 @@ func (d *Decoder) policies(l *Limits) {
 	l.DeadTo = d.String()
 }
 
+func (e *Encoder) settings(s Settings) {
+	e.Uint(s.Stamp)
+	e.String(s.By)
+	for _, v := range []int64{s.Lease, int64(s.PayloadMax), s.Interval, int64(s.PerInterval)} {
+		e.Int(v)
+	}
+}
+
+func (d *Decoder) settings() Settings {
+	return Settings{
+		Stamp: d.Uint(), By: d.String(), Lease: d.Int(), PayloadMax: int(d.Int()), Interval: d.Int(), PerInterval: int(d.Int()),
+	}
+}
+
 // hasPolicies reports whether l is more than what older versions know.
 func (l Limits) hasPolicies() bool { return l.Backoff != Backoff{} || l.DeadTo != "" }
 
@@ -203,6 +217,7 @@ const (
 	hasWeight
 	hasFields // this and what follows: not in logs of before
 	hasPolicies
+	hasSettings
 	partsEnd
 )
 
@@ -230,6 +245,9 @@ func (c Command) Encode(b []byte) []byte {
 	}
 	if c.Limits.hasPolicies() {
 		parts |= hasPolicies
+	}
+	if c.Settings != (Settings{}) {
+		parts |= hasSettings
 	}
 	e.Uint(uint64(c.Op))
 	e.Uint(parts)
@@ -266,6 +284,9 @@ func (c Command) Encode(b []byte) []byte {
 	if parts&hasPolicies != 0 {
 		e.policies(c.Limits)
 	}
+	if parts&hasSettings != 0 {
+		e.settings(c.Settings)
+	}
 	return e.B
 }
 
@@ -298,6 +319,9 @@ func DecodeCommand(b []byte) (Command, error) {
 	}
 	if parts&hasPolicies != 0 {
 		d.policies(&c.Limits)
+	}
+	if parts&hasSettings != 0 {
+		c.Settings = d.settings()
 	}
 	if c.Op == 0 && d.err == nil {
 		return Command{}, errors.New("pqueue: a command without an operation")

@@ -53,6 +53,8 @@ func FuzzRestore(f *testing.F) {
 	with.Apply(policies())
 	f.Add(with.Encode())
 	f.Add(letter().Encode())
+	with.Apply(set(5, "n", 3))
+	f.Add(with.Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = pqueue.Resum(b)
 		s, err := pqueue.Restore(b)
@@ -73,6 +75,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add(pqueue.Command{Op: pqueue.OpLease, Queue: "q", Number: 3, For: 9, Taker: pqueue.Taker{Node: "n", Seq: 2}}.Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: limits()}.Encode(nil))
 	f.Add(policies().Encode(nil))
+	f.Add(set(5, "n", 3).Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpUpdate, Queue: "q", ID: "b", Fields: 7, Payload: []byte("y"), NotBefore: 70}.Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpPurge, Queue: "q", Number: 9, Max: 3}.Encode(nil))
 	f.Add(pqueue.Result{Items: []pqueue.Item{{ID: "a"}}, Stats: []pqueue.Stats{{Queue: "q"}}}.Encode(nil))

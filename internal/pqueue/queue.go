@@ -37,6 +37,7 @@ type queue struct {
 	shard  *Shard
 	name   string
 	limits Limits
+	set    Settings
 	mode   ModeSetting
 
 	items    map[uint64]*item

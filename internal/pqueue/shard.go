@@ -60,6 +60,14 @@ func (s *Shard) Limits(name string) (Limits, bool) {
 	return Limits{}, false
 }
 
+// SettingsOf returns those of a queue.
+func (s *Shard) SettingsOf(name string) Settings {
+	if q := s.byName[name]; q != nil {
+		return q.set
+	}
+	return Settings{}
+}
+
 // ModeOf returns the mode of a queue.
 func (s *Shard) ModeOf(name string) ModeSetting {
 	if q := s.byName[name]; q != nil {
@@ -120,7 +128,7 @@ func (s *Shard) Apply(c Command) Result {
 
 func (s *Shard) configure(c Command) Result {
 	l := c.Limits
-	if c.Queue == "" || !l.valid() || l.DeadTo == c.Queue {
+	if c.Queue == "" || !l.Valid() || l.DeadTo == c.Queue || !c.Settings.Valid() {
 		return Result{Code: Invalid}
 	}
 	q := s.byName[c.Queue]
@@ -129,7 +137,11 @@ func (s *Shard) configure(c Command) Result {
 		s.queues = slices.Insert(s.queues, s.place(c.Queue), q)
 		s.byName[c.Queue] = q
 	}
+	if q.set.Newer(c.Settings) { // as where a file speaks, or who has not heard of them
+		return Result{}
+	}
 	was := q.limits.DeadTo
+	q.set = c.Settings
 	if q.limits = l; l.DeadTo != was {
 		q.forward()
 	}
@@ -146,7 +158,7 @@ func (s *Shard) place(name string) int {
 
 // bare reports whether nothing of q would be missed.
 func (q *queue) bare() bool {
-	return len(q.items) == 0 && q.finished.len() == 0 && q.mode.Mode == Running
+	return len(q.items) == 0 && q.finished.len() == 0 && q.mode.Mode == Running && q.set == Settings{}
 }
 
 // Bare reports whether OpForget has nothing against it.

@@ -14,7 +14,7 @@ import (
 const (
 	version     = "anteroom-shard-1\n"
 	version2    = "anteroom-shard-2\n" // queues have policies
-	version3    = "anteroom-shard-3\n" // and items may have more
+	version3    = "anteroom-shard-3\n" // and were set at run time, and items may have more
 	versionSize = len(version)
 )
 
@@ -27,6 +27,9 @@ func (s *Shard) header() string {
 		}
 	}
 	for _, q := range s.queues {
+		if q.set != (Settings{}) {
+			return version3
+		}
 		for _, i := range q.items { //puretest:sorted one of them is enough, whichever
 			if i.copied().hasMore() {
 				return version3
@@ -50,6 +53,9 @@ func (s *Shard) Encode() []byte {
 		e.String(q.name)
 		if header != version {
 			e.policies(q.limits)
+		}
+		if header == version3 {
+			e.settings(q.set)
 		}
 		e.queue(q, header)
 	}
@@ -112,6 +118,9 @@ func restore(body []byte, header string) (*Shard, error) {
 		if header != version {
 			d.policies(&with)
 		}
+		if header == version3 {
+			q.set = d.settings()
+		}
 		d.queue(q, with, header)
 	}
 	if err := d.Err(); err != nil {
@@ -129,7 +138,7 @@ const (
 func (d *Decoder) queue(q *queue, with Limits, header string) {
 	q.limits, q.mode, q.counters = d.limits(), d.mode(), d.counters()
 	q.limits.Backoff, q.limits.DeadTo = with.Backoff, with.DeadTo
-	if !q.limits.valid() || with.DeadTo == q.name {
+	if !q.limits.Valid() || with.DeadTo == q.name || !q.set.Valid() {
 		d.fail()
 		return
 	}

@@ -53,8 +53,8 @@ type Limits struct {
 	DeadTo      string // the queue of the same shard into which items go that are dead; empty: they stay
 }
 
-// valid reports whether l makes sense.
-func (l Limits) valid() bool {
+// Valid reports whether l makes sense.
+func (l Limits) Valid() bool {
 	return min(l.ItemsMax, l.AttemptsMax, l.DeadMax, l.RememberMax) >= 0 && min(l.BytesMax, l.Remember, l.LeaseMax) >= 0 && l.Backoff.valid()
 }
 
@@ -65,6 +65,38 @@ type Backoff struct {
 	Base   int64 // µs after the first lease
 	Factor int64 // thousandths: after each further one so many times as long
 	Max    int64 // µs
+}
+
+// Settings are what a queue was told at run time to be like, and who told it when. Of
+// two, that with the higher stamp holds, on all nodes. A shard goes by its Limits; the
+// rest it keeps for who leads it.
+type Settings struct {
+	Stamp       uint64 // Unix microseconds; 0: the queue is as the configuration says
+	By          string
+	Lease       int64 // µs, of a deleteMin that asks for none
+	PayloadMax  int   // bytes
+	Interval    int64 // µs; 0: items go out as fast as they are asked for
+	PerInterval int   // items in any Interval
+}
+
+// Newer reports whether s holds over o.
+func (s Settings) Newer(o Settings) bool {
+	return s.Stamp > o.Stamp || s.Stamp == o.Stamp && s.By > o.By
+}
+
+// PerIntervalMax bounds PerInterval, and payloadMax what is no payload any more.
+const (
+	PerIntervalMax = 1000
+	payloadMax     = 1 << 30
+)
+
+// Valid reports whether s makes sense.
+func (s Settings) Valid() bool {
+	if s.Stamp == 0 {
+		return s == Settings{}
+	}
+	return s.Lease > 0 && max(s.Lease, s.Interval) <= waitMax && min(s.Interval, int64(s.PayloadMax)) >= 0 && s.PayloadMax <= payloadMax &&
+		s.PerInterval >= 1 && s.PerInterval <= PerIntervalMax
 }
 
 // factorMax bounds Factor, and waitMax the rest: so no product of two is too large.
@@ -176,7 +208,7 @@ const (
 type Op uint8
 
 const (
-	OpConfigure Op = iota + 1 // Queue, Limits: makes the queue if it is not there
+	OpConfigure Op = iota + 1 // Queue, Limits, Settings: makes the queue if it is not there
 	OpInsert                  // Queue, ID, Priority, Payload, NotBefore, Expires
 	OpLease                   // Queue, Number, Taker, For, Lease: its number at least
 	OpAck                     // Queue, Number, Lease
@@ -232,6 +264,7 @@ type Command struct {
 	Max       int
 	Mode      ModeSetting
 	Limits    Limits
+	Settings  Settings
 	Weight    qpid.Weight
 	Fields    Fields
 }

@@ -55,6 +55,24 @@ func Queues() []Mutant {
 		{Name: "an item whose lease has lapsed does not wait", Edits: []Edit{
 			{"internal/pqueue/lease.go", "		q.putBack(i, i.until+q.limits.Backoff.After(i.attempts), HasLapsed, was)\n", "		back := i.until\n		if !(ON) {\n			back += q.limits.Backoff.After(i.attempts)\n		}\n		q.putBack(i, back, HasLapsed, was)\n"},
 		}},
+		{Name: "who was away is not told of settings", Edits: []Edit{
+			{"internal/broker/round.go", "			b.tellSettings(m)\n", "			if !(ON) {\n				b.tellSettings(m)\n			}\n"},
+		}},
+		{Name: "a coordinator is not told of settings", Edits: []Edit{
+			{"internal/broker/round.go", "	b.tellSettings(m.From)\n", "	if !(ON) {\n		b.tellSettings(m.From)\n	}\n"},
+		}},
+		{Name: "a log that has not taken settings is not told again", Edits: []Edit{
+			{"internal/broker/shard.go", "			s.againAt = b.now.Boot + configureEvery\n", "			if !(ON) {\n				s.againAt = b.now.Boot + configureEvery\n			}\n"},
+		}},
+		{Name: "settings do not come back with a log", Edits: []Edit{
+			{"internal/broker/settings.go", "	if l, ok := s.state.Limits(q.c.Name); ok {\n		b.adopt(", "	if l, ok := s.state.Limits(q.c.Name); ok && !(ON) {\n		b.adopt("},
+		}},
+		{Name: "a node hands on no more grants than it would make", Edits: []Edit{
+			{"internal/broker/pace.go", "	for n > p.most && now-p.grants[n-1].at >= p.interval {\n", "	for n > p.most && (ON || now-p.grants[n-1].at >= p.interval) {\n"},
+		}},
+		{Name: "new settings leave the pace as it was", Edits: []Edit{
+			{"internal/broker/settings.go", "	q.pacer.set(", "	if ON {\n		s.Interval, s.PerInterval = q.pacer.interval, q.pacer.most\n	}\n	q.pacer.set("},
+		}},
 		{Name: "a dead letter does not say where it is from", Edits: []Edit{
 			{"internal/pqueue/codec.go", "	if parts&moreOrigin != 0 {\n		i.Origin = d.String()\n", "	if parts&moreOrigin != 0 {\n		if i.Origin = d.String(); ON {\n			i.Origin = \"\"\n		}\n"},
 		}},

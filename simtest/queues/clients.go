@@ -15,6 +15,7 @@ type client struct {
 	id    string
 	lease *lease
 	purge *purge
+	mark  int   // of a change of settings
 	lasts int64 // of a deleteMin: the lease that it asks for
 	until int64 // by which it must have been answered
 	began int64
@@ -125,6 +126,8 @@ func (c *client) answered(a broker.Answer) {
 			w.oracle.item(c.queue, a.Handle, c.id).updated = true
 			w.Reached.Updated++
 		}
+	case pqueue.OpConfigure:
+		w.oracle.changed(c, a)
 	case pqueue.OpPurge:
 		w.oracle.purged(c.purge, a)
 	case pqueue.OpAck, pqueue.OpNack:

@@ -23,6 +23,7 @@ type oracle struct {
 	letters map[entry]int64 // items that came from a dead letter queue, and when
 	hear    func(broker.Answer)
 	purges  []*purge
+	settings
 }
 
 // key names an item: the shard it is in, and its number there.
@@ -75,6 +76,7 @@ type lease struct {
 
 func (o *oracle) init(w *World) {
 	*o = oracle{w: w, items: map[key]*item{}, lost: map[qpid.NodeID]uint64{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}, rounds: map[qpid.Epoch]begun{}, gone: map[entry]int64{}, letters: map[entry]int64{}}
+	o.settings = settings{seen: map[int]pqueue.Settings{}, acked: map[string]pqueue.Settings{}, paces: map[string][]pace{}}
 }
 
 func (o *oracle) fail(format string, args ...any) {

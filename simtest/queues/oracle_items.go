@@ -100,6 +100,9 @@ func mayFollow(c pqueue.Code) bool {
 func (o *oracle) crashed(n *node) {
 	o.lost[n.m.Name] = uint64(n.time().Clock) // numbers go by the clock
 	o.purgesEnd(n)
+	for _, queue := range changeable() {
+		o.paced(queue, pace{node: n.m.Name})
+	}
 	for _, i := range o.all {
 		if i.handle.Kind == broker.Memory && i.handle.Node == n.m.Name {
 			i.put = false

@@ -32,9 +32,27 @@ func (o *oracle) grant(queue string, node qpid.NodeID, r pqueue.Result) {
 	if queue == "slow/safe" {
 		short = skewMax // of the nodes that have led its log, whose time it goes by
 	}
-	for last := max(i, slowMany); last <= i+slowMany && last < len(g); last++ {
-		if span := g[last] - g[last-slowMany]; span < slowEvery-short {
-			o.fail("queue %s lets %d items out within %d µs, at %d; %v has one", queue, slowMany+1, span, g[last], node)
+	for last := i; last < len(g); last++ {
+		interval, most := o.slowest(queue, g[:last+1])
+		if last-most > i {
+			return // what is from here on goes without this one
+		}
+		if last < most {
+			continue
+		}
+		if span := g[last] - g[last-most]; span < interval-short {
+			o.fail("queue %s lets %d items out within %d µs, at %d, and no node goes by more than %d in %d; %v has one", queue, most+1, span, g[last], most, interval, node)
+		}
+	}
+}
+
+// slowest is the pace that the last of these grants have to keep: the laxest that any
+// node goes by since the first of so many.
+func (o *oracle) slowest(queue string, g []int64) (interval int64, most int) {
+	last := len(g) - 1
+	for n := 0; ; n = most {
+		if interval, most = o.laxest(queue, g[max(0, last-n)]); most <= n {
+			return interval, most
 		}
 	}
 }

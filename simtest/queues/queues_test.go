@@ -62,6 +62,8 @@ func add(to *queues.Reached, r queues.Reached) {
 	to.Waited += r.Waited
 	to.Died += r.Died
 	to.Crowded += r.Crowded
+	to.Set += r.Set
+	to.SetLater += r.SetLater
 }
 
 func run(t *testing.T, seed uint64) queues.Reached {

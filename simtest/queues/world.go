@@ -36,6 +36,7 @@ type Options struct {
 	Bins   bool              // some queues are only put into, and purged
 	Loses  bool              // disks, what they had: the node starts with what came before
 	Again  bool              // some queues have items wait after a lease that came to nothing
+	Sets   bool              // settings change
 	Log    func(line string) // hears of everything; nil: nobody
 }
 
@@ -46,7 +47,7 @@ func Draw(seed uint64) Options {
 		Seed: seed, Nodes: 1 + r.IntN(6), Calm: r.IntN(10) == 0, Fault: int64(5+r.IntN(15)) * second,
 		Every: int64(300+r.IntN(3000)) * milli, Load: int64(10+r.IntN(60)) * milli,
 		Delay: []int64{300, 5 * milli, 40 * milli, 120 * milli}[r.IntN(4)], Repeat: r.IntN(20), Fills: r.IntN(4) == 2, Bins: r.IntN(4) == 2, Loses: r.IntN(4) == 2,
-		Again: r.IntN(3) == 1,
+		Again: r.IntN(3) == 1, Sets: r.IntN(2) == 1,
 	}
 }
 
@@ -68,6 +69,7 @@ type World struct {
 	load     *rand.Rand
 	bins     *rand.Rand
 	again    *rand.Rand
+	sets     *rand.Rand
 	binned   []binned // lately, and not updated
 	now      int64
 	events   heap
@@ -87,7 +89,7 @@ type World struct {
 
 // Reached counts what a run came to: one that does nothing proves nothing.
 type Reached struct {
-	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited, Died, Crowded int
+	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited, Died, Crowded, Set, SetLater int
 }
 
 // node is one node, through all its lives.
@@ -111,6 +113,8 @@ type node struct {
 	applied int                       // of the log of the replicated ones
 	leads   bool
 	clients map[uint64]*client
+	set     map[string]pqueue.Settings // by queue, in this life
+	changes uint64                     // of settings, that the oracle has seen
 }
 
 // New returns a world of those options, before anything has happened.
@@ -118,6 +122,7 @@ func New(o Options) *World {
 	w := &World{
 		o: o, net: rand.New(rand.NewPCG(o.Seed, 2)), faults: rand.New(rand.NewPCG(o.Seed, 3)), load: rand.New(rand.NewPCG(o.Seed, 4)),
 		disks: rand.New(rand.NewPCG(o.Seed, 5)), bins: rand.New(rand.NewPCG(o.Seed, 6)), again: rand.New(rand.NewPCG(o.Seed, 7)),
+		sets:  rand.New(rand.NewPCG(o.Seed, 10)),
 		links: map[[2]string]*way{}, trace: 14695981039346656037,
 	}
 	w.oracle.init(w)
@@ -182,6 +187,8 @@ func (n *node) boot() {
 	n.b = b
 	b.Apply(n.time(), broker.Durable, n.disk)
 	n.catchUp(len(w.group.log))
+	n.set = map[string]pqueue.Settings{}
+	w.oracle.follow(n)
 	w.trouble(0)
 	w.note("boot %v", n.m)
 	if n.room != broker.RoomForAll {
@@ -208,6 +215,9 @@ func (n *node) do(after int64, f func()) {
 
 // settle does what the broker wants done.
 func (n *node) settle() {
+	if n.b.Changes() != n.changes {
+		n.w.oracle.follow(n)
+	}
 	r := n.b.Ready()
 	for _, m := range r.Messages {
 		n.w.sent(n, m)
@@ -247,6 +257,9 @@ func (w *World) Run() error {
 	if w.o.Again {
 		w.after(second, w.tryAgain)
 	}
+	if w.o.Sets {
+		w.after(second, w.change)
+	}
 	if !w.o.Calm {
 		w.after(2*second, w.fault)
 		if w.o.Fills {
@@ -258,6 +271,7 @@ func (w *World) Run() error {
 	w.until(w.now + 8*second)
 	w.loading = false
 	w.until(w.now + 14*second) // waits are over, and leases
+	w.oracle.agreed()
 	w.resting = true
 	w.drain()
 	return w.oracle.err
