@@ -74,6 +74,17 @@ func (c *Clock) promise(t uint64) { c.hlc = max(c.hlc, t) }
 // distrust notes at boot time at that others have found the clock wrong.
 func (c *Clock) distrust(at int64) { c.quarantined, c.agreed, c.jumpedAt = true, false, at }
 
+// behind reports whether another node's clock, which showed at some time ago, is
+// further ahead of this one than two clocks that are right can be.
+func (c *Clock) behind(at int64) bool { return at-c.now > 2*c.skew }
+
+// doubt notes at boot time at that another node's clock is too far ahead: one of
+// the two is off. It may be this one, if its machine stood still and the clocks of
+// the machine with it, which no reading of them shows. Until a wave has measured
+// it, it is as if it had jumped; and if it is the other one that is off, that takes
+// no longer than one wave of a coordinator whose clock is right.
+func (c *Clock) doubt(at int64) { c.quarantined, c.jumpedAt = true, at }
+
 // reading is one measurement of another clock against the coordinator's.
 type reading struct {
 	offset int64 // µs ahead

@@ -155,8 +155,12 @@ func (n *Node) probe(now Time) {
 
 func (n *Node) onProbe(now Time, from Member, p *Probe) {
 	n.clock.probed = true
-	if p.Off {
+	switch {
+	case p.Off:
 		n.clock.distrust(now.Boot)
+		n.leaseUntil = never
+	case n.clock.behind(p.Sent):
+		n.clock.doubt(now.Boot)
 		n.leaseUntil = never
 	}
 	follow := n.senior(now, p.Lead)

@@ -21,7 +21,7 @@ type clock struct {
 }
 
 func (c *clock) boot(now int64) int64 {
-	d := now - c.since
+	d := max(0, now-c.since)
 	return c.base + d + d*c.drift/1_000_000
 }
 
@@ -33,8 +33,24 @@ func (c *clock) read(now int64) eviction.Time {
 // on, or slow.
 func (c *clock) run(now, drift int64) { c.base, c.since, c.drift = c.boot(now), now, drift }
 
+// stop makes both clocks stand still from true time now until so much later, as
+// those of a virtual machine do that is moved to another host.
+func (c *clock) stop(now, last int64) {
+	c.base, c.since, c.ahead = c.boot(now), now+last, c.ahead-last
+}
+
+// goOn ends a stop before its time.
+func (c *clock) goOn(now int64) {
+	if early := c.since - now; early > 0 {
+		c.since, c.ahead = now, c.ahead+early
+	}
+}
+
 // when returns the first true time at which the boot clock shows b or more.
 func (c *clock) when(b int64) int64 {
+	if b <= c.base {
+		return c.since
+	}
 	t := c.since + (b-c.base)*1_000_000/(1_000_000+c.drift)
 	for c.boot(t) >= b {
 		t--

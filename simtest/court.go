@@ -283,7 +283,7 @@ func (w *world) leased(h *host) bool {
 
 // mayAct reports whether the lease of the host's account of room r is good.
 func (w *world) mayAct(h *host, r int) bool {
-	return h.up() && h.clock.boot(w.now) < h.seen.rooms[r].LeaseUntil
+	return h.up() && !h.stopped && h.clock.boot(w.now) < h.seen.rooms[r].LeaseUntil
 }
 
 // slowest is the pass time of the slowest node that may judge a pass: a quorum has
@@ -293,7 +293,7 @@ func (w *world) mayAct(h *host, r int) bool {
 func (w *world) slowest() (clock int64, ok bool) {
 	for i := range w.hosts {
 		h := &w.hosts[i]
-		if !h.up() || h.seen.status.Quarantined || !h.seen.vouched {
+		if !h.up() || h.stopped || h.seen.status.Quarantined || !h.seen.vouched {
 			continue
 		}
 		if c := h.seen.status.Clock + h.clock.boot(w.now) - h.seen.status.ClockAt; !ok || c < clock {

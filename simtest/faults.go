@@ -38,7 +38,14 @@ const (
 	Leave                        // a node says goodbye
 	Retarget                     // a room's limit changes
 	Remode                       // a room is held, drained or released
-	faultKinds
+	faultKinds                   // those above are drawn for a mix
+
+	// Standstill is a machine that stops with its clocks: the node that goes on
+	// takes no time to have passed. Those that last longer than clocks may be
+	// apart begin with a gap: until it hears from another node it cannot know,
+	// and whom it lets in meanwhile is not held against it (docs/operating.md
+	// says so). The world keeps people from it for so long.
+	Standstill
 )
 
 func (f Fault) String() string {
@@ -47,7 +54,7 @@ func (f Fault) String() string {
 		"crash of all but one", "crash of all", "crash inside a wave", "crash after the first commit", "rolling restart", "pause",
 		"pause inside a wave", "pause inside an answer", "cut", "cut one way", "cut off", "halves", "bridge", "ring",
 		"flip of the majority", "swizzle", "slow link", "suspicion", "flapping", "clock step", "clock jump", "add", "leave",
-		"retarget", "change of mode",
+		"retarget", "change of mode", "", "standstill",
 	}[f]
 }
 
@@ -95,6 +102,7 @@ func (n *nemesis) plan(w *world) {
 	spread(f.Kills, Crash)
 	spread(f.Adds, Add)
 	spread(f.Partitions, Halves, CutOff)
+	spread(f.Standstills, Standstill)
 	if f.Every > 0 && len(f.Mix) > 0 {
 		w.agenda.push(2_000_000+w.rngFaults.Int64N(2*f.Every.Microseconds()), evFault, 0, 0)
 	}
@@ -142,6 +150,8 @@ func (w *world) strike(f Fault) {
 		w.remode(h)
 	case ClockStep, ClockJump:
 		w.turnClock(f, h)
+	case Standstill:
+		w.standstill(h, last)
 	default:
 		w.trouble(f, h, last)
 	}
@@ -293,17 +303,32 @@ func (w *world) setRoom(h *host, r int, room eviction.Room) {
 	w.drain(h)
 }
 
+// standstill stops a machine and its clocks: for no longer than clocks may be
+// apart, or for so long that others notice. Most clocks stay right.
+func (w *world) standstill(h *host, last int64) {
+	skew := w.o.Cluster.MaxSkew.Microseconds()
+	if chance(w.rngFaults, 1, 2) || 2*(w.wrongClocks(h)+1) >= w.o.Nodes {
+		last %= skew / 2
+	}
+	w.freeze(h, last)
+}
+
+// freeze stops a machine and its clocks for a while.
+func (w *world) freeze(h *host, last int64) {
+	w.reached.n[reachStandstill]++
+	if last > w.o.Cluster.MaxSkew.Microseconds()/2 {
+		w.reached.n[reachLongStandstill]++
+		h.stopped = true
+	}
+	h.clock.stop(w.now, last)
+	w.pause(h, last)
+}
+
 // turnClock moves a wall clock. Most clocks stay right: with most of them wrong
 // nobody can tell which are.
 func (w *world) turnClock(f Fault, h *host) {
 	off := w.offset()
-	wrong := 0
-	for i := range w.hosts {
-		if o := &w.hosts[i]; o != h && !w.clockRight(o) {
-			wrong++
-		}
-	}
-	if f == ClockJump && 2*(wrong+1) < w.o.Nodes {
+	if f == ClockJump && 2*(w.wrongClocks(h)+1) < w.o.Nodes {
 		w.reached.n[reachJump]++
 		off = 1000 << w.rngFaults.IntN(23) // 1 ms to 70 minutes
 		off += w.rngFaults.Int64N(off)
@@ -315,6 +340,17 @@ func (w *world) turnClock(f Fault, h *host) {
 	w.printf("%s has its wall clock set %v wrong", h.name, micros(off))
 	h.mishaps++
 	h.clock.set(w.now, off)
+}
+
+// wrongClocks counts the hosts beside h whose clock is out of bounds.
+func (w *world) wrongClocks(h *host) int {
+	wrong := 0
+	for i := range w.hosts {
+		if o := &w.hosts[i]; o != h && !w.clockRight(o) {
+			wrong++
+		}
+	}
+	return wrong
 }
 
 // clockRight reports whether a host's wall clock is within its bounds.

@@ -21,6 +21,7 @@ type host struct {
 	life     int32
 	n        *node.Node
 	paused   int32 // pauses that overlap
+	stopped  bool  // its clocks stood still for too long, and it has not heard of it: see Standstill
 	pauseTo  int64
 	tickAt   int64 // true time of the earliest evTick in the agenda; 0: none
 	started  bool  // ran before
@@ -125,7 +126,8 @@ func (w *world) crash(h *host, why string) {
 	h.mishaps++
 	w.court.died(w, h)
 	h.life, h.n, h.tickAt, h.leaving = none, nil, 0, false
-	h.paused = 0
+	h.paused, h.stopped = 0, false
+	h.clock.goOn(w.now)
 	w.wires.down(h.index)
 	inbox := h.inbox
 	h.inbox = nil
@@ -206,6 +208,7 @@ func (w *world) resume(h *host, at int64) {
 	}
 	w.printf("%s goes on", h.name)
 	h.paused = 0
+	h.clock.goOn(w.now)
 	inbox := h.inbox
 	h.inbox = nil
 	late := chance(w.rngFaults, 1, 2)
@@ -246,6 +249,7 @@ func (w *world) tick(h *host, at int64) {
 // be down afterwards.
 func (w *world) drain(h *host) {
 	r := h.n.Ready(h.clock.read(w.now))
+	h.stopped = h.stopped && !h.n.Status().Quarantined
 	for i := range r.Log {
 		w.logged(h, &r.Log[i])
 	}

@@ -172,8 +172,15 @@ func (w *world) arrive(i int32) {
 	if w.trace.print != nil {
 		w.printf("%s <- %s %s%s", h.name, w.hosts[f.from].name, w.body(f.m.Body), complaint(err))
 	}
+	h.stopped = h.stopped && !w.tells(h, &f)
 	w.drain(h)
 	w.trap(h, f.kind, afterStep)
+}
+
+// tells reports whether f shows h that time has passed while it stood still.
+func (w *world) tells(h *host, f *flight) bool {
+	p, ok := f.m.Body.(*eviction.Probe)
+	return ok && p.Sent-(h.seen.status.Clock+h.clock.boot(w.now)-h.seen.status.ClockAt) > 2*w.o.Cluster.MaxSkew.Microseconds()
 }
 
 // msgKind is a message's kind as a small number.

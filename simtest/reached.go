@@ -15,6 +15,8 @@ const (
 	reachGoodbye
 	reachPause
 	reachPausedAnswer
+	reachStandstill
+	reachLongStandstill
 	reachCut
 	reachJump
 	reachSuspicion
@@ -93,7 +95,7 @@ const (
 
 func (g goal) String() string {
 	return [...]string{
-		"restart", "restart with disk", "save", "all nodes down", "goodbye", "pause", "answer held by a pause", "link cut",
+		"restart", "restart with disk", "save", "all nodes down", "goodbye", "pause", "answer held by a pause", "standstill", "long standstill", "link cut",
 		"clock jump", "false suspicion", "node added", "crash inside a wave", "limit changed", "mode changed", "clock quarantine", "founding",
 		"second founding", "coordinator take-over", "side without quorum", "unanimous wave", "survivor line", "voter change",
 		"node left out of a wave", "freeze", "nack", "void", "settled", "mint", "top-up", "burn", "slots moved", "room over the limit",

@@ -116,6 +116,8 @@ func (w *world) reach(i int32) {
 		w.needTimeout(i)
 		h.hold(event{kind: evReach, a: i})
 		return // the inbox holds it now
+	case h.stopped:
+		w.finish(i, errReset)
 	default:
 		q.life = h.life
 		w.work(i, h)
@@ -180,6 +182,9 @@ func (w *world) forwarded(i int32) {
 	case h.paused > 0:
 		h.hold(event{kind: evForward, a: i})
 		return
+	case h.stopped:
+		q.err = ticket.ErrUnavailable
+		w.sendBack(i, h)
 	default:
 		w.work(i, h)
 	}

@@ -69,6 +69,11 @@ func TestScenarioAClockThatIsOffHonoursNoPass(t *testing.T) {
 	b := s.visit(1)
 	s.people(0, 30)
 	s.until(5*time.Second, "its quarantine", func() bool { return s.hosts[bad].seen.status.Quarantined })
+	h := &s.hosts[bad]
+	off := wallAt(s.now) - (h.seen.status.Clock + h.clock.boot(s.now) - h.seen.status.ClockAt)
+	if most := 2 * o.Cluster.MaxSkew.Microseconds(); off > most { // by then any probe would tell
+		t.Errorf("its clock is %v behind when it is told", micros(off))
+	}
 	if until := s.hosts[bad].seen.status.LeaseUntil; until > s.hosts[bad].clock.boot(s.now) {
 		t.Errorf("its lease goes on for %v", micros(until-s.hosts[bad].clock.boot(s.now)))
 	}

@@ -39,6 +39,10 @@ func Swarm(seed uint64) Options {
 			r.ClaimsMax = d.pick(1, 2, 3)
 		}
 	}
+	// From numbers of its own, so that seeds without it stay the worlds they were.
+	if e := (dice{rand.New(rand.NewPCG(seed, streamStandstill))}); o.Faults.Every > 0 && e.one(6) {
+		o.Faults.Standstills = e.pick(1, 2, 3)
+	}
 	return o
 }
 

@@ -76,6 +76,7 @@ const (
 	streamLoad
 	streamNet
 	streamFaults
+	streamStandstill
 )
 
 // Violation is a promise that did not hold.

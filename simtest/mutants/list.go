@@ -204,7 +204,13 @@ func clockBugs() []Mutant {
 			{"eviction/node.go", "return n.clock.vouched && !n.clock.quarantined", "return (ON || n.clock.vouched) && !n.clock.quarantined"},
 		}},
 		{Name: "a node that is told that its clock is off goes on", Run: "TestScenarioAClockThatIsOffHonoursNoPass", Edits: []Edit{
-			{"eviction/lead.go", "	if p.Off {\n", "	if p.Off && !(ON) {\n"},
+			{"eviction/lead.go", "	case p.Off:\n", "	case p.Off && !(ON):\n"},
+		}},
+		{Name: "a machine that stood still goes on as if no time had passed", Run: "TestScenarioAMachineThatStoodStillStopsWhenItHears", Edits: []Edit{
+			{"eviction/clock.go", "return at-c.now > 2*c.skew", "return !(ON) && at-c.now > 2*c.skew"},
+		}},
+		{Name: "who stood still waits for a wave to stop", Run: "TestScenarioAMachineThatStoodStillStopsWhenItHears", Edits: []Edit{
+			{"eviction/clock.go", "func (c *Clock) doubt(at int64) { c.quarantined, c.jumpedAt = true, at }", "func (c *Clock) doubt(at int64) { c.quarantined, c.jumpedAt = !(ON), at }"},
 		}},
 		{Name: "D has no term for drifting clocks", Run: "TestScenarioDReckonsWithClocksThatDrift", Edits: []Edit{
 			{"eviction/config.go", "func drifted(d int64) int64 { return d +", "func drifted(d int64) int64 {\n\tif ON {\n\t\treturn d\n\t}\n\treturn d +"},

@@ -1,0 +1,44 @@
+package simtest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A machine stands still with its clocks and goes on as if no time had passed, with a
+// lease, free slots and passes that the others have long settled. It stops as soon as
+// it hears from one of them, before it answers anybody, and comes back when its clock
+// is right.
+func TestScenarioAMachineThatStoodStillStopsWhenItHears(t *testing.T) {
+	for _, nodes := range []int{3, 5} {
+		for _, x := range []int32{0, 1, int32(nodes) - 1} { // the coordinator, a senior and the youngest
+			for _, last := range []time.Duration{400 * time.Millisecond, 2 * time.Second, 7 * time.Second} {
+				t.Run(fmt.Sprintf("%d nodes, n%02d, %v", nodes, x, last), func(t *testing.T) {
+					o := short(nodes)
+					o.Load.Browse = Range{20 * time.Second, 20 * time.Second}
+					s := founded(t, o)
+					b := s.visit(int(x))
+					h := &s.hosts[x]
+					s.freeze(h, last.Microseconds())
+					s.people(int((x+1)%int32(nodes)), 30) // they take whatever becomes free
+					s.run(last - time.Microsecond)
+					if !h.stopped {
+						t.Fatal("it has heard of it before it went on")
+					}
+					s.until(2*time.Second, "a word from another", func() bool { return !h.stopped })
+					for end := s.now + 500_000; s.now < end; s.run(20 * time.Millisecond) {
+						for _, op := range []op{opVisit, opRefresh} {
+							if _, err := b.ask(int(x), op); err == nil {
+								t.Fatalf("%v after it went on it answers a %v", micros(s.now-h.pauseTo), op)
+							}
+						}
+					}
+					h.clock.set(s.now, 0)
+					s.until(20*time.Second, "all together", func() bool { return s.together(nodes) })
+					s.finish()
+				})
+			}
+		}
+	}
+}
