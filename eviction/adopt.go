@@ -33,6 +33,7 @@ func (n *Node) Adopt(now Time, c Config) error {
 		}
 		// What restore promised goes as far as max_skew allows.
 		n.clock.promise(min(g.cut.Value.Stamp, uint64(n.clock.now+2*micros(c.MaxSkew))))
+		n.changed(g)
 	}
 	// If the node is to lead, it begins anew: its waves and their pacing are timed by c.
 	n.wave, n.lead.active, n.lead.open = nil, false, false

@@ -12,6 +12,9 @@ import (
 // never is a boot time that no event has: nothing happened yet.
 const never = math.MinInt64 / 4
 
+// ever is a boot time after all others: something is not due.
+const ever = math.MaxInt64 / 4
+
 // Gate is one node's part of one room: its ledger, the cut, and what the last
 // commit said. It decides whether a visitor may be called here and now.
 type Gate struct {
@@ -80,6 +83,7 @@ type Gate struct {
 	graceUntil int64 // boot time until which a ticket up to a day old counts as unexpired
 	asked      int64 // boot time of the last wave that brought it, or that this coordinator asked with
 	digested   int64
+	revised    bool // see dues
 }
 
 type drawnTicket struct{ place, queued qpid.Weight }
@@ -240,14 +244,15 @@ func (g *Gate) newest(than Version) *Room {
 	if g.proposed != nil && g.proposed.Version.Compare(g.cfg.Version) <= 0 {
 		g.proposed = nil
 	}
-	r := g.cfg
+	r := &g.cfg
 	if g.proposed != nil {
-		r = *g.proposed
+		r = g.proposed
 	}
 	if r.Version.Compare(than) <= 0 {
 		return nil
 	}
-	return &r
+	newest := *r
+	return &newest
 }
 
 // lost reports whether a member at which people waited is not in list.

@@ -154,13 +154,18 @@ func (g *Gate) reopen(a Account) (used bool) {
 // lapse closes an account whose last pass has run out while nobody renewed
 // its lease: its slots may be about to be minted again elsewhere.
 func (g *Gate) lapse(self Member, now int64) (reset bool) {
-	if g.cfg.OnPartition == Share || g.leasedAt == never || g.ledger.account.Born == 0 {
-		return false
-	}
-	if now < g.leasedAt+drifted(micros(g.c.Lease+max(g.ttl, g.cfg.longest())))+2*micros(g.c.MaxSkew) {
+	if now < g.lapsesAt() {
 		return false
 	}
 	return g.reopen(Account{Member: self})
+}
+
+// lapsesAt is the boot time from which on the account has lapsed.
+func (g *Gate) lapsesAt() int64 {
+	if g.cfg.OnPartition == Share || g.leasedAt == never || g.ledger.account.Born == 0 {
+		return ever
+	}
+	return g.leasedAt + drifted(micros(g.c.Lease+max(g.ttl, g.cfg.longest()))) + 2*micros(g.c.MaxSkew)
 }
 
 // applyCut raises the cut. A cut under a newer keying than the queue's waits
@@ -213,9 +218,12 @@ func (g *Gate) resend(self Member, list []Member) (out []Message) {
 	return out
 }
 
-// forget drops voids of members that no one can hear of any more.
-func (g *Gate) forget(known func(Member) bool) {
+// forget drops voids of members that no one can hear of any more, and reports
+// whether there were any.
+func (g *Gate) forget(known func(Member) bool) bool {
+	before := len(g.voids)
 	g.voids = slices.DeleteFunc(g.voids, func(v Void) bool { return !known(v.Member) })
+	return len(g.voids) < before
 }
 
 // Spend takes a slot, and a pacing token if the room is paced, for a visitor

@@ -373,6 +373,7 @@ func (n *Node) commit(now Time, w *wave) {
 	if !ok {
 		return
 	}
+	c.Rooms = make([]RoomCommit, 0, len(w.sum.Rooms))
 	for i := range w.sum.Rooms {
 		r := &w.sum.Rooms[i]
 		g := n.Gate(r.Room)

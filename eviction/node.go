@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -28,6 +27,7 @@ type Node struct {
 	viewed []Member // of its views, and of earlier ones if they are listed yet
 	clock  Clock
 	gates  []*Gate // by name
+	dues   dues
 
 	epoch       qpid.Epoch // highest seen. Invariant: never falls
 	installed   qpid.Epoch
@@ -82,6 +82,7 @@ func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 		installedAt: never, leaseUntil: never, lastPrimary: never, heardAt: never, leftAt: never, followedAt: now.Boot, resentAt: now.Boot,
 	}
 	n.lead.since, n.lead.probedAt = never, never
+	n.dues = dues{lapse: never, outlived: never}
 	for _, r := range rooms {
 		n.addGate(r)
 	}
@@ -97,6 +98,7 @@ func (n *Node) addGate(r Room) *Gate {
 	}
 	n.gates = slices.Insert(n.gates, i, g)
 	n.setOff(g)
+	n.changed(g)
 	return g
 }
 
@@ -137,17 +139,6 @@ func (n *Node) SetRoom(now Time, r Room) {
 	n.urge(g)
 }
 
-// outlived reports whether nothing is left alive that this node's clock timed:
-// its last primary lease is over, and so is the longest session since.
-func (n *Node) outlived(now int64) bool {
-	wait := 2*n.c.MaxSkew + n.c.Margin
-	longest := time.Duration(0)
-	for _, g := range n.gates {
-		longest = max(longest, g.ttl, g.cfg.longest())
-	}
-	return n.lastPrimary == never || now >= n.lastPrimary+drifted(micros(n.c.Lease+longest))+micros(wait)
-}
-
 // read takes in the clocks and lets go of what has lapsed meanwhile.
 func (n *Node) read(now Time) {
 	n.clock.leased = n.clock.leased && !n.outlived(now.Boot)
@@ -158,11 +149,7 @@ func (n *Node) read(now Time) {
 	if set {
 		n.lead.open = false // the T of its own wave binds it no longer
 	}
-	for _, g := range n.gates {
-		if g.lapse(n.self.Member, now.Boot) {
-			n.done = append(n.done, Installed{Gate: g, Before: g.cut, Epoch: n.installed, Reset: true})
-		}
-	}
+	n.lapse(now.Boot)
 }
 
 // Now takes in the clocks and returns the pass time, in Unix microseconds.

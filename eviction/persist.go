@@ -18,14 +18,27 @@ func (n *Node) Record() *Record {
 	if !n.knows {
 		return nil
 	}
+	r := n.head()
+	for _, g := range n.gates {
+		r.Rooms = append(r.Rooms, g.record())
+	}
+	return r
+}
+
+// head is the record but for the rooms.
+func (n *Node) head() *Record {
 	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member, Lives: n.lives}
 	for _, s := range n.met {
 		r.Met = append(r.Met, Sighting{Member: s.member, Epoch: s.epoch, Left: s.left, Wave: s.wave})
 	}
-	for _, g := range n.gates {
-		r.Rooms = append(r.Rooms, RoomRecord{Room: g.cfg, Line: g.line, Voters: g.voters, Voids: slices.Clone(g.voids), Cut: g.cut, Supply: Supply{Slots: g.supply.Slots, At: g.supply.At, Burned: g.supply.Burned}, TTL: max(g.ttl, g.cfg.longest())})
-	}
 	return r
+}
+
+func (g *Gate) record() RoomRecord {
+	return RoomRecord{
+		Room: g.cfg, Line: g.line, Voters: g.voters, Voids: slices.Clone(g.voids), Cut: g.cut,
+		Supply: Supply{Slots: g.supply.Slots, At: g.supply.At, Burned: g.supply.Burned}, TTL: max(g.ttl, g.cfg.longest()),
+	}
 }
 
 // Differs reports whether o has anything that must be synced before a node
@@ -34,11 +47,24 @@ func (r *Record) Differs(o *Record) bool {
 	if r == nil || o == nil {
 		return r != o
 	}
+	if r.differs(o) || len(r.Rooms) != len(o.Rooms) {
+		return true
+	}
+	for i := range r.Rooms {
+		if r.Rooms[i].differs(&o.Rooms[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// differs is Differs but for the rooms.
+func (r *Record) differs(o *Record) bool {
 	if o.Epoch >= r.Epoch+epochGap/2 || r.Voters.Next != nil && r.Voters.At != o.Voters.At {
 		return true
 	}
 	if r.Line != o.Line || r.Voters.begun() != o.Voters.begun() || r.Voters.Version != o.Voters.Version || !slices.Equal(r.Voters.Next, o.Voters.Next) ||
-		len(r.Met) != len(o.Met) || len(r.Rooms) != len(o.Rooms) {
+		len(r.Met) != len(o.Met) {
 		return true
 	}
 	for i := range r.Met {
@@ -51,14 +77,12 @@ func (r *Record) Differs(o *Record) bool {
 			return true
 		}
 	}
-	for i := range r.Rooms {
-		a, b := &r.Rooms[i], &o.Rooms[i]
-		if a.Line != b.Line || a.TTL != b.TTL || a.Room.Version != b.Room.Version || a.Room.Name != b.Room.Name ||
-			!slices.Equal(a.Room.Events, b.Room.Events) || !slices.Equal(a.Voids, b.Voids) {
-			return true
-		}
-	}
 	return false
+}
+
+func (r *RoomRecord) differs(o *RoomRecord) bool {
+	return r.Line != o.Line || r.TTL != o.TTL || r.Room.Version != o.Room.Version || r.Room.Name != o.Room.Name ||
+		!slices.Equal(r.Room.Events, o.Room.Events) || !slices.Equal(r.Voids, o.Voids)
 }
 
 // restore takes up what an earlier life of this node had synced. Everyone it
@@ -101,5 +125,6 @@ func (n *Node) restore(r *Record, now Time) {
 	}
 	for _, g := range n.gates {
 		n.setOff(g)
+		n.changed(g)
 	}
 }

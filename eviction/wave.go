@@ -110,7 +110,7 @@ func (n *Node) report(now Time, w *wave) {
 	if at := max(n.lastPrimary, n.heardAt); at != never {
 		nr.Lapsed = now.Boot - at
 	}
-	w.sum = Reply{Epoch: w.epoch}
+	w.sum = Reply{Epoch: w.epoch, Rooms: make([]RoomReply, 0, len(w.Rooms))}
 	for _, s := range n.met {
 		to := &w.sum.Met
 		if s.guess {
@@ -325,6 +325,7 @@ func (n *Node) leave(from Line) {
 func (n *Node) setOff(g *Gate) {
 	if !g.line.Founded() && n.left.Founded() {
 		g.line, g.voters, g.leasedAt = n.left, n.leftVoters, n.leftAt
+		n.changed(g)
 	}
 }
 
@@ -359,6 +360,7 @@ func (n *Node) installRooms(now Time, w *wave, c *Commit) {
 			g.coldStart(now.Boot)
 		}
 		in, out := g.install(n, w, rc, c.Grade)
+		n.changed(g)
 		if g.cfg.Algorithm == ByQPID {
 			in.QPID = n.snapshot(w, c, i)
 		}
@@ -467,9 +469,11 @@ func (n *Node) forget(now Time, met []Sighting, grade Grade) {
 			!(n.lastLife(s) && n.stopsFor(s.member)) && !n.standsFor(s, grade)
 	})
 	for _, g := range n.gates {
-		g.forget(func(m Member) bool {
+		if g.forget(func(m Member) bool {
 			_, ok := n.findMet(m)
 			return ok || n.Listed(m) || slices.ContainsFunc(met, func(s Sighting) bool { return s.Member == m })
-		})
+		}) {
+			n.changed(g)
+		}
 	}
 }

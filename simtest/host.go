@@ -257,6 +257,7 @@ func (w *world) drain(h *host) {
 		return
 	}
 	w.keepUsed(h, &r)
+	w.lookOver(h)
 	if r.Save != nil && w.o.Faults.Disk {
 		h.disk = r.Save
 		w.reached.n[reachSave]++

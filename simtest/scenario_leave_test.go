@@ -111,7 +111,7 @@ func TestScenarioARollingRestartUnderACrowd(t *testing.T) {
 	for _, crowd := range []struct {
 		seed uint64
 		over time.Duration
-	}{{1, time.Second}, {19, time.Second}, {26, time.Second}, {68, time.Second}, {12, 12 * time.Second}, {57, 12 * time.Second}} {
+	}{{1, time.Second}, {6, time.Second}, {19, time.Second}, {26, time.Second}, {68, time.Second}, {12, 12 * time.Second}, {57, 12 * time.Second}} {
 		s := &idle{script: founded(t, crowdOf(5, crowd.seed))}
 		s.peopleOver(none, 600, crowd.over)
 		s.script.run(1500 * time.Millisecond)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/anteroom/anteroom/simtest"
 )
@@ -148,13 +149,31 @@ func TestSeedsThatLostAPlace(t *testing.T) {
 // there at last and no quorum: dead lives had been listed in later waves than
 // those who have their disks stood for.
 func TestSeedsThatLostTheirQuorum(t *testing.T) {
-	for _, seed := range []uint64{172} {
+	for _, seed := range []uint64{3, 157, 572, 853} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			if o := runSeed(seed); o.err != nil {
-				t.Error(o.err)
+			if _, err := simtest.Run(killed(seed)); err != nil {
+				t.Error(err)
 			}
 		})
 	}
+}
+
+// killed is a world of the swarm in which all that happens is that nodes are killed
+// and come back from their disks, every second or two.
+func killed(seed uint64) simtest.Options {
+	o := simtest.Swarm(seed)
+	o.Users, o.Nodes, o.Rooms = 20, 3+int(seed%3), o.Rooms[:1]
+	o.Faults.Every, o.Faults.Disk, o.Faults.Gone = time.Second+time.Duration(seed%4)*500*time.Millisecond, true, 0
+	o.Faults.Mix = [][]simtest.Fault{
+		{simtest.Crash, simtest.CrashMost},
+		{simtest.Rolling, simtest.Crash},
+		{simtest.Crash, simtest.CrashTwo, simtest.CrashLead},
+		{simtest.CrashMost, simtest.CrashAfterFirst, simtest.Add},
+	}[seed%4]
+	if o.Faults.Last.Max == 0 {
+		o.Faults.Last = simtest.Range{Min: 500 * time.Millisecond, Max: 3 * time.Second}
+	}
+	return o
 }
 
 // TestSeedsThatFoundedTwice keeps seeds in which a room was founded at both sides of

@@ -75,7 +75,7 @@ func (r *room) tell(v *visitor, now eviction.Time) {
 		due = min(due, v.due)
 	}
 	v.due = due
-	r.wheel.add(v)
+	r.schedule(v)
 }
 
 // pass counts a call of v that has passed.
@@ -131,7 +131,7 @@ func (r *room) stampAnew(v *visitor, now eviction.Time) *visitor {
 	r.pasts[old] = past{next: in.id}
 	waits := r.visitors.add(in)
 	r.lineUp(waits)
-	n.advance(now)
+	n.carryOn(now)
 	return waits
 }
 

@@ -43,7 +43,7 @@ func (n *Node) DeleteMin(now eviction.Time, name string) (qpid.OpID, error) {
 	if !ok {
 		return qpid.OpID{}, ticket.ErrUnavailable
 	}
-	n.advance(now)
+	n.carryOn(now)
 	return op, nil
 }
 
@@ -56,6 +56,8 @@ func (r *room) startDelete(now eviction.Time, told bool) (qpid.OpID, bool) {
 	until := now.Boot + r.node.c.Cluster.WithDefaults().ExcludeAfter.Microseconds()
 	r.deletes.active = append(r.deletes.active, deleteOp{op, until, true, told})
 	r.q.DeleteMin(op)
+	r.stir()
+	r.plan()
 	return op, true
 }
 
@@ -139,7 +141,7 @@ func (d *deletes) expire(r *room, now eviction.Time) {
 
 func (d *deletes) deadline() int64 {
 	if len(d.active) == 0 {
-		return 1 << 62
+		return ever
 	}
 	return d.active[0].until
 }

@@ -119,6 +119,7 @@ func (r *room) letGo(now eviction.Time, home eviction.Member, t eviction.TakenTi
 		return
 	}
 	r.moved.put(t.ID, movedTo{home, t.Gen, r.ticketEnds(now)}, movedMax)
+	r.plan()
 }
 
 // ticketEnds is the boot time at which a ticket of now has expired, if nobody asks

@@ -21,7 +21,7 @@ func (n *Node) HoldBack(now eviction.Time, t Ticket) (Answer, error) {
 	r.hearFrom(v, now, t)
 	if v.stage != parked {
 		r.holdBack(v, now)
-		n.advance(now)
+		n.carryOn(now)
 	}
 	a, err := r.answer(now, v)
 	a.Paused = ticket.HeldBack

@@ -135,6 +135,7 @@ func (r *room) visitGiven(now eviction.Time, heir eviction.Member, visit *evicti
 	r.onSite--
 	r.remove(v)
 	r.moved.put(visit.ID, movedTo{heir, visit.Gen, r.ticketEnds(now)}, movedMax)
+	r.plan()
 }
 
 // takeIn goes on with a visit that came with its slot. If there is something else
@@ -152,7 +153,7 @@ func (r *room) takeIn(now eviction.Time, from eviction.Account, visit *eviction.
 	r.pasts[v.id] = past{adopted: from, earlier: visit.Homes}
 	r.moved.back(v.id)
 	r.onSite++
-	r.wheel.add(v)
+	r.schedule(v)
 	r.record(Given, v.weight(), 0, v.weight())
 }
 

@@ -408,6 +408,30 @@ func TestTicketOfADeadNode(t *testing.T) {
 	}
 }
 
+// Somebody who let a call pass is back, and their turn is certain; whoever has the
+// slot ends the visit. They are called at once, without a wave or a tick.
+func TestWhoseTurnItIsGetsASlotAsItComesFree(t *testing.T) {
+	room := shop()
+	room.Target, room.ClaimWindow, room.Refresh = 1, 2*time.Second, time.Second
+	c := founded(t, 1, room)
+	a := c.node[0]
+	first := c.join(a, "shop")
+	second := c.join(a, "shop")
+	c.until("call of the second", 10*time.Second, func() bool { return c.count(node.CalledIn) == 2 })
+	in, err := c.leave(a, second.Ticket)
+	if err != nil || in.State != node.Admitted {
+		t.Fatalf("leave: %+v, %v", in, err)
+	}
+	if back, err := c.checkIn(a, first.Ticket); err != nil || back.State != node.Waiting {
+		t.Fatalf("back, while the slot is used: %+v, %v", back, err)
+	}
+	c.run(time.Second)
+	c.end(a, in.Pass)
+	if got := c.count(node.CalledIn); got != 3 {
+		t.Errorf("%d calls when the slot came free, want 3", got)
+	}
+}
+
 // A record tells how far the waves were, within a gap: a later life of the node
 // numbers its own beyond that. The gap must not be used up while nothing else
 // changes that is worth a record.
@@ -429,5 +453,24 @@ func TestTheRecordKeepsUpWithTheWaves(t *testing.T) {
 	c.run(time.Second)
 	if now := a.Status().Epoch.Num; now < before+far || a.saved.Epoch < before+far {
 		t.Errorf("wave %d, and the record is of wave %d", now, a.saved.Epoch)
+	}
+}
+
+// Whoever gives up the lightest place of a room that calls by deleteMin: the other
+// nodes hear of it at once, with nothing else to wait for.
+func TestThatTheLightestGaveUpIsToldAtOnce(t *testing.T) {
+	room := shop()
+	room.Target, room.Algorithm = 0, eviction.ByQPID
+	c := founded(t, 3, room)
+	b := c.node[1]
+	a := c.join(b, "shop")
+	c.join(c.node[2], "shop")
+	c.run(2 * time.Second)
+	if _, err := b.Abandon(c.at(b), a.Ticket); err != nil {
+		t.Fatal(err)
+	}
+	r := b.Ready(c.at(b))
+	if !slices.ContainsFunc(r.Messages, func(m eviction.Message) bool { return m.Body.Kind() == (&eviction.RoomQPID{}).Kind() }) {
+		t.Errorf("after the lightest was given up the node sends %v", r.Messages)
 	}
 }

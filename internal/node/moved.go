@@ -84,6 +84,15 @@ func (m *moved) follow(t Ticket, now, until int64) Ticket {
 	return t
 }
 
+// deadline is the boot time at which expire has something to do. It need not do it
+// at once: entries go together that came within a moment.
+func (m *moved) deadline() int64 {
+	if len(m.order) == 0 {
+		return ever
+	}
+	return m.order[0].at + slotMicros
+}
+
 // expire forgets entries whose time is over at boot time now.
 func (m *moved) expire(now int64) {
 	for len(m.order) > 0 && m.order[0].at <= now {

@@ -16,6 +16,7 @@ type Node struct {
 	c     Config
 	ev    *eviction.Node
 	rooms []*room // by name
+	dues  dues
 
 	log     []Admission
 	taken   []qpid.Answer
@@ -94,14 +95,16 @@ func validate(c Config) error {
 
 // addRooms makes a room for every gate that has none yet.
 func (n *Node) addRooms(now eviction.Time) {
+	if len(n.rooms) == len(n.ev.Gates()) {
+		return // neither ever goes
+	}
 	for _, g := range n.ev.Gates() {
 		name := g.Room().Name
 		i, ok := n.find(name)
 		if ok {
 			continue
 		}
-		r := newRoom(n, g, now)
-		n.rooms = slices.Insert(n.rooms, i, r)
+		n.rooms = slices.Insert(n.rooms, i, newRoom(n, g, now))
 	}
 }
 
@@ -237,6 +240,7 @@ func (n *Node) onQPID(now eviction.Time, from eviction.Member, b *eviction.RoomQ
 		return fmt.Errorf("node: qpid message of %s came from %v", b.Msg.From, from)
 	}
 	err = r.q.Step(b.Msg)
+	r.stir()
 	n.advance(now)
 	return err
 }
@@ -258,27 +262,36 @@ func (n *Node) Tick(now eviction.Time) {
 	n.tell(now)
 	n.tellUsed(now)
 	n.forgetUsed(now)
-	for _, r := range n.rooms {
-		r.tick(now)
-	}
+	n.tickRooms(now)
 	n.giveAway(now)
 }
 
-// advance carries on with whatever the last input changed.
+// advance carries on with whatever the last input changed, for which a room may
+// have waited.
 func (n *Node) advance(now eviction.Time) {
+	n.stirRestless()
+	n.carryOn(now)
+}
+
+// carryOn carries on with whatever a visitor has changed: that is all in one room.
+func (n *Node) carryOn(now eviction.Time) {
 	for {
 		messages, done := n.ev.Take()
 		n.out = append(n.out, messages...)
 		if len(done) > 0 {
 			n.stale = true
 			n.addRooms(now)
+			n.stirRestless()
 		}
 		for _, in := range done {
 			if r, err := n.room(in.Gate.Room().Name); err == nil {
 				r.install(now, in)
 			}
 		}
-		for _, r := range n.rooms {
+		if len(done) > 0 {
+			n.ev.Now(now) // an account that was opened may have lapsed at once
+		}
+		for _, r := range n.takeStirred() {
 			r.advance(now)
 		}
 		if len(done) == 0 {
@@ -294,14 +307,11 @@ func (n *Node) Ready(now eviction.Time) Ready {
 	n.out, n.log, n.taken, n.fresh = nil, nil, nil, nil
 	if n.c.Disk && (len(r.Messages) > 0 || n.stale) {
 		n.stale = false
-		if rec := n.ev.Record(); n.saved.Differs(rec) {
+		if rec := n.ev.Unsaved(n.saved); rec != nil {
 			r.Save, n.saved = rec, rec
 		}
 	}
-	r.Deadline = max(now.Boot+1, min(n.ev.Deadline(now), n.leaveDue()))
-	for _, room := range n.rooms {
-		r.Deadline = min(r.Deadline, room.deadline(now))
-	}
+	r.Deadline = max(now.Boot+1, min(n.ev.Deadline(now), n.leaveDue(), n.dues.agenda.next()))
 	return r
 }
 

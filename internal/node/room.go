@@ -1,6 +1,7 @@
 package node
 
 import (
+	"container/heap"
 	"fmt"
 	"slices"
 
@@ -76,6 +77,10 @@ type room struct {
 	wanting                       []Pass  // of lost nodes, that wait for a slot here: first come, first served
 	deletes                       deletes
 	giving                        giving
+
+	stirred, restless bool  // see dues
+	wakes             int64 // boot time up to which nothing is due
+	place             int   // in the agenda
 }
 
 // line is a queue of visitors whose order is given.
@@ -88,9 +93,11 @@ func newRoom(n *Node, g *eviction.Gate, now eviction.Time) *room {
 	if err != nil {
 		panic(fmt.Sprintf("node: room %q: %v", g.Room().Name, err))
 	}
-	r := &room{node: n, name: g.Room().Name, gate: g, q: q, pasts: make(map[qpid.ItemID]past), cut: g.Cut()}
+	r := &room{node: n, name: g.Room().Name, gate: g, q: q, pasts: make(map[qpid.ItemID]past), cut: g.Cut(), wakes: ever}
 	r.wheel = newWheel(now.Boot, &r.visitors)
 	g.Prepare = r.prepare
+	heap.Push(&n.dues.agenda, r)
+	r.stir()
 	return r
 }
 
@@ -111,11 +118,13 @@ func (r *room) prepare(t uint64) {
 		r.q.Refill(line)
 	}
 	r.q.Freeze()
+	r.stir()
 	r.gate.Called = r.called
 }
 
 // enqueue puts v in line at its own place.
 func (r *room) enqueue(v *visitor) {
+	r.stir()
 	if v.has(entitled) && !r.byCut() {
 		v.stage = drawn
 		r.due.push(v.id)
@@ -130,6 +139,7 @@ func (r *room) enqueue(v *visitor) {
 
 // dequeue takes v out of line, wherever it stands.
 func (r *room) dequeue(v *visitor) {
+	r.stir()
 	switch v.stage {
 	case queued:
 		if !r.q.Remove(r.gate.Key(v.weight())) {
@@ -150,6 +160,7 @@ func (r *room) byCut() bool {
 
 // install takes in what a commit changed.
 func (r *room) install(now eviction.Time, in eviction.Installed) {
+	r.stir()
 	if in.Reset {
 		r.reset(now)
 	}
@@ -254,6 +265,7 @@ func (r *room) advance(now eviction.Time) {
 	r.drainQPID(now)
 	r.adoptWanting(now)
 	r.call(now)
+	r.rest()
 }
 
 func (r *room) entitleByCut() {
@@ -300,7 +312,7 @@ func (r *room) call(now eviction.Time) {
 		v.stage = called
 		r.called++
 		v.due = now.Boot + r.claim(v)
-		r.wheel.add(v)
+		r.schedule(v)
 		r.record(CalledIn, v.weight(), 0, qpid.Weight{})
 	}
 }
@@ -342,7 +354,7 @@ func (r *room) lookAt(v *visitor, now eviction.Time) {
 	case onSite:
 		if left := v.expires + 2*r.skew() - r.node.ev.Now(now); left > 0 {
 			v.due = now.Boot + left
-			r.wheel.add(v)
+			r.schedule(v)
 			return
 		}
 		r.leaveSite(v, now)
@@ -360,7 +372,7 @@ func (r *room) watch(v *visitor, now eviction.Time) {
 		after = r.gate.Room().TicketTTL.Microseconds()
 	}
 	v.due = max(v.seen+after, now.Boot)
-	r.wheel.add(v)
+	r.schedule(v)
 }
 
 func (r *room) park(v *visitor, now eviction.Time) {
@@ -371,6 +383,7 @@ func (r *room) park(v *visitor, now eviction.Time) {
 }
 
 func (r *room) release(v *visitor, now eviction.Time) {
+	r.stir()
 	r.gate.Ledger().Release()
 	r.gate.Touch()
 }
@@ -394,7 +407,7 @@ func (r *room) retire(v *visitor, s stage, now eviction.Time) {
 		life = max(life, v.expires-r.node.ev.Now(now))
 	}
 	v.due = now.Boot + life + 2*r.skew()
-	r.wheel.add(v)
+	r.schedule(v)
 	r.forgettable = append(r.forgettable, v.id)
 	for r.spent > r.node.c.SpentMax {
 		if old := r.visitors.get(r.forgettable[0]); old != nil && old.stage >= spent {
@@ -415,8 +428,4 @@ func (r *room) forget(v *visitor) {
 func (r *room) remove(v *visitor) {
 	delete(r.pasts, v.id)
 	r.visitors.remove(v)
-}
-
-func (r *room) deadline(now eviction.Time) int64 {
-	return max(now.Boot+1, min(r.wheel.deadline(), r.deletes.deadline()))
 }

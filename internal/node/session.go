@@ -90,7 +90,7 @@ func (n *Node) End(now eviction.Time, p Pass) (Answer, error) {
 		return Answer{}, nil
 	}
 	r.leaveSite(v, now)
-	n.advance(now)
+	n.carryOn(now)
 	return Answer{}, nil
 }
 
@@ -171,12 +171,16 @@ func (r *room) want(p Pass) {
 		r.wanting = append(r.wanting, p)
 		r.gate.Wanted = len(r.wanting)
 		r.gate.Touch()
+		r.stir()
 	}
 }
 
 // adoptWanting gives free slots to the sessions that wait for one, and drops
 // those that have run out or ended.
 func (r *room) adoptWanting(now eviction.Time) {
+	if len(r.wanting) == 0 {
+		return
+	}
 	clock := r.node.ev.Now(now)
 	for len(r.wanting) > 0 {
 		p := r.wanting[0]

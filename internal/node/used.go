@@ -146,14 +146,14 @@ func (n *Node) use(id qpid.ItemID) {
 
 // forgetUsed drops what no rule would honour any more.
 func (n *Node) forgetUsed(now eviction.Time) {
-	if len(n.used.runs) == 0 {
-		return
+	clock := n.ev.Now(now)
+	if len(n.used.runs) == 0 || clock-n.used.runs[0].last <= usedDay {
+		return // however short tickets live
 	}
 	life := int64(0)
 	for _, r := range n.rooms {
 		life = max(life, r.gate.Room().TicketTTL.Microseconds()+4*r.skew())
 	}
-	clock := n.ev.Now(now)
 	for len(n.used.runs) > 0 && clock-n.used.runs[0].last > usedDay+life {
 		n.used.n -= n.used.runs[0].n
 		n.used.runs = n.used.runs[1:]

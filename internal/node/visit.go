@@ -47,7 +47,7 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	}
 	waits := r.visitors.add(v)
 	r.lineUp(waits)
-	n.advance(now)
+	n.carryOn(now)
 	return r.answer(now, waits)
 }
 
@@ -76,7 +76,7 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 			n.use(v.id)
 			r.record(Through, v.weight(), 0, qpid.Weight{})
 			r.retire(v, spent, now)
-			n.advance(now)
+			n.carryOn(now)
 		}
 		return r.passthrough(now, t.ID, t.Stamp), nil
 	}
@@ -96,7 +96,7 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 		r.watch(v, now)
 		r.markLate(v)
 		r.gate.Touch()
-		n.advance(now)
+		n.carryOn(now)
 	}
 	return r.answer(now, v)
 }
@@ -122,7 +122,8 @@ func (r *room) shownBefore(t Ticket) uint32 {
 // Glance is CheckIn where that changes nothing but what the node remembers of
 // this visitor: then there is nothing to do after it, no message, no line of the
 // log and no earlier Deadline, and Ready need not be called. Almost all check-ins
-// are of this kind. For the others ok is false, and CheckIn is to be called.
+// are of this kind. For the others ok is false, and CheckIn is to be called: so
+// it is where the visitor is now the first to be looked at, sooner than Ready said.
 //
 // It is the same as CheckIn because it does the same where it does anything: the
 // visitor is known here and in line or called, so CheckIn would neither take
@@ -139,9 +140,10 @@ func (n *Node) Glance(now eviction.Time, t Ticket) (a Answer, ok bool) {
 		v.missed > 0 || v.stage == called && !v.has(told) { // it may be stamped anew; it hears of its call
 		return Answer{}, false
 	}
+	next := n.dues.agenda.next()
 	r.hearFrom(v, now, t)
 	a, err = r.answer(now, v)
-	return a, err == nil
+	return a, err == nil && n.dues.agenda.next() >= next
 }
 
 func (n *Node) paused() string {
@@ -181,7 +183,7 @@ func (r *room) admit(now eviction.Time, v *visitor, started int64) {
 	r.onSite++
 	v.seen, v.expires = started, r.until(now, started)
 	v.due = now.Boot + r.gate.Session().Microseconds() + 2*r.skew()
-	r.wheel.add(v)
+	r.schedule(v)
 }
 
 // Abandon gives up a place, or a call. Repeating it changes nothing.
@@ -194,7 +196,7 @@ func (n *Node) Abandon(now eviction.Time, t Ticket) (Answer, error) {
 		n.use(v.id)
 		r.record(Dropped, v.weight(), 0, qpid.Weight{})
 		r.retire(v, dropped, now)
-		n.advance(now)
+		n.carryOn(now)
 	}
 	return Answer{}, nil
 }
@@ -303,7 +305,7 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
 	r.markLate(v)
 	r.gate.Touch()
-	r.node.advance(now)
+	r.node.carryOn(now)
 	return v, nil
 }
 

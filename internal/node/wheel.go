@@ -1,6 +1,9 @@
 package node
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // slotMicros is the width of a wheel slot: what is due is done at most this
 // much late.
@@ -12,8 +15,8 @@ const slotMicros = 1 << 18 // 0.26 s
 type wheel struct {
 	began  int64               // boot time of slot 0
 	slots  map[uint32][]uint32 // record numbers of people, by time since began / slotMicros
+	order  []uint32            // the keys of slots, the earliest first
 	next   uint32              // slots before it have been emptied
-	n      int
 	people *people
 }
 
@@ -31,8 +34,11 @@ func (w *wheel) add(v *visitor) {
 		return // looked at soon enough
 	}
 	v.slot = slot
-	w.slots[slot] = append(w.slots[slot], v.number)
-	w.n++
+	numbers, known := w.slots[slot]
+	if w.slots[slot] = append(numbers, v.number); !known {
+		i, _ := slices.BinarySearch(w.order, slot)
+		w.order = slices.Insert(w.order, i, slot)
+	}
 }
 
 // slotOf is good for 34 years after the room began.
@@ -41,16 +47,13 @@ func (w *wheel) slotOf(boot int64) uint32 { return uint32(max(boot-w.began, 0) /
 // expire calls fn for each visitor that is due by now, in the order in which
 // they were added.
 func (w *wheel) expire(now int64, fn func(*visitor)) {
-	for end := w.slotOf(now); w.next <= end; {
-		if w.n == 0 {
-			w.next = end + 1
-			return
-		}
-		at := w.next
+	end := w.slotOf(now)
+	for len(w.order) > 0 && w.order[0] <= end {
+		at := w.order[0]
+		w.order = w.order[1:]
 		slot := w.slots[at]
 		delete(w.slots, at)
-		w.n -= len(slot)
-		w.next++
+		w.next = at + 1
 		for _, number := range slot {
 			v := w.people.at(number)
 			if v == nil || v.slot != at {
@@ -64,12 +67,13 @@ func (w *wheel) expire(now int64, fn func(*visitor)) {
 			}
 		}
 	}
+	w.next = max(w.next, end+1)
 }
 
 // deadline returns the boot time at which expire should be called next.
 func (w *wheel) deadline() int64 {
-	if w.n == 0 {
-		return 1 << 62
+	if len(w.order) == 0 {
+		return ever
 	}
-	return w.began + int64(w.next)*slotMicros
+	return w.began + int64(w.order[0])*slotMicros
 }

@@ -41,8 +41,8 @@ func TestWheel(t *testing.T) {
 		t.Errorf("at 25: %q, c was looked at before", got)
 	}
 	p.remove(b) // forgotten
-	if got := expire(40 * slotMicros); got != "" || w.n != 0 {
-		t.Errorf("at 40: %q, %d left; b was forgotten", got, w.n)
+	if got := expire(40 * slotMicros); got != "" || len(w.order) != 0 {
+		t.Errorf("at 40: %q, %d left; b was forgotten", got, len(w.order))
 	}
 	e := add('e', slotMicros) // overdue
 	if got := expire(42 * slotMicros); got != "e" || e.slot != 0 {

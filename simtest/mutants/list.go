@@ -52,7 +52,23 @@ func Unsafe() []Mutant {
 
 // Bugs lists planted bugs of the ordinary kind.
 func Bugs() []Mutant {
-	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs())
+	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs())
+}
+
+// duesBugs are in which rooms a node looks at.
+func duesBugs() []Mutant {
+	return []Mutant{
+		{Name: "nobody looks at a visitor in time", Edits: []Edit{
+			{"internal/node/dues.go", "	r.wheel.add(v)\n	r.plan()\n", "	r.wheel.add(v)\n	if !(ON) {\n\t\tr.plan()\n\t}\n"},
+		}},
+		{Name: "a room whose line has changed rests", Edits: []Edit{
+			{"internal/node/room.go", "	r.stir()\n	r.gate.Ledger().Release()\n", "	if !(ON) {\n\t\tr.stir()\n\t}\n	r.gate.Ledger().Release()\n"},
+			{"internal/node/room.go", "	r.stir()\n	if v.has(entitled) && !r.byCut() {", "	if !(ON) {\n\t\tr.stir()\n\t}\n	if v.has(entitled) && !r.byCut() {"},
+		}},
+		{Name: "the lapse of an account that a commit opened is not noted", Edits: []Edit{
+			{"eviction/wave.go", "		n.changed(g)\n		if g.cfg.Algorithm == ByQPID {", "		if !(ON) {\n\t\t\tn.changed(g)\n\t\t}\n		if g.cfg.Algorithm == ByQPID {"},
+		}},
+	}
 }
 
 // lineBugs are in what becomes of rooms where some nodes go on alone.
