@@ -87,6 +87,18 @@ func (c *cluster) tell(kind anteroomv1.WatchResponse_Kind, i *anteroomv1.Item) {
 	}
 }
 
+func (p *peer) Configure(_ context.Context, r *anteroomv1.ConfigureRequest) (a *anteroomv1.ConfigureResponse, err error) {
+	err = p.do("configure", func() error {
+		a = &anteroomv1.ConfigureResponse{Settings: &anteroomv1.QueueSettings{}, Kind: "durable"}
+		if r.GetSettings() != nil {
+			proto.Merge(a.GetSettings(), r.GetSettings())
+			a.ChangedAt, a.ChangedBy, a.Missing = timestamppb.New(time.Unix(7, 0)), "node-1", []string{"node-2"}
+		}
+		return nil
+	})
+	return a, err
+}
+
 func (p *peer) Insert(_ context.Context, r *anteroomv1.InsertRequest) (a *anteroomv1.InsertResponse, err error) {
 	err = p.do("put", func() error {
 		if i := p.find(r.GetId()); i != nil {

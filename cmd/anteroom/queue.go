@@ -43,7 +43,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 there was nothing to take.`,
 		p.queueModeCommand("pause", "Hold a queue: nothing is taken until resume", (*client.Queue).Pause),
 		p.queueModeCommand("resume", "End a pause or a drain", (*client.Queue).Resume),
 		p.queueModeCommand("drain", "Let a queue run empty: nothing is put until resume", (*client.Queue).Drain),
-		p.queuePurgeCommand(), p.queueStatsCommand(), p.queueWatchCommand(), p.queueDeadCommand(), p.queueWorkCommand(), p.queueVerifyCommand(), p.queueRecoverCommand(),
+		p.queuePurgeCommand(), p.queueSetCommand(), p.queueStatsCommand(), p.queueWatchCommand(), p.queueDeadCommand(), p.queueWorkCommand(), p.queueVerifyCommand(), p.queueRecoverCommand(),
 	)
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
@@ -206,6 +209,22 @@ func (n *queueNode) Drain(context.Context, *anteroomv1.DrainRequest) (*anteroomv
 func (n *queueNode) Purge(_ context.Context, r *anteroomv1.PurgeRequest) (*anteroomv1.PurgeResponse, error) {
 	n.say("purge %s", r.GetQueue())
 	return &anteroomv1.PurgeResponse{Purged: 1200, Missing: []string{"node-3"}}, nil
+}
+
+func (n *queueNode) Configure(_ context.Context, r *anteroomv1.ConfigureRequest) (*anteroomv1.ConfigureResponse, error) {
+	s := &anteroomv1.QueueSettings{
+		MaxItems: new(uint32(1000)), MaxPayload: new(uint32(65536)), Lease: durationpb.New(30 * time.Second), LeaseMax: durationpb.New(12 * time.Hour),
+		MaxAttempts: new(uint32(5)), DeadLettersMax: new(uint32(10_000)), DeadLetterQueue: new(""), Remember: durationpb.New(5 * time.Minute),
+		RememberMax: new(uint32(100_000)), Interval: durationpb.New(0), PerInterval: new(uint32(1)), BackoffBase: durationpb.New(0),
+	}
+	a := &anteroomv1.ConfigureResponse{Settings: s, Kind: "memory"}
+	if r.GetSettings() == nil {
+		return a, nil
+	}
+	n.say("configure %s %s", r.GetQueue(), strings.ReplaceAll(r.GetSettings().String(), "  ", " "))
+	proto.Merge(s, r.GetSettings())
+	a.ChangedAt, a.ChangedBy, a.Missing = instant(0), "node-1", []string{"node-3"}
+	return a, nil
 }
 
 func (n *queueNode) Stats(_ context.Context, r *anteroomv1.StatsRequest) (*anteroomv1.StatsResponse, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -89,8 +90,8 @@ func onHangup(f func()) (stop func()) {
 	return func() { signal.Stop(signals); close(done) }
 }
 
-// reload makes the rooms of the file those of the cluster. With any mistake in
-// the file nothing changes.
+// reload makes the rooms of the file, and the settings of its queues, those of the
+// cluster. With any mistake in the file nothing changes.
 func reload(s *server.Server, f *config.File, log *slog.Logger) {
 	if err := f.Err(); err != nil {
 		log.Error("nothing was reloaded", "err", err)
@@ -102,11 +103,16 @@ func reload(s *server.Server, f *config.File, log *slog.Logger) {
 		log.Warn("nothing was reloaded: the node is still starting; send SIGHUP again")
 		return
 	}
-	if err := s.SetRooms(f.Config.Rooms); err != nil {
-		log.Error("not all rooms were reloaded", "err", err)
-		return
+	rooms, queues := s.SetRooms(f.Config.Rooms), s.SetQueues(context.Background(), f.Config.Queues)
+	if rooms != nil {
+		log.Error("not all rooms were reloaded", "err", rooms)
 	}
-	log.Info("reloaded the rooms; all else takes a restart")
+	if queues != nil {
+		log.Error("not all queues were reloaded", "err", queues)
+	}
+	if rooms == nil && queues == nil {
+		log.Info("reloaded the rooms and the settings of the queues; all else takes a restart")
+	}
 }
 
 // settingFlags adds a flag for each of the keys that differ from node to node,

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -170,6 +173,32 @@ func (f *File) checkQueue(key string, q Queue) {
 		f.fault(key+".name", "%q is no name; give name or namespace/name, each of up to 63 letters, digits, dots, - and _", q.Name)
 	}
 	f.within(key+".replicas", q.Replicas, 1, replicasMax)
+	f.checkSettings(key, q)
+	if (q.Durable || q.Replicas > 1) && f.Config.Node.Data == "" {
+		what := "durable"
+		if q.Replicas > 1 {
+			what = "replicas"
+		}
+		f.fault(key+"."+what, "needs a disk; set node.data")
+	}
+	if e, least := f.Config.Node.Expect, 2*q.Replicas-2; q.Replicas > 1 && e > 0 && e < least {
+		f.warn(key+".replicas", "%d, and node.expect: %d: with fewer than %d nodes nothing can be inserted", q.Replicas, e, least)
+	}
+}
+
+// CheckQueue says what is wrong with the settings of a queue; nil: nothing.
+func CheckQueue(q Queue) error {
+	f := &File{}
+	f.checkSettings("queue", q)
+	var errs []error
+	for _, p := range f.Errors {
+		errs = append(errs, fmt.Errorf("%s: %s", strings.TrimPrefix(p.Key, "queue."), p.Text))
+	}
+	return errors.Join(errs...)
+}
+
+// checkSettings looks at what can be changed while the queue runs.
+func (f *File) checkSettings(key string, q Queue) {
 	f.within(key+".max_items", q.MaxItems, 1, itemsMax)
 	f.within(key+".max_payload", q.MaxPayload, 0, payloadMax)
 	f.within(key+".max_attempts", q.MaxAttempts, 0, attemptsMax)
@@ -204,15 +233,5 @@ func (f *File) checkQueue(key string, q Queue) {
 	}
 	if i := q.Interval.value(); i > 0 && i < time.Millisecond {
 		f.fault(key+".interval", "%v; give at least 1ms, or 0 for none", q.Interval)
-	}
-	if (q.Durable || q.Replicas > 1) && f.Config.Node.Data == "" {
-		what := "durable"
-		if q.Replicas > 1 {
-			what = "replicas"
-		}
-		f.fault(key+"."+what, "needs a disk; set node.data")
-	}
-	if e, least := f.Config.Node.Expect, 2*q.Replicas-2; q.Replicas > 1 && e > 0 && e < least {
-		f.warn(key+".replicas", "%d, and node.expect: %d: with fewer than %d nodes nothing can be inserted", q.Replicas, e, least)
 	}
 }

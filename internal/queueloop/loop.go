@@ -272,6 +272,25 @@ func (l *Loop) SetRoom(k broker.Kind, r broker.Room) {
 	l.with(func(b *broker.Broker, now broker.Time) { b.SetRoom(now, k, r) })
 }
 
+// Settings are what a queue goes by at this node, and what it was told at run time.
+// Make has one made that this node does not know, if it may be.
+func (l *Loop) Settings(queue string, make bool) (q broker.Queue, s pqueue.Settings, ok bool) {
+	l.with(func(b *broker.Broker, now broker.Time) {
+		if make {
+			b.Use(now, queue)
+		}
+		q, ok = b.ConfigOf(queue)
+		s, _ = b.SettingsOf(queue)
+	})
+	return q, s, ok
+}
+
+// Changes counts the changes of settings that this node has taken in.
+func (l *Loop) Changes() (n uint64) {
+	l.with(func(b *broker.Broker, _ broker.Time) { n = b.Changes() })
+	return n
+}
+
 // Snapshot is what this node has, for its metrics.
 type Snapshot struct {
 	Queues []pqueue.Stats // of some, by name

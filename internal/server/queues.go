@@ -72,7 +72,7 @@ func (s *Server) buildQueues() error {
 			return err
 		}
 	}
-	q.public = priorityqueue.New(priorityqueue.Config{Queues: q.offered(), Self: s.self.Name, Logger: s.log})
+	q.public = priorityqueue.New(priorityqueue.Config{Queues: q.offered(), Self: s.self.Name, Logger: s.log, Check: checkQueue})
 	s.metrics.MustRegister(queueMetrics{q})
 	return nil
 }
@@ -197,6 +197,7 @@ func (q *queues) follow(ctx context.Context) error {
 		missing[i] = "not asked yet"
 	}
 	rooms := make([]string, len(q.logs))
+	told, changes := map[string]uint64{}, uint64(0)
 	for {
 		select {
 		case <-ctx.Done():
@@ -209,6 +210,10 @@ func (q *queues) follow(ctx context.Context) error {
 		}
 		q.askLogs(missing)
 		q.askRoom(rooms)
+		if now := q.loop.Changes(); now != changes {
+			changes = now
+			q.compare(told)
+		}
 		st := &q.s.loop.Snapshot().Status
 		if at := st.LeaseUntil - lease; at != seen && slices.Contains(st.List, q.s.self.Member) {
 			seen = at

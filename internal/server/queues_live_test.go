@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/anteroom/anteroom/internal/config"
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
 )
 
@@ -100,6 +101,8 @@ func TestQueuesOfThreeNodes(t *testing.T) {
 	}
 	r.phase("a long poll, %v after the insert", time.Since(began)-300*time.Millisecond)
 
+	reload(t, r, nodes)
+
 	for i := range 30 {
 		put(t, nodes[i%3], "jobs", fmt.Sprintf("more-%02d", i), 0)
 	}
@@ -113,6 +116,44 @@ func TestQueuesOfThreeNodes(t *testing.T) {
 		return err == nil && len(left) >= 15
 	})
 	r.phase("a node left; %d of 30 items were elsewhere", len(left))
+}
+
+// reload has one node take in another file, as SIGHUP does, and looks at the others.
+func reload(t *testing.T, r *rig, nodes []anteroomv1.PriorityQueueClient) {
+	t.Helper()
+	slow, jobs, kind, fresh := config.DefaultQueue(), config.DefaultQueue(), config.DefaultQueue(), config.DefaultQueue()
+	slow.Name, slow.Interval, slow.PerInterval = "slow", config.Duration(time.Hour), 3
+	jobs.Name, jobs.MaxAttempts = "jobs", 9 // which was made on use
+	fresh.Name, fresh.Durable = "fresh", true
+	if err := r.nodes[1].SetQueues(t.Context(), []config.Queue{slow, jobs}); err != nil {
+		t.Fatalf("reload: %v", err)
+	}
+	for i, c := range nodes {
+		for _, want := range []config.Queue{slow, jobs} {
+			r.until(fmt.Sprintf("the settings of %s at node %d", want.Name, i+1), 20*time.Second, func() bool {
+				is, err := c.Configure(t.Context(), &anteroomv1.ConfigureRequest{Queue: want.Name})
+				s := is.GetSettings()
+				return err == nil && s.GetInterval().AsDuration() == time.Duration(want.Interval) && int(s.GetMaxAttempts()) == want.MaxAttempts && is.GetChangedBy() == r.nodes[1].id
+			})
+		}
+	}
+	at := func() string {
+		is, err := nodes[0].Configure(t.Context(), &anteroomv1.ConfigureRequest{Queue: "slow"})
+		return fmt.Sprint(is.GetChangedAt(), err)
+	}
+	before := at()
+	kind.Name, kind.Durable = "slow", true
+	err := r.nodes[0].SetQueues(t.Context(), []config.Queue{slow, kind, fresh})
+	want := `queue "slow": is memory, and the file says durable: what keeps a queue's items cannot change while it runs; ` +
+		"let it run empty (anteroom queue drain), restart all nodes with the new file, and resume it\n" +
+		`queue "fresh": is new and durable, which takes a restart of the nodes`
+	if err == nil || err.Error() != want {
+		t.Errorf("another kind: %v, want %s", err, want)
+	}
+	if now := at(); now != before {
+		t.Errorf("a file that says the same has changed something: %s, and %s before", now, before)
+	}
+	r.phase("another file is reloaded")
 }
 
 func TestDurableQueueComesBack(t *testing.T) {
@@ -137,6 +178,10 @@ func TestDurableQueueComesBack(t *testing.T) {
 	if _, err := c.Ack(t.Context(), &anteroomv1.AckRequest{Queue: "kept", Receipt: d.GetLeases()[0].GetReceipt()}); err != nil {
 		t.Fatal(err)
 	}
+	set := &anteroomv1.ConfigureRequest{Queue: "kept", Settings: &anteroomv1.QueueSettings{Lease: durationpb.New(time.Hour), MaxItems: new(uint32(21))}}
+	if is, err := c.Configure(t.Context(), set); err != nil || len(is.GetMissing()) > 0 {
+		t.Fatalf("configure: %v %v", is, err)
+	}
 	m.end()
 	r.nodes = nil
 	m = r.startWith(file, 0, 0)
@@ -145,6 +190,10 @@ func TestDurableQueueComesBack(t *testing.T) {
 	l, err := c.Len(t.Context(), &anteroomv1.LenRequest{Queue: "kept"})
 	if err != nil || l.GetReady() != 20 || l.GetLeased() != 0 {
 		t.Fatalf("len: %v %v", l, err)
+	}
+	is, err := c.Configure(t.Context(), &anteroomv1.ConfigureRequest{Queue: "kept"})
+	if s := is.GetSettings(); err != nil || is.GetKind() != "durable" || s.GetLease().AsDuration() != time.Hour || s.GetMaxItems() != 21 {
+		t.Errorf("what it was set to is not on its disk: %v %v", is, err)
 	}
 }
 

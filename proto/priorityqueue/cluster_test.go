@@ -2,6 +2,7 @@ package priorityqueue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -141,7 +142,7 @@ func (n *node) start(t *testing.T, ctx context.Context, running *sync.WaitGroup,
 		Self: n.m, Policy: policy, Dial: dial,
 		Deliver: func(m ...broker.Message) { n.loop.Deliver(m...) }, Broke: func(m eviction.Member) { n.loop.Broke(m) },
 	})
-	n.service = priorityqueue.New(priorityqueue.Config{Queues: offered{n.loop}, Self: n.m.Name})
+	n.service = priorityqueue.New(priorityqueue.Config{Queues: offered{n.loop}, Self: n.m.Name, Check: unlucky})
 	server, _ := rpc.NewServer(rpc.Config{PriorityQueue: n.service})
 	peers := rpc.NewPeers(rpc.PeersConfig{Policy: policy, Register: n.links.Register})
 	running.Go(func() { _ = peers.Serve(n.peers) })
@@ -161,6 +162,14 @@ func (n *node) start(t *testing.T, ctx context.Context, running *sync.WaitGroup,
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	n.client = anteroomv1.NewPriorityQueueClient(conn)
+}
+
+// unlucky stands for what makes no sense.
+func unlucky(q broker.Queue) error {
+	if q.Limits.ItemsMax == 13 {
+		return errors.New("max_items: unlucky")
+	}
+	return nil
 }
 
 // later has what comes next be later than what was.

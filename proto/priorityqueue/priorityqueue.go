@@ -36,6 +36,9 @@ type Queues interface {
 	// Watch begins to watch a queue; the function ends it. The code says why
 	// there is no watch.
 	Watch(queue string) (Watch, func(), pqueue.Code)
+	// Settings are what a queue goes by at this node, and what it was told at run time.
+	// Make has one made that this node does not know, if it may be.
+	Settings(queue string, make bool) (q broker.Queue, s pqueue.Settings, ok bool)
 	// Clock is the time of the queues, in Unix microseconds.
 	Clock() int64
 }
@@ -53,6 +56,7 @@ type Config struct {
 	Queues Queues
 	Self   qpid.NodeID // at which ids that are made here are at home
 	Logger *slog.Logger
+	Check  func(broker.Queue) error // says what is wrong with settings; nil: nothing ever is
 
 	Answer  time.Duration // a call takes no longer [5s]
 	WaitMax time.Duration // DeleteMin waits no longer [1m]

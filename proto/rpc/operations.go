@@ -57,6 +57,7 @@ func operations() map[string]operation {
 		anteroomv1.PriorityQueue_DeadLetters_FullMethodName:       {needs: items, about: ofQueue},
 		anteroomv1.PriorityQueue_Len_FullMethodName:               {needs: numbers, about: ofQueue},
 		anteroomv1.PriorityQueue_Position_FullMethodName:          {needs: numbers, about: ofQueue},
+		anteroomv1.PriorityQueue_Configure_FullMethodName:         {needs: manage, about: ofQueue},
 		anteroomv1.PriorityQueue_Stats_FullMethodName:             {needs: numbers, about: ofQueue},
 		anteroomv1.PriorityQueue_Update_FullMethodName:            {needs: manage, about: ofQueue},
 		anteroomv1.PriorityQueue_Cancel_FullMethodName:            {needs: manage, about: ofQueue},

@@ -219,7 +219,7 @@ func (x WatchResponse_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WatchResponse_Kind.Descriptor instead.
 func (WatchResponse_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{47, 0}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{50, 0}
 }
 
 // Item is one item of a queue.
@@ -2657,6 +2657,305 @@ func (x *PurgeResponse) GetMissing() []string {
 	return nil
 }
 
+// QueueSettings are settings of a queue, each with the meaning and the bounds of the
+// key of that name in the configuration. Unset in a request: as it is.
+type QueueSettings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At one node; of a replicated queue in all.
+	MaxItems *uint32 `protobuf:"varint,1,opt,name=max_items,json=maxItems,proto3,oneof" json:"max_items,omitempty"`
+	// Bytes.
+	MaxPayload *uint32              `protobuf:"varint,2,opt,name=max_payload,json=maxPayload,proto3,oneof" json:"max_payload,omitempty"`
+	Lease      *durationpb.Duration `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
+	LeaseMax   *durationpb.Duration `protobuf:"bytes,4,opt,name=lease_max,json=leaseMax,proto3" json:"lease_max,omitempty"`
+	// 0: no bound.
+	MaxAttempts *uint32 `protobuf:"varint,5,opt,name=max_attempts,json=maxAttempts,proto3,oneof" json:"max_attempts,omitempty"`
+	// With fewer than there are, the oldest are dropped.
+	DeadLettersMax *uint32 `protobuf:"varint,6,opt,name=dead_letters_max,json=deadLettersMax,proto3,oneof" json:"dead_letters_max,omitempty"`
+	// Empty: dead letters stay.
+	DeadLetterQueue *string              `protobuf:"bytes,7,opt,name=dead_letter_queue,json=deadLetterQueue,proto3,oneof" json:"dead_letter_queue,omitempty"`
+	Remember        *durationpb.Duration `protobuf:"bytes,8,opt,name=remember,proto3" json:"remember,omitempty"`
+	RememberMax     *uint32              `protobuf:"varint,9,opt,name=remember_max,json=rememberMax,proto3,oneof" json:"remember_max,omitempty"`
+	// 0s: none.
+	Interval    *durationpb.Duration `protobuf:"bytes,10,opt,name=interval,proto3" json:"interval,omitempty"`
+	PerInterval *uint32              `protobuf:"varint,11,opt,name=per_interval,json=perInterval,proto3,oneof" json:"per_interval,omitempty"`
+	// 0s: none.
+	BackoffBase   *durationpb.Duration `protobuf:"bytes,12,opt,name=backoff_base,json=backoffBase,proto3" json:"backoff_base,omitempty"`
+	BackoffFactor *uint32              `protobuf:"varint,13,opt,name=backoff_factor,json=backoffFactor,proto3,oneof" json:"backoff_factor,omitempty"`
+	BackoffMax    *durationpb.Duration `protobuf:"bytes,14,opt,name=backoff_max,json=backoffMax,proto3" json:"backoff_max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueSettings) Reset() {
+	*x = QueueSettings{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueSettings) ProtoMessage() {}
+
+func (x *QueueSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueSettings.ProtoReflect.Descriptor instead.
+func (*QueueSettings) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *QueueSettings) GetMaxItems() uint32 {
+	if x != nil && x.MaxItems != nil {
+		return *x.MaxItems
+	}
+	return 0
+}
+
+func (x *QueueSettings) GetMaxPayload() uint32 {
+	if x != nil && x.MaxPayload != nil {
+		return *x.MaxPayload
+	}
+	return 0
+}
+
+func (x *QueueSettings) GetLease() *durationpb.Duration {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+func (x *QueueSettings) GetLeaseMax() *durationpb.Duration {
+	if x != nil {
+		return x.LeaseMax
+	}
+	return nil
+}
+
+func (x *QueueSettings) GetMaxAttempts() uint32 {
+	if x != nil && x.MaxAttempts != nil {
+		return *x.MaxAttempts
+	}
+	return 0
+}
+
+func (x *QueueSettings) GetDeadLettersMax() uint32 {
+	if x != nil && x.DeadLettersMax != nil {
+		return *x.DeadLettersMax
+	}
+	return 0
+}
+
+func (x *QueueSettings) GetDeadLetterQueue() string {
+	if x != nil && x.DeadLetterQueue != nil {
+		return *x.DeadLetterQueue
+	}
+	return ""
+}
+
+func (x *QueueSettings) GetRemember() *durationpb.Duration {
+	if x != nil {
+		return x.Remember
+	}
+	return nil
+}
+
+func (x *QueueSettings) GetRememberMax() uint32 {
+	if x != nil && x.RememberMax != nil {
+		return *x.RememberMax
+	}
+	return 0
+}
+
+func (x *QueueSettings) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+func (x *QueueSettings) GetPerInterval() uint32 {
+	if x != nil && x.PerInterval != nil {
+		return *x.PerInterval
+	}
+	return 0
+}
+
+func (x *QueueSettings) GetBackoffBase() *durationpb.Duration {
+	if x != nil {
+		return x.BackoffBase
+	}
+	return nil
+}
+
+func (x *QueueSettings) GetBackoffFactor() uint32 {
+	if x != nil && x.BackoffFactor != nil {
+		return *x.BackoffFactor
+	}
+	return 0
+}
+
+func (x *QueueSettings) GetBackoffMax() *durationpb.Duration {
+	if x != nil {
+		return x.BackoffMax
+	}
+	return nil
+}
+
+type ConfigureRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Queue    string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Settings *QueueSettings         `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
+	// "memory", "durable" or "replicated". Empty, or what it is: another one is refused.
+	Kind          string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfigureRequest) Reset() {
+	*x = ConfigureRequest{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfigureRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfigureRequest) ProtoMessage() {}
+
+func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigureRequest.ProtoReflect.Descriptor instead.
+func (*ConfigureRequest) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ConfigureRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *ConfigureRequest) GetSettings() *QueueSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *ConfigureRequest) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+type ConfigureResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All of them.
+	Settings *QueueSettings `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
+	Kind     string         `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// When they were changed last, and by which node. Unset: never, they are as in the
+	// configuration.
+	ChangedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=changed_at,json=changedAt,proto3" json:"changed_at,omitempty"`
+	ChangedBy string                 `protobuf:"bytes,4,opt,name=changed_by,json=changedBy,proto3" json:"changed_by,omitempty"`
+	// Nodes that were not reached, or could not write it down. They learn it when they
+	// are back.
+	Missing       []string `protobuf:"bytes,5,rep,name=missing,proto3" json:"missing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfigureResponse) Reset() {
+	*x = ConfigureResponse{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfigureResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfigureResponse) ProtoMessage() {}
+
+func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigureResponse.ProtoReflect.Descriptor instead.
+func (*ConfigureResponse) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *ConfigureResponse) GetSettings() *QueueSettings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *ConfigureResponse) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ConfigureResponse) GetChangedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ChangedAt
+	}
+	return nil
+}
+
+func (x *ConfigureResponse) GetChangedBy() string {
+	if x != nil {
+		return x.ChangedBy
+	}
+	return ""
+}
+
+func (x *ConfigureResponse) GetMissing() []string {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
 type StatsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty: all queues.
@@ -2667,7 +2966,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2679,7 +2978,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2692,7 +2991,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StatsRequest) GetQueue() string {
@@ -2714,7 +3013,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2726,7 +3025,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2739,7 +3038,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StatsResponse) GetQueues() []*QueueStats {
@@ -2784,7 +3083,7 @@ type QueueStats struct {
 
 func (x *QueueStats) Reset() {
 	*x = QueueStats{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[43]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +3095,7 @@ func (x *QueueStats) String() string {
 func (*QueueStats) ProtoMessage() {}
 
 func (x *QueueStats) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[43]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +3108,7 @@ func (x *QueueStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStats.ProtoReflect.Descriptor instead.
 func (*QueueStats) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{43}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *QueueStats) GetQueue() string {
@@ -2926,7 +3225,7 @@ type QueueCounters struct {
 
 func (x *QueueCounters) Reset() {
 	*x = QueueCounters{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[44]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +3237,7 @@ func (x *QueueCounters) String() string {
 func (*QueueCounters) ProtoMessage() {}
 
 func (x *QueueCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[44]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +3250,7 @@ func (x *QueueCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCounters.ProtoReflect.Descriptor instead.
 func (*QueueCounters) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{44}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *QueueCounters) GetInserted() uint64 {
@@ -3029,7 +3328,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[45]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3041,7 +3340,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[45]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3054,7 +3353,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{45}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *NodeShare) GetNode() string {
@@ -3087,7 +3386,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[46]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3099,7 +3398,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[46]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3112,7 +3411,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{46}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *WatchRequest) GetQueue() string {
@@ -3138,7 +3437,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[47]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3150,7 +3449,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[47]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3163,7 +3462,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{47}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *WatchResponse) GetKind() WatchResponse_Kind {
@@ -3221,7 +3520,7 @@ type DeadLettersRequest struct {
 
 func (x *DeadLettersRequest) Reset() {
 	*x = DeadLettersRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[48]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3233,7 +3532,7 @@ func (x *DeadLettersRequest) String() string {
 func (*DeadLettersRequest) ProtoMessage() {}
 
 func (x *DeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[48]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3246,7 +3545,7 @@ func (x *DeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*DeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{48}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DeadLettersRequest) GetQueue() string {
@@ -3284,7 +3583,7 @@ type DeadLettersResponse struct {
 
 func (x *DeadLettersResponse) Reset() {
 	*x = DeadLettersResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[49]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3296,7 +3595,7 @@ func (x *DeadLettersResponse) String() string {
 func (*DeadLettersResponse) ProtoMessage() {}
 
 func (x *DeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[49]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3309,7 +3608,7 @@ func (x *DeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*DeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{49}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DeadLettersResponse) GetItems() []*Item {
@@ -3344,7 +3643,7 @@ type RequeueRequest struct {
 
 func (x *RequeueRequest) Reset() {
 	*x = RequeueRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[50]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3356,7 +3655,7 @@ func (x *RequeueRequest) String() string {
 func (*RequeueRequest) ProtoMessage() {}
 
 func (x *RequeueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[50]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3369,7 +3668,7 @@ func (x *RequeueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueRequest.ProtoReflect.Descriptor instead.
 func (*RequeueRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{50}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *RequeueRequest) GetQueue() string {
@@ -3396,7 +3695,7 @@ type RequeueResponse struct {
 
 func (x *RequeueResponse) Reset() {
 	*x = RequeueResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[51]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3408,7 +3707,7 @@ func (x *RequeueResponse) String() string {
 func (*RequeueResponse) ProtoMessage() {}
 
 func (x *RequeueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[51]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3421,7 +3720,7 @@ func (x *RequeueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueResponse.ProtoReflect.Descriptor instead.
 func (*RequeueResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{51}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RequeueResponse) GetRequeued() uint64 {
@@ -3449,7 +3748,7 @@ type DeleteDeadLettersRequest struct {
 
 func (x *DeleteDeadLettersRequest) Reset() {
 	*x = DeleteDeadLettersRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[52]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3461,7 +3760,7 @@ func (x *DeleteDeadLettersRequest) String() string {
 func (*DeleteDeadLettersRequest) ProtoMessage() {}
 
 func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[52]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3474,7 +3773,7 @@ func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{52}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DeleteDeadLettersRequest) GetQueue() string {
@@ -3501,7 +3800,7 @@ type DeleteDeadLettersResponse struct {
 
 func (x *DeleteDeadLettersResponse) Reset() {
 	*x = DeleteDeadLettersResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[53]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3513,7 +3812,7 @@ func (x *DeleteDeadLettersResponse) String() string {
 func (*DeleteDeadLettersResponse) ProtoMessage() {}
 
 func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[53]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3526,7 +3825,7 @@ func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{53}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DeleteDeadLettersResponse) GetDeleted() uint64 {
@@ -3710,7 +4009,46 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\"A\n" +
 	"\rPurgeResponse\x12\x16\n" +
 	"\x06purged\x18\x01 \x01(\x04R\x06purged\x12\x18\n" +
-	"\amissing\x18\x02 \x03(\tR\amissing\"$\n" +
+	"\amissing\x18\x02 \x03(\tR\amissing\"\xbb\x06\n" +
+	"\rQueueSettings\x12 \n" +
+	"\tmax_items\x18\x01 \x01(\rH\x00R\bmaxItems\x88\x01\x01\x12$\n" +
+	"\vmax_payload\x18\x02 \x01(\rH\x01R\n" +
+	"maxPayload\x88\x01\x01\x12/\n" +
+	"\x05lease\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x126\n" +
+	"\tlease_max\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bleaseMax\x12&\n" +
+	"\fmax_attempts\x18\x05 \x01(\rH\x02R\vmaxAttempts\x88\x01\x01\x12-\n" +
+	"\x10dead_letters_max\x18\x06 \x01(\rH\x03R\x0edeadLettersMax\x88\x01\x01\x12/\n" +
+	"\x11dead_letter_queue\x18\a \x01(\tH\x04R\x0fdeadLetterQueue\x88\x01\x01\x125\n" +
+	"\bremember\x18\b \x01(\v2\x19.google.protobuf.DurationR\bremember\x12&\n" +
+	"\fremember_max\x18\t \x01(\rH\x05R\vrememberMax\x88\x01\x01\x125\n" +
+	"\binterval\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\binterval\x12&\n" +
+	"\fper_interval\x18\v \x01(\rH\x06R\vperInterval\x88\x01\x01\x12<\n" +
+	"\fbackoff_base\x18\f \x01(\v2\x19.google.protobuf.DurationR\vbackoffBase\x12*\n" +
+	"\x0ebackoff_factor\x18\r \x01(\rH\aR\rbackoffFactor\x88\x01\x01\x12:\n" +
+	"\vbackoff_max\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"backoffMaxB\f\n" +
+	"\n" +
+	"_max_itemsB\x0e\n" +
+	"\f_max_payloadB\x0f\n" +
+	"\r_max_attemptsB\x13\n" +
+	"\x11_dead_letters_maxB\x14\n" +
+	"\x12_dead_letter_queueB\x0f\n" +
+	"\r_remember_maxB\x0f\n" +
+	"\r_per_intervalB\x11\n" +
+	"\x0f_backoff_factor\"t\n" +
+	"\x10ConfigureRequest\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x126\n" +
+	"\bsettings\x18\x02 \x01(\v2\x1a.anteroom.v1.QueueSettingsR\bsettings\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\"\xd3\x01\n" +
+	"\x11ConfigureResponse\x126\n" +
+	"\bsettings\x18\x01 \x01(\v2\x1a.anteroom.v1.QueueSettingsR\bsettings\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x129\n" +
+	"\n" +
+	"changed_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tchangedAt\x12\x1d\n" +
+	"\n" +
+	"changed_by\x18\x04 \x01(\tR\tchangedBy\x12\x18\n" +
+	"\amissing\x18\x05 \x03(\tR\amissing\"$\n" +
 	"\fStatsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\"Z\n" +
 	"\rStatsResponse\x12/\n" +
@@ -3803,7 +4141,7 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x16QUEUE_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12QUEUE_MODE_RUNNING\x10\x01\x12\x15\n" +
 	"\x11QUEUE_MODE_PAUSED\x10\x02\x12\x17\n" +
-	"\x13QUEUE_MODE_DRAINING\x10\x032\x8c\f\n" +
+	"\x13QUEUE_MODE_DRAINING\x10\x032\xd8\f\n" +
 	"\rPriorityQueue\x12A\n" +
 	"\x06Insert\x12\x1a.anteroom.v1.InsertRequest\x1a\x1b.anteroom.v1.InsertResponse\x12P\n" +
 	"\vInsertBatch\x12\x1f.anteroom.v1.InsertBatchRequest\x1a .anteroom.v1.InsertBatchResponse\x12J\n" +
@@ -3821,7 +4159,8 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x05Pause\x12\x19.anteroom.v1.PauseRequest\x1a\x1a.anteroom.v1.PauseResponse\x12A\n" +
 	"\x06Resume\x12\x1a.anteroom.v1.ResumeRequest\x1a\x1b.anteroom.v1.ResumeResponse\x12>\n" +
 	"\x05Drain\x12\x19.anteroom.v1.DrainRequest\x1a\x1a.anteroom.v1.DrainResponse\x12>\n" +
-	"\x05Purge\x12\x19.anteroom.v1.PurgeRequest\x1a\x1a.anteroom.v1.PurgeResponse\x12>\n" +
+	"\x05Purge\x12\x19.anteroom.v1.PurgeRequest\x1a\x1a.anteroom.v1.PurgeResponse\x12J\n" +
+	"\tConfigure\x12\x1d.anteroom.v1.ConfigureRequest\x1a\x1e.anteroom.v1.ConfigureResponse\x12>\n" +
 	"\x05Stats\x12\x19.anteroom.v1.StatsRequest\x1a\x1a.anteroom.v1.StatsResponse\x12@\n" +
 	"\x05Watch\x12\x19.anteroom.v1.WatchRequest\x1a\x1a.anteroom.v1.WatchResponse0\x01\x12P\n" +
 	"\vDeadLetters\x12\x1f.anteroom.v1.DeadLettersRequest\x1a .anteroom.v1.DeadLettersResponse\x12D\n" +
@@ -3841,7 +4180,7 @@ func file_anteroom_v1_priority_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_v1_priority_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_anteroom_v1_priority_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_anteroom_v1_priority_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_anteroom_v1_priority_queue_proto_goTypes = []any{
 	(ItemState)(0),                    // 0: anteroom.v1.ItemState
 	(QueueMode)(0),                    // 1: anteroom.v1.QueueMode
@@ -3887,117 +4226,131 @@ var file_anteroom_v1_priority_queue_proto_goTypes = []any{
 	(*DrainResponse)(nil),             // 41: anteroom.v1.DrainResponse
 	(*PurgeRequest)(nil),              // 42: anteroom.v1.PurgeRequest
 	(*PurgeResponse)(nil),             // 43: anteroom.v1.PurgeResponse
-	(*StatsRequest)(nil),              // 44: anteroom.v1.StatsRequest
-	(*StatsResponse)(nil),             // 45: anteroom.v1.StatsResponse
-	(*QueueStats)(nil),                // 46: anteroom.v1.QueueStats
-	(*QueueCounters)(nil),             // 47: anteroom.v1.QueueCounters
-	(*NodeShare)(nil),                 // 48: anteroom.v1.NodeShare
-	(*WatchRequest)(nil),              // 49: anteroom.v1.WatchRequest
-	(*WatchResponse)(nil),             // 50: anteroom.v1.WatchResponse
-	(*DeadLettersRequest)(nil),        // 51: anteroom.v1.DeadLettersRequest
-	(*DeadLettersResponse)(nil),       // 52: anteroom.v1.DeadLettersResponse
-	(*RequeueRequest)(nil),            // 53: anteroom.v1.RequeueRequest
-	(*RequeueResponse)(nil),           // 54: anteroom.v1.RequeueResponse
-	(*DeleteDeadLettersRequest)(nil),  // 55: anteroom.v1.DeleteDeadLettersRequest
-	(*DeleteDeadLettersResponse)(nil), // 56: anteroom.v1.DeleteDeadLettersResponse
-	(*timestamppb.Timestamp)(nil),     // 57: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),       // 58: google.protobuf.Duration
+	(*QueueSettings)(nil),             // 44: anteroom.v1.QueueSettings
+	(*ConfigureRequest)(nil),          // 45: anteroom.v1.ConfigureRequest
+	(*ConfigureResponse)(nil),         // 46: anteroom.v1.ConfigureResponse
+	(*StatsRequest)(nil),              // 47: anteroom.v1.StatsRequest
+	(*StatsResponse)(nil),             // 48: anteroom.v1.StatsResponse
+	(*QueueStats)(nil),                // 49: anteroom.v1.QueueStats
+	(*QueueCounters)(nil),             // 50: anteroom.v1.QueueCounters
+	(*NodeShare)(nil),                 // 51: anteroom.v1.NodeShare
+	(*WatchRequest)(nil),              // 52: anteroom.v1.WatchRequest
+	(*WatchResponse)(nil),             // 53: anteroom.v1.WatchResponse
+	(*DeadLettersRequest)(nil),        // 54: anteroom.v1.DeadLettersRequest
+	(*DeadLettersResponse)(nil),       // 55: anteroom.v1.DeadLettersResponse
+	(*RequeueRequest)(nil),            // 56: anteroom.v1.RequeueRequest
+	(*RequeueResponse)(nil),           // 57: anteroom.v1.RequeueResponse
+	(*DeleteDeadLettersRequest)(nil),  // 58: anteroom.v1.DeleteDeadLettersRequest
+	(*DeleteDeadLettersResponse)(nil), // 59: anteroom.v1.DeleteDeadLettersResponse
+	(*timestamppb.Timestamp)(nil),     // 60: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),       // 61: google.protobuf.Duration
 }
 var file_anteroom_v1_priority_queue_proto_depIdxs = []int32{
 	0,  // 0: anteroom.v1.Item.state:type_name -> anteroom.v1.ItemState
-	57, // 1: anteroom.v1.Item.inserted_at:type_name -> google.protobuf.Timestamp
-	57, // 2: anteroom.v1.Item.not_before:type_name -> google.protobuf.Timestamp
-	57, // 3: anteroom.v1.Item.expires_at:type_name -> google.protobuf.Timestamp
-	57, // 4: anteroom.v1.Item.lease_until:type_name -> google.protobuf.Timestamp
+	60, // 1: anteroom.v1.Item.inserted_at:type_name -> google.protobuf.Timestamp
+	60, // 2: anteroom.v1.Item.not_before:type_name -> google.protobuf.Timestamp
+	60, // 3: anteroom.v1.Item.expires_at:type_name -> google.protobuf.Timestamp
+	60, // 4: anteroom.v1.Item.lease_until:type_name -> google.protobuf.Timestamp
 	3,  // 5: anteroom.v1.Lease.item:type_name -> anteroom.v1.Item
-	57, // 6: anteroom.v1.Lease.until:type_name -> google.protobuf.Timestamp
-	57, // 7: anteroom.v1.InsertRequest.not_before:type_name -> google.protobuf.Timestamp
-	58, // 8: anteroom.v1.InsertRequest.ttl:type_name -> google.protobuf.Duration
+	60, // 6: anteroom.v1.Lease.until:type_name -> google.protobuf.Timestamp
+	60, // 7: anteroom.v1.InsertRequest.not_before:type_name -> google.protobuf.Timestamp
+	61, // 8: anteroom.v1.InsertRequest.ttl:type_name -> google.protobuf.Duration
 	0,  // 9: anteroom.v1.InsertResponse.state:type_name -> anteroom.v1.ItemState
-	58, // 10: anteroom.v1.Failure.retry_delay:type_name -> google.protobuf.Duration
-	57, // 11: anteroom.v1.NewItem.not_before:type_name -> google.protobuf.Timestamp
-	58, // 12: anteroom.v1.NewItem.ttl:type_name -> google.protobuf.Duration
+	61, // 10: anteroom.v1.Failure.retry_delay:type_name -> google.protobuf.Duration
+	60, // 11: anteroom.v1.NewItem.not_before:type_name -> google.protobuf.Timestamp
+	61, // 12: anteroom.v1.NewItem.ttl:type_name -> google.protobuf.Duration
 	8,  // 13: anteroom.v1.InsertBatchRequest.items:type_name -> anteroom.v1.NewItem
 	6,  // 14: anteroom.v1.InsertResult.inserted:type_name -> anteroom.v1.InsertResponse
 	7,  // 15: anteroom.v1.InsertResult.failure:type_name -> anteroom.v1.Failure
 	10, // 16: anteroom.v1.InsertBatchResponse.results:type_name -> anteroom.v1.InsertResult
-	58, // 17: anteroom.v1.DeleteMinRequest.lease:type_name -> google.protobuf.Duration
-	58, // 18: anteroom.v1.DeleteMinRequest.wait:type_name -> google.protobuf.Duration
+	61, // 17: anteroom.v1.DeleteMinRequest.lease:type_name -> google.protobuf.Duration
+	61, // 18: anteroom.v1.DeleteMinRequest.wait:type_name -> google.protobuf.Duration
 	4,  // 19: anteroom.v1.DeleteMinResponse.leases:type_name -> anteroom.v1.Lease
 	7,  // 20: anteroom.v1.AckResult.failure:type_name -> anteroom.v1.Failure
 	17, // 21: anteroom.v1.AckBatchResponse.results:type_name -> anteroom.v1.AckResult
-	58, // 22: anteroom.v1.NackRequest.delay:type_name -> google.protobuf.Duration
+	61, // 22: anteroom.v1.NackRequest.delay:type_name -> google.protobuf.Duration
 	0,  // 23: anteroom.v1.NackResponse.state:type_name -> anteroom.v1.ItemState
-	58, // 24: anteroom.v1.ExtendRequest.lease:type_name -> google.protobuf.Duration
-	57, // 25: anteroom.v1.ExtendResponse.until:type_name -> google.protobuf.Timestamp
-	58, // 26: anteroom.v1.ExtendBatchRequest.lease:type_name -> google.protobuf.Duration
-	57, // 27: anteroom.v1.ExtendResult.until:type_name -> google.protobuf.Timestamp
+	61, // 24: anteroom.v1.ExtendRequest.lease:type_name -> google.protobuf.Duration
+	60, // 25: anteroom.v1.ExtendResponse.until:type_name -> google.protobuf.Timestamp
+	61, // 26: anteroom.v1.ExtendBatchRequest.lease:type_name -> google.protobuf.Duration
+	60, // 27: anteroom.v1.ExtendResult.until:type_name -> google.protobuf.Timestamp
 	7,  // 28: anteroom.v1.ExtendResult.failure:type_name -> anteroom.v1.Failure
 	24, // 29: anteroom.v1.ExtendBatchResponse.results:type_name -> anteroom.v1.ExtendResult
 	3,  // 30: anteroom.v1.PeekResponse.items:type_name -> anteroom.v1.Item
 	0,  // 31: anteroom.v1.PositionResponse.state:type_name -> anteroom.v1.ItemState
-	57, // 32: anteroom.v1.UpdateRequest.not_before:type_name -> google.protobuf.Timestamp
+	60, // 32: anteroom.v1.UpdateRequest.not_before:type_name -> google.protobuf.Timestamp
 	3,  // 33: anteroom.v1.UpdateResponse.item:type_name -> anteroom.v1.Item
 	0,  // 34: anteroom.v1.CancelResponse.state:type_name -> anteroom.v1.ItemState
-	46, // 35: anteroom.v1.StatsResponse.queues:type_name -> anteroom.v1.QueueStats
-	1,  // 36: anteroom.v1.QueueStats.mode:type_name -> anteroom.v1.QueueMode
-	57, // 37: anteroom.v1.QueueStats.oldest:type_name -> google.protobuf.Timestamp
-	47, // 38: anteroom.v1.QueueStats.counters:type_name -> anteroom.v1.QueueCounters
-	48, // 39: anteroom.v1.QueueStats.nodes:type_name -> anteroom.v1.NodeShare
-	2,  // 40: anteroom.v1.WatchResponse.kind:type_name -> anteroom.v1.WatchResponse.Kind
-	3,  // 41: anteroom.v1.WatchResponse.item:type_name -> anteroom.v1.Item
-	1,  // 42: anteroom.v1.WatchResponse.mode:type_name -> anteroom.v1.QueueMode
-	57, // 43: anteroom.v1.WatchResponse.at:type_name -> google.protobuf.Timestamp
-	3,  // 44: anteroom.v1.DeadLettersResponse.items:type_name -> anteroom.v1.Item
-	5,  // 45: anteroom.v1.PriorityQueue.Insert:input_type -> anteroom.v1.InsertRequest
-	9,  // 46: anteroom.v1.PriorityQueue.InsertBatch:input_type -> anteroom.v1.InsertBatchRequest
-	12, // 47: anteroom.v1.PriorityQueue.DeleteMin:input_type -> anteroom.v1.DeleteMinRequest
-	14, // 48: anteroom.v1.PriorityQueue.Ack:input_type -> anteroom.v1.AckRequest
-	16, // 49: anteroom.v1.PriorityQueue.AckBatch:input_type -> anteroom.v1.AckBatchRequest
-	19, // 50: anteroom.v1.PriorityQueue.Nack:input_type -> anteroom.v1.NackRequest
-	21, // 51: anteroom.v1.PriorityQueue.Extend:input_type -> anteroom.v1.ExtendRequest
-	23, // 52: anteroom.v1.PriorityQueue.ExtendBatch:input_type -> anteroom.v1.ExtendBatchRequest
-	26, // 53: anteroom.v1.PriorityQueue.Peek:input_type -> anteroom.v1.PeekRequest
-	28, // 54: anteroom.v1.PriorityQueue.Len:input_type -> anteroom.v1.LenRequest
-	30, // 55: anteroom.v1.PriorityQueue.Position:input_type -> anteroom.v1.PositionRequest
-	32, // 56: anteroom.v1.PriorityQueue.Update:input_type -> anteroom.v1.UpdateRequest
-	34, // 57: anteroom.v1.PriorityQueue.Cancel:input_type -> anteroom.v1.CancelRequest
-	36, // 58: anteroom.v1.PriorityQueue.Pause:input_type -> anteroom.v1.PauseRequest
-	38, // 59: anteroom.v1.PriorityQueue.Resume:input_type -> anteroom.v1.ResumeRequest
-	40, // 60: anteroom.v1.PriorityQueue.Drain:input_type -> anteroom.v1.DrainRequest
-	42, // 61: anteroom.v1.PriorityQueue.Purge:input_type -> anteroom.v1.PurgeRequest
-	44, // 62: anteroom.v1.PriorityQueue.Stats:input_type -> anteroom.v1.StatsRequest
-	49, // 63: anteroom.v1.PriorityQueue.Watch:input_type -> anteroom.v1.WatchRequest
-	51, // 64: anteroom.v1.PriorityQueue.DeadLetters:input_type -> anteroom.v1.DeadLettersRequest
-	53, // 65: anteroom.v1.PriorityQueue.Requeue:input_type -> anteroom.v1.RequeueRequest
-	55, // 66: anteroom.v1.PriorityQueue.DeleteDeadLetters:input_type -> anteroom.v1.DeleteDeadLettersRequest
-	6,  // 67: anteroom.v1.PriorityQueue.Insert:output_type -> anteroom.v1.InsertResponse
-	11, // 68: anteroom.v1.PriorityQueue.InsertBatch:output_type -> anteroom.v1.InsertBatchResponse
-	13, // 69: anteroom.v1.PriorityQueue.DeleteMin:output_type -> anteroom.v1.DeleteMinResponse
-	15, // 70: anteroom.v1.PriorityQueue.Ack:output_type -> anteroom.v1.AckResponse
-	18, // 71: anteroom.v1.PriorityQueue.AckBatch:output_type -> anteroom.v1.AckBatchResponse
-	20, // 72: anteroom.v1.PriorityQueue.Nack:output_type -> anteroom.v1.NackResponse
-	22, // 73: anteroom.v1.PriorityQueue.Extend:output_type -> anteroom.v1.ExtendResponse
-	25, // 74: anteroom.v1.PriorityQueue.ExtendBatch:output_type -> anteroom.v1.ExtendBatchResponse
-	27, // 75: anteroom.v1.PriorityQueue.Peek:output_type -> anteroom.v1.PeekResponse
-	29, // 76: anteroom.v1.PriorityQueue.Len:output_type -> anteroom.v1.LenResponse
-	31, // 77: anteroom.v1.PriorityQueue.Position:output_type -> anteroom.v1.PositionResponse
-	33, // 78: anteroom.v1.PriorityQueue.Update:output_type -> anteroom.v1.UpdateResponse
-	35, // 79: anteroom.v1.PriorityQueue.Cancel:output_type -> anteroom.v1.CancelResponse
-	37, // 80: anteroom.v1.PriorityQueue.Pause:output_type -> anteroom.v1.PauseResponse
-	39, // 81: anteroom.v1.PriorityQueue.Resume:output_type -> anteroom.v1.ResumeResponse
-	41, // 82: anteroom.v1.PriorityQueue.Drain:output_type -> anteroom.v1.DrainResponse
-	43, // 83: anteroom.v1.PriorityQueue.Purge:output_type -> anteroom.v1.PurgeResponse
-	45, // 84: anteroom.v1.PriorityQueue.Stats:output_type -> anteroom.v1.StatsResponse
-	50, // 85: anteroom.v1.PriorityQueue.Watch:output_type -> anteroom.v1.WatchResponse
-	52, // 86: anteroom.v1.PriorityQueue.DeadLetters:output_type -> anteroom.v1.DeadLettersResponse
-	54, // 87: anteroom.v1.PriorityQueue.Requeue:output_type -> anteroom.v1.RequeueResponse
-	56, // 88: anteroom.v1.PriorityQueue.DeleteDeadLetters:output_type -> anteroom.v1.DeleteDeadLettersResponse
-	67, // [67:89] is the sub-list for method output_type
-	45, // [45:67] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	61, // 35: anteroom.v1.QueueSettings.lease:type_name -> google.protobuf.Duration
+	61, // 36: anteroom.v1.QueueSettings.lease_max:type_name -> google.protobuf.Duration
+	61, // 37: anteroom.v1.QueueSettings.remember:type_name -> google.protobuf.Duration
+	61, // 38: anteroom.v1.QueueSettings.interval:type_name -> google.protobuf.Duration
+	61, // 39: anteroom.v1.QueueSettings.backoff_base:type_name -> google.protobuf.Duration
+	61, // 40: anteroom.v1.QueueSettings.backoff_max:type_name -> google.protobuf.Duration
+	44, // 41: anteroom.v1.ConfigureRequest.settings:type_name -> anteroom.v1.QueueSettings
+	44, // 42: anteroom.v1.ConfigureResponse.settings:type_name -> anteroom.v1.QueueSettings
+	60, // 43: anteroom.v1.ConfigureResponse.changed_at:type_name -> google.protobuf.Timestamp
+	49, // 44: anteroom.v1.StatsResponse.queues:type_name -> anteroom.v1.QueueStats
+	1,  // 45: anteroom.v1.QueueStats.mode:type_name -> anteroom.v1.QueueMode
+	60, // 46: anteroom.v1.QueueStats.oldest:type_name -> google.protobuf.Timestamp
+	50, // 47: anteroom.v1.QueueStats.counters:type_name -> anteroom.v1.QueueCounters
+	51, // 48: anteroom.v1.QueueStats.nodes:type_name -> anteroom.v1.NodeShare
+	2,  // 49: anteroom.v1.WatchResponse.kind:type_name -> anteroom.v1.WatchResponse.Kind
+	3,  // 50: anteroom.v1.WatchResponse.item:type_name -> anteroom.v1.Item
+	1,  // 51: anteroom.v1.WatchResponse.mode:type_name -> anteroom.v1.QueueMode
+	60, // 52: anteroom.v1.WatchResponse.at:type_name -> google.protobuf.Timestamp
+	3,  // 53: anteroom.v1.DeadLettersResponse.items:type_name -> anteroom.v1.Item
+	5,  // 54: anteroom.v1.PriorityQueue.Insert:input_type -> anteroom.v1.InsertRequest
+	9,  // 55: anteroom.v1.PriorityQueue.InsertBatch:input_type -> anteroom.v1.InsertBatchRequest
+	12, // 56: anteroom.v1.PriorityQueue.DeleteMin:input_type -> anteroom.v1.DeleteMinRequest
+	14, // 57: anteroom.v1.PriorityQueue.Ack:input_type -> anteroom.v1.AckRequest
+	16, // 58: anteroom.v1.PriorityQueue.AckBatch:input_type -> anteroom.v1.AckBatchRequest
+	19, // 59: anteroom.v1.PriorityQueue.Nack:input_type -> anteroom.v1.NackRequest
+	21, // 60: anteroom.v1.PriorityQueue.Extend:input_type -> anteroom.v1.ExtendRequest
+	23, // 61: anteroom.v1.PriorityQueue.ExtendBatch:input_type -> anteroom.v1.ExtendBatchRequest
+	26, // 62: anteroom.v1.PriorityQueue.Peek:input_type -> anteroom.v1.PeekRequest
+	28, // 63: anteroom.v1.PriorityQueue.Len:input_type -> anteroom.v1.LenRequest
+	30, // 64: anteroom.v1.PriorityQueue.Position:input_type -> anteroom.v1.PositionRequest
+	32, // 65: anteroom.v1.PriorityQueue.Update:input_type -> anteroom.v1.UpdateRequest
+	34, // 66: anteroom.v1.PriorityQueue.Cancel:input_type -> anteroom.v1.CancelRequest
+	36, // 67: anteroom.v1.PriorityQueue.Pause:input_type -> anteroom.v1.PauseRequest
+	38, // 68: anteroom.v1.PriorityQueue.Resume:input_type -> anteroom.v1.ResumeRequest
+	40, // 69: anteroom.v1.PriorityQueue.Drain:input_type -> anteroom.v1.DrainRequest
+	42, // 70: anteroom.v1.PriorityQueue.Purge:input_type -> anteroom.v1.PurgeRequest
+	45, // 71: anteroom.v1.PriorityQueue.Configure:input_type -> anteroom.v1.ConfigureRequest
+	47, // 72: anteroom.v1.PriorityQueue.Stats:input_type -> anteroom.v1.StatsRequest
+	52, // 73: anteroom.v1.PriorityQueue.Watch:input_type -> anteroom.v1.WatchRequest
+	54, // 74: anteroom.v1.PriorityQueue.DeadLetters:input_type -> anteroom.v1.DeadLettersRequest
+	56, // 75: anteroom.v1.PriorityQueue.Requeue:input_type -> anteroom.v1.RequeueRequest
+	58, // 76: anteroom.v1.PriorityQueue.DeleteDeadLetters:input_type -> anteroom.v1.DeleteDeadLettersRequest
+	6,  // 77: anteroom.v1.PriorityQueue.Insert:output_type -> anteroom.v1.InsertResponse
+	11, // 78: anteroom.v1.PriorityQueue.InsertBatch:output_type -> anteroom.v1.InsertBatchResponse
+	13, // 79: anteroom.v1.PriorityQueue.DeleteMin:output_type -> anteroom.v1.DeleteMinResponse
+	15, // 80: anteroom.v1.PriorityQueue.Ack:output_type -> anteroom.v1.AckResponse
+	18, // 81: anteroom.v1.PriorityQueue.AckBatch:output_type -> anteroom.v1.AckBatchResponse
+	20, // 82: anteroom.v1.PriorityQueue.Nack:output_type -> anteroom.v1.NackResponse
+	22, // 83: anteroom.v1.PriorityQueue.Extend:output_type -> anteroom.v1.ExtendResponse
+	25, // 84: anteroom.v1.PriorityQueue.ExtendBatch:output_type -> anteroom.v1.ExtendBatchResponse
+	27, // 85: anteroom.v1.PriorityQueue.Peek:output_type -> anteroom.v1.PeekResponse
+	29, // 86: anteroom.v1.PriorityQueue.Len:output_type -> anteroom.v1.LenResponse
+	31, // 87: anteroom.v1.PriorityQueue.Position:output_type -> anteroom.v1.PositionResponse
+	33, // 88: anteroom.v1.PriorityQueue.Update:output_type -> anteroom.v1.UpdateResponse
+	35, // 89: anteroom.v1.PriorityQueue.Cancel:output_type -> anteroom.v1.CancelResponse
+	37, // 90: anteroom.v1.PriorityQueue.Pause:output_type -> anteroom.v1.PauseResponse
+	39, // 91: anteroom.v1.PriorityQueue.Resume:output_type -> anteroom.v1.ResumeResponse
+	41, // 92: anteroom.v1.PriorityQueue.Drain:output_type -> anteroom.v1.DrainResponse
+	43, // 93: anteroom.v1.PriorityQueue.Purge:output_type -> anteroom.v1.PurgeResponse
+	46, // 94: anteroom.v1.PriorityQueue.Configure:output_type -> anteroom.v1.ConfigureResponse
+	48, // 95: anteroom.v1.PriorityQueue.Stats:output_type -> anteroom.v1.StatsResponse
+	53, // 96: anteroom.v1.PriorityQueue.Watch:output_type -> anteroom.v1.WatchResponse
+	55, // 97: anteroom.v1.PriorityQueue.DeadLetters:output_type -> anteroom.v1.DeadLettersResponse
+	57, // 98: anteroom.v1.PriorityQueue.Requeue:output_type -> anteroom.v1.RequeueResponse
+	59, // 99: anteroom.v1.PriorityQueue.DeleteDeadLetters:output_type -> anteroom.v1.DeleteDeadLettersResponse
+	77, // [77:100] is the sub-list for method output_type
+	54, // [54:77] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_v1_priority_queue_proto_init() }
@@ -4015,13 +4368,14 @@ func file_anteroom_v1_priority_queue_proto_init() {
 	}
 	file_anteroom_v1_priority_queue_proto_msgTypes[28].OneofWrappers = []any{}
 	file_anteroom_v1_priority_queue_proto_msgTypes[29].OneofWrappers = []any{}
+	file_anteroom_v1_priority_queue_proto_msgTypes[41].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_v1_priority_queue_proto_rawDesc), len(file_anteroom_v1_priority_queue_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   54,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

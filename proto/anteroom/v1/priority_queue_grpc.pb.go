@@ -36,6 +36,7 @@ const (
 	PriorityQueue_Resume_FullMethodName            = "/anteroom.v1.PriorityQueue/Resume"
 	PriorityQueue_Drain_FullMethodName             = "/anteroom.v1.PriorityQueue/Drain"
 	PriorityQueue_Purge_FullMethodName             = "/anteroom.v1.PriorityQueue/Purge"
+	PriorityQueue_Configure_FullMethodName         = "/anteroom.v1.PriorityQueue/Configure"
 	PriorityQueue_Stats_FullMethodName             = "/anteroom.v1.PriorityQueue/Stats"
 	PriorityQueue_Watch_FullMethodName             = "/anteroom.v1.PriorityQueue/Watch"
 	PriorityQueue_DeadLetters_FullMethodName       = "/anteroom.v1.PriorityQueue/DeadLetters"
@@ -128,6 +129,11 @@ type PriorityQueueClient interface {
 	// lease lapses, is in line again. Dead letters stay. Ids of what is dropped are
 	// remembered, as after Cancel. Repeated, it goes on where it was.
 	Purge(ctx context.Context, in *PurgeRequest, opts ...grpc.CallOption) (*PurgeResponse, error)
+	// Configure changes settings of a queue while it runs, on all nodes, and says what
+	// it is set to now; without any settings it changes nothing. Nothing is lost, and
+	// leases that are out go on. What keeps the items cannot change: memory, a disk, or
+	// replicas. Of two changes at the same time one holds.
+	Configure(ctx context.Context, in *ConfigureRequest, opts ...grpc.CallOption) (*ConfigureResponse, error)
 	// Stats says what queues do and have done, node by node.
 	Stats(ctx context.Context, in *StatsRequest, opts ...grpc.CallOption) (*StatsResponse, error)
 	// Watch streams what happens to the items of a queue, on all nodes, from now
@@ -320,6 +326,16 @@ func (c *priorityQueueClient) Purge(ctx context.Context, in *PurgeRequest, opts 
 	return out, nil
 }
 
+func (c *priorityQueueClient) Configure(ctx context.Context, in *ConfigureRequest, opts ...grpc.CallOption) (*ConfigureResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ConfigureResponse)
+	err := c.cc.Invoke(ctx, PriorityQueue_Configure_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *priorityQueueClient) Stats(ctx context.Context, in *StatsRequest, opts ...grpc.CallOption) (*StatsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StatsResponse)
@@ -464,6 +480,11 @@ type PriorityQueueServer interface {
 	// lease lapses, is in line again. Dead letters stay. Ids of what is dropped are
 	// remembered, as after Cancel. Repeated, it goes on where it was.
 	Purge(context.Context, *PurgeRequest) (*PurgeResponse, error)
+	// Configure changes settings of a queue while it runs, on all nodes, and says what
+	// it is set to now; without any settings it changes nothing. Nothing is lost, and
+	// leases that are out go on. What keeps the items cannot change: memory, a disk, or
+	// replicas. Of two changes at the same time one holds.
+	Configure(context.Context, *ConfigureRequest) (*ConfigureResponse, error)
 	// Stats says what queues do and have done, node by node.
 	Stats(context.Context, *StatsRequest) (*StatsResponse, error)
 	// Watch streams what happens to the items of a queue, on all nodes, from now
@@ -536,6 +557,9 @@ func (UnimplementedPriorityQueueServer) Drain(context.Context, *DrainRequest) (*
 }
 func (UnimplementedPriorityQueueServer) Purge(context.Context, *PurgeRequest) (*PurgeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Purge not implemented")
+}
+func (UnimplementedPriorityQueueServer) Configure(context.Context, *ConfigureRequest) (*ConfigureResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Configure not implemented")
 }
 func (UnimplementedPriorityQueueServer) Stats(context.Context, *StatsRequest) (*StatsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Stats not implemented")
@@ -879,6 +903,24 @@ func _PriorityQueue_Purge_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PriorityQueue_Configure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ConfigureRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PriorityQueueServer).Configure(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PriorityQueue_Configure_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PriorityQueueServer).Configure(ctx, req.(*ConfigureRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PriorityQueue_Stats_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StatsRequest)
 	if err := dec(in); err != nil {
@@ -1036,6 +1078,10 @@ var PriorityQueue_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Purge",
 			Handler:    _PriorityQueue_Purge_Handler,
+		},
+		{
+			MethodName: "Configure",
+			Handler:    _PriorityQueue_Configure_Handler,
 		},
 		{
 			MethodName: "Stats",
