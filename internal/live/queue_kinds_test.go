@@ -14,6 +14,9 @@ func TestEachKindOfQueueDoesWhatProgramsExpect(t *testing.T) {
 	c := newCluster(t, 10)
 	c.data = true
 	c.queues = "  - {name: kept, replicas: 2}\n  - {name: disk, durable: true}\n"
+	for kind, key := range map[string]string{"kept": "replicas: 2", "disk": "durable: true", "memory": "replicas: 1"} {
+		c.queues += fmt.Sprintf("  - {name: failing/%s, %s, max_attempts: 2, backoff: {base: 2s}, dead_letter_queue: dead/%[1]s}\n  - {name: dead/%[1]s, %s}\n", kind, key)
+	}
 	c.run(3)
 	ctx := t.Context()
 	at := c.clients(1, client.WithTry(2*time.Second), client.WithPatience(20*time.Second))[0]
@@ -55,6 +58,8 @@ func TestEachKindOfQueueDoesWhatProgramsExpect(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, i, err)
 		}
 	}
+	c.phase("letters")
+	fail(t, c, at)
 	c.phase("kill all")
 	for _, p := range c.nodes {
 		p.kill()
@@ -76,5 +81,65 @@ func TestEachKindOfQueueDoesWhatProgramsExpect(t *testing.T) {
 		if l, err := at.Queue(name).Peek(ctx, 2); err != nil || len(l.Items) != 2 || string(l.Items[1].Payload) != "changed" {
 			t.Errorf("%s: %+v, %v", name, l, err)
 		}
+		c.until("its letter and settings", 20*time.Second, func() bool {
+			s, err := at.Queue("failing/" + name).Settings(ctx)
+			return err == nil && s.MaxAttempts == 7 && s.ChangedBy != "" && letter(t, at, name)
+		})
 	}
+}
+
+// fail has an item come to nothing, twice, in a queue of each kind that has a backoff
+// and a dead letter queue. Then the queues are given more attempts.
+func fail(t *testing.T, c *cluster, at *client.Client) {
+	t.Helper()
+	const lease = time.Minute
+	ctx, kinds := t.Context(), []string{"kept", "disk", "memory"}
+	take := func(q *client.Queue) *client.Lease {
+		taken, err := q.Take(ctx, client.Want{Lease: lease, Wait: 30 * time.Second})
+		if err != nil || len(taken.Leases) != 1 || taken.Leases[0].ID != "letter" {
+			t.Fatalf("%s: %+v, %v", q.Name(), taken, err)
+		}
+		return taken.Leases[0]
+	}
+	ready := map[string]time.Time{} // when it is to be, by the clock of who keeps it
+	for _, kind := range kinds {
+		q := at.Queue("failing/" + kind)
+		if _, err := q.Put(ctx, client.New{ID: "letter"}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := take(q).Nack(ctx, 0, "not now"); err != nil {
+			t.Fatal(err)
+		}
+		i, err := q.Change(ctx, "letter", client.Change{Payload: []byte("to Ada")})
+		if err != nil || i.State != client.Delayed || i.NotBefore.Before(began.Add(time.Second)) {
+			t.Errorf("%s: given back at %v: %+v, %v", q.Name(), began, i, err)
+		}
+		ready[kind] = i.NotBefore
+	}
+	for _, kind := range kinds {
+		q := at.Queue("failing/" + kind)
+		l := take(q)
+		if given := l.Until.Add(-lease); given.Before(ready[kind]) || l.Attempts != 2 {
+			t.Errorf("%s: it is to wait until %v, and comes at %v: %+v", q.Name(), ready[kind], given, l.Item)
+		}
+		if err := l.Nack(ctx, 0, "no such user"); err != nil {
+			t.Fatal(err)
+		}
+		c.until("the letter of "+kind, 20*time.Second, func() bool { return letter(t, at, kind) })
+		if s, missing, err := q.Configure(ctx, client.NewSettings{MaxAttempts: new(uint32(7))}); err != nil || s.MaxAttempts != 7 {
+			t.Errorf("%s: %+v, missing %v, %v", q.Name(), s, missing, err)
+		}
+	}
+}
+
+// letter reports whether the dead letter queue of a kind has the letter, and nothing else.
+func letter(t *testing.T, at *client.Client, kind string) bool {
+	t.Helper()
+	l, err := at.Queue("dead/"+kind).Peek(t.Context(), 2)
+	if err != nil || len(l.Items) != 1 {
+		return false
+	}
+	i := l.Items[0]
+	return i.ID == "letter" && i.OriginQueue == "failing/"+kind && i.Reason == "no such user" && string(i.Payload) == "to Ada"
 }
