@@ -61,6 +61,13 @@ func (q Queue) Settings() pqueue.Settings {
 	return pqueue.Settings{Lease: q.Lease, PayloadMax: q.PayloadMax, Interval: q.Interval, PerInterval: max(1, q.PerInterval)}
 }
 
+// Stays reports whether a queue that this node knows is there also when nothing has been
+// in it for long.
+func (b *Broker) Stays(name string) bool {
+	q := b.queue(name)
+	return q != nil && (q.listed || q.set.Stamp != 0 || q.c.Kind != Memory)
+}
+
 // Use makes a queue that this node does not know, if it may.
 func (b *Broker) Use(now Time, name string) {
 	b.read(now)

@@ -285,6 +285,13 @@ func (l *Loop) Settings(queue string, make bool) (q broker.Queue, s pqueue.Setti
 	return q, s, ok
 }
 
+// Stays reports whether a queue that this node knows is there also when nothing has been
+// in it for long.
+func (l *Loop) Stays(queue string) (stays bool) {
+	l.with(func(b *broker.Broker, _ broker.Time) { stays = b.Stays(queue) })
+	return stays
+}
+
 // Changes counts the changes of settings that this node has taken in.
 func (l *Loop) Changes() (n uint64) {
 	l.with(func(b *broker.Broker, _ broker.Time) { n = b.Changes() })

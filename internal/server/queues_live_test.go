@@ -125,11 +125,13 @@ func reload(t *testing.T, r *rig, nodes []anteroomv1.PriorityQueueClient) {
 	slow.Name, slow.Interval, slow.PerInterval = "slow", config.Duration(time.Hour), 3
 	jobs.Name, jobs.MaxAttempts = "jobs", 9 // which was made on use
 	fresh.Name, fresh.Durable = "fresh", true
-	if err := r.nodes[1].SetQueues(t.Context(), []config.Queue{slow, jobs}); err != nil {
+	added := config.DefaultQueue()
+	added.Name = "added"
+	if err := r.nodes[1].SetQueues(t.Context(), []config.Queue{slow, jobs, added}); err != nil {
 		t.Fatalf("reload: %v", err)
 	}
 	for i, c := range nodes {
-		for _, want := range []config.Queue{slow, jobs} {
+		for _, want := range []config.Queue{slow, jobs, added} {
 			r.until(fmt.Sprintf("the settings of %s at node %d", want.Name, i+1), 20*time.Second, func() bool {
 				is, err := c.Configure(t.Context(), &anteroomv1.ConfigureRequest{Queue: want.Name})
 				s := is.GetSettings()

@@ -49,7 +49,7 @@ func (s *Server) SetQueues(ctx context.Context, queues []config.Queue) error {
 // change makes a queue what the file says, if it is not.
 func (q *queues) change(ctx context.Context, c config.Queue) error {
 	next := queueOf(c)
-	is, _, ok := q.loop.Settings(c.Name, next.Kind == broker.Memory)
+	is, set, ok := q.loop.Settings(c.Name, next.Kind == broker.Memory)
 	switch {
 	case !ok && next.Kind == broker.Memory:
 		return errors.New("is new, and cannot be made now: queueing.create_on_use is off, or there are queueing.queues_max; restart the nodes")
@@ -58,12 +58,13 @@ func (q *queues) change(ctx context.Context, c config.Queue) error {
 	case is.Kind != next.Kind:
 		return fmt.Errorf("is %v, and the file says %v: what keeps a queue's items cannot change while it runs; let it run empty (anteroom queue drain), restart all nodes with the new file, and resume it", is.Kind, next.Kind)
 	}
-	if old, _ := q.inFile(c.Name); next.Kind == broker.Replicated && old.Replicas != c.Replicas {
+	old, listed := q.inFile(c.Name)
+	if next.Kind == broker.Replicated && old.Replicas != c.Replicas {
 		return fmt.Errorf("has replicas: %d, and the file says %d: that takes a restart of the nodes, one after the other", old.Replicas, c.Replicas)
 	}
 	next.PerInterval = max(1, next.PerInterval)
-	if is.PerInterval = max(1, is.PerInterval); is == next {
-		return nil
+	if is.PerInterval = max(1, is.PerInterval); is == next && (listed || set.Stamp != 0) {
+		return nil // one that was made on use is kept from now on, too
 	}
 	a, err := q.loop.Do(ctx, broker.Call{Command: pqueue.Command{Op: pqueue.OpConfigure, Queue: next.Name, Limits: next.Limits, Settings: next.Settings()}})
 	switch {

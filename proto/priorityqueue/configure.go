@@ -59,6 +59,8 @@ func (s *Server) sensible(q broker.Queue) error {
 			return invalid("dead_letter_queue: there is no queue %q; put something into it, or list it in the configuration", name)
 		case to.Kind != q.Kind:
 			return invalid("dead_letter_queue: %q is %v, and this queue is %v; name one of the same kind", name, to.Kind, q.Kind)
+		case !s.c.Queues.Stays(name):
+			return invalid("dead_letter_queue: %q is forgotten when nothing has been in it for a while; list it in the configuration, or give it settings of its own first (anteroom queue set)", name)
 		case to.Name == q.Name, n > chainMax:
 			return invalid("dead_letter_queue: %q leads back to this queue; the last of them needs to have none", q.Limits.DeadTo)
 		}

@@ -74,6 +74,7 @@ func TestSettingsChangeOnAllNodes(t *testing.T) {
 
 func TestSettingsThatCannotBeAreRefused(t *testing.T) {
 	nodes := cluster(t, 1, "mail", "mail/failed")
+	put(t, nodes[0], "passing", "a", 1)
 	for _, c := range []struct {
 		r    *anteroomv1.ConfigureRequest
 		want string
@@ -83,6 +84,7 @@ func TestSettingsThatCannotBeAreRefused(t *testing.T) {
 		{&anteroomv1.ConfigureRequest{Queue: "mail", Settings: &anteroomv1.QueueSettings{BackoffFactor: new(uint32(3))}}, "backoff_base: none"},
 		{&anteroomv1.ConfigureRequest{Queue: "mail", Settings: &anteroomv1.QueueSettings{Lease: durationpb.New(-1)}}, "lease: no time from 0"},
 		{&anteroomv1.ConfigureRequest{Queue: "mail", Settings: &anteroomv1.QueueSettings{DeadLetterQueue: new("nowhere")}}, `there is no queue "nowhere"`},
+		{&anteroomv1.ConfigureRequest{Queue: "mail", Settings: &anteroomv1.QueueSettings{DeadLetterQueue: new("passing")}}, `"passing" is forgotten when nothing has been in it`},
 		{&anteroomv1.ConfigureRequest{Queue: "mail/failed", Settings: &anteroomv1.QueueSettings{DeadLetterQueue: new("mail")}}, `"mail" leads back to this queue`},
 		{&anteroomv1.ConfigureRequest{Queue: "mail", Settings: &anteroomv1.QueueSettings{MaxItems: new(uint32(13))}}, "max_items: unlucky"},
 	} {
@@ -101,4 +103,5 @@ func TestSettingsThatCannotBeAreRefused(t *testing.T) {
 	if s := configure(t, nodes[0], "new", nil); s.GetSettings().GetMaxAttempts() != 1 {
 		t.Errorf("a queue that this has made: %v", s)
 	}
+	configure(t, nodes[0], "mail", &anteroomv1.QueueSettings{DeadLetterQueue: new("new")})
 }

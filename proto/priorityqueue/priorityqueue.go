@@ -39,6 +39,9 @@ type Queues interface {
 	// Settings are what a queue goes by at this node, and what it was told at run time.
 	// Make has one made that this node does not know, if it may be.
 	Settings(queue string, make bool) (q broker.Queue, s pqueue.Settings, ok bool)
+	// Stays reports whether a queue that this node knows is there also when nothing has
+	// been in it for long.
+	Stays(queue string) bool
 	// Clock is the time of the queues, in Unix microseconds.
 	Clock() int64
 }
