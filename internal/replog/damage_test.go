@@ -260,6 +260,91 @@ func TestRecoveredLogHasWhatCameBeforeTheDamage(t *testing.T) {
 	}
 }
 
+// What the papers say of a durable log is in the log as well.
+func TestRecoverMakesThePapersOfALogAgain(t *testing.T) {
+	t.Parallel()
+	for what, hurt := range map[string]func(name string) error{
+		"damaged": func(name string) error { return os.WriteFile(name, []byte("x"), 0o600) },
+		"gone":    os.Remove,
+	} {
+		c := durable(filepath.Join(t.TempDir(), durableKind))
+		r := start(t, c)
+		want := numbered("c", 10)
+		r.put(t, want...)
+		_ = r.stop()
+		name := filepath.Join(c.Dir, ownerFile)
+		if err := hurt(name); err != nil {
+			t.Fatal(err)
+		}
+		if d := refused(t, what, c.Dir); d.File != name {
+			t.Errorf("%s: refused for %+v", what, d)
+		}
+		if seen, err := Verify(c.Dir); err != nil || seen.Damage == nil || seen.Damage.File != name {
+			t.Errorf("%s: Verify = %+v, %v", what, seen, err)
+		}
+		loss, err := Recover(c.Dir)
+		if err != nil || loss.Damage == nil || loss.Kept != loss.Last {
+			t.Fatalf("%s: Recover = %+v, %v", what, loss, err)
+		}
+		r = start(t, c)
+		r.put(t, "next")
+		equal(t, what, r.state.texts(), append(want, "next"))
+		_ = r.stop()
+		other := c
+		if other.Node = "n2"; what == "gone" {
+			if _, err := Open(other); err == nil || !strings.Contains(err.Error(), "belongs to node n1, and this is n2") {
+				t.Errorf("Open by another node = %v", err)
+			}
+		}
+	}
+}
+
+// A log whose end is gone, but for which there is a snapshot, goes on after that.
+func TestLogThatEndsBeforeItsSnapshotGoesOn(t *testing.T) {
+	t.Parallel()
+	c := durable(t.TempDir())
+	r := start(t, c)
+	want := numbered("c", 10)
+	for _, one := range want {
+		r.put(t, one)
+	}
+	if err := r.raft.Snapshot().Error(); err != nil { // it is as far as the log is
+		t.Fatal(err)
+	}
+	_ = r.stop()
+	half := written(t, c.Dir) / 2
+	altered(t, segment(t, c.Dir), func(b []byte) []byte { clear(b[half:]); return b })
+	for i := range 2 {
+		r = start(t, c)
+		r.put(t, fmt.Sprint("next", i))
+		want = append(want, fmt.Sprint("next", i))
+		equal(t, "after the damage", r.state.texts(), want)
+		_ = r.stop()
+	}
+}
+
+// A witness that was damaged learns at the next start what there is.
+func TestWitnessLearnsAtTheStartWhatThereIs(t *testing.T) {
+	t.Parallel()
+	c := durable(t.TempDir())
+	r := start(t, c)
+	r.put(t, numbered("c", 10)...)
+	_ = r.stop()
+	altered(t, filepath.Join(c.Dir, witnessFile), func(b []byte) []byte { clear(b); return b })
+	f := &fileDisk{dir: c.Dir, node: c.Node, kind: durableKind}
+	if err := f.start(false); err != nil { // without raft, which a follower in a group does not have write anything
+		t.Fatal(err)
+	}
+	f.d.witness.tell() // as every 0.1 s
+	if err := f.Crash(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	altered(t, segment(t, c.Dir), func(b []byte) []byte { clear(b[64:]); return b })
+	if d := refused(t, "a log without its end", c.Dir); d.Last == 0 {
+		t.Errorf("refused for %+v", d)
+	}
+}
+
 func TestLogWithoutItsSnapshotIsGivenUpAsAWhole(t *testing.T) {
 	t.Parallel()
 	c := durable(t.TempDir())
@@ -314,8 +399,13 @@ func TestDamagedMemberIsMadeAnewFromTheOthers(t *testing.T) {
 		func(dir string) {
 			altered(t, filepath.Join(dir, "log", metaFile), func(b []byte) []byte { b[30] ^= 1; return b })
 		},
+		func(dir string) {
+			if err := os.Remove(filepath.Join(dir, ownerFile)); err != nil {
+				t.Fatal(err)
+			}
+		},
 	} {
-		name := []qpid.NodeID{"n3", "n1", "n2"}[i]
+		name := []qpid.NodeID{"n3", "n1", "n2", "n3"}[i]
 		m.stop(name)
 		m.see()
 		hurt(filepath.Join(m.dir, string(name)))
@@ -324,7 +414,7 @@ func TestDamagedMemberIsMadeAnewFromTheOthers(t *testing.T) {
 		c.Group.Self.Boot = boot
 		m.start(c)
 		m.see()
-		if _, err := os.Stat(filepath.Join(m.dir, string(name)+".damaged-1")); err != nil {
+		if _, err := os.Stat(filepath.Join(m.dir, fmt.Sprintf("%s.damaged-%d", name, 1+i/3))); err != nil {
 			t.Errorf("the damaged files: %v", err)
 		}
 		until(t, "the new directory has the old one's vote", func() bool {

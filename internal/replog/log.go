@@ -177,9 +177,9 @@ func setAside(dir string) (string, error) {
 // open opens the files and starts raft. If the directory before this one was lost,
 // there is a group to which it belongs.
 func (l *Log) open(lost bool) (err error) {
-	kind := "durable"
+	kind := durableKind
 	if l.c.Group != nil {
-		kind = "replicated"
+		kind = replicatedKind
 	}
 	if l.owner, err = openOwner(l.c.Dir, l.c.Node, kind, lost); err != nil {
 		return err
@@ -200,10 +200,13 @@ func (l *Log) open(lost bool) (err error) {
 	if l.disk, err = openDisk(l.c.Dir, logFiles{l.c.segmentSize, l.c.on}, l.owner, l.shots, logger); err != nil {
 		return err
 	}
+	err = l.disk.dropCovered(l.shots)
 	if l.c.through != nil {
 		l.disk.entries = l.c.through(l.disk.entries)
 	}
-	err = l.owner.matches(l.disk)
+	if err == nil {
+		err = l.owner.matches(l.disk)
+	}
 	if err == nil {
 		err = l.start(logger)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/hashicorp/raft"
+	"github.com/hashicorp/raft-wal/metadb"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
@@ -26,9 +27,12 @@ const (
 	oldOwnerFile = "owner.db"
 	lockFile     = "lock"
 	ownerVersion = 1
-	markKey      = "anteroom"
-	lockWithin   = time.Second // of another process that is just ending
-	lockRetry    = 20 * time.Millisecond
+
+	durableKind    = "durable" // what the directories are called, too
+	replicatedKind = "replicated"
+	markKey        = "anteroom"
+	lockWithin     = time.Second // of another process that is just ending
+	lockRetry      = 20 * time.Millisecond
 )
 
 // papers say whose directory this is. They are written before they are acted on.
@@ -99,12 +103,16 @@ func (o *owner) load(dir string, node qpid.NodeID, kind string, lost bool) (err 
 	switch {
 	case err != nil:
 		return err
+	case !found && hasLog(dir): // they are written before it
+		return damaged(o.file.path(), "it is missing")
 	case !found:
 		return o.update(func(p *papers) {
 			*p = papers{Version: ownerVersion, Node: node, Disk: random(4), Kind: kind, Summed: true, Lost: lost}
 		})
 	case o.p.Version != ownerVersion:
 		return fmt.Errorf("it is of version %d, and this program knows %d", o.p.Version, ownerVersion)
+	case o.p.Node == "" && o.p.Kind == kind: // made again by Recover, which is not told of a node
+		return o.update(func(p *papers) { p.Node = node })
 	case o.p.Node != node:
 		return fmt.Errorf("it belongs to node %s, and this is %s: give each node its own node.data", o.p.Node, node)
 	case o.p.Kind != kind:
@@ -154,16 +162,33 @@ func (o *owner) matches(s raft.StableStore) error {
 		return err
 	}
 	p := o.papers()
-	switch {
-	case string(mark) == p.Disk:
-	case len(mark) > 0 || p.Marked:
-		return fmt.Errorf("%s and the log beside it do not belong together: bring the directory back from a copy, or move all of it away", ownerFile)
-	default:
+	if err := o.fits(mark); err != nil {
+		return err
+	}
+	if string(mark) != p.Disk {
 		if err := s.Set([]byte(markKey), []byte(p.Disk)); err != nil {
 			return err
 		}
 	}
 	return o.update(func(p *papers) { p.Marked = true })
+}
+
+// fits returns an error if a log with that mark is not the one of these papers.
+func (o *owner) fits(mark []byte) error {
+	if p := o.papers(); string(mark) != p.Disk && (len(mark) > 0 || p.Marked) {
+		return damaged(o.file.path(), "it and the log beside it do not belong together")
+	}
+	return nil
+}
+
+// hasLog reports whether there is something of a log in dir.
+func hasLog(dir string) bool {
+	for _, name := range []string{metaFile, "*.wal", metadb.FileName} {
+		if all, _ := filepath.Glob(filepath.Join(dir, "log", name)); len(all) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // random returns n random bytes in hex.

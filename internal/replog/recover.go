@@ -1,6 +1,7 @@
 package replog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -34,6 +35,9 @@ func Verify(dir string) (Report, error) {
 		}
 		return verifyRunning(dir, p)
 	}
+	if d := (*Damage)(nil); errors.As(err, &d) {
+		return Report{Kind: filepath.Base(dir), Damage: d}, nil
+	}
 	if err != nil {
 		return Report{}, err
 	}
@@ -46,6 +50,9 @@ func lookAt(dir string) (*owner, error) {
 	var p papers
 	f := filepath.Join(dir, ownerFile)
 	if _, err := os.Stat(f); err != nil {
+		if hasLog(dir) {
+			return nil, damaged(f, "it is missing")
+		}
 		return nil, fmt.Errorf("%s is no directory of queues (it has no file %s): name one, as in DATA/queues/durable", dir, ownerFile)
 	}
 	if _, err := readSealed(f, &p); err != nil {
@@ -63,16 +70,22 @@ func verify(dir string, o *owner) (Report, error) {
 	}
 	d, err := openDisk(dir, logFiles{size: segmentDefault}, o, shots, hclog.NewNullLogger())
 	if err == nil {
+		var mark []byte
+		if mark, err = d.Get([]byte(markKey)); err == nil {
+			err = o.fits(mark)
+		}
 		r.First, _ = d.FirstIndex()
 		r.Last, _ = d.LastIndex()
-		r.Snapshot, err = shots.last()
-		err = errors.Join(err, shots.readable(), d.Close())
+		upTo, failed := shots.last()
+		r.Snapshot, err = upTo, errors.Join(err, failed, shots.readable(), d.Close())
 	}
 	if errors.As(err, &r.Damage) {
 		err = nil
 	}
 	return r, err
 }
+
+var errReplicated = errors.New("this is the log of replicated queues: start the node, and it makes its copy anew from the other replicas")
 
 // Loss is what Recover left behind.
 type Loss struct {
@@ -86,6 +99,9 @@ type Loss struct {
 // snapshot is damaged nothing can be kept.
 func Recover(dir string) (Loss, error) {
 	o, err := lookAt(dir)
+	if d := (*Damage)(nil); errors.As(err, &d) {
+		return withoutPapers(dir, d)
+	}
 	if err != nil {
 		return Loss{}, err
 	}
@@ -93,12 +109,57 @@ func Recover(dir string) (Loss, error) {
 	return l, errors.Join(err, o.close())
 }
 
+// withoutPapers recovers a log whose papers are damaged: what they say of it is in the
+// log as well, but for the node, which is whoever opens it next.
+func withoutPapers(dir string, d *Damage) (l Loss, err error) {
+	kind := filepath.Base(dir)
+	switch kind {
+	case durableKind:
+	case replicatedKind:
+		return l, errReplicated
+	default:
+		return l, fmt.Errorf("%w; and so it is not known what is in %s: name the directory %s or %s", d, dir, durableKind, replicatedKind)
+	}
+	m, err := openMeta(filepath.Join(dir, "log"))
+	if bad := (*Damage)(nil); errors.As(err, &bad) {
+		l.Aside, err = setAside(dir)
+		l.Kind, l.Damage = kind, d
+		return l, err
+	}
+	if err != nil {
+		return l, err
+	}
+	aside := ""
+	papersFile := filepath.Join(dir, ownerFile)
+	if _, err := os.Stat(papersFile); err == nil {
+		if aside, err = setAside(papersFile); err != nil {
+			return l, err
+		}
+	}
+	f, err := openSealed(dir, ownerFile)
+	if err == nil {
+		mark := string(m.at.Stable[markKey])
+		err = f.write(papers{Version: ownerVersion, Disk: cmp.Or(mark, random(4)), Kind: kind, Marked: mark != "", Summed: true})
+	}
+	if err != nil {
+		return l, err
+	}
+	if l, err = Recover(dir); err != nil {
+		return l, err
+	}
+	if l.Damage == nil {
+		l.Kept = max(l.Last, l.Snapshot)
+	}
+	l.Damage, l.Aside = d, cmp.Or(l.Aside, aside)
+	return l, nil
+}
+
 func recovered(dir string, o *owner) (l Loss, err error) {
 	if l.Report, err = verify(dir, o); err != nil || l.Damage == nil {
 		return l, err
 	}
-	if l.Kind != "durable" {
-		return l, errors.New("this is the log of replicated queues: start the node, and it makes its copy anew from the other replicas")
+	if l.Kind != durableKind {
+		return l, errReplicated
 	}
 	shots, err := openSnapshots(dir, hclog.NewNullLogger())
 	if err != nil {

@@ -110,6 +110,9 @@ func openEntries(path string, c logFiles, p papers, m *meta, w *witness, shots *
 	if err == nil {
 		err = complete(path, s, shots, w.acked)
 	}
+	if err == nil {
+		err = vouch(path, s, w)
+	}
 	if err != nil {
 		_ = files.Close()
 		return nil, err
@@ -203,6 +206,44 @@ func complete(path string, s raft.LogStore, shots *snapshots, acked uint64) erro
 	if found := max(last, upTo); found < acked {
 		return &Damage{segmentOf(path, found+1), fmt.Sprintf("the log ends with entry %d, and %d were acknowledged", found, acked), found + 1, acked}
 	}
+	return nil
+}
+
+// dropCovered empties a log that ends before the snapshot does, as one whose end is
+// damaged may: the snapshot has all of it, and what raft writes next would not follow.
+func (d *disk) dropCovered(shots *snapshots) error {
+	last, err := d.LastIndex()
+	if err != nil || last == 0 {
+		return err
+	}
+	upTo, err := shots.last()
+	if err != nil || last >= upTo {
+		return err
+	}
+	first, err := d.FirstIndex()
+	if err != nil {
+		return err
+	}
+	d.log.Warn("the end of the log is damaged, and a snapshot has what was in it", "last", last, "snapshot", upTo)
+	return d.entries.DeleteRange(min(first, last), max(first, last)) // what was before first was removed, and may be more than there is now
+}
+
+// vouch has the witness know of all that is there: it may be damaged, and what it does
+// not know of until the next entry would be lost without a word. A process that was killed may not
+// have synced it.
+func vouch(path string, s raft.LogStore, w *witness) error {
+	last, err := s.LastIndex()
+	if err != nil || last <= w.acked {
+		return err
+	}
+	f, err := os.Open(segmentOf(path, last))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	w.saw(last)
 	return nil
 }
 

@@ -30,16 +30,23 @@ func (w *World) crash(n *node, lasts int64) {
 	if !n.up {
 		return
 	}
+	if w.o.Disk != nil && n.doomed == 0 && w.damage.IntN(2) == 0 {
+		n.doomed = lasts
+		return
+	}
+	n.doomed = 0
 	w.Reached.Crashes++
 	w.trouble(0)
 	w.note("crash %v", n.m)
 	n.up, n.leads = false, false
-	if n.doubt != nil && w.disks.IntN(2) == 0 {
+	if w.o.Disk != nil {
+		n.powerCut()
+	} else if n.doubt != nil && w.disks.IntN(2) == 0 {
 		n.disk = append(n.disk, n.doubt)
 	}
 	n.doubt = nil
 	w.oracle.crashed(n)
-	if w.o.Loses && len(n.disk) > 0 && w.disks.IntN(2) == 0 {
+	if w.o.Disk == nil && w.o.Loses && len(n.disk) > 0 && w.disks.IntN(2) == 0 {
 		n.giveUp(1 + w.disks.IntN(min(len(n.disk), 40)))
 	}
 	for _, o := range w.nodes {
@@ -189,7 +196,7 @@ func (w *World) heal() {
 	w.note("heal")
 	w.healed = true
 	for _, n := range w.nodes {
-		n.side = 0
+		n.side, n.doomed = 0, 0
 		if !n.up {
 			n.boot()
 		}

@@ -114,6 +114,7 @@ type replicated struct {
 func (n *node) catchUp(to int) {
 	if n.applied < to {
 		n.b.Apply(n.time(), broker.Replicated, n.w.group.log[n.applied:to])
+		n.write(broker.Replicated, n.w.group.log[n.applied:to])
 		n.applied = to
 	}
 }
@@ -123,11 +124,14 @@ func (n *node) catchUp(to int) {
 func (n *node) propose(p broker.Proposal) {
 	w := n.w
 	life := n.m.Boot
+	if p.Kind == broker.Durable {
+		n.writing(p.Command)
+	}
 	w.note("%v proposes to the %v log: %d", n.m, p.Kind, p.Token)
 	w.after(w.net.Int64N(3*milli), func() {
 		switch {
 		case n.m.Boot != life:
-		case !n.up && p.Kind == broker.Durable:
+		case !n.up && p.Kind == broker.Durable && w.o.Disk == nil:
 			if w.net.IntN(2) == 0 {
 				n.disk = append(n.disk, p.Command)
 			}
@@ -151,6 +155,7 @@ func (n *node) committed(p broker.Proposal) {
 	case p.Kind == broker.Durable:
 		n.disk, n.doubt = append(n.disk, p.Command), nil
 		r := n.b.Apply(n.time(), broker.Durable, [][]byte{p.Command})
+		n.write(broker.Durable, [][]byte{p.Command})
 		n.b.Proposed(n.time(), p.Token, r[0], false)
 		return
 	case w.group.leader != n || w.group.life != n.m.Boot:
@@ -169,6 +174,7 @@ func (n *node) committed(p broker.Proposal) {
 	}
 	n.applied++
 	r := n.b.Apply(n.time(), broker.Replicated, [][]byte{p.Command})
+	n.write(broker.Replicated, [][]byte{p.Command})
 	n.b.Proposed(n.time(), p.Token, r[0], false)
 }
 

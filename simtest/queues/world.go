@@ -7,7 +7,8 @@
 // around a broker in production is replaced: the links by a network that keeps
 // their contract (in order, at most once, breaks are reported), the waves by
 // lists and quorums that follow the faults with the delays of the real ones, the
-// logs by ones that are always right about what they acknowledge.
+// logs by ones that are always right about what they acknowledge. Options.Disk has
+// those in real files, which are torn and damaged: package replog's tests do that.
 package queues
 
 import (
@@ -26,18 +27,20 @@ import (
 type Options struct {
 	Seed   uint64
 	Nodes  int
-	Calm   bool              // no faults
-	Fault  int64             // µs for which faults fly
-	Every  int64             // µs between two faults, about
-	Load   int64             // µs between two calls, about
-	Delay  int64             // µs that a message takes at most
-	Repeat int               // of 1000 messages, so many arrive twice
-	Fills  bool              // disks do
-	Bins   bool              // some queues are only put into, and purged
-	Loses  bool              // disks, what they had: the node starts with what came before
-	Again  bool              // some queues have items wait after a lease that came to nothing
-	Sets   bool              // settings change
-	Log    func(line string) // hears of everything; nil: nobody
+	Calm   bool  // no faults
+	Fault  int64 // µs for which faults fly
+	Every  int64 // µs between two faults, about
+	Load   int64 // µs between two calls, about
+	Delay  int64 // µs that a message takes at most
+	Repeat int   // of 1000 messages, so many arrive twice
+	Fills  bool  // disks do
+	Bins   bool  // some queues are only put into, and purged
+	Loses  bool  // disks, what they had: the node starts with what came before
+	Again  bool  // some queues have items wait after a lease that came to nothing
+	Sets   bool  // settings change
+	// Disk makes the disk of a node's log; nil: logs are in memory and always right.
+	Disk func(node string, k broker.Kind) Disk
+	Log  func(line string) // hears of everything; nil: nobody
 }
 
 // Draw returns options of that seed, extremes included.
@@ -70,6 +73,7 @@ type World struct {
 	bins     *rand.Rand
 	again    *rand.Rand
 	sets     *rand.Rand
+	damage   *rand.Rand
 	binned   []binned // lately, and not updated
 	now      int64
 	events   heap
@@ -84,6 +88,7 @@ type World struct {
 	calls    uint64
 	oracle   oracle
 	Reached  Reached
+	Disks    DiskReached
 	trace    uint64 // hash of all that has happened
 }
 
@@ -109,6 +114,8 @@ type node struct {
 	late    []func()                  // that came while it was paused
 	disk    [][]byte                  // the log of the durable queues
 	doubt   []byte                    // what may be at its end besides
+	doomed  int64                     // it crashes when it writes next, for so long; 0: it does not
+	files   map[broker.Kind]*onDisk   // where the logs are, if there are disks
 	room    broker.Room               // on the disk of both logs
 	applied int                       // of the log of the replicated ones
 	leads   bool
@@ -122,12 +129,18 @@ func New(o Options) *World {
 	w := &World{
 		o: o, net: rand.New(rand.NewPCG(o.Seed, 2)), faults: rand.New(rand.NewPCG(o.Seed, 3)), load: rand.New(rand.NewPCG(o.Seed, 4)),
 		disks: rand.New(rand.NewPCG(o.Seed, 5)), bins: rand.New(rand.NewPCG(o.Seed, 6)), again: rand.New(rand.NewPCG(o.Seed, 7)),
-		sets:  rand.New(rand.NewPCG(o.Seed, 10)),
+		sets: rand.New(rand.NewPCG(o.Seed, 10)), damage: rand.New(rand.NewPCG(o.Seed, 8)),
 		links: map[[2]string]*way{}, trace: 14695981039346656037,
 	}
 	w.oracle.init(w)
 	for i := range o.Nodes {
 		n := &node{w: w, m: eviction.Member{Name: qpid.NodeID(fmt.Sprintf("n%d", i+1))}, offset: w.faults.Int64N(1000 * second), skew: w.faults.Int64N(skewMax)}
+		if o.Disk != nil {
+			n.files = map[broker.Kind]*onDisk{}
+			for _, k := range onDisks() {
+				n.files[k] = &onDisk{disk: o.Disk(string(n.m.Name), k), snapshots: map[int]string{}}
+			}
+		}
 		w.nodes = append(w.nodes, n)
 		w.after(w.faults.Int64N(500*milli), n.boot)
 	}
@@ -185,7 +198,11 @@ func (n *node) boot() {
 		panic(err)
 	}
 	n.b = b
-	b.Apply(n.time(), broker.Durable, n.disk)
+	if w.o.Disk == nil {
+		b.Apply(n.time(), broker.Durable, n.disk)
+	} else {
+		n.reopen()
+	}
 	n.catchUp(len(w.group.log))
 	n.set = map[string]pqueue.Settings{}
 	w.oracle.follow(n)
