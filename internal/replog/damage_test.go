@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/anteroom/anteroom/qpid"
+	"github.com/anteroom/anteroom/simtest/queues"
 )
 
 // filled is the directory of a log with commands, which ended in good order or is
@@ -144,45 +147,118 @@ func TestEachByteOfALogMatters(t *testing.T) {
 			})
 		}
 		_ = r.stop()
-		tried := 0
 		var turned atomic.Int64
-		var all errgroup.Group
-		all.SetLimit(32) // most of the time is spent waiting for the disk
-		err := filepath.WalkDir(c.Dir, func(name string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				return err
+		tried := eachByte(t, c.Dir, func(name string, at int) {
+			if !flipped(t, c, name, at, want) {
+				turned.Add(1)
 			}
-			b, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			end := len(b)
-			for end > 0 && b[end-1] == 0 {
-				end--
-			}
-			step := 1
-			if testing.Short() {
-				step = 7
-			}
-			for i := 0; i < min(len(b), end+16); i += step {
-				tried++
-				all.Go(func() error {
-					if !flipped(t, c, name, i, want) {
-						turned.Add(1)
-					}
-					return nil
-				})
-			}
-			return nil
 		})
-		_ = all.Wait()
-		if err != nil {
-			t.Fatal(err)
+		kinds := []string{".wal", metaFile, ownerFile, witnessFile}
+		if c.CompactBytes == 1 {
+			kinds = append(kinds, "state.bin", snapshotMeta, snapshotSum)
 		}
-		if n := int(turned.Load()); tried < 250 || n < tried/3 {
-			t.Errorf("%s: %d bytes, refused %d times", kind, tried, n)
+		total := 0
+		for _, n := range tried {
+			total += n
+		}
+		if n := int(turned.Load()); !sameKinds(tried, kinds) || total < 250 || n < total/3 {
+			t.Errorf("%s: bytes of %v, refused %d times", kind, tried, n)
 		}
 	}
+}
+
+// A replica is made anew from the others, or has all that was acknowledged.
+func TestEachByteOfAReplicaMatters(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(fast(t), replicatedKind)
+	f := &fileDisk{dir: dir, node: "n1", kind: replicatedKind}
+	_, err := f.Open()
+	for _, c := range numbered("command ", 10) {
+		err = errors.Join(err, f.Append([][]byte{[]byte(c)}))
+	}
+	err = errors.Join(err, f.Compact(7, []byte("a state")))
+	var want queues.Content
+	if err = errors.Join(err, f.read(&want), f.d.Close(), f.owner.close()); err != nil || want.From != 7 || len(want.Commands) != 3 {
+		t.Fatalf("%+v, %v", want, err)
+	}
+	var anew atomic.Int64
+	tried := eachByte(t, dir, func(name string, at int) {
+		inner, err := filepath.Rel(dir, name)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		hurt := &fileDisk{dir: filepath.Join(fast(t), replicatedKind), node: "n1", kind: replicatedKind}
+		if err := os.CopyFS(hurt.dir, os.DirFS(dir)); err != nil {
+			t.Error(err)
+			return
+		}
+		altered(t, filepath.Join(hurt.dir, inner), func(b []byte) []byte { b[at] ^= 1 << (at % 8); return b })
+		got, err := hurt.Open()
+		switch {
+		case err != nil:
+			t.Errorf("byte %d of %s turned: %v", at, inner, err)
+			return
+		case got.Refused != "" && got.From == 0 && len(got.Commands) == 0 && hurt.owner.papers().Lost:
+			anew.Add(1)
+		case !reflect.DeepEqual(got, want):
+			t.Errorf("byte %d of %s turned: %+v", at, inner, got)
+		}
+		hurt.end()
+		_ = os.RemoveAll(filepath.Dir(hurt.dir))
+	})
+	if !sameKinds(tried, []string{".wal", metaFile, ownerFile, witnessFile, "state.bin", snapshotMeta, snapshotSum}) || anew.Load() < 100 {
+		t.Errorf("bytes of %v, made anew %d times", tried, anew.Load())
+	}
+}
+
+// eachByte calls do for each byte of the files in dir, and some beyond their end if
+// zeros follow; several at the same time. It returns how many there were, by file.
+func eachByte(t *testing.T, dir string, do func(name string, at int)) map[string]int {
+	t.Helper()
+	tried := map[string]int{}
+	var all errgroup.Group
+	all.SetLimit(32) // most of the time is spent waiting for the disk
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || e.Name() == lockFile {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		end := len(b)
+		for end > 0 && b[end-1] == 0 {
+			end--
+		}
+		kind := e.Name()
+		if filepath.Ext(kind) == ".wal" {
+			kind = ".wal"
+		}
+		for i := 0; i < min(len(b), end+16); i += step {
+			tried[kind]++
+			all.Go(func() error {
+				do(name, i)
+				return nil
+			})
+		}
+		return nil
+	})
+	_ = all.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tried
+}
+
+// sameKinds reports whether bytes of exactly these files were tried.
+func sameKinds(tried map[string]int, want []string) bool {
+	slices.Sort(want)
+	return slices.Equal(slices.Sorted(maps.Keys(tried)), want)
 }
 
 // flipped reports whether a log opens although a byte of one of its files is
@@ -204,6 +280,9 @@ func flipped(t *testing.T, c Config, name string, at int, want []string) bool {
 	state := &list{}
 	l, err := Open(Config{Dir: dir, Node: c.Node, Machine: state, Leads: state.leads, segmentSize: c.segmentSize})
 	if err != nil {
+		if !errors.As(err, new(*Damage)) {
+			t.Errorf("byte %d of %s turned: it does not say what is damaged: %v", at, inner, err)
+		}
 		return false
 	}
 	ctx, stop := contextOf(t)
