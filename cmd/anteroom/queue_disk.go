@@ -17,6 +17,7 @@ type onDisk struct {
 	*program
 	data   string
 	accept bool
+	last   bool
 	asJSON bool
 }
 
@@ -68,24 +69,42 @@ func (p *program) queueRecoverCommand() *cobra.Command {
 		Long: `Make the damaged logs of a stopped node's durable queues such that it starts again:
 what came before the damage is kept, and what came after it is lost. The files are
 set aside as they were. Replicated queues need none of this: their node makes its
-copy anew from the others when it starts.`,
-		Example: `  anteroom queue recover --data ./data --accept-loss`,
-		Args:    noCommand,
+copy anew from the others when it starts.
+
+Where the disks of so many replicas are gone for good that those which are left are no
+majority, --last-replica has the replicated queues go on from this node's copy alone.
+What others acknowledged and this copy does not have is lost; take the copy of which
+verify tells the last entry. The other nodes need a replicated log that is empty, so
+move the directories that they have away before they start. Durable queues are left
+as they are.`,
+		Example: `  anteroom queue recover --data ./data --accept-loss
+  anteroom queue recover --data ./data --accept-loss --last-replica`,
+		Args: noCommand,
 		RunE: func(*cobra.Command, []string) error {
 			if !o.accept {
 				return wrongUsage(errors.New("without --accept-loss nothing is done; anteroom queue verify says what is damaged"))
 			}
-			return o.each(func(dir string) error {
-				l, err := replog.Recover(dir)
-				if err == nil {
-					o.tellLoss(dir, l)
-				}
-				return err
-			})
+			return o.each(o.recover)
 		},
 	})
+	cmd.Flags().BoolVar(&o.last, "last-replica", false, "go on with replicated queues from this copy alone")
 	cmd.Flags().BoolVar(&o.accept, "accept-loss", false, "give up what is lost")
 	return cmd
+}
+
+func (o *onDisk) recover(dir string) error {
+	how := replog.Recover
+	if o.last {
+		if filepath.Base(dir) == "durable" {
+			return nil
+		}
+		how = replog.RecoverLast
+	}
+	l, err := how(dir)
+	if err == nil {
+		o.tellLoss(dir, l)
+	}
+	return err
 }
 
 // each calls do for each log in the directory.
@@ -160,11 +179,21 @@ func (o *onDisk) tellLoss(dir string, l replog.Loss) {
 		d := reportOf(dir, l.Report)
 		d.Kept, d.Aside = l.Kept, l.Aside
 		o.printJSON(d)
+	case l.Damage == nil && o.last:
+		o.tellLast(dir, l)
 	case l.Damage == nil:
 		fmt.Fprintf(o.stdout, "%s: sound, so nothing was changed\n", dir)
 	case l.Kept == 0:
 		fmt.Fprintf(o.stdout, "%s: %v.\nNothing of it could be kept. The files as they were: %s\n", dir, l.Damage, l.Aside)
 	default:
 		fmt.Fprintf(o.stdout, "%s: %v.\nKept up to entry %d. The files as they were: %s\n", dir, l.Damage, l.Kept, l.Aside)
+		if o.last {
+			o.tellLast(dir, l)
+		}
 	}
+}
+
+func (o *onDisk) tellLast(dir string, l replog.Loss) {
+	fmt.Fprintf(o.stdout, "%s: goes on from this copy alone, which ends with entry %d. What other replicas acknowledged after that is lost.\n"+
+		"Before other nodes start, move their directories of replicated queues away: they take part with empty ones.\n", dir, l.Kept)
 }

@@ -539,6 +539,67 @@ func TestNobodyFoundsAnewAfterDamage(t *testing.T) {
 	}
 }
 
+// Two of three disks are gone for good, and the copy that is left goes on; a member of
+// the old group that comes back all the same has no part in it.
+func TestLastReplicaGoesOnAlone(t *testing.T) {
+	t.Parallel()
+	m := newMesh(t)
+	m.stores = nil
+	names := []qpid.NodeID{"n1", "n2", "n3"}
+	for _, name := range names {
+		m.start(slowly(member(name)))
+	}
+	m.see()
+	m.voters(names...)
+	want := numbered("c", 20)
+	for _, c := range want {
+		m.put(c)
+	}
+	m.same()
+	for _, name := range names {
+		m.stop(name)
+	}
+	dir := func(name qpid.NodeID) string { return filepath.Join(m.dir, string(name)) }
+	again := func(name qpid.NodeID) {
+		c := slowly(member(name))
+		c.Group.Self.Boot = 2
+		m.start(c)
+		m.see()
+	}
+	if _, err := Recover(dir("n2")); err != nil { // it is sound
+		t.Fatal(err)
+	}
+	loss, err := RecoverLast(dir("n2"))
+	if err != nil || loss.Damage != nil || loss.Kept < uint64(len(want)) {
+		t.Fatalf("RecoverLast = %+v, %v", loss, err)
+	}
+	if err := os.RemoveAll(dir("n3")); err != nil {
+		t.Fatal(err)
+	}
+	again("n2")
+	until(t, "it leads", m.nodes["n2"].state.leading)
+	equal(t, "alone", m.states["n2"].texts(), want)
+	again("n3")
+	m.voters("n2", "n3")
+	m.put("next")
+	again("n1")
+	leader := m.leader()
+	until(t, "n1 is of another group", func() bool {
+		leader.group.mu.Lock()
+		defer leader.group.mu.Unlock()
+		return leader.group.strange["n1"] != ""
+	})
+	m.put("last")
+	for _, name := range []qpid.NodeID{"n2", "n3"} {
+		until(t, "all is there", func() bool {
+			return slices.Equal(distinct(m.states[name].texts()), append(want[:20:20], "next", "last"))
+		})
+	}
+	if _, err := RecoverLast(durable(t.TempDir()).Dir); err == nil || !strings.Contains(err.Error(), "is no directory of queues") {
+		t.Errorf("RecoverLast of nothing = %v", err)
+	}
+}
+
 func TestWitnessNeverSaysMoreThanTheLogHas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

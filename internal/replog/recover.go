@@ -85,7 +85,8 @@ func verify(dir string, o *owner) (Report, error) {
 	return r, err
 }
 
-var errReplicated = errors.New("this is the log of replicated queues: start the node, and it makes its copy anew from the other replicas")
+var errReplicated = errors.New("this is the log of replicated queues: start the node, and it makes its copy anew from the other replicas; " +
+	"where the disks of most of them are gone for good, recover the best copy that is left with --last-replica")
 
 // Loss is what Recover left behind.
 type Loss struct {
@@ -107,6 +108,72 @@ func Recover(dir string) (Loss, error) {
 	}
 	l, err := recovered(dir, o)
 	return l, errors.Join(err, o.close())
+}
+
+// RecoverLast has the group of a replicated log go on from the copy in dir alone, in
+// which none runs: for when so many disks of the others are gone for good that no majority is
+// left. What those acknowledged and this copy does not have is lost, and nobody knows what it was.
+//
+// The group has another name from then on. So a member of the old one that comes back all
+// the same takes nothing from it and gives it nothing, and says so.
+func RecoverLast(dir string) (Loss, error) {
+	o, err := lookAt(dir)
+	if err != nil {
+		return Loss{}, err
+	}
+	l, err := goneOnAlone(dir, o)
+	return l, errors.Join(err, o.close())
+}
+
+func goneOnAlone(dir string, o *owner) (l Loss, err error) {
+	switch p := o.papers(); {
+	case p.Kind != replicatedKind:
+		return l, fmt.Errorf("this is the log of %s queues, of which there are no replicas", p.Kind)
+	case p.Group == "":
+		return l, errors.New("this copy has no part of a log yet: recover another node's")
+	}
+	if l.Report, err = verify(dir, o); err != nil {
+		return l, err
+	}
+	if l.Kept = max(l.Last, l.Snapshot); l.Damage != nil {
+		if l, err = cutBack(dir, o, l); err != nil {
+			return l, err
+		}
+	}
+	if l.Kept == 0 {
+		return l, errors.New("nothing of this copy can be kept: recover another node's")
+	}
+	// Before the log says so: nobody of the old group must take this for one of theirs.
+	if err := o.update(func(p *papers) {
+		p.Group, p.Founded, p.Voted, p.VotedGroup = random(16), false, "", ""
+	}); err != nil {
+		return l, err
+	}
+	return l, elect(dir, o)
+}
+
+// elect ends a log with the entry that makes this node the only voter.
+func elect(dir string, o *owner) error {
+	shots, err := openSnapshots(dir, hclog.NewNullLogger())
+	if err != nil {
+		return err
+	}
+	d, err := openDisk(dir, logFiles{size: segmentDefault}, o, shots, hclog.NewNullLogger())
+	if err != nil {
+		return err
+	}
+	err = d.dropCovered(shots)
+	last, failed := d.LastIndex()
+	upTo, failed2 := shots.last()
+	term, failed3 := d.GetUint64([]byte(termKey))
+	if err = errors.Join(err, failed, failed2, failed3); err == nil {
+		p := o.papers()
+		err = errors.Join(d.SetUint64([]byte(termKey), term+1), d.entries.StoreLog(&raft.Log{
+			Index: max(last, upTo) + 1, Term: term + 1, Type: raft.LogConfiguration,
+			Data: raft.EncodeConfiguration(alone(serverOf(p.Node, p.Disk))),
+		}))
+	}
+	return errors.Join(err, d.Close())
 }
 
 // withoutPapers recovers a log whose papers are damaged: what they say of it is in the
@@ -161,6 +228,11 @@ func recovered(dir string, o *owner) (l Loss, err error) {
 	if l.Kind != durableKind {
 		return l, errReplicated
 	}
+	return cutBack(dir, o, l)
+}
+
+// cutBack gives up what follows the damage.
+func cutBack(dir string, o *owner, l Loss) (_ Loss, err error) {
 	shots, err := openSnapshots(dir, hclog.NewNullLogger())
 	if err != nil {
 		return l, err
