@@ -74,7 +74,7 @@ func (w *World) tryAgain() {
 		}})
 	} else {
 		w.calls++
-		n.clients[w.calls] = &client{n: n, queue: queue, most: kind, lasts: leaseFor, began: w.now, waits: wait, until: w.now + wait + answerMax}
+		n.clients[w.calls] = &client{n: n, queue: queue, most: kind, lasts: leaseFor, began: w.now, epoch: n.epoch(queue), waits: wait, until: w.now + wait + answerMax}
 		n.b.Take(n.time(), broker.Take{ID: w.calls, Queue: queue, Max: kind, Wait: wait, For: leaseFor, Within: wait + 5*second})
 	}
 	n.settle()

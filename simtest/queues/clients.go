@@ -5,6 +5,7 @@ import (
 
 	"github.com/anteroom/anteroom/internal/broker"
 	"github.com/anteroom/anteroom/internal/pqueue"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // client is one call at one node.
@@ -19,8 +20,9 @@ type client struct {
 	lasts int64 // of a deleteMin: the lease that it asks for
 	until int64 // by which it must have been answered
 	began int64
-	waits int64 // of a deleteMin: for how long it waits; 0: not
-	most  int   // of a deleteMin: items
+	epoch qpid.Epoch // in which a deleteMin began
+	waits int64      // of a deleteMin: for how long it waits; 0: not
+	most  int        // of a deleteMin: items
 }
 
 func names() []string { return []string{"q", "q", "kept", "safe", "slow", "slow/safe"} }
@@ -74,7 +76,7 @@ func (n *node) call(c *client, call broker.Call) {
 func (n *node) take(queue string, most int, wait int64) {
 	n.w.calls++
 	id := n.w.calls
-	n.clients[id] = &client{n: n, queue: queue, most: most, lasts: leaseFor, began: n.w.now, waits: wait, until: n.w.now + wait + answerMax}
+	n.clients[id] = &client{n: n, queue: queue, most: most, lasts: leaseFor, began: n.w.now, epoch: n.epoch(queue), waits: wait, until: n.w.now + wait + answerMax}
 	n.b.Take(n.time(), broker.Take{ID: id, Queue: queue, Max: most, Wait: wait, For: leaseFor, Within: wait + 5*second})
 	if n.w.load.IntN(20) == 0 {
 		n.do(n.w.load.Int64N(second), func() {
@@ -84,6 +86,12 @@ func (n *node) take(queue string, most int, wait int64) {
 			}
 		})
 	}
+}
+
+// epoch is that of a queue's tables at n.
+func (n *node) epoch(queue string) qpid.Epoch {
+	e, _ := n.b.Root(queue)
+	return e
 }
 
 func (c *client) answered(a broker.Answer) {

@@ -55,7 +55,10 @@ func (o *oracle) short(c *client, a broker.Answer) {
 	case took >= min(broker.MoreFor, c.lasts/4), c.waits > 0 && took >= c.waits+broker.EndWithin:
 		return
 	}
-	epoch, _ := c.n.b.Root(c.queue)
+	epoch := c.n.epoch(c.queue)
+	if epoch != c.epoch {
+		return // its deleteMins went to who was the root before, who may know of nothing since
+	}
 	r := o.rounds[epoch]
 	for _, in := range r.list {
 		if i := o.standing(c.queue, in, epoch); i != nil && o.known(i, r, c) {
