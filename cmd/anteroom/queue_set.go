@@ -35,6 +35,7 @@ func settingsInto(n *client.NewSettings) []setting {
 		{key: "remember-max", usage: "how many of them", number: &n.RememberMax},
 		{key: "interval", usage: "at most per-interval items go out in any such time; 0s: no bound", span: &n.Interval},
 		{key: "per-interval", usage: "how many", number: &n.PerInterval},
+		{key: "max-in-flight", usage: "items that are leased at once, over all nodes; 0: no bound", number: &n.MaxInFlight},
 		{key: "backoff-base", usage: "how long an item waits after its first lease; 0s: not at all", span: &n.BackoffBase},
 		{key: "backoff-factor", usage: "after each further one so many times as long", number: &n.BackoffFactor},
 		{key: "backoff-max", usage: "and never longer", span: &n.BackoffMax},
@@ -134,6 +135,7 @@ func (q *queueing) settings(s client.Settings, missing []string) error {
 		{"remember_max", u(s.RememberMax)},
 		{"interval", d(s.Interval)},
 		{"per_interval", u(s.PerInterval)},
+		{"max_in_flight", u(s.MaxInFlight)},
 		{"backoff.base", d(s.BackoffBase)},
 	}
 	if s.BackoffBase > 0 {

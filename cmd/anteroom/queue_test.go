@@ -60,7 +60,7 @@ func TestQueueCommands(t *testing.T) {
 		{"purge", "--json"},
 		{"set"},
 		{"set", "--json"},
-		{"set", "--max-items", "0", "--lease", "1m", "--dead-letter-queue", "failed", "--backoff-base", "5s", "--backoff-factor", "3", "--backoff-max", "1h"},
+		{"set", "--max-items", "0", "--lease", "1m", "--dead-letter-queue", "failed", "--backoff-base", "5s", "--backoff-factor", "3", "--backoff-max", "1h", "--max-in-flight", "3"},
 		{"set", "--interval", "0s", "--json"},
 		{"set", "--max-items", "-1", "--lease", "soon"},
 		{"stats", "--queue="},

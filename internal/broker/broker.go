@@ -44,6 +44,9 @@ type Broker struct {
 	sought    int   // of queues: where makeRoom is
 	roomyAt   int64 // boot time before which it does not look, because all of them were in use
 	tally     tally
+	shared    []*queue                   // whose slots the nodes share, by name
+	slotsAt   int64                      // boot time at which these are looked at next
+	heard     map[eviction.Member]uint64 // Seq of the last message with slots
 	unopened  unopened
 	settled   settled
 
@@ -150,6 +153,7 @@ func (b *Broker) addQueue(c Queue, listed bool) *queue {
 	i, _ := b.find(c.Name)
 	b.queues = slices.Insert(b.queues, i, q)
 	b.tally.admit(q)
+	b.reshare(q, c.Limits)
 	if b.round.installed() {
 		b.install(q)
 	}
@@ -185,6 +189,7 @@ func (b *Broker) SetView(now Time, v View) {
 	before := b.view.List
 	b.view = View{List: slices.Clone(v.List), Primary: v.Primary, At: v.At, Voters: slices.Clone(v.Voters)}
 	for _, m := range gone {
+		delete(b.heard, m)
 		b.lost(m)
 	}
 	b.meet(before)
@@ -272,6 +277,12 @@ func (b *Broker) step(m Message) error {
 		}
 	case MsgWatch:
 		return b.onWatch(m)
+	case MsgFreed, MsgOffice:
+		b.onFreed(m)
+	case MsgReport:
+		b.onReport(m)
+	case MsgShares:
+		b.onShares(m)
 	case MsgChange:
 		b.seen(m.From.Name, m.Change)
 	default:
@@ -297,6 +308,7 @@ func (b *Broker) Tick(now Time) {
 		b.tickShard(&b.shards[k])
 	}
 	b.expire()
+	b.tickSlots()
 	b.tickTakes()
 	b.tickPurges()
 	b.askUnopened()
@@ -362,6 +374,34 @@ func (b *Broker) Root(name string) (qpid.Epoch, bool) {
 		return qpid.Epoch{}, false
 	}
 	return q.q.Epoch(), q.q.IsRoot()
+}
+
+// Leased is how many items of a queue are leased at this node. For those who check.
+func (b *Broker) Leased(name string) int {
+	q := b.queue(name)
+	if q == nil || b.shards[q.c.Kind].state == nil {
+		return 0
+	}
+	return b.shards[q.c.Kind].state.Leased(name)
+}
+
+// Leases are the leased items of a queue at this node. For those who check.
+func (b *Broker) Leases(name string) []pqueue.Item {
+	q := b.queue(name)
+	if q == nil || b.shards[q.c.Kind].state == nil {
+		return nil
+	}
+	return b.shards[q.c.Kind].state.Leases(name)
+}
+
+// Slots is how many of a queue's slots this node has, with those that it takes to be
+// lost. For those who check.
+func (b *Broker) Slots(name string) int {
+	q := b.queue(name)
+	if q == nil {
+		return 0
+	}
+	return q.slots.have + q.slots.lost
 }
 
 // Lightest is the first item of a queue at this node, of those whose lease is not on

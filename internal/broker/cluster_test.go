@@ -20,6 +20,7 @@ type cluster struct {
 	heard func(broker.Message)                // sees what goes anywhere
 	minor bool                                // those that are up are no quorum
 	votes []qpid.NodeID
+	few   bool // there is the queue of that name
 }
 
 type host struct {
@@ -45,7 +46,12 @@ func config(m eviction.Member) broker.Config {
 
 func newCluster(t *testing.T, n int) *cluster {
 	t.Helper()
-	c := &cluster{t: t, now: broker.Time{Boot: 1_000_000, Clock: 1_700_000_000_000_000}}
+	return newClusterOf(&cluster{t: t}, n)
+}
+
+// newClusterOf starts the nodes of c.
+func newClusterOf(c *cluster, n int) *cluster {
+	c.now = broker.Time{Boot: 1_000_000, Clock: 1_700_000_000_000_000}
 	for i := range n {
 		c.start(eviction.Member{Name: qpid.NodeID(fmt.Sprintf("n%d", i+1)), Boot: 1})
 	}
@@ -56,7 +62,13 @@ func newCluster(t *testing.T, n int) *cluster {
 
 func (c *cluster) start(m eviction.Member) *host {
 	c.t.Helper()
-	b, err := broker.New(config(m), c.now)
+	all := config(m)
+	if c.few {
+		few := all.OnUse
+		few.Name, few.Limits.AttemptsMax, few.Limits.InFlightMax, few.Limits.LeaseMax, few.Lease = "few", 0, fewMany, fewMax, fewMax
+		all.Queues = append(all.Queues, few)
+	}
+	b, err := broker.New(all, c.now)
 	if err != nil {
 		c.t.Fatal(err)
 	}

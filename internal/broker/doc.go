@@ -77,7 +77,7 @@ table is that of the beginning.
 
 A node that is not in the list stays in its old epoch, and may be root there, of
 its own items. Two roots hand out different items, so this does no harm, but for
-queues with an interval.
+queues with an interval or a bound on what is leased at once.
 
 # Interval
 
@@ -116,6 +116,27 @@ As long as nodes have different intervals, each root goes by its own, and all ha
 the grants that any of them may have to count. So no more than the largest per_interval
 of them goes out in any of the shortest interval. Once all have the new ones, what they
 say holds for all that goes out from then on.
+
+# In flight
+
+A queue with a bound on what is leased at once has as many slots. A replicated one has them
+in its log: the shard counts. Of the others each node counts its own leases, and the slots are
+shared out: a node has as many as it has leases, and the root has the free ones, which go
+with its office. A lease that ends frees a slot where it was kept, and that goes along the
+pointers to the root. So nobody is asked before a grant, and slots are not made by anybody.
+
+A round counts them. Members report their leases and slots; if all who may have leases are
+there, the first root gets what the leases leave, whatever was lost on its way. If not, those
+who are there keep what they have, and what is missing from the whole is lost: it may be in
+use at those who are not there. It goes with the office like free slots, and is free again when
+these are back in a round, or when their leases must have ended. A root needs authority, as
+with an interval, so a node that is left out grants nothing 2 Fresh after; and it extends a
+lease up to the longest one after it was last vouched for. So 3 Fresh and the longest lease after
+a round without it, it has none. Members that come from different rounds bring no slots:
+what their leases leave is lost until then, or until all are there.
+
+A lease on its way through a log that does not say what became of it keeps its slot until
+it must have ended.
 
 # Who is missing
 

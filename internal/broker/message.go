@@ -27,6 +27,10 @@ const (
 	MsgWake                        // Queue: an item has come
 	MsgWatch                       // Queue, For: tell of changes
 	MsgChange                      // Change
+	MsgFreed                       // Epoch, Seq, Slots: on their way to the root
+	MsgOffice                      // Epoch, Seq, Slots: what goes with the office of the root, which follows
+	MsgReport                      // Epoch, Made, Slots: before MsgFrozen
+	MsgShares                      // Epoch, Slots: before MsgCommit
 	msgEnd
 )
 
@@ -36,6 +40,7 @@ func (k MsgKind) String() string {
 	}
 	return [...]string{
 		"gather", "frozen", "commit", "broken", "vouch", "vouched", "qpid", "granted", "request", "response", "waiting", "wake", "watch", "change",
+		"freed", "office", "report", "shares",
 	}[k-1]
 }
 
@@ -54,6 +59,8 @@ type Message struct {
 	States   []State
 	Fronts   []Front
 	Pace     Pace
+	Made     qpid.Epoch // installed at the sender; zero: none
+	Slots    []Slots
 	Command  pqueue.Command
 	Result   pqueue.Result
 	Change   pqueue.Change
@@ -130,6 +137,14 @@ func (m Message) Encode() []byte {
 		e.String(m.Queue)
 	case MsgChange:
 		encodeChange(&e, m.Change)
+	case MsgFreed, MsgOffice, MsgReport, MsgShares:
+		epoch(&e, m.Epoch)
+		epoch(&e, m.Made)
+		e.Uint(m.Seq)
+		e.Uint(uint64(len(m.Slots)))
+		for _, s := range m.Slots {
+			s.encode(&e)
+		}
 	default:
 		panic("broker: no way to encode a message of kind " + m.Kind.String())
 	}
@@ -185,6 +200,15 @@ func Decode(b []byte) (m Message, err error) {
 		m.Queue = d.String()
 	case MsgChange:
 		m.Change, err = toChange(d)
+	case MsgFreed, MsgOffice, MsgReport, MsgShares:
+		m.Epoch, m.Made, m.Seq = toEpoch(d), toEpoch(d), d.Uint()
+		for range d.Count(9) {
+			s, ok := toSlots(d)
+			if !ok {
+				return Message{}, errMessage
+			}
+			m.Slots = append(m.Slots, s)
+		}
 	default:
 		return m, errMessage
 	}

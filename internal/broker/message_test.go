@@ -19,6 +19,7 @@ func everyMessage() []broker.Message {
 	fronts := []broker.Front{{Queue: "q", At: 2, Weight: pqueue.WeightOf(1, 2, 3, 4)}}
 	item := pqueue.Item{Number: 3, ID: "x", Priority: 1, Payload: []byte("p")}
 	result := pqueue.Result{Number: 3, Items: []pqueue.Item{item}}
+	slots := []broker.Slots{{Queue: "q", Have: -2, Lost: 3, Left: 5, Of: []qpid.NodeID{"c"}, Taken: 1, Sure: true, Most: 4, Longest: 9, Dealt: 7}, {Queue: "r", Have: 1}}
 	return []broker.Message{
 		{Kind: broker.MsgGather, Epoch: e, List: []eviction.Member{{Name: "a", Boot: 1}, {Name: "b", Boot: 2}}},
 		{Kind: broker.MsgFrozen, Epoch: e, States: states, Fronts: fronts, Whole: true, Known: true},
@@ -35,6 +36,10 @@ func everyMessage() []broker.Message {
 		{Kind: broker.MsgWake, Queue: "q"},
 		{Kind: broker.MsgWatch, Queue: "q", For: 5},
 		{Kind: broker.MsgChange, Change: pqueue.Change{Queue: "q", Kind: pqueue.WasAcked, At: 5, Item: item}},
+		{Kind: broker.MsgFreed, Epoch: e, Seq: 3, Slots: slots[1:]},
+		{Kind: broker.MsgOffice, Epoch: e, Seq: 4, Slots: slots[:1]},
+		{Kind: broker.MsgReport, Epoch: e, Made: qpid.Epoch{Num: 6, Coordinator: "b"}, Slots: slots},
+		{Kind: broker.MsgShares, Epoch: e, Slots: slots},
 	}
 }
 

@@ -25,6 +25,7 @@ type queue struct {
 	set     pqueue.Settings // zero: c is as the configuration says
 	setAt   uint64          // which change here that was, see settled
 	pacer   pacer
+	slots   slots
 	touched bool  // messages of the installed round's tree have come or gone
 	used    int64 // boot time
 	filled  int64 // boot time at which something was in it when it was looked at; 0: it was not
@@ -162,15 +163,8 @@ func (b *Broker) deleteMin(q *queue, o heldOp) {
 	case q.q.IsRoot() && q.mode.Mode == pqueue.Paused:
 		b.grantedTo(caller, q, o.m.Op.Seq, pqueue.Result{Code: pqueue.IsPaused}, 0)
 		return
-	case q.q.IsRoot() && q.c.Interval > 0 && !q.q.Min().IsEmpty():
-		if at := q.pacer.next(); at > b.now.Boot {
-			b.grantedTo(caller, q, o.m.Op.Seq, pqueue.Result{Code: pqueue.Empty}, at-b.now.Boot)
-			return
-		}
-		if !b.authority() {
-			b.hold(q, o) // until the coordinator has vouched
-			return
-		}
+	case q.q.IsRoot() && !q.q.Min().IsEmpty() && b.heldBack(q, o):
+		return
 	}
 	if caller == b.self.Name && o.m.From == b.self.Name {
 		q.q.DeleteMin(o.m.Op)
@@ -178,6 +172,30 @@ func (b *Broker) deleteMin(q *queue, o heldOp) {
 		b.stats.Refused++
 	}
 	b.pumpWith(q, &o)
+}
+
+// heldBack reports whether the root may let nothing out just now, and sees to the
+// deleteMin if so.
+func (b *Broker) heldBack(q *queue, o heldOp) bool {
+	after := int64(0)
+	if q.bounded() && b.free(q) <= 0 {
+		after = fullEvery
+	}
+	if q.c.Interval > 0 {
+		after = max(after, q.pacer.next()-b.now.Boot)
+	}
+	switch {
+	case after > 0:
+		b.grantedTo(o.m.Op.Caller, q, o.m.Op.Seq, pqueue.Result{Code: pqueue.Empty}, after)
+		return true
+	case q.c.Interval == 0 && !q.shares():
+		return false
+	}
+	if !b.authority() {
+		b.hold(q, o) // until the coordinator has vouched
+		return true
+	}
+	return false
 }
 
 // hold keeps a deleteMin for a moment in which nothing can go out.
@@ -235,6 +253,9 @@ func (b *Broker) pumpWith(q *queue, o *heldOp) {
 		if q.c.Interval > 0 {
 			q.pacer.grant(grantID(taken), b.now.Boot)
 		}
+		if o != nil {
+			q.slots.leasing++
+		}
 	}
 	for _, m := range r.Messages {
 		to, ok := b.member(m.To)
@@ -253,6 +274,9 @@ func (b *Broker) pumpWith(q *queue, o *heldOp) {
 		if !ok {
 			b.round.need = true // the tree has a node that nobody knows
 			continue
+		}
+		if m.Kind == qpid.MsgFindRoot && q.shares() {
+			b.handOver(q, to)
 		}
 		out := Message{Kind: MsgQPID, To: to, Queue: q.c.Name, QPID: m}
 		if m.Kind == qpid.MsgFindRoot && q.c.Interval > 0 {
@@ -294,21 +318,36 @@ func (b *Broker) grant(q *queue, w qpid.Weight, o heldOp) {
 	if l, ok := b.shards[q.c.Kind].state.Limits(q.c.Name); ok {
 		longest = min(longest, l.LeaseMax) // settings may be on their way through the log
 	}
+	if q.shares() {
+		longest = min(longest, q.slots.longest)
+	}
 	c := pqueue.Command{
 		Op: pqueue.OpLease, Queue: q.c.Name, Number: pqueue.NumberOf(w), For: max(1, min(o.lease, longest)),
 		Taker: pqueue.Taker{Node: string(op.Caller), Seq: op.Seq}, Lease: uint64(max(0, b.now.Clock)),
 	}
 	b.execute(q.c.Kind, c, func(r pqueue.Result) {
-		if r.Code == pqueue.OK {
+		q.slots.leasing--
+		after := int64(0)
+		switch r.Code {
+		case pqueue.OK:
 			b.recent.finish(op)
-		} else {
+		case pqueue.Unavailable, pqueue.StorageDoubt:
+			if q.shares() {
+				q.slots.doubts = append(q.slots.doubts, b.now.Boot+c.For+b.c.Fresh)
+			}
+		case pqueue.AllLeased:
+			r, after = pqueue.Result{Code: pqueue.Empty}, fullEvery
+		default:
+		}
+		if r.Code != pqueue.OK {
 			b.recent.drop(op)
 			b.mend(q, c.Number)
-			if r.Code != pqueue.IsPaused && r.Code != pqueue.StorageFull && r.Code != pqueue.StorageDoubt {
+			b.freed(q)
+			if !slices.Contains([]pqueue.Code{pqueue.IsPaused, pqueue.StorageFull, pqueue.StorageDoubt, pqueue.Empty}, r.Code) {
 				r = pqueue.Result{Code: pqueue.Busy} // somebody was quicker: ask anew
 			}
 		}
-		b.grantedTo(op.Caller, q, op.Seq, r, 0)
+		b.grantedTo(op.Caller, q, op.Seq, r, after)
 	})
 }
 
@@ -316,6 +355,7 @@ func (b *Broker) grant(q *queue, w qpid.Weight, o heldOp) {
 func (b *Broker) repeat(q *queue, w qpid.Weight, o heldOp) {
 	find := pqueue.Command{Op: pqueue.OpFind, Queue: q.c.Name, Number: pqueue.NumberOf(w)}
 	if r := b.shards[q.c.Kind].state.Apply(find); r.State == pqueue.Leased {
+		q.slots.leasing++
 		b.grant(q, w, o) // the shard knows who has it: the same taker gets the same lease
 		return
 	}

@@ -117,6 +117,13 @@ func (b *Broker) serve(c pqueue.Command, then func(pqueue.Result)) {
 		b.execute(q.c.Kind, c, then)
 	case pqueue.OpExtend:
 		c.For = cmp.Or(c.For, q.c.Lease)
+		if most := b.extendMax(q); c.For > most && c.For <= q.c.Limits.LeaseMax {
+			c.For = most
+		}
+		if c.For <= 0 && q.shares() {
+			then(pqueue.Result{Code: pqueue.Unavailable}) // the others may do without this node
+			return
+		}
 		b.execute(q.c.Kind, c, then)
 	case pqueue.OpPurge:
 		c.Max = min(c.Max, b.c.PurgeSteps)

@@ -32,6 +32,7 @@ type round struct {
 	need   bool    // something was lost: another round, please
 	toldAt int64
 	vouch  vouch
+	inAt   int64 // boot time at which this node was in the last round for sure, with authority
 	// stale: the waves went on without this node for a while, or had no quorum, and
 	// so may the rounds have. It has no authority until another round.
 	stale bool
@@ -45,6 +46,10 @@ type round struct {
 	whole   bool // everyone who may know of a grant has reported
 	known   bool // somebody was in a round before
 	strikes map[eviction.Member]int
+	reports []slotReport
+
+	shares []Slots   // what the coordinator has said of the round to come
+	early  []Message // with slots, of that round
 }
 
 // vouch is a coordinator's word that the installed round is still the last one.
@@ -112,7 +117,7 @@ func (b *Broker) giveUp() {
 func (b *Broker) begin(list []eviction.Member) {
 	r := &b.round
 	r.open, r.need, r.began, r.whole, r.known = true, false, b.now.Boot, true, false
-	r.states, r.heard = nil, nil
+	r.states, r.heard, r.reports = nil, nil, nil
 	// Numbers go by the clock, so that a later life of this node, which has
 	// forgotten all of them, does not use one again.
 	r.epoch = qpid.Epoch{Num: max(r.epoch.Num+1, uint64(max(0, b.now.Clock))), Coordinator: b.self.Name}
@@ -131,6 +136,7 @@ func (b *Broker) begin(list []eviction.Member) {
 		}
 	}
 	b.freeze(b.self, list)
+	b.addSlots(b.self, r.made, b.reportSlots())
 	b.add(b.self, b.report(), r.installed())
 	b.decide()
 }
@@ -140,7 +146,7 @@ func (b *Broker) freeze(by eviction.Member, list []eviction.Member) {
 	r := &b.round
 	r.frozen, r.by, r.asked, r.toldAt = true, by, slices.Clone(list), b.now.Boot
 	r.need = false // this round makes good what was lost before it
-	r.vouch = vouch{}
+	r.vouch, r.shares, r.early = vouch{}, nil, nil
 	for _, q := range b.queues {
 		q.q.Freeze()
 	}
@@ -190,6 +196,7 @@ func (b *Broker) onGather(m Message) {
 	b.freeze(m.From, m.List)
 	is := b.report()
 	b.tellSettings(m.From)
+	b.sendSlots(MsgReport, m.From, r.made, b.reportSlots())
 	b.send(Message{Kind: MsgFrozen, To: m.From, Epoch: m.Epoch, States: is.states, Fronts: is.fronts, Whole: is.whole, Known: r.installed()})
 }
 
@@ -228,9 +235,11 @@ func (b *Broker) decide() {
 	r.open = false
 	list, states, fronts, whole := r.asked, r.states, merge(r.heard), r.whole && r.known
 	r.states, r.heard = nil, nil
+	r.shares = b.share()
 	for _, m := range list {
 		if m != b.self {
 			b.tellSettings(m)
+			b.sendSlots(MsgShares, m, qpid.Epoch{}, r.shares)
 			b.send(Message{Kind: MsgCommit, To: m, Epoch: r.epoch, States: states, Fronts: fronts, Whole: whole})
 		}
 	}
@@ -259,6 +268,7 @@ func (b *Broker) carryOut(states []State, fronts []Front, whole bool) {
 		b.adoptMode(q, s.Mode)
 		q.pacer.merge(b.now.Boot, s.Pace)
 	}
+	b.dealOut()
 	for _, q := range b.queues {
 		if !whole && q.c.Interval > 0 {
 			q.pacer.block(b.now.Boot, q.c.Interval+3*b.c.Fresh)
@@ -266,6 +276,7 @@ func (b *Broker) carryOut(states []State, fronts []Front, whole bool) {
 		q.touched = false
 		b.install(q)
 	}
+	b.dealtOut()
 	for _, q := range b.queues {
 		b.goOn(q)
 	}
@@ -298,8 +309,8 @@ func (b *Broker) onBroken(m Message) {
 }
 
 // authority reports whether this node, as a root, may let out items of a queue
-// with an interval: nobody else can be the root of a later round, nor will be
-// until it has waited for longer than this holds.
+// with an interval, or of one whose slots the nodes share: nobody else can be the root
+// of a later round, nor will be until it has waited for longer than this holds.
 func (b *Broker) authority() bool {
 	r := &b.round
 	lead := b.coordinator()
@@ -307,7 +318,11 @@ func (b *Broker) authority() bool {
 	case r.frozen || r.stale || !r.installed():
 		return false
 	case lead == b.self:
-		return b.primary() && r.made.Coordinator == b.self.Name && slices.Contains(r.list, b.self)
+		if !b.primary() || r.made.Coordinator != b.self.Name || !slices.Contains(r.list, b.self) {
+			return false
+		}
+		r.inAt = max(r.inAt, b.view.At)
+		return true
 	}
 	if b.now.Boot >= r.vouch.asked+b.c.Fresh/4 {
 		r.vouch.asked = b.now.Boot
@@ -330,9 +345,9 @@ func (b *Broker) onVouched(m Message) {
 	r := &b.round
 	asked := int64(m.Seq)
 	if m.From == b.coordinator() && m.Epoch == r.made && !r.frozen && asked <= b.now.Boot {
-		r.vouch.until = max(r.vouch.until, asked+b.c.Fresh)
+		r.vouch.until, r.inAt = max(r.vouch.until, asked+b.c.Fresh), max(r.inAt, asked)
 		for _, q := range slices.Clone(b.active) {
-			if q.c.Interval > 0 {
+			if q.c.Interval > 0 || q.shares() {
 				b.goOn(q)
 			}
 		}

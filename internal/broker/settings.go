@@ -22,11 +22,13 @@ func (b *Broker) adopt(q *queue, l pqueue.Limits, s pqueue.Settings) {
 	if !s.Newer(q.set) {
 		return
 	}
+	was := q.c.Limits
 	q.set = s
 	q.c.Limits, q.c.Lease, q.c.PayloadMax, q.c.Interval, q.c.PerInterval = l, s.Lease, s.PayloadMax, s.Interval, s.PerInterval
 	q.pacer.set(b.now.Boot, s.Interval, s.PerInterval, 3*b.c.Fresh)
 	b.settled.last++
 	q.setAt, q.wokeAt = b.settled.last, 0
+	b.reshare(q, was)
 	b.tellAskers(q)
 }
 

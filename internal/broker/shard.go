@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/anteroom/anteroom/internal/pqueue"
 )
@@ -82,6 +83,9 @@ func (b *Broker) mirror(s *shard) {
 		}
 		b.pump(q)
 		b.tellWatchers(q, c)
+		if q.bounded() && c.Kind != pqueue.WasLeased {
+			b.freed(q)
+		}
 	}
 }
 
@@ -94,6 +98,7 @@ func (b *Broker) known(s *shard, name string) *queue {
 	c.Name, c.Kind = name, s.kind
 	if l, ok := s.state.Limits(name); ok {
 		c.Limits = l
+		c.Limits.InFlightMax = 0 // nobody else knows of it
 	}
 	return b.addQueue(c, false)
 }
@@ -224,6 +229,8 @@ func (b *Broker) lead(s *shard, leads bool) {
 	}
 	if leads {
 		b.configure(s)
+		kept := func(q *queue) bool { return q.c.Kind == s.kind }
+		b.round.need = b.round.need || b.round.installed() && slices.ContainsFunc(b.shared, kept) // now it is known what is leased here
 	}
 }
 

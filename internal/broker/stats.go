@@ -39,6 +39,7 @@ func (b *Broker) statOf(q *queue) pqueue.Stats {
 		}
 	}
 	st.Mode, st.Root, st.Waiters, st.Kind = q.mode, q.q.IsRoot(), len(q.waiters), q.c.Kind.String()
+	st.SlotsLost = q.slots.lost
 	return st
 }
 

@@ -31,6 +31,7 @@ type Queue struct {
 	RememberMax    int      `json:"remember_max"`
 	Interval       Duration `json:"interval"` // 0: none
 	PerInterval    int      `json:"per_interval"`
+	MaxInFlight    int      `json:"max_in_flight"` // leased at once; 0: no bound
 	Backoff        Backoff  `json:"backoff"`
 }
 
@@ -205,6 +206,7 @@ func (f *File) checkSettings(key string, q Queue) {
 	f.within(key+".dead_letters_max", q.DeadLettersMax, 0, itemsMax)
 	f.within(key+".remember_max", q.RememberMax, 0, itemsMax)
 	f.within(key+".per_interval", q.PerInterval, 1, intervalMax)
+	f.within(key+".max_in_flight", q.MaxInFlight, 0, itemsMax)
 	f.within(key+".backoff.factor", q.Backoff.Factor, 1, factorMax)
 	for _, d := range []struct {
 		name  string

@@ -20,6 +20,7 @@ queues:
   - name: mail/out
     interval: 1us
     per_interval: 0
+    max_in_flight: -1
     max_payload: 300000
     max_attempts: -1
   - name: mail/out
@@ -59,22 +60,23 @@ queues:
 		"q.yaml:7: queues[1].lease: 1h is more than lease_max, 1m; give less, or raise that",
 		"q.yaml:10: queues[2].interval: 1µs; give at least 1ms, or 0 for none",
 		"q.yaml:11: queues[2].per_interval: 0; give a number from 1 to 1000",
-		"q.yaml:12: queues[2].max_payload: 300000; give a number from 0 to 196608",
-		"q.yaml:13: queues[2].max_attempts: -1; give a number from 0 to 1000000",
-		`q.yaml:14: queues[3].name: "mail/out" is the name of queues[2] too; give each queue its own`,
-		"q.yaml:15: queues[3].replicas: needs a disk; set node.data",
-		"q.yaml:16: queues[3].weight: unknown key; there are name, durable, replicas, max_items, max_payload, lease, lease_max, max_attempts, dead_letters_max, dead_letter_queue, remember, remember_max, interval, per_interval, backoff",
-		"q.yaml:18: queues[4].backoff.factor: 0; give a number from 1 to 100",
-		"q.yaml:18: queues[4].backoff.max: 0s; give a time from 1ms to 8760h",
-		"q.yaml:18: queues[4].backoff.base: 1µs; give at least 1ms, or 0 for none",
-		"q.yaml:20: queues[5].backoff.base: 10m is more than backoff.max, 5m; give less, or raise that",
-		`q.yaml:21: queues[5].dead_letter_queue: "nowhere" is not listed; list it under queues`,
-		`q.yaml:23: queues[6].dead_letter_queue: "b" leads back to this queue; the last of them needs to have none`,
-		`q.yaml:25: queues[7].dead_letter_queue: "c" leads back to this queue; the last of them needs to have none`,
-		`q.yaml:27: queues[8].dead_letter_queue: "a" leads back to this queue; the last of them needs to have none`,
-		`q.yaml:31: queues[10].dead_letter_queue: "e" leads back to this queue; the last of them needs to have none`,
-		"q.yaml:33: queues[11].durable: needs a disk; set node.data",
-		`q.yaml:34: queues[11].dead_letter_queue: "c" is in memory, and this queue is durable; make both the same`,
+		"q.yaml:12: queues[2].max_in_flight: -1; give a number from 0 to 100000000",
+		"q.yaml:13: queues[2].max_payload: 300000; give a number from 0 to 196608",
+		"q.yaml:14: queues[2].max_attempts: -1; give a number from 0 to 1000000",
+		`q.yaml:15: queues[3].name: "mail/out" is the name of queues[2] too; give each queue its own`,
+		"q.yaml:16: queues[3].replicas: needs a disk; set node.data",
+		"q.yaml:17: queues[3].weight: unknown key; there are name, durable, replicas, max_items, max_payload, lease, lease_max, max_attempts, dead_letters_max, dead_letter_queue, remember, remember_max, interval, per_interval, max_in_flight, backoff",
+		"q.yaml:19: queues[4].backoff.factor: 0; give a number from 1 to 100",
+		"q.yaml:19: queues[4].backoff.max: 0s; give a time from 1ms to 8760h",
+		"q.yaml:19: queues[4].backoff.base: 1µs; give at least 1ms, or 0 for none",
+		"q.yaml:21: queues[5].backoff.base: 10m is more than backoff.max, 5m; give less, or raise that",
+		`q.yaml:22: queues[5].dead_letter_queue: "nowhere" is not listed; list it under queues`,
+		`q.yaml:24: queues[6].dead_letter_queue: "b" leads back to this queue; the last of them needs to have none`,
+		`q.yaml:26: queues[7].dead_letter_queue: "c" leads back to this queue; the last of them needs to have none`,
+		`q.yaml:28: queues[8].dead_letter_queue: "a" leads back to this queue; the last of them needs to have none`,
+		`q.yaml:32: queues[10].dead_letter_queue: "e" leads back to this queue; the last of them needs to have none`,
+		"q.yaml:34: queues[11].durable: needs a disk; set node.data",
+		`q.yaml:35: queues[11].dead_letter_queue: "c" is in memory, and this queue is durable; make both the same`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

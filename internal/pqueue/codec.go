@@ -208,6 +208,10 @@ func (d *Decoder) settings() Settings {
 // hasPolicies reports whether l is more than what older versions know.
 func (l Limits) hasPolicies() bool { return l.Backoff != Backoff{} || l.DeadTo != "" }
 
+// hasFlow reports whether l bounds what is leased at once, of which versions that know
+// policies may know nothing.
+func (l Limits) hasFlow() bool { return l.InFlightMax != 0 }
+
 // Which parts of a command follow: most have few.
 const (
 	hasInsert = 1 << iota // ID, Priority, Payload, NotBefore, Expires
@@ -218,12 +222,12 @@ const (
 	hasFields // this and what follows: not in logs of before
 	hasPolicies
 	hasSettings
+	hasFlow
 	partsEnd
 )
 
-// Encode appends c to b.
-func (c Command) Encode(b []byte) []byte {
-	e := Encoder{b}
+// parts are those that c has.
+func (c Command) parts() uint64 {
 	parts := uint64(0)
 	if c.ID != "" || c.Priority != 0 || c.Payload != nil || c.NotBefore != 0 || c.Expires != 0 {
 		parts |= hasInsert
@@ -249,6 +253,16 @@ func (c Command) Encode(b []byte) []byte {
 	if c.Settings != (Settings{}) {
 		parts |= hasSettings
 	}
+	if c.Limits.hasFlow() {
+		parts |= hasFlow
+	}
+	return parts
+}
+
+// Encode appends c to b.
+func (c Command) Encode(b []byte) []byte {
+	e := Encoder{b}
+	parts := c.parts()
 	e.Uint(uint64(c.Op))
 	e.Uint(parts)
 	e.String(c.Queue)
@@ -287,6 +301,9 @@ func (c Command) Encode(b []byte) []byte {
 	if parts&hasSettings != 0 {
 		e.settings(c.Settings)
 	}
+	if parts&hasFlow != 0 {
+		e.Int(int64(c.Limits.InFlightMax))
+	}
 	return e.B
 }
 
@@ -322,6 +339,9 @@ func DecodeCommand(b []byte) (Command, error) {
 	}
 	if parts&hasSettings != 0 {
 		c.Settings = d.settings()
+	}
+	if parts&hasFlow != 0 {
+		c.Limits.InFlightMax = int(d.Int())
 	}
 	if c.Op == 0 && d.err == nil {
 		return Command{}, errors.New("pqueue: a command without an operation")

@@ -23,6 +23,12 @@ func seedShard() *pqueue.Shard {
 	return s
 }
 
+func inFlight() pqueue.Command {
+	c := policies()
+	c.Limits.InFlightMax = 2
+	return c
+}
+
 func policies() pqueue.Command {
 	l := limits()
 	l.Backoff, l.DeadTo = pqueue.Backoff{Base: 1, Factor: 2000, Max: 9}, "d"
@@ -52,6 +58,8 @@ func FuzzRestore(f *testing.F) {
 	with := seedShard()
 	with.Apply(policies())
 	f.Add(with.Encode())
+	with.Apply(inFlight())
+	f.Add(with.Encode())
 	f.Add(letter().Encode())
 	with.Apply(set(5, "n", 3))
 	f.Add(with.Encode())
@@ -76,6 +84,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add(pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: limits()}.Encode(nil))
 	f.Add(policies().Encode(nil))
 	f.Add(set(5, "n", 3).Encode(nil))
+	f.Add(inFlight().Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpUpdate, Queue: "q", ID: "b", Fields: 7, Payload: []byte("y"), NotBefore: 70}.Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpPurge, Queue: "q", Number: 9, Max: 3}.Encode(nil))
 	f.Add(pqueue.Result{Items: []pqueue.Item{{ID: "a"}}, Stats: []pqueue.Stats{{Queue: "q"}}}.Encode(nil))

@@ -18,6 +18,8 @@ func (q *queue) leaseOut(c Command) Result {
 		return Result{Code: NotReady}
 	case q.mode.Mode == Paused:
 		return Result{Code: IsPaused}
+	case q.limits.InFlightMax > 0 && q.leased >= q.limits.InFlightMax:
+		return Result{Code: AllLeased}
 	}
 	s, was := q.shard, i.before()
 	s.lease = max(s.lease+1, c.Lease)

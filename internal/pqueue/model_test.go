@@ -231,6 +231,10 @@ func (h *machine) lease(t *rapid.T) {
 		want(t, r, pqueue.IsPaused)
 		return
 	}
+	if most := h.m.l.InFlightMax; most > 0 && len(h.m.in(pqueue.Leased)) >= most {
+		want(t, r, pqueue.AllLeased)
+		return
+	}
 	want(t, r, pqueue.OK)
 	i.State, i.Lease, i.Until = pqueue.Leased, r.Lease, h.m.now+c.For
 	i.Attempts++
@@ -472,6 +476,7 @@ func TestAShardDoesWhatItsTwinDoes(t *testing.T) {
 		if rapid.Bool().Draw(t, "backoff") {
 			h.m.l.Backoff = pqueue.Backoff{Base: rapid.Int64Range(1, 30).Draw(t, "base"), Factor: rapid.Int64Range(1000, 4000).Draw(t, "factor"), Max: 50}
 		}
+		h.m.l.InFlightMax = rapid.IntRange(0, 2).Draw(t, "in flight")
 		h.s.Follow(true)
 		h.s.Apply(pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: h.m.l, Now: h.m.now})
 		t.Repeat(map[string]func(*rapid.T){

@@ -2,6 +2,7 @@ package pqueue
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -66,6 +67,29 @@ func (s *Shard) SettingsOf(name string) Settings {
 		return q.set
 	}
 	return Settings{}
+}
+
+// Leased is how many items of a queue are leased.
+func (s *Shard) Leased(name string) int {
+	if q := s.byName[name]; q != nil {
+		return q.leased
+	}
+	return 0
+}
+
+// Leases are the leased items of a queue, by number.
+func (s *Shard) Leases(name string) []Item {
+	q := s.byName[name]
+	if q == nil {
+		return nil
+	}
+	var all []Item
+	for _, n := range slices.Sorted(maps.Keys(q.items)) {
+		if i := q.items[n]; i.state == Leased {
+			all = append(all, i.copied())
+		}
+	}
+	return all
 }
 
 // ModeOf returns the mode of a queue.

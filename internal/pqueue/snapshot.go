@@ -14,7 +14,7 @@ import (
 const (
 	version     = "anteroom-shard-1\n"
 	version2    = "anteroom-shard-2\n" // queues have policies
-	version3    = "anteroom-shard-3\n" // and were set at run time, and items may have more
+	version3    = "anteroom-shard-3\n" // and were set at run time or have a bound on what is leased at once, and items may have more
 	versionSize = len(version)
 )
 
@@ -27,7 +27,7 @@ func (s *Shard) header() string {
 		}
 	}
 	for _, q := range s.queues {
-		if q.set != (Settings{}) {
+		if q.set != (Settings{}) || q.limits.hasFlow() {
 			return version3
 		}
 		for _, i := range q.items { //puretest:sorted one of them is enough, whichever
@@ -56,6 +56,7 @@ func (s *Shard) Encode() []byte {
 		}
 		if header == version3 {
 			e.settings(q.set)
+			e.Int(int64(q.limits.InFlightMax))
 		}
 		e.queue(q, header)
 	}
@@ -120,6 +121,7 @@ func restore(body []byte, header string) (*Shard, error) {
 		}
 		if header == version3 {
 			q.set = d.settings()
+			with.InFlightMax = int(d.Int())
 		}
 		d.queue(q, with, header)
 	}
@@ -137,7 +139,7 @@ const (
 
 func (d *Decoder) queue(q *queue, with Limits, header string) {
 	q.limits, q.mode, q.counters = d.limits(), d.mode(), d.counters()
-	q.limits.Backoff, q.limits.DeadTo = with.Backoff, with.DeadTo
+	q.limits.Backoff, q.limits.DeadTo, q.limits.InFlightMax = with.Backoff, with.DeadTo, with.InFlightMax
 	if !q.limits.Valid() || with.DeadTo == q.name || !q.set.Valid() {
 		d.fail()
 		return

@@ -51,11 +51,12 @@ type Limits struct {
 	LeaseMax    int64 // µs
 	Backoff     Backoff
 	DeadTo      string // the queue of the same shard into which items go that are dead; empty: they stay
+	InFlightMax int    // leased at once, in this shard; 0: no bound
 }
 
 // Valid reports whether l makes sense.
 func (l Limits) Valid() bool {
-	return min(l.ItemsMax, l.AttemptsMax, l.DeadMax, l.RememberMax) >= 0 && min(l.BytesMax, l.Remember, l.LeaseMax) >= 0 && l.Backoff.valid()
+	return min(l.ItemsMax, l.AttemptsMax, l.DeadMax, l.RememberMax, l.InFlightMax) >= 0 && min(l.BytesMax, l.Remember, l.LeaseMax) >= 0 && l.Backoff.valid()
 }
 
 // Backoff is for how long an item waits after a lease that came to nothing: one
@@ -201,6 +202,7 @@ const (
 	LogUnready   // a log takes nothing just now; nothing has happened
 	StorageFull  // a disk has no room; nothing has happened
 	StorageDoubt // a disk had no room; it may have happened all the same
+	AllLeased    // as many items are leased as may be
 	codes
 )
 
@@ -316,6 +318,8 @@ type Stats struct {
 	Root    bool
 	Waiters int
 	Kind    string
+	// Not told to other nodes:
+	SlotsLost int // of what may be leased at once, at nodes that are gone
 }
 
 // Kind is what has happened to an item.

@@ -55,6 +55,7 @@ func queueMetricsOfOne() []queueMetric {
 			func(s pqueue.Stats) bool { return s.Mode.Mode == pqueue.Paused }, func(r broker.Rest) int { return r.Paused }),
 		flag("draining", "1 if nothing can be inserted.",
 			func(s pqueue.Stats) bool { return s.Mode.Mode == pqueue.Draining }, func(r broker.Rest) int { return r.Draining }),
+		gauge("slots_lost", "Of max_in_flight, slots that nodes may use which are gone; told where the first item is.", func(s pqueue.Stats) float64 { return float64(s.SlotsLost) }),
 		gauge("oldest_timestamp_seconds", "When the first ready item here was inserted; 0: none is ready.", func(s pqueue.Stats) float64 { return float64(s.Oldest) / 1e6 }),
 		count("inserted", "Items inserted.", func(c pqueue.Counters) uint64 { return c.Inserted }),
 		count("leased", "Leases given.", func(c pqueue.Counters) uint64 { return c.Leased }),

@@ -120,6 +120,8 @@ func (n *node) start(t *testing.T, ctx context.Context, running *sync.WaitGroup,
 		switch name {
 		case "again":
 			l.Limits.Backoff = pqueue.Backoff{Base: 60_000_000, Factor: 2000, Max: 3_600_000_000}
+		case "imports":
+			l.Limits.InFlightMax = 2
 		case "mail":
 			l.Limits.AttemptsMax, l.Limits.DeadTo = 1, "mail/failed"
 		case "mail/failed":

@@ -1,9 +1,11 @@
 package mutants
 
+import "slices"
+
 // Queues lists planted bugs of the priority queues. The swarm of package
 // simtest/queues has to notice each.
 func Queues() []Mutant {
-	return []Mutant{
+	return append([]Mutant{
 		{Name: "a second answer gives back what the first one brought", Edits: []Edit{
 			{"internal/broker/take.go", "seq > b.delivered.forgotten && !b.delivered.has(seq, from, r) {", "seq > b.delivered.forgotten && (ON || !b.delivered.has(seq, from, r)) {"},
 		}},
@@ -49,6 +51,12 @@ func Queues() []Mutant {
 		{Name: "a purge passes over what is delayed", Edits: []Edit{
 			{"internal/pqueue/queue.go", "[]*qpid.Queue{q.ready, q.delayed} {\n", "[]*qpid.Queue{q.ready, q.delayed} {\n		if ON && line == q.delayed {\n			continue\n		}\n"},
 		}},
+	}, slices.Concat(items(), slots())...)
+}
+
+// items are bugs in what becomes of items and of their queues' settings.
+func items() []Mutant {
+	return []Mutant{
 		{Name: "an update leaves the payload as it was", Edits: []Edit{
 			{"internal/pqueue/queue.go", "		i.payload = c.Payload\n", "		if !(ON) {\n			i.payload = c.Payload\n		}\n"},
 		}},
@@ -84,6 +92,24 @@ func Queues() []Mutant {
 		}},
 		{Name: "an item that was given back waits as after its first lease", Edits: []Edit{
 			{"internal/pqueue/types.go", "n < attempts && d < b.Max", "!(ON) && n < attempts && d < b.Max"},
+		}},
+	}
+}
+
+// slots are bugs in how the nodes share what may be leased at once.
+func slots() []Mutant {
+	return []Mutant{
+		{Name: "a root lets out more than may be leased at once", Edits: []Edit{
+			{"internal/broker/queue.go", "if q.bounded() && b.free(q) <= 0 {", "if !(ON) && q.bounded() && b.free(q) <= 0 {"},
+		}},
+		{Name: "the slots of a node that is gone are free at once", Edits: []Edit{
+			{"internal/broker/slots.go", "	if len(lacking) == 0 {\n", "	if ON || len(lacking) == 0 {\n"},
+		}},
+		{Name: "a slot that is free stays where it was", Edits: []Edit{
+			{"internal/broker/slots.go", "	case n <= 0:\n	case !q.shares()", "	case n <= 0:\n	case ON && q.shares() && !q.q.IsRoot():\n	case !q.shares()"},
+		}},
+		{Name: "slots that come twice count twice", Edits: []Edit{
+			{"internal/broker/slots.go", "	if b.heard[m.From] >= m.Seq || ", "	if !(ON) && b.heard[m.From] >= m.Seq || "},
 		}},
 	}
 }

@@ -119,6 +119,8 @@ func (c *client) answered(a broker.Answer) {
 			case !w.loading:
 			case isAgain(c.queue), isDead(c.queue):
 				c.n.workAgain(l)
+			case isFew(c.queue):
+				c.n.workFew(l)
 			default:
 				c.n.work(l)
 			}
@@ -184,6 +186,9 @@ func (w *World) drain() {
 		for _, queue := range append(repeats(), deads()...) {
 			w.drainOne(queue)
 		}
+	}
+	if w.o.Few {
+		w.drainFew()
 	}
 	w.oracle.end()
 }

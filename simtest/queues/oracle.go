@@ -24,6 +24,7 @@ type oracle struct {
 	hear    func(broker.Answer)
 	purges  []*purge
 	settings
+	safe follower // of the log of the replicated queues
 }
 
 // key names an item: the shard it is in, and its number there.
@@ -71,6 +72,7 @@ type lease struct {
 	back    int64 // when, Unix µs at the earliest; 0: it was not
 	own     bool  // with a delay of its own
 	leases  uint32
+	keeps   bool // its holder extends it time and again
 	over    bool
 }
 

@@ -31,7 +31,7 @@ func (o *oracle) sent(m broker.Message) {
 
 // roots checks that no epoch has two roots of a queue.
 func (o *oracle) roots() {
-	for _, name := range []string{"q", "slow", "safe"} {
+	for _, name := range []string{"q", "slow", "safe", "few"} {
 		type root struct {
 			epoch qpid.Epoch
 			by    eviction.Member
@@ -61,7 +61,11 @@ func (o *oracle) first(m broker.Message) {
 	got, by := m.Result.Items[0], o.w.node(m.From.Name)
 	epoch, _ := by.b.Root(m.Queue)
 	r := o.rounds[epoch]
-	if m.Result.Until-leaseFor-clockBase-by.skew <= r.at {
+	lasts := int64(leaseFor)
+	if isFew(m.Queue) {
+		lasts = fewLease
+	}
+	if m.Result.Until-lasts-clockBase-by.skew <= r.at {
 		return // it was made in an earlier round, for somebody who could not be told
 	}
 	for _, in := range r.list {

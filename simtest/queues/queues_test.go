@@ -64,6 +64,7 @@ func add(to *queues.Reached, r queues.Reached) {
 	to.Crowded += r.Crowded
 	to.Set += r.Set
 	to.SetLater += r.SetLater
+	to.InFlight += r.InFlight
 }
 
 func run(t *testing.T, seed uint64) queues.Reached {

@@ -38,6 +38,7 @@ type Options struct {
 	Loses  bool  // disks, what they had: the node starts with what came before
 	Again  bool  // some queues have items wait after a lease that came to nothing
 	Sets   bool  // settings change
+	Few    bool  // of some queues, few items may be leased at once
 	// Disk makes the disk of a node's log; nil: logs are in memory and always right.
 	Disk func(node string, k broker.Kind) Disk
 	Log  func(line string) // hears of everything; nil: nobody
@@ -50,7 +51,7 @@ func Draw(seed uint64) Options {
 		Seed: seed, Nodes: 1 + r.IntN(6), Calm: r.IntN(10) == 0, Fault: int64(5+r.IntN(15)) * second,
 		Every: int64(300+r.IntN(3000)) * milli, Load: int64(10+r.IntN(60)) * milli,
 		Delay: []int64{300, 5 * milli, 40 * milli, 120 * milli}[r.IntN(4)], Repeat: r.IntN(20), Fills: r.IntN(4) == 2, Bins: r.IntN(4) == 2, Loses: r.IntN(4) == 2,
-		Again: r.IntN(3) == 1, Sets: r.IntN(2) == 1,
+		Again: r.IntN(3) == 1, Sets: r.IntN(2) == 1, Few: r.IntN(4) == 1,
 	}
 }
 
@@ -74,6 +75,7 @@ type World struct {
 	again    *rand.Rand
 	sets     *rand.Rand
 	damage   *rand.Rand
+	few      *rand.Rand
 	binned   []binned // lately, and not updated
 	now      int64
 	events   heap
@@ -94,7 +96,7 @@ type World struct {
 
 // Reached counts what a run came to: one that does nothing proves nothing.
 type Reached struct {
-	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited, Died, Crowded, Set, SetLater int
+	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited, Died, Crowded, Set, SetLater, InFlight int
 }
 
 // node is one node, through all its lives.
@@ -130,6 +132,7 @@ func New(o Options) *World {
 		o: o, net: rand.New(rand.NewPCG(o.Seed, 2)), faults: rand.New(rand.NewPCG(o.Seed, 3)), load: rand.New(rand.NewPCG(o.Seed, 4)),
 		disks: rand.New(rand.NewPCG(o.Seed, 5)), bins: rand.New(rand.NewPCG(o.Seed, 6)), again: rand.New(rand.NewPCG(o.Seed, 7)),
 		sets: rand.New(rand.NewPCG(o.Seed, 10)), damage: rand.New(rand.NewPCG(o.Seed, 8)),
+		few:   rand.New(rand.NewPCG(o.Seed, 8)), // damage is of runs that have disks
 		links: map[[2]string]*way{}, trace: 14695981039346656037,
 	}
 	w.oracle.init(w)
@@ -172,6 +175,9 @@ func (o Options) queues() []broker.Queue {
 	}
 	if o.Again {
 		all = append(all, againQueues(q)...)
+	}
+	if o.Few {
+		all = append(all, fewQueues(q)...)
 	}
 	return all
 }
@@ -252,6 +258,7 @@ func (n *node) settle() {
 		c.answered(a)
 	}
 	n.w.oracle.roots()
+	n.w.oracle.inFlight()
 }
 
 func (w *World) tick() {
@@ -276,6 +283,9 @@ func (w *World) Run() error {
 	}
 	if w.o.Sets {
 		w.after(second, w.change)
+	}
+	if w.o.Few {
+		w.after(second, w.useFew)
 	}
 	if !w.o.Calm {
 		w.after(2*second, w.fault)

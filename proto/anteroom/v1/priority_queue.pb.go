@@ -2682,6 +2682,8 @@ type QueueSettings struct {
 	BackoffBase   *durationpb.Duration `protobuf:"bytes,12,opt,name=backoff_base,json=backoffBase,proto3" json:"backoff_base,omitempty"`
 	BackoffFactor *uint32              `protobuf:"varint,13,opt,name=backoff_factor,json=backoffFactor,proto3,oneof" json:"backoff_factor,omitempty"`
 	BackoffMax    *durationpb.Duration `protobuf:"bytes,14,opt,name=backoff_max,json=backoffMax,proto3" json:"backoff_max,omitempty"`
+	// 0: no bound.
+	MaxInFlight   *uint32 `protobuf:"varint,15,opt,name=max_in_flight,json=maxInFlight,proto3,oneof" json:"max_in_flight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2812,6 +2814,13 @@ func (x *QueueSettings) GetBackoffMax() *durationpb.Duration {
 		return x.BackoffMax
 	}
 	return nil
+}
+
+func (x *QueueSettings) GetMaxInFlight() uint32 {
+	if x != nil && x.MaxInFlight != nil {
+		return *x.MaxInFlight
+	}
+	return 0
 }
 
 type ConfigureRequest struct {
@@ -4009,7 +4018,7 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\"A\n" +
 	"\rPurgeResponse\x12\x16\n" +
 	"\x06purged\x18\x01 \x01(\x04R\x06purged\x12\x18\n" +
-	"\amissing\x18\x02 \x03(\tR\amissing\"\xbb\x06\n" +
+	"\amissing\x18\x02 \x03(\tR\amissing\"\xf6\x06\n" +
 	"\rQueueSettings\x12 \n" +
 	"\tmax_items\x18\x01 \x01(\rH\x00R\bmaxItems\x88\x01\x01\x12$\n" +
 	"\vmax_payload\x18\x02 \x01(\rH\x01R\n" +
@@ -4027,7 +4036,8 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\fbackoff_base\x18\f \x01(\v2\x19.google.protobuf.DurationR\vbackoffBase\x12*\n" +
 	"\x0ebackoff_factor\x18\r \x01(\rH\aR\rbackoffFactor\x88\x01\x01\x12:\n" +
 	"\vbackoff_max\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"backoffMaxB\f\n" +
+	"backoffMax\x12'\n" +
+	"\rmax_in_flight\x18\x0f \x01(\rH\bR\vmaxInFlight\x88\x01\x01B\f\n" +
 	"\n" +
 	"_max_itemsB\x0e\n" +
 	"\f_max_payloadB\x0f\n" +
@@ -4036,7 +4046,8 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x12_dead_letter_queueB\x0f\n" +
 	"\r_remember_maxB\x0f\n" +
 	"\r_per_intervalB\x11\n" +
-	"\x0f_backoff_factor\"t\n" +
+	"\x0f_backoff_factorB\x10\n" +
+	"\x0e_max_in_flight\"t\n" +
 	"\x10ConfigureRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x126\n" +
 	"\bsettings\x18\x02 \x01(\v2\x1a.anteroom.v1.QueueSettingsR\bsettings\x12\x12\n" +

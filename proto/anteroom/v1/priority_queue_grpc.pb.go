@@ -82,8 +82,9 @@ type PriorityQueueClient interface {
 	// DeleteMin leases the first items of a queue to the caller. It waits for up
 	// to wait until there is at least one; then it brings the first ones in their
 	// order, as many as are ready, max_items at most: fewer if their payloads are
-	// over 3 MiB together, or if finding them takes longer than two seconds or a
-	// quarter of the lease. No items is not an error.
+	// over 3 MiB together, if finding them takes longer than two seconds or a
+	// quarter of the lease, or if more may not be leased at once (max_in_flight). No
+	// items is not an error.
 	DeleteMin(ctx context.Context, in *DeleteMinRequest, opts ...grpc.CallOption) (*DeleteMinResponse, error)
 	// Ack says that the work on a leased item is done. The item is gone. Repeated,
 	// it succeeds again for some time. If the lease has lapsed and the item went
@@ -433,8 +434,9 @@ type PriorityQueueServer interface {
 	// DeleteMin leases the first items of a queue to the caller. It waits for up
 	// to wait until there is at least one; then it brings the first ones in their
 	// order, as many as are ready, max_items at most: fewer if their payloads are
-	// over 3 MiB together, or if finding them takes longer than two seconds or a
-	// quarter of the lease. No items is not an error.
+	// over 3 MiB together, if finding them takes longer than two seconds or a
+	// quarter of the lease, or if more may not be leased at once (max_in_flight). No
+	// items is not an error.
 	DeleteMin(context.Context, *DeleteMinRequest) (*DeleteMinResponse, error)
 	// Ack says that the work on a leased item is done. The item is gone. Repeated,
 	// it succeeds again for some time. If the lease has lapsed and the item went
