@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
@@ -36,7 +37,8 @@ type court struct {
 // roomCase is one room before the court.
 type roomCase struct {
 	name      string
-	hard      int // the highest limit that the room ever had
+	hard      int           // the highest limit that the room ever had
+	session   time.Duration // the longest session, events aside
 	over      int
 	activeMax int
 	active    int
@@ -104,7 +106,7 @@ type seen struct {
 
 func (c *court) init(o Options) {
 	for _, r := range o.Rooms {
-		c.rooms = append(c.rooms, roomCase{name: r.Name, hard: r.Target, index: map[eviction.Account]int32{}})
+		c.rooms = append(c.rooms, roomCase{name: r.Name, hard: r.Target, session: r.Session, index: map[eviction.Account]int32{}})
 	}
 	c.open = make([]bool, len(o.Rooms))
 	c.lastCall = make([]int64, len(o.Rooms))

@@ -1,6 +1,10 @@
 package simtest
 
-import "github.com/anteroom/anteroom/eviction"
+import (
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
 
 // Fault is a kind of hardship.
 type Fault uint8
@@ -46,6 +50,7 @@ const (
 	// and whom it lets in meanwhile is not held against it (docs/operating.md
 	// says so). The world keeps people from it for so long.
 	Standstill
+	Resession // a room's session gets longer or shorter
 )
 
 func (f Fault) String() string {
@@ -54,7 +59,7 @@ func (f Fault) String() string {
 		"crash of all but one", "crash of all", "crash inside a wave", "crash after the first commit", "rolling restart", "pause",
 		"pause inside a wave", "pause inside an answer", "cut", "cut one way", "cut off", "halves", "bridge", "ring",
 		"flip of the majority", "swizzle", "slow link", "suspicion", "flapping", "clock step", "clock jump", "add", "leave",
-		"retarget", "change of mode", "", "standstill",
+		"retarget", "change of mode", "", "standstill", "change of session",
 	}[f]
 }
 
@@ -103,6 +108,7 @@ func (n *nemesis) plan(w *world) {
 	spread(f.Adds, Add)
 	spread(f.Partitions, Halves, CutOff)
 	spread(f.Standstills, Standstill)
+	spread(f.Resessions, Resession)
 	if f.Every > 0 && len(f.Mix) > 0 {
 		w.agenda.push(2_000_000+w.rngFaults.Int64N(2*f.Every.Microseconds()), evFault, 0, 0)
 	}
@@ -152,6 +158,8 @@ func (w *world) strike(f Fault) {
 		w.turnClock(f, h)
 	case Standstill:
 		w.standstill(h, last)
+	case Resession:
+		w.resession(h)
 	default:
 		w.trouble(f, h, last)
 	}
@@ -293,10 +301,24 @@ func (w *world) remode(h *host) {
 	w.setRoom(h, r, room)
 }
 
+// resession changes how long a room's visits last, at some node: from half a second
+// to as long as any room of a swarm has.
+func (w *world) resession(h *host) {
+	r := w.rngFaults.IntN(len(w.o.Rooms))
+	if r >= len(h.seen.rooms) || h.seen.rooms[r].Room.Name == "" {
+		return
+	}
+	room := h.seen.rooms[r].Room
+	room.Session = time.Duration(Range{500 * time.Millisecond, 14 * time.Second}.draw(w.rngFaults)) * time.Microsecond
+	w.reached.n[reachResession]++
+	w.setRoom(h, r, room)
+}
+
 // setRoom proposes a configuration at h.
 func (w *world) setRoom(h *host, r int, room eviction.Room) {
 	w.printf("%s is told that room %s is %v and has a limit of %d", h.name, room.Name, room.Mode, room.Target)
-	w.court.rooms[r].hard = max(w.court.rooms[r].hard, room.Target)
+	c := &w.court.rooms[r]
+	c.hard, c.session = max(c.hard, room.Target), max(c.session, room.Session)
 	if err := h.n.SetRoom(h.clock.read(w.now), room); err != nil {
 		w.fail("config", "%s: SetRoom: %v", h.name, err)
 	}

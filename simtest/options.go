@@ -90,7 +90,7 @@ type Faults struct {
 	Every                   time.Duration // mean time between two; 0: none
 	Last                    Range         // how long one lasts [0.5s to 5s]
 	Kills, Adds, Partitions int           // this many of each besides, spread over the span
-	Standstills             int           // and of these
+	Standstills, Resessions int           // and of these
 	Gone                    int           // of the crashed nodes this many never return, if a majority lives
 	Detect                  Range         // gossip notices after [500ms to 3s]
 	Disk                    bool          // nodes have one

@@ -239,7 +239,7 @@ func (w *world) mayOpen(a eviction.Account) bool {
 // been over for as long as a pass may last, unless its room shares.
 func (w *world) valid(r int, a *account, line eviction.Line, voids []eviction.Void) bool {
 	o := &w.o.Rooms[r]
-	lapse := (o.Session + 2*w.o.Cluster.MaxSkew).Microseconds()
+	lapse := (w.court.rooms[r].session + 2*w.o.Cluster.MaxSkew).Microseconds()
 	closed := o.OnPartition != eviction.Share && w.now >= a.until+lapse
 	return a.life != none && !a.closed && a.line == line && !closed && !covers(voids, a.Account)
 }

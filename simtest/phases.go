@@ -94,7 +94,7 @@ func (w *world) wholeTime() int64 {
 	c := w.o.Cluster
 	longest := time.Duration(0)
 	for r := range w.o.Rooms {
-		longest = max(longest, sessionMax(&w.o.Rooms[r]))
+		longest = max(longest, w.sessionMax(r))
 	}
 	d := c.Deadline + c.Lease + longest + 2*c.MaxSkew + c.Margin
 	return (2*d + 10*c.Period + time.Second).Microseconds()
@@ -184,7 +184,7 @@ func (w *world) maybeDone() {
 		longest := time.Duration(0)
 		for r := range w.o.Rooms {
 			o := &w.o.Rooms[r]
-			longest = max(longest, sessionMax(o)+o.ClaimWindow+o.TicketTTL+3*o.Refresh)
+			longest = max(longest, w.sessionMax(r)+o.ClaimWindow+o.TicketTTL+3*o.Refresh)
 		}
 		w.agenda.push(w.now+longest.Microseconds()+w.wholeTime(), evPhase, int32(drained), 0)
 	}

@@ -24,6 +24,7 @@ const (
 	reachTrap
 	reachRetarget
 	reachMode
+	reachResession
 	reachQuarantine
 	reachFounding
 	reachSecondFounding
@@ -96,7 +97,7 @@ const (
 func (g goal) String() string {
 	return [...]string{
 		"restart", "restart with disk", "save", "all nodes down", "goodbye", "pause", "answer held by a pause", "standstill", "long standstill", "link cut",
-		"clock jump", "false suspicion", "node added", "crash inside a wave", "limit changed", "mode changed", "clock quarantine", "founding",
+		"clock jump", "false suspicion", "node added", "crash inside a wave", "limit changed", "mode changed", "session changed", "clock quarantine", "founding",
 		"second founding", "coordinator take-over", "side without quorum", "unanimous wave", "survivor line", "voter change",
 		"node left out of a wave", "freeze", "nack", "void", "settled", "mint", "top-up", "burn", "slots moved", "room over the limit",
 		"open to closed", "closed to open", "sampled cut", "random draw", "shuffled event", "event of a schedule", "limit of an event", "end of an event", "pacing", "ticket taken over",

@@ -43,6 +43,9 @@ func Swarm(seed uint64) Options {
 	if e := (dice{rand.New(rand.NewPCG(seed, streamStandstill))}); o.Faults.Every > 0 && e.one(6) {
 		o.Faults.Standstills = e.pick(1, 2, 3)
 	}
+	if e := (dice{rand.New(rand.NewPCG(seed, streamResession))}); o.Faults.Every > 0 && e.one(5) {
+		o.Faults.Resessions = e.pick(1, 2, 6)
+	}
 	return o
 }
 

@@ -77,6 +77,7 @@ const (
 	streamNet
 	streamFaults
 	streamStandstill
+	streamResession
 )
 
 // Violation is a promise that did not hold.
