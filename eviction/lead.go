@@ -159,7 +159,7 @@ func (n *Node) onProbe(now Time, from Member, p *Probe) {
 	case p.Off:
 		n.clock.distrust(now.Boot)
 		n.leaseUntil = never
-	case n.clock.behind(p.Sent):
+	case n.clock.behind(p.Sent) && slices.Contains(n.list, from): // no newcomer, whose clock nobody has measured
 		n.clock.doubt(now.Boot)
 		n.leaseUntil = never
 	}

@@ -42,3 +42,23 @@ func TestScenarioAMachineThatStoodStillStopsWhenItHears(t *testing.T) {
 		}
 	}
 }
+
+// A node comes whose clock is ahead, and as it hears of nobody yet it asks the others
+// whether they follow it. That is no word of one who knows the time: they go on.
+func TestScenarioANewcomersClockStopsNobody(t *testing.T) {
+	o := short(3)
+	o.Faults.Adds = 1
+	s := founded(t, o)
+	h := s.addHost(0)
+	h.clock.set(s.now, 2_000_000)
+	s.start(h)
+	for end := s.now + 5_000_000; s.now < end; s.run(time.Millisecond) {
+		for i := range 3 {
+			if st := &s.hosts[i].seen.status; st.Quarantined {
+				t.Fatalf("%s stops: %s", s.hosts[i].name, s.statuses())
+			}
+		}
+	}
+	h.clock.set(s.now, 0)
+	s.finish()
+}
