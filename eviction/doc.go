@@ -199,8 +199,9 @@
 //     reading of them shows it, so the node goes on with a lease and passes that are
 //     over. A probe says when it was sent: a node that is behind that by more than
 //     two good clocks can be apart stops before it answers anybody else, and a wave
-//     measures which of the two is off. Before that word comes nothing can be held
-//     (docs/operating.md says what this may cost).
+//     measures which of the two is off. That is so for probes of members of its last
+//     wave, which measured them, and not of a newcomer. Before that word comes
+//     nothing can be held (docs/operating.md says what this may cost).
 //   - Of two contents of one version of a room's configuration, as files may have,
 //     the coordinator's counts: what the cluster runs with.
 //   - An operator holds, drains or deletes a room by a Mode of its configuration,
