@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/qpid"
@@ -177,10 +178,11 @@ func (w *world) arrive(i int32) {
 	w.trap(h, f.kind, afterStep)
 }
 
-// tells reports whether f shows h that time has passed while it stood still.
+// tells reports whether f shows h that time has passed while it stood still: a word
+// of one whose clock its last wave measured.
 func (w *world) tells(h *host, f *flight) bool {
 	p, ok := f.m.Body.(*eviction.Probe)
-	return ok && p.Sent-(h.seen.status.Clock+h.clock.boot(w.now)-h.seen.status.ClockAt) > 2*w.o.Cluster.MaxSkew.Microseconds()
+	return ok && slices.Contains(h.seen.status.List, f.m.From) && p.Sent-(h.seen.status.Clock+h.clock.boot(w.now)-h.seen.status.ClockAt) > 2*w.o.Cluster.MaxSkew.Microseconds()
 }
 
 // msgKind is a message's kind as a small number.
