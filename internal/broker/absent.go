@@ -116,6 +116,23 @@ func (b *Broker) unseen(name string) []qpid.NodeID {
 	return lacking(names, nil)
 }
 
+// outside are the members of the view that may have items of a queue, and are not in
+// the round that is installed here: it goes on without who is silent for long.
+func (b *Broker) outside(name string) []qpid.NodeID {
+	var names []qpid.NodeID
+	for _, m := range b.keepers(name) {
+		if b.round.installed() && !slices.Contains(b.round.list, m) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// inRound reports whether the installed round has a member of that name.
+func (b *Broker) inRound(name qpid.NodeID) bool {
+	return slices.ContainsFunc(b.round.list, func(m eviction.Member) bool { return m.Name == name })
+}
+
 // lacking are those that could not be asked, and those that did not answer.
 func lacking(absent, missing []qpid.NodeID) []qpid.NodeID {
 	all := slices.Concat(absent, missing)

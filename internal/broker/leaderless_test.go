@@ -1,11 +1,13 @@
 package broker_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/broker"
 	"github.com/anteroom/anteroom/internal/pqueue"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // A replicated queue whose log nobody leads, as when the whole cluster has just
@@ -35,5 +37,12 @@ func TestAQueueWithoutALeaderDoesNotLookEmpty(t *testing.T) {
 	c.nodes[1].b.Leads(c.now, broker.Replicated, true)
 	if a := c.do(0, stats); a.Result.Code != pqueue.OK || len(a.Missing) > 0 {
 		t.Fatalf("with one: %+v", a)
+	}
+	// Nor does it look empty where the rounds go on without the leader.
+	c.cut = func(_, _ eviction.Member) bool { return true }
+	c.nodes[0].b.Broke(c.now, c.nodes[1].m)
+	c.pass(3_000_000)
+	if a := c.take(0, broker.Take{Queue: "safe", Max: 1}); !slices.Equal(a.Missing, []qpid.NodeID{"n2"}) {
+		t.Fatalf("with one that is in no round: %+v", a)
 	}
 }

@@ -302,7 +302,11 @@ func grantID(r qpid.Removal) uint64 { return mix(pqueue.NumberOf(r.Weight) ^ r.O
 func (b *Broker) ended(q *queue, a qpid.Answer, removed []qpid.Removal) {
 	switch a.Outcome {
 	case qpid.NothingWaits:
-		b.grantedTo(a.Op.Caller, q, a.Op.Seq, pqueue.Result{Code: pqueue.Empty}, 0)
+		code := pqueue.Empty
+		if !b.inRound(a.Op.Caller) {
+			code = pqueue.Busy // what it and others have that this round goes on without is not known here
+		}
+		b.grantedTo(a.Op.Caller, q, a.Op.Seq, pqueue.Result{Code: code}, 0)
 	case qpid.Refused:
 		b.grantedTo(a.Op.Caller, q, a.Op.Seq, pqueue.Result{Code: pqueue.Busy}, 0)
 	case qpid.Taken:

@@ -267,6 +267,7 @@ func (b *Broker) finish(k *take, code pqueue.Code) {
 		if a.Missing = b.unseen(k.Queue); len(a.Missing) > 0 && code == pqueue.Unavailable {
 			code = pqueue.Empty // it is known who does not answer, and asking again does not help
 		}
+		a.Missing = lacking(a.Missing, b.outside(k.Queue))
 	}
 	a.Result.Code = code
 	b.answer(a)

@@ -18,6 +18,9 @@ type Mutant struct {
 	// First is a seed from which on the swarm of the queues notices soon; 0: the
 	// first.
 	First int
+	// By is part of what the swarm of the queues says when it notices, where another
+	// check than the one for it might be the first to fail. Empty: anything.
+	By string
 }
 
 // Edit replaces the only place in File where Old stands. ON in New stands for

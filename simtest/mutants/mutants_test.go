@@ -109,6 +109,8 @@ func TestPlantedBugsOfQueuesAreCaught(t *testing.T) {
 			out, err := run(bin, m.Name, "-test.run=^TestSwarm$", "-seeds=150", fmt.Sprintf("-first=%d", max(1, m.First)))
 			if err == nil || !strings.Contains(out, "repeat it with") {
 				t.Errorf("nobody noticed: %v\n%s", err, tail(out))
+			} else if !strings.Contains(brief(out), m.By) {
+				t.Errorf("noticed by another check than the one that says %q", m.By)
 			}
 			t.Log(brief(out))
 		})

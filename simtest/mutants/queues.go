@@ -9,7 +9,7 @@ func Queues() []Mutant {
 		{Name: "a second answer gives back what the first one brought", Edits: []Edit{
 			{"internal/broker/take.go", "seq > b.delivered.forgotten && !b.delivered.has(seq, from, r) {", "seq > b.delivered.forgotten && (ON || !b.delivered.has(seq, from, r)) {"},
 		}},
-		{Name: "a round forgets what was granted", First: 90, Edits: []Edit{
+		{Name: "a round forgets what was granted", First: 280, By: "items out within", Edits: []Edit{
 			{"internal/broker/round.go", "		q.pacer.merge(b.now.Boot, s.Pace)\n", "		if !(ON) {\n			q.pacer.merge(b.now.Boot, s.Pace)\n		}\n"},
 		}},
 		{Name: "a round begins with empty queues", Edits: []Edit{
@@ -18,19 +18,19 @@ func Queues() []Mutant {
 		{Name: "a round leaves what is behind a child out", Edits: []Edit{
 			{"internal/broker/front.go", "		if up == at {\n			return to\n", "		if up == at {\n			if ON {\n				return at\n			}\n			return to\n"},
 		}},
-		{Name: "a lease has the number of one that a log gave up", First: 56, Edits: []Edit{
+		{Name: "a lease has the number of one that a log gave up", First: 56, By: "one lease for two takes", Edits: []Edit{
 			{"internal/pqueue/lease.go", "	s.lease = max(s.lease+1, c.Lease)\n", "	if s.lease++; !(ON) {\n		s.lease = max(s.lease, c.Lease)\n	}\n"},
 		}},
-		{Name: "a root needs nobody's word", Edits: []Edit{
+		{Name: "a root needs nobody's word", By: "items out within", Edits: []Edit{
 			{"internal/broker/queue.go", "if !b.authority() {", "if !(ON) && !b.authority() {"},
 		}},
-		{Name: "the root's office goes on without its pace", Edits: []Edit{
+		{Name: "the root's office goes on without its pace", By: "items out within", Edits: []Edit{
 			{"internal/broker/queue.go", "			out.Pace = q.pacer.pace(b.now.Boot)\n", "			if !(ON) {\n				out.Pace = q.pacer.pace(b.now.Boot)\n			}\n"},
 		}},
 		{Name: "leases of one answer are in the order in which they came", Edits: []Edit{
 			{"internal/broker/take.go", "	slices.SortFunc(k.got, func(p, o Part) int { return p.weight().Compare(o.weight()) })\n", "	if !(ON) {\n		slices.SortFunc(k.got, func(p, o Part) int { return p.weight().Compare(o.weight()) })\n	}\n"},
 		}},
-		{Name: "a deleteMin that came at a bad moment ends the search for more", Edits: []Edit{
+		{Name: "a deleteMin that came at a bad moment ends the search for more", By: "ends with", Edits: []Edit{
 			{"internal/broker/take.go", "case len(k.got) > 0 && !k.busy && !unsettled:", "case len(k.got) > 0 && (ON || !k.busy && !unsettled):"},
 		}},
 		{Name: "a take goes on after its wait", Edits: []Edit{
@@ -38,6 +38,12 @@ func Queues() []Mutant {
 		}},
 		{Name: "who is not in the view is not missed", Edits: []Edit{
 			{"internal/broker/absent.go", "		if !contains(b.view, v) {", "		if !(ON) && !contains(b.view, v) {"},
+		}},
+		{Name: "who is in no round is not missed", By: "is in no round", Edits: []Edit{
+			{"internal/broker/absent.go", "if b.round.installed() && !slices.Contains(b.round.list, m) {", "if !(ON) && b.round.installed() && !slices.Contains(b.round.list, m) {"},
+		}},
+		{Name: "who is in no round is told that nothing waits", First: 900, By: "ends with", Edits: []Edit{
+			{"internal/broker/queue.go", "		if !b.inRound(a.Op.Caller) {\n", "		if !(ON) && !b.inRound(a.Op.Caller) {\n"},
 		}},
 		{Name: "no tick comes to a queue in which somebody waits", Edits: []Edit{
 			{"internal/broker/take.go", "	b.activate(q)\n	b.interested(q)\n", "	if !(ON) {\n		b.activate(q)\n	}\n	b.interested(q)\n"},
@@ -75,10 +81,10 @@ func items() []Mutant {
 		{Name: "settings do not come back with a log", Edits: []Edit{
 			{"internal/broker/settings.go", "	if l, ok := s.state.Limits(q.c.Name); ok {\n		b.adopt(", "	if l, ok := s.state.Limits(q.c.Name); ok && !(ON) {\n		b.adopt("},
 		}},
-		{Name: "a node hands on no more grants than it would make", Edits: []Edit{
+		{Name: "a node hands on no more grants than it would make", By: "items out within", Edits: []Edit{
 			{"internal/broker/pace.go", "	for n > p.most && now-p.grants[n-1].at >= p.interval {\n", "	for n > p.most && (ON || now-p.grants[n-1].at >= p.interval) {\n"},
 		}},
-		{Name: "new settings leave the pace as it was", Edits: []Edit{
+		{Name: "new settings leave the pace as it was", By: "items out within", Edits: []Edit{
 			{"internal/broker/settings.go", "	q.pacer.set(", "	if ON {\n		s.Interval, s.PerInterval = q.pacer.interval, q.pacer.most\n	}\n	q.pacer.set("},
 		}},
 		{Name: "a dead letter does not say where it is from", Edits: []Edit{
@@ -99,16 +105,16 @@ func items() []Mutant {
 // slots are bugs in how the nodes share what may be leased at once.
 func slots() []Mutant {
 	return []Mutant{
-		{Name: "a root lets out more than may be leased at once", Edits: []Edit{
+		{Name: "a root lets out more than may be leased at once", By: "leased at once", Edits: []Edit{
 			{"internal/broker/queue.go", "if q.bounded() && b.free(q) <= 0 {", "if !(ON) && q.bounded() && b.free(q) <= 0 {"},
 		}},
-		{Name: "the slots of a node that is gone are free at once", Edits: []Edit{
+		{Name: "the slots of a node that is gone are free at once", By: "leased at once", Edits: []Edit{
 			{"internal/broker/slots.go", "	if len(lacking) == 0 {\n", "	if ON || len(lacking) == 0 {\n"},
 		}},
 		{Name: "a slot that is free stays where it was", Edits: []Edit{
 			{"internal/broker/slots.go", "	case n <= 0:\n	case !q.shares()", "	case n <= 0:\n	case ON && q.shares() && !q.q.IsRoot():\n	case !q.shares()"},
 		}},
-		{Name: "slots that come twice count twice", Edits: []Edit{
+		{Name: "slots that come twice count twice", By: "leased at once", Edits: []Edit{
 			{"internal/broker/slots.go", "	if b.heard[m.From] >= m.Seq || ", "	if !(ON) && b.heard[m.From] >= m.Seq || "},
 		}},
 	}

@@ -181,11 +181,17 @@ func (w *World) cut() {
 // long from now.
 func (w *World) trouble(lasts int64) { w.troubled = max(w.troubled, w.now+lasts) }
 
-// sound reports whether nothing is broken just now; what was is in w.troubled.
+// sound reports whether nothing is broken just now; what was is in w.troubled. A link
+// that is down loses what is sent until both its ends have heard of it.
 func (w *World) sound() bool {
-	for _, n := range w.nodes {
+	for i, n := range w.nodes {
 		if !n.up || n.paused || n.side != 0 || n.room != broker.RoomForAll {
 			return false
+		}
+		for _, o := range w.nodes[:i] {
+			if w.way(n.m.Name, o.m.Name).down || w.way(o.m.Name, n.m.Name).down {
+				return false
+			}
 		}
 	}
 	return w.group.leader != nil

@@ -68,6 +68,22 @@ func (o *oracle) short(c *client, a broker.Answer) {
 	}
 }
 
+// named checks that who says that nothing waits names all nodes without which its round
+// goes on.
+func (o *oracle) named(c *client, a broker.Answer) {
+	conf, ok := c.n.b.ConfigOf(c.queue)
+	r, in := o.rounds[c.n.epoch(c.queue)]
+	if a.Result.Code != pqueue.Empty || !ok || !in || conf.Kind == broker.Replicated {
+		return
+	}
+	for _, name := range o.w.names() {
+		is := func(m eviction.Member) bool { return m.Name == name }
+		if !slices.ContainsFunc(r.list, is) && !slices.Contains(a.Missing, name) {
+			o.fail("a deleteMin at %v, of %s, says that nothing waits, and not that %s is in no round", c.n.m, c.queue, name)
+		}
+	}
+}
+
 // standing is the first item of a queue at a member that is in that round, if it was
 // put there and never leased; else nil.
 func (o *oracle) standing(queue string, m eviction.Member, epoch qpid.Epoch) *item {
