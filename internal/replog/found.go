@@ -254,7 +254,14 @@ func (g *group) begin() {
 	if !g.l.owner.papers().Founded || g.l.raft.LastIndex() > 0 {
 		return
 	}
-	if err := g.l.raft.BootstrapCluster(alone(g.id)).Error(); err != nil {
+	var err error
+	if g.l.raft.CurrentTerm() == 0 { // a term on the disk is that of the last try
+		_, err = g.l.unlessHalf(g.l.shots)
+	}
+	if err == nil {
+		err = g.l.raft.BootstrapCluster(alone(g.id)).Error()
+	}
+	if err != nil {
 		g.l.log.Warn("queues: the log does not begin", slog.Any("err", err))
 	}
 }

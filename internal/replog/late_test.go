@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -91,6 +93,79 @@ func TestLogDoesNotWaitForRoomForItsTerm(t *testing.T) {
 		r.put(t, "0")
 		equal(t, "applied", r.state.texts(), append(want, "0"))
 		_ = r.stop()
+	}
+}
+
+// halfWay is a disk on which no entry can be written while fault is set.
+type halfWay struct {
+	entries
+	fault *atomic.Pointer[error]
+	tries *atomic.Int64
+}
+
+func (f halfWay) StoreLog(l *raft.Log) error { return f.StoreLogs([]*raft.Log{l}) }
+
+func (f halfWay) StoreLogs(l []*raft.Log) error {
+	if err := f.fault.Load(); err != nil {
+		f.tries.Add(1)
+		return *err
+	}
+	return f.entries.StoreLogs(l)
+}
+
+func newHalfWay(c *Config, fault error) halfWay {
+	f := halfWay{fault: &atomic.Pointer[error]{}, tries: &atomic.Int64{}}
+	f.fault.Store(&fault)
+	c.through = func(e entries) entries { return halfWay{e, f.fault, f.tries} }
+	return f
+}
+
+// Raft writes the term of a log that it founds, and then the first entry. A process may
+// end between the two, and a disk may have room for the one only.
+func TestLogThatIsHalfFoundedIsFounded(t *testing.T) {
+	t.Parallel()
+	t.Run("after a crash", func(t *testing.T) {
+		t.Parallel()
+		c := durable(t.TempDir())
+		newHalfWay(&c, errInjected)
+		c.Machine, c.Leads = &list{}, func(bool) {}
+		if _, err := Open(c); !errors.Is(err, errInjected) && (err == nil || !strings.Contains(err.Error(), errInjected.Error())) {
+			t.Fatalf("Open = %v", err)
+		}
+		r := start(t, durable(c.Dir))
+		r.put(t, "a")
+	})
+	t.Run("when there is room", func(t *testing.T) {
+		t.Parallel()
+		c := durable(t.TempDir())
+		f := newHalfWay(&c, syscall.ENOSPC)
+		r := startFull(t, c)
+		f.fault.Store(nil)
+		r.put(t, "a")
+	})
+	for what, restarts := range map[string]bool{"a group": false, "a group, after a crash": true} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			m := newMesh(t)
+			c := slowly(member("n1"))
+			f := newHalfWay(&c, errInjected)
+			for _, other := range []qpid.NodeID{"n2", "n3"} {
+				m.start(slowly(member(other)))
+			}
+			m.start(c)
+			m.see()
+			until(t, "it tries to found the log", func() bool { return f.tries.Load() > 0 })
+			if restarts {
+				m.stop("n1")
+			}
+			f.fault.Store(nil)
+			if restarts {
+				m.start(c)
+			}
+			m.see()
+			m.voters("n1", "n2", "n3")
+			m.put("a")
+		})
 	}
 }
 

@@ -256,6 +256,9 @@ func (l *Log) start(logger hclog.Logger) error {
 // newRaft starts raft, and founds the group if it must be and is not.
 func (l *Log) newRaft(conf *raft.Config, files raft.SnapshotStore, t raft.Transport, founds bool) (*raft.Raft, error) {
 	old, err := raft.HasExistingState(l.disk, l.disk, files)
+	if err == nil && founds && old {
+		old, err = l.unlessHalf(files)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -279,6 +282,24 @@ func (l *Log) newRaft(conf *raft.Config, files raft.SnapshotStore, t raft.Transp
 		return nil, cmp.Or(l.machine.failed, err)
 	}
 	return r, nil
+}
+
+// unlessHalf reports whether there is more of a log than half of its founding, and takes
+// that back. Raft writes the term of a group and then its first entry. What has ended
+// between the two, or had no room for the second, has a term and no members: raft
+// takes that for a log which others have founded, and waits for them for ever.
+func (l *Log) unlessHalf(files raft.SnapshotStore) (bool, error) {
+	term, err := l.disk.GetUint64([]byte(termKey))
+	if err != nil || term != 1 {
+		return true, err
+	}
+	if last, err := l.disk.LastIndex(); err != nil || last > 0 {
+		return true, err
+	}
+	if list, err := files.List(); err != nil || len(list) > 0 {
+		return true, err
+	}
+	return false, l.disk.SetUint64([]byte(termKey), 0)
 }
 
 // alone is a group of one.
