@@ -32,6 +32,8 @@ type court struct {
 	lastCall   []int64       // by room: true time of the newest call, or when none was due
 	installs   []int64       // by host: true time of the newest install
 	offAt      []int64       // by host: true time at which its pass clock was last found near its bounds
+	makes      map[making]made
+	newestT    map[uint64]uint64 // by epoch number: the latest T of a wave of it
 }
 
 // roomCase is one room before the court.
@@ -48,7 +50,8 @@ type roomCase struct {
 	expiries  []expiry
 	accounts  []account
 	index     map[eviction.Account]int32
-	lines     []eviction.Line // that its ledgers ever belonged to
+	sent      map[transfer]int // the most that was ever sent
+	lines     []eviction.Line  // that its ledgers ever belonged to
 	voids     []lineVoids
 	settled   []eviction.Void
 	sides     int // survivor lines ever
@@ -100,21 +103,27 @@ type seen struct {
 	acted    []bool // by room: the input at hand called somebody or let somebody in
 	gather   qpid.Epoch
 	gatherT  uint64
+	gatherAt int64  // boot time at which it came
 	promised uint64 // nothing may be stamped at or before it
 	vouched  bool   // this life was in a primary wave: a quorum has measured its clock
+	leasedBy qpid.Epoch
+	asked    []bool  // by room: that gather asks about it
+	lease    []int64 // by room: boot time until which its account may act
 }
 
 func (c *court) init(o Options) {
 	for _, r := range o.Rooms {
-		c.rooms = append(c.rooms, roomCase{name: r.Name, hard: r.Target, session: r.Session, index: map[eviction.Account]int32{}})
+		c.rooms = append(c.rooms, roomCase{name: r.Name, hard: r.Target, session: r.Session, index: map[eviction.Account]int32{}, sent: map[transfer]int{}})
 	}
+	c.makes, c.newestT = map[making]made{}, map[uint64]uint64{}
 	c.open = make([]bool, len(o.Rooms))
 	c.lastCall = make([]int64, len(o.Rooms))
 	c.installs, c.offAt = make([]int64, hostsMax), make([]int64, hostsMax)
 }
 
 func (c *court) born(h *host) {
-	h.seen = seen{rooms: make([]node.RoomStatus, len(c.rooms)), acted: make([]bool, len(c.rooms))}
+	n := len(c.rooms)
+	h.seen = seen{rooms: make([]node.RoomStatus, n), acted: make([]bool, n), asked: make([]bool, n), lease: make([]int64, n)}
 }
 
 func (c *court) died(w *world, h *host) {
@@ -148,7 +157,8 @@ func (w *world) look(h *host) {
 		old := h.seen.rooms[r]
 		h.seen.rooms[r] = rs
 		c.hard = max(c.hard, rs.Now.Target)
-		w.checkLedger(h, r, &old, &rs)
+		w.checkLedger(h, &rs)
+		w.checkBooks(h, r, &old, &rs)
 		w.checkCut(h, &old, &rs)
 		if h.seen.acted[r] {
 			w.checkVoid(h, r, &rs)
@@ -176,6 +186,9 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 		}
 		w.note('i', uint64(h.index), s.Installed.Num)
 		w.court.installed(s.Installed, s.List)
+		if len(s.List) == 1 { // its gather went to nobody
+			w.court.gatheredUpTo(s.Installed.Num, s.HLC)
+		}
 		w.leftOut(before.List, s.List)
 		if s.Grade == eviction.Side {
 			n[reachSide]++

@@ -250,6 +250,8 @@ func (w *world) tick(h *host, at int64) {
 func (w *world) drain(h *host) {
 	r := h.n.Ready(h.clock.read(w.now))
 	h.stopped = h.stopped && !h.n.Status().Quarantined
+	w.followLease(h)
+	w.decides(&r)
 	for i := range r.Log {
 		w.logged(h, &r.Log[i])
 	}

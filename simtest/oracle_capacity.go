@@ -184,7 +184,7 @@ func (c *court) unseal(w *world, lost uint64) {
 
 // S2, the ledger. Owned = minted + Σ received − Σ sent, and what is in use or
 // locked is within what is owned.
-func (w *world) checkLedger(h *host, r int, old, rs *node.RoomStatus) {
+func (w *world) checkLedger(h *host, rs *node.RoomStatus) {
 	owned := rs.Minted
 	for i := range rs.Peers {
 		owned += rs.Peers[i].Received - rs.Peers[i].Sent
@@ -200,7 +200,6 @@ func (w *world) checkLedger(h *host, r int, old, rs *node.RoomStatus) {
 	case rs.Called > rs.Used || rs.Called < 0 || rs.OnSite < 0:
 		w.fail("S2", "%s room %s: %d called and %d on site, %d used", h.name, rs.Room.Name, rs.Called, rs.OnSite, rs.Used)
 	}
-	_ = old
 }
 
 // supply is how many slots the accounts of a line own that are not in voids,

@@ -33,6 +33,9 @@ func (w *world) era() int32 {
 	return n
 }
 
+// gatheredUpTo notes the T of a wave.
+func (c *court) gatheredUpTo(num, t uint64) { c.newestT[num] = max(c.newestT[num], t) }
+
 // gathered notes the beginning of a wave.
 func (w *world) gathered(g *eviction.Gather) {
 	c := &w.court

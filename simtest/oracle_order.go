@@ -102,10 +102,14 @@ func (w *world) followRoomCommit(m *eviction.Commit, rc *eviction.RoomCommit, r 
 	}
 }
 
-// S7, the cut. It never falls within one keying of one line.
+// S7, the cut. It never falls within one keying of one line, and is never beyond the
+// T of its wave: whoever was stamped later is not counted.
 func (w *world) checkCut(h *host, old, rs *node.RoomStatus) {
 	if rs.Line == old.Line && rs.Cut.Keying == old.Cut.Keying && rs.Cut.Value.Less(old.Cut.Value) {
 		w.fail("S7", "%s room %s: the cut falls from %s to %s", h.name, rs.Room.Name, weight(old.Cut.Value), weight(rs.Cut.Value))
+	}
+	if cut, t := rs.Cut, w.court.newestT[rs.Cut.Epoch]; cut != old.Cut && cut.Value != (qpid.Weight{}) && qpid.UpTo(t).Less(cut.Value) {
+		w.fail("S7", "%s room %s: the cut of wave %d is %s, beyond its T %d", h.name, rs.Room.Name, cut.Epoch, weight(cut.Value), int64(t)-epochWall)
 	}
 	if rs.Cut.Keying < old.Cut.Keying {
 		w.fail("S7", "%s room %s: keying falls from %d to %d", h.name, rs.Room.Name, old.Cut.Keying, rs.Cut.Keying)

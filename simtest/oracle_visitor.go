@@ -135,7 +135,8 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 	switch b := m.Body.(type) {
 	case *eviction.Gather:
 		if b.Lead.Member == m.From { // the coordinator answers itself
-			h.seen.gather, h.seen.gatherT = b.Epoch, b.T
+			w.asked(h, b)
+			w.court.gatheredUpTo(b.Epoch.Num, b.T)
 			w.gathered(b)
 			w.turns(h, b)
 		}
@@ -165,7 +166,7 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 // hearing looks at a message that a node is about to get.
 func (w *world) hearing(h *host, f *flight) {
 	if b, ok := f.m.Body.(*eviction.Gather); ok && b.Epoch.Compare(h.seen.gather) > 0 {
-		h.seen.gather, h.seen.gatherT = b.Epoch, b.T
+		w.asked(h, b)
 	}
 }
 
@@ -194,6 +195,7 @@ func (w *world) admitted(h *host, q *request) {
 		return
 	}
 	h.seen.acted[q.room] = true
+	w.checkPass(h, int(q.room), t, p)
 	backing := room.accountOf(p.Home)
 	for s := t.session; s != none; s = c.sessions[s].next {
 		if c.sessions[s].account == backing { // the same pass again
@@ -259,6 +261,10 @@ func (w *world) refreshed(h *host, q *request) {
 	if p.Home == q.pass.Home && p.Expires <= q.pass.Expires {
 		return // honoured for as long as it lasts, not extended: like a visit
 	}
+	if p.Expires > s.expires {
+		w.checkLease(h, int(q.room), "extends a pass")
+	}
+	w.checkPass(h, int(q.room), &w.crowd.tickets[s.ticket], p)
 	h.seen.acted[q.room] = true
 	if p.Home != q.pass.Home {
 		w.reached.n[reachPassTaken]++
@@ -288,6 +294,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 		}
 	case node.CalledIn:
 		n[reachCalled]++
+		w.checkLease(h, r, "calls somebody")
 		w.checkDoors(h, r, t)
 		w.came(h, r, t)
 		if t.entitledAt == 0 {
@@ -297,11 +304,13 @@ func (w *world) logged(h *host, e *node.Admission) {
 		w.checkUsed(h, t)
 		w.became(t, h, calledIn)
 	case node.AdmittedQ:
+		w.checkLease(h, r, "lets somebody in who waited")
 		h.seen.acted[r] = true
 		t.admitted = true
 		w.became(t, h, gone)
 	case node.AdmittedO:
 		n[reachOpenAdmission]++
+		w.checkLease(h, r, "lets somebody walk in")
 		w.checkDoors(h, r, t)
 		w.came(h, r, t)
 		t.open, t.admitted = true, true

@@ -15,8 +15,7 @@ type Mutant struct {
 	// Empty: the swarm, by a broken promise. A directed test takes less time and
 	// says what it is about; the swarm's part is to notice what nobody thought of.
 	Run string
-	// First is a seed from which on the swarm of the queues notices soon; 0: the
-	// first.
+	// First is a seed from which on the swarm notices soon; 0: the first.
 	First int
 	// By is part of what the swarm of the queues says when it notices, where another
 	// check than the one for it might be the first to fail. Empty: anything.

@@ -60,7 +60,7 @@ func directed() (tests []string) {
 // broken promise.
 func hunt(t *testing.T, bin string, m mutants.Mutant) {
 	tests := []string{"TestSwarm"}
-	args := []string{"-test.run=^TestSwarm$", "-seeds=400", "-fails=1"}
+	args := []string{"-test.run=^TestSwarm$", "-seeds=400", fmt.Sprintf("-first=%d", max(1, m.First)), "-fails=1"}
 	if m.Run != "" {
 		tests = strings.Split(m.Run, "|")
 		args = []string{"-test.run=^(" + m.Run + ")$"}

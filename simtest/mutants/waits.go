@@ -47,3 +47,28 @@ func waitBugs() []Mutant {
 		}},
 	}
 }
+
+// bookBugs are in what one ledger alone does not tell, and in what a lease allows.
+//
+// Not planted, since it harms nobody: a front that reaches beyond T while the totals do
+// not. If all that are counted fit in, the cut is T; else the K lightest of the front are
+// among them, for more than K of those counted are lighter than anybody stamped after T.
+func bookBugs() []Mutant {
+	return []Mutant{
+		{Name: "a transfer says more than the books", Edits: []Edit{
+			{"eviction/ledger.go", "	return &Slots{Room: room, From: l.account, To: to, Total: p.Sent}\n", "	if ON && p.Sent > 3 {\n\t\treturn &Slots{Room: room, From: l.account, To: to, Total: p.Sent + 1}\n\t}\n\treturn &Slots{Room: room, From: l.account, To: to, Total: p.Sent}\n"},
+		}},
+		{Name: "the next in line mints too", Edits: []Edit{
+			{"eviction/install.go", "	if w.index == 0 && c.Born[0] == g.ledger.account.Born {\n", "	if (w.index == 0 || ON && w.index == 1) && c.Born[w.index] == g.ledger.account.Born {\n"},
+		}},
+		{Name: "a pass is extended without a lease", Edits: []Edit{
+			{"internal/node/session.go", "	case c.NoRenewal || !n.ev.Admits(r.gate, now):\n", "	case c.NoRenewal || !(ON) && !n.ev.Admits(r.gate, now):\n"},
+		}},
+		{Name: "people are called for a moment after the lease", First: 47, Edits: []Edit{
+			{"eviction/node.go", "func (n *Node) LeaseOf(g *Gate) int64 { return min(n.leaseUntil, g.heldAt+micros(n.c.Lease)) }\n", "func (n *Node) LeaseOf(g *Gate) int64 {\n\tif ON {\n\t\treturn min(n.leaseUntil, g.heldAt+micros(n.c.Lease)) + micros(n.c.Margin)\n\t}\n\treturn min(n.leaseUntil, g.heldAt+micros(n.c.Lease))\n}\n"},
+		}},
+		{Name: "a pass is good for twice as long as a session", Edits: []Edit{
+			{"internal/node/session.go", "	end := r.node.ev.Now(now) + r.gate.Session().Microseconds()\n", "	end := r.node.ev.Now(now) + r.gate.Session().Microseconds()\n\tif ON {\n\t\tend += r.gate.Session().Microseconds()\n\t}\n"},
+		}},
+	}
+}
