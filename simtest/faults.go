@@ -51,7 +51,9 @@ const (
 	// and whom it lets in meanwhile is not held against it (docs/operating.md
 	// says so). The world keeps people from it for so long.
 	Standstill
-	Resession // a room's session gets longer or shorter
+	Resession   // a room's session gets longer or shorter
+	BadDisk     // no save of a node gets through: it goes on, and nothing that follows from what is not saved is sent
+	CrashInSave // a node, before a step of a save
 )
 
 func (f Fault) String() string {
@@ -60,7 +62,7 @@ func (f Fault) String() string {
 		"crash of all but one", "crash of all", "crash inside a wave", "crash after the first commit", "rolling restart", "pause",
 		"pause inside a wave", "pause inside an answer", "cut", "cut one way", "cut off", "halves", "bridge", "ring",
 		"flip of the majority", "swizzle", "slow link", "suspicion", "flapping", "clock step", "clock jump", "add", "leave",
-		"retarget", "change of mode", "", "standstill", "change of session",
+		"retarget", "change of mode", "", "standstill", "change of session", "bad disk", "crash inside a save",
 	}[f]
 }
 
@@ -110,6 +112,7 @@ func (n *nemesis) plan(w *world) {
 	spread(f.Partitions, Halves, CutOff)
 	spread(f.Standstills, Standstill)
 	spread(f.Resessions, Resession)
+	spread(f.Saves, BadDisk, CrashInSave)
 	if f.Every > 0 && len(f.Mix) > 0 {
 		w.agenda.push(2_000_000+w.rngFaults.Int64N(2*f.Every.Microseconds()), evFault, 0, 0)
 	}
@@ -142,7 +145,7 @@ func (w *world) strike(f Fault) {
 		w.crashFor(h, last, f.String())
 	case CrashTwo, CrashMost, CrashAll:
 		w.crashMany(f, h, last)
-	case CrashInWave, PauseInWave, PauseInAnswer, CrashAfterFirst:
+	case CrashInWave, PauseInWave, PauseInAnswer, CrashAfterFirst, CrashInSave:
 		w.setTrap(f, h, last)
 	case Pause:
 		w.reached.n[reachPause]++

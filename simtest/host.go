@@ -27,12 +27,11 @@ type host struct {
 	started  bool  // ran before
 	gone     bool  // said goodbye, or never returns
 	leaving  bool
-	disk     *eviction.Record
-	used     []eviction.UsedBatch // on its disk
-	leftAt   int64                // true time at which it said goodbye,
-	audience []audience           // to them
-	knows    []int32              // lives that told this one, on leaving, what they had used
-	keys     uint64               // set of signing keys
+	disk     disk
+	leftAt   int64      // true time at which it said goodbye,
+	audience []audience // to them
+	knows    []int32    // lives that told this one, on leaving, what they had used
+	keys     uint64     // set of signing keys
 	inbox    []event
 	cuts     int32 // links of its that are cut, and suspicions of it
 	calm     int64 // true time at which the last of them ended
@@ -92,7 +91,7 @@ func (w *world) start(h *host) {
 	c := node.Config{
 		Self:   eviction.Peer{Member: member, Start: now.Wall},
 		Expect: h.expect, Joins: w.o.Nodes > 1 || h.index > 0, KeptKeys: w.o.Faults.KeepKeys && h.keys != 0,
-		Cluster: w.o.Cluster, Rooms: w.o.Rooms[:len(w.o.Rooms)-w.unmade], Disk: w.o.Faults.Disk, Persisted: h.disk, Used: h.used,
+		Cluster: w.o.Cluster, Rooms: w.o.Rooms[:len(w.o.Rooms)-w.unmade], Disk: w.o.Faults.Disk, Persisted: h.disk.kept, Used: h.disk.used,
 	}
 	n, err := node.New(c, now)
 	if err != nil {
@@ -103,11 +102,11 @@ func (w *world) start(h *host) {
 	w.lives = append(w.lives, life{member: member, peer: c.Self, host: h.index})
 	w.court.born(h)
 	w.reached.n[reachRestart] += int64(min(1, h.life/int32(w.o.Nodes)))
-	if h.disk != nil {
+	if h.disk.kept != nil {
 		w.reached.n[reachDisk]++
 	}
 	w.note('s', uint64(h.index), uint64(h.life))
-	w.printf("%s starts as %s, disk %t, kept keys %t", h.name, w.name(member), h.disk != nil, c.KeptKeys)
+	w.printf("%s starts as %s, disk %t, kept keys %t", h.name, w.name(member), h.disk.kept != nil, c.KeptKeys)
 	h.knows = nil
 	w.replayUsed(h)
 	w.gossip.forget(h.index)
@@ -125,6 +124,7 @@ func (w *world) crash(h *host, why string) {
 	w.lives[h.life].over = true
 	h.mishaps++
 	w.court.died(w, h)
+	w.lose(h)
 	h.life, h.n, h.tickAt, h.leaving = none, nil, 0, false
 	h.paused, h.stopped = 0, false
 	h.clock.goOn(w.now)
@@ -137,9 +137,6 @@ func (w *world) crash(h *host, why string) {
 	if !w.o.Faults.KeepKeys {
 		h.keys = 0
 		w.loseKeys()
-	}
-	if !w.o.Faults.Disk {
-		h.disk, h.used = nil, nil
 	}
 	if w.upCount() == 0 {
 		w.reached.n[reachAllDown]++
@@ -260,24 +257,28 @@ func (w *world) drain(h *host) {
 	}
 	w.keepUsed(h, &r)
 	w.lookOver(h)
-	if r.Save != nil && w.o.Faults.Disk {
-		h.disk = r.Save
-		w.reached.n[reachSave]++
+	life := h.life
+	messages := w.passOn(h, &r)
+	if h.life != life {
+		return
 	}
 	w.observe(h)
-	for i := range r.Messages {
-		kind := kindOf(r.Messages[i].Body)
+	for i := range messages {
+		kind := kindOf(messages[i].Body)
 		if w.trap(h, kind, beforeSend) {
 			return
 		}
-		w.sent(h, &r.Messages[i], kind)
-		w.send(h, r.Messages[i], kind)
+		w.sent(h, &messages[i], kind)
+		w.send(h, messages[i], kind)
 		if w.trap(h, kind, afterSend) {
 			return
 		}
 	}
 	for _, a := range r.Taken {
 		w.taken(h, a)
+	}
+	if h.disk.unsaved != nil {
+		r.Deadline = min(r.Deadline, h.disk.saveAt)
 	}
 	w.schedule(h, r.Deadline)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
 )
 
 // TestAgendaIsASortedList compares the heap with the obvious list.
@@ -172,6 +173,56 @@ func TestWorldRefusesNonsense(t *testing.T) {
 	} {
 		if _, err := Run(o); err == nil {
 			t.Errorf("Run(%+v) ran", o)
+		}
+	}
+}
+
+// TestNothingIsSentBeforeItIsSaved holds messages while a disk fails, and lets them go
+// in order.
+func TestNothingIsSentBeforeItIsSaved(t *testing.T) {
+	w := quiet(Net{})
+	w.o.Faults.Disk = true
+	h, record := &w.hosts[0], &eviction.Record{Epoch: 7}
+	say := func(i int64) []eviction.Message {
+		return []eviction.Message{{Body: &eviction.Probe{Sent: i}}}
+	}
+	h.disk.failing = true
+	if out := w.passOn(h, &node.Ready{Save: record, Messages: say(1)}); out != nil || h.disk.kept == record {
+		t.Fatalf("%d messages go out of a node that cannot save", len(out))
+	}
+	w.now += saveAgain
+	if out := w.passOn(h, &node.Ready{Messages: say(2)}); out != nil {
+		t.Fatalf("%d messages go out of a node that still cannot save", len(out))
+	}
+	h.disk.failing = false
+	w.now += saveAgain
+	var sent []int64
+	for _, m := range w.passOn(h, &node.Ready{Messages: say(3)}) {
+		sent = append(sent, m.Body.(*eviction.Probe).Sent)
+	}
+	if !slices.Equal(sent, []int64{1, 2, 3}) || h.disk.kept != record {
+		t.Fatalf("%v is sent when the record is saved, want 1, 2 and 3", sent)
+	}
+}
+
+// TestACrashInASaveLeavesOneRecordOrTheOther crashes a node before each step.
+func TestACrashInASaveLeavesOneRecordOrTheOther(t *testing.T) {
+	for step := writeFile; step <= sendAll; step++ {
+		found := map[uint64]bool{}
+		for seed := range uint64(20) {
+			w := quiet(Net{})
+			w.o.Faults.Disk = true
+			w.rngFaults = rand.New(rand.NewPCG(seed, 1))
+			h := &w.hosts[0]
+			h.disk.kept = &eviction.Record{Epoch: 1}
+			w.nemesis.traps = []trap{{fault: CrashInSave, when: inSave, step: step, count: 1, last: 1_000_000}}
+			if out := w.passOn(h, &node.Ready{Save: &eviction.Record{Epoch: 2}, Messages: make([]eviction.Message, 1)}); out != nil || h.up() {
+				t.Fatalf("step %d: up %t, and sends %d messages", step, h.up(), len(out))
+			}
+			found[h.disk.kept.Epoch] = true
+		}
+		if before, after := step <= syncDirectory, step >= syncDirectory; found[1] != before || found[2] != after {
+			t.Errorf("after crashes before step %d the records found are %v, want the old one %t and the new one %t", step, found, before, after)
 		}
 	}
 }

@@ -27,13 +27,20 @@ func (w *world) checkUsed(h *host, t *place) {
 
 // keepUsed puts on the disk what is to be kept, and notes who was let in.
 func (w *world) keepUsed(h *host, r *node.Ready) {
+	d := &h.disk
 	if len(r.Used) > 0 && w.o.Faults.Disk {
-		h.used = append(h.used, eviction.UsedBatch{At: h.clock.read(w.now).Wall, Tickets: r.Used})
+		d.spent = append(d.spent, eviction.UsedBatch{At: h.clock.read(w.now).Wall, Tickets: r.Used})
 	}
 	for i := range r.Log {
 		if e := &r.Log[i]; e.Event == node.AdmittedQ {
-			w.crowd.tickets[w.ticketOf(e.Weight.ID)].usedBy = h.life + 1
+			t := w.ticketOf(e.Weight.ID)
+			w.crowd.tickets[t].usedBy = h.life + 1
+			d.lost = append(d.lost, t)
 		}
+	}
+	if !d.failing {
+		d.used = append(d.used, d.spent...)
+		d.spent, d.lost = nil, nil
 	}
 }
 
@@ -85,7 +92,7 @@ func (c *crowd) keep(p *visitor) {
 
 // replayUsed has used tickets tried whose node is back, or gone.
 func (w *world) replayUsed(h *host) {
-	if len(h.used) > 0 {
+	if len(h.disk.used) > 0 {
 		w.reached.n[reachUsedKept]++
 	}
 	tries := 0

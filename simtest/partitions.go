@@ -64,6 +64,11 @@ func (w *world) begin(t *trouble) {
 		t.at = []int32{other}
 	case Suspicion, Flapping:
 		w.suspect(t)
+	case BadDisk:
+		h := &w.hosts[t.host]
+		h.mishaps++
+		h.disk.failing = true
+		w.afflict(t.host, 1)
 	case Rolling:
 		t.last = max(600_000, t.last/int64(n))
 		w.roll(t)
@@ -117,8 +122,13 @@ func (w *world) end(t *trouble) {
 	}
 	t.cuts = nil
 	w.trust(t)
-	if t.kind == SlowLink {
+	switch t.kind {
+	case SlowLink:
 		w.wires.link(t.host, t.at[0]).slow = 0
+	case BadDisk:
+		w.hosts[t.host].disk.failing = false
+		w.afflict(t.host, -1)
+	default:
 	}
 }
 

@@ -11,6 +11,8 @@ const (
 	reachRestart goal = iota
 	reachDisk
 	reachSave
+	reachSaveFailed
+	reachSaveCrash
 	reachAllDown
 	reachGoodbye
 	reachPause
@@ -96,7 +98,7 @@ const (
 
 func (g goal) String() string {
 	return [...]string{
-		"restart", "restart with disk", "save", "all nodes down", "goodbye", "pause", "answer held by a pause", "standstill", "long standstill", "link cut",
+		"restart", "restart with disk", "save", "save that failed", "crash inside a save", "all nodes down", "goodbye", "pause", "answer held by a pause", "standstill", "long standstill", "link cut",
 		"clock jump", "false suspicion", "node added", "crash inside a wave", "limit changed", "mode changed", "session changed", "clock quarantine", "founding",
 		"second founding", "coordinator take-over", "side without quorum", "unanimous wave", "survivor line", "voter change",
 		"node left out of a wave", "freeze", "nack", "void", "settled", "mint", "top-up", "burn", "slots moved", "room over the limit",

@@ -46,6 +46,9 @@ func Swarm(seed uint64) Options {
 	if e := (dice{rand.New(rand.NewPCG(seed, streamResession))}); o.Faults.Every > 0 && e.one(5) {
 		o.Faults.Resessions = e.pick(1, 2, 6)
 	}
+	if e := (dice{rand.New(rand.NewPCG(seed, streamSaves))}); o.Faults.Every > 0 && o.Faults.Disk && e.one(2) {
+		o.Faults.Saves = e.pick(1, 2, 4, 8)
+	}
 	return o
 }
 

@@ -13,6 +13,7 @@ const (
 	afterSend
 	moments
 	inAnswer // after an operation that called someone or let someone in
+	inSave
 )
 
 // trap waits for a node to be in the middle of something.
@@ -23,6 +24,7 @@ type trap struct {
 	host   int32 // none: any
 	count  int   // the how manieth time
 	last   int64
+	step   saveStep // of CrashInSave
 	closed bool
 }
 
@@ -39,6 +41,8 @@ func (w *world) setTrap(f Fault, h *host, last int64) {
 		t.kind, t.when, t.host, t.count = mCommit, afterSend, h.index, 1
 	case PauseInAnswer:
 		t.when = inAnswer
+	case CrashInSave:
+		t.when, t.host, t.step = inSave, h.index, saveStep(r.IntN(int(sendAll)+1))
 	default:
 	}
 	w.nemesis.traps = append(w.nemesis.traps, t)

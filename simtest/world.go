@@ -78,6 +78,7 @@ const (
 	streamFaults
 	streamStandstill
 	streamResession
+	streamSaves
 )
 
 // Violation is a promise that did not hold.
