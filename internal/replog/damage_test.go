@@ -178,8 +178,9 @@ func TestEachByteOfAReplicaMatters(t *testing.T) {
 	}
 	err = errors.Join(err, f.Compact(7, []byte("a state")))
 	var want queues.Content
-	if err = errors.Join(err, f.read(&want), f.d.Close(), f.owner.close()); err != nil || want.From != 7 || len(want.Commands) != 3 {
-		t.Fatalf("%+v, %v", want, err)
+	group, listed := f.shots.List() // whom the snapshot has for members, too
+	if err = errors.Join(err, listed, f.read(&want), f.d.Close(), f.owner.close()); err != nil || want.From != 7 || len(want.Commands) != 3 || len(group) != 1 {
+		t.Fatalf("%+v, %+v, %v", want, group, err)
 	}
 	var anew atomic.Int64
 	tried := eachByte(t, dir, func(name string, at int) {
@@ -203,6 +204,10 @@ func TestEachByteOfAReplicaMatters(t *testing.T) {
 			anew.Add(1)
 		case !reflect.DeepEqual(got, want):
 			t.Errorf("byte %d of %s turned: %+v", at, inner, got)
+		default:
+			if is, err := hurt.shots.List(); err != nil || !reflect.DeepEqual(is, group) {
+				t.Errorf("byte %d of %s turned: %+v, %v", at, inner, is, err)
+			}
 		}
 		hurt.end()
 		_ = os.RemoveAll(filepath.Dir(hurt.dir))
