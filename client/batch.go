@@ -12,7 +12,7 @@ import (
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
 )
 
-const batchBytesMax = 192 << 10 // of ids and payloads in one call
+const batchBytesMax = 192 << 10 // of ids, keys and payloads in one call
 
 // Put is how one of a PutAll went.
 type Put struct {
@@ -21,7 +21,7 @@ type Put struct {
 }
 
 // PutAll puts items into the queue in as few calls as it can, 1,000 items and
-// 192 KiB of ids and payloads each. Those that fail are tried again as by Put,
+// 192 KiB of ids, keys and payloads each. Those that fail are tried again as by Put,
 // without the others. There is a result for each item, in their order; the error
 // is the first of theirs. At a node they are in line in their order.
 func (q *Queue) PutAll(ctx context.Context, items []New) ([]Put, error) {
@@ -32,9 +32,9 @@ func (q *Queue) PutAll(ctx context.Context, items []New) ([]Put, error) {
 			n.ID = newID()
 		}
 		results[i].ID = n.ID
-		requests[i] = &anteroomv1.NewItem{Id: n.ID, Priority: n.Priority, Payload: n.Payload, NotBefore: stamp(n.NotBefore), Ttl: span(n.TTL)}
+		requests[i] = &anteroomv1.NewItem{Id: n.ID, Priority: n.Priority, Payload: n.Payload, NotBefore: stamp(n.NotBefore), Ttl: span(n.TTL), Key: n.Key}
 	}
-	errs, err := q.batch(ctx, "put", len(items), func(i int) int { return len(requests[i].Id) + len(requests[i].Payload) },
+	errs, err := q.batch(ctx, "put", len(items), func(i int) int { return len(requests[i].Id) + len(requests[i].Key) + len(requests[i].Payload) },
 		func(ctx context.Context, w wire, which []int) ([]*anteroomv1.Failure, error) {
 			a, err := w.InsertBatch(ctx, &anteroomv1.InsertBatchRequest{Queue: q.name, Items: pick(requests, which)})
 			return each(which, a.GetResults(), err, func(i int, r *anteroomv1.InsertResult) *anteroomv1.Failure {

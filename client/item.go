@@ -17,6 +17,7 @@ type New struct {
 	Payload   []byte        // at most the queue's max_payload
 	NotBefore time.Time     // not delivered earlier [now]
 	TTL       time.Duration // dropped that long from now, unless leased then [never]
+	Key       string        // at most 256 bytes: of one key, one item is leased at a time; the queue needs exclusive_keys [none]
 }
 
 // Placed is an item that is in a queue.
@@ -55,6 +56,7 @@ type Item struct {
 	// OriginQueue is where it was put, under the same id, if it came from there as a
 	// dead letter.
 	OriginQueue string `json:"origin_queue,omitempty"`
+	Key         string `json:"key,omitempty"`
 }
 
 // Mode is what a queue is allowed to do.
@@ -72,7 +74,7 @@ func itemOf(p *anteroomv1.Item) Item {
 		ID: p.GetId(), Handle: p.GetHandle(), Priority: p.GetPriority(), Payload: p.GetPayload(), State: stateOf(p.GetState()),
 		InsertedAt: timeOf(p.GetInsertedAt()), NotBefore: timeOf(p.GetNotBefore()), ExpiresAt: timeOf(p.GetExpiresAt()),
 		Attempts: p.GetAttempts(), LeaseUntil: timeOf(p.GetLeaseUntil()), Reason: p.GetReason(),
-		OriginQueue: p.GetOriginQueue(),
+		OriginQueue: p.GetOriginQueue(), Key: p.GetKey(),
 	}
 }
 

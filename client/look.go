@@ -119,8 +119,9 @@ type Stats struct {
 	Delayed  uint64    `json:"delayed"`
 	Leased   uint64    `json:"leased"`
 	Dead     uint64    `json:"dead"`
-	Bytes    uint64    `json:"bytes"`           // of all payloads
-	Oldest   time.Time `json:"oldest,omitzero"` // when the oldest ready item was put
+	Blocked  uint64    `json:"blocked,omitempty"` // of the ready ones, that wait for another one of their key
+	Bytes    uint64    `json:"bytes"`             // of all payloads
+	Oldest   time.Time `json:"oldest,omitzero"`   // when the oldest ready item was put
 	Counters Counters  `json:"counters"`
 	Root     string    `json:"root"`    // node that is thought to have the first item; empty: it is just moving
 	Waiters  uint64    `json:"waiters"` // calls of Take that wait
@@ -178,7 +179,7 @@ func statsOf(p *anteroomv1.QueueStats) Stats {
 	n := p.GetCounters()
 	s := Stats{
 		Queue: p.GetQueue(), Mode: modeOf(p.GetMode()), Kind: p.GetKind(),
-		Ready: p.GetReady(), Delayed: p.GetDelayed(), Leased: p.GetLeased(), Dead: p.GetDead(),
+		Ready: p.GetReady(), Delayed: p.GetDelayed(), Leased: p.GetLeased(), Dead: p.GetDead(), Blocked: p.GetBlocked(),
 		Bytes: p.GetBytes(), Oldest: timeOf(p.GetOldest()), Root: p.GetRoot(), Waiters: p.GetWaiters(),
 		Counters: Counters{
 			Inserted: n.GetInserted(), Leased: n.GetLeased(), Acked: n.GetAcked(), Nacked: n.GetNacked(), Lapsed: n.GetLapsed(),

@@ -47,7 +47,7 @@ func (q *Queue) Put(ctx context.Context, n New) (Placed, error) {
 	var a *anteroomv1.InsertResponse
 	err := q.call(ctx, "put", func(ctx context.Context, w wire) (err error) {
 		a, err = w.Insert(ctx, &anteroomv1.InsertRequest{
-			Queue: q.name, Id: n.ID, Priority: n.Priority, Payload: n.Payload, NotBefore: stamp(n.NotBefore), Ttl: span(n.TTL),
+			Queue: q.name, Id: n.ID, Priority: n.Priority, Payload: n.Payload, NotBefore: stamp(n.NotBefore), Ttl: span(n.TTL), Key: n.Key,
 		})
 		return err
 	})

@@ -50,9 +50,12 @@ func (q *queueing) listing(l client.Listing) error {
 		}
 		return nil
 	}
-	head, letters := []string{"id", "priority", "attempts", "put at", "reason", "payload"}, false
+	head, letters, keys := []string{"id", "priority", "attempts", "put at", "reason", "payload"}, false, false
 	for _, i := range l.Items {
-		letters = letters || i.OriginQueue != ""
+		letters, keys = letters || i.OriginQueue != "", keys || i.Key != ""
+	}
+	if keys {
+		head = slices.Insert(head, len(head)-1, "key")
 	}
 	if letters {
 		head = slices.Insert(head, 4, "put into")
@@ -60,6 +63,9 @@ func (q *queueing) listing(l client.Listing) error {
 	var rows [][]string
 	for _, i := range l.Items {
 		row := []string{payloadText([]byte(i.ID)), fmt.Sprint(i.Priority), fmt.Sprint(i.Attempts), when(i.InsertedAt), payloadText([]byte(i.Reason)), payloadText(i.Payload)}
+		if keys {
+			row = slices.Insert(row, len(row)-1, payloadText([]byte(i.Key)))
+		}
 		if letters {
 			row = slices.Insert(row, 4, cmp.Or(i.OriginQueue, q.name))
 		}
@@ -177,6 +183,9 @@ func (q *queueing) details(s client.Stats) error {
 	n := s.Counters
 	fmt.Fprintf(q.stdout, "\nput %d, repeated %d, taken %d, acknowledged %d, given back %d, lapsed %d, cancelled %d, expired %d, died %d\n\n",
 		n.Inserted, n.Repeated, n.Leased, n.Acked, n.Nacked, n.Lapsed, n.Cancelled, n.Expired, n.Died)
+	if s.Blocked > 0 {
+		fmt.Fprintf(q.stdout, "of the ready ones, %d wait for another one of their key\n\n", s.Blocked)
+	}
 	rows := make([][]string, len(s.Nodes))
 	for i, of := range s.Nodes {
 		first := ""

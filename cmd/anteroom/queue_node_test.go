@@ -63,7 +63,11 @@ func (n *queueNode) Insert(_ context.Context, r *anteroomv1.InsertRequest) (*ant
 	case "full":
 		return nil, refused(codes.ResourceExhausted, "queue_full", "The queue has 10 items, which is its max_items.")
 	}
-	n.say("put %q priority %d not before %v ttl %v", r.GetPayload(), r.GetPriority(), r.GetNotBefore().AsTime().Unix(), r.GetTtl().AsDuration())
+	key := ""
+	if r.GetKey() != "" {
+		key = " key " + r.GetKey()
+	}
+	n.say("put %q priority %d not before %v ttl %v%s", r.GetPayload(), r.GetPriority(), r.GetNotBefore().AsTime().Unix(), r.GetTtl().AsDuration(), key)
 	a := &anteroomv1.InsertResponse{Id: r.GetId(), Handle: "h-" + r.GetId(), State: anteroomv1.ItemState_ITEM_STATE_READY}
 	if r.GetId() == "old" {
 		a.Existed, a.State = true, anteroomv1.ItemState_ITEM_STATE_LEASED
@@ -75,7 +79,7 @@ func (n *queueNode) InsertBatch(ctx context.Context, r *anteroomv1.InsertBatchRe
 	a := &anteroomv1.InsertBatchResponse{}
 	n.say("put a batch of %d", len(r.GetItems()))
 	for _, i := range r.GetItems() {
-		one, err := n.Insert(ctx, &anteroomv1.InsertRequest{Queue: r.GetQueue(), Id: i.GetId(), Payload: i.GetPayload(), Priority: i.GetPriority(), NotBefore: i.GetNotBefore(), Ttl: i.GetTtl()})
+		one, err := n.Insert(ctx, &anteroomv1.InsertRequest{Queue: r.GetQueue(), Id: i.GetId(), Payload: i.GetPayload(), Priority: i.GetPriority(), NotBefore: i.GetNotBefore(), Ttl: i.GetTtl(), Key: i.GetKey()})
 		if string(i.GetPayload()) == "bad" {
 			err = refused(codes.InvalidArgument, "request_invalid", "out of the queue's bounds")
 		}
@@ -148,7 +152,7 @@ func (n *queueNode) Extend(_ context.Context, r *anteroomv1.ExtendRequest) (*ant
 func (n *queueNode) Peek(_ context.Context, r *anteroomv1.PeekRequest) (*anteroomv1.PeekResponse, error) {
 	if r.GetQueue() == "failed" {
 		letter := queued("x", 0, "poison")
-		letter.OriginQueue = "jobs"
+		letter.OriginQueue, letter.Key = "jobs", "customer 7"
 		return &anteroomv1.PeekResponse{Items: []*anteroomv1.Item{letter, queued("y", 1, "two")}}, nil
 	}
 	nasty := queued("c", 7, "\x1b[31mtwo\nlines and then so many words that they do not fit into the table at all")
@@ -215,7 +219,7 @@ func (n *queueNode) Configure(_ context.Context, r *anteroomv1.ConfigureRequest)
 	s := &anteroomv1.QueueSettings{
 		MaxItems: new(uint32(1000)), MaxPayload: new(uint32(65536)), Lease: durationpb.New(30 * time.Second), LeaseMax: durationpb.New(12 * time.Hour),
 		MaxAttempts: new(uint32(5)), DeadLettersMax: new(uint32(10_000)), DeadLetterQueue: new(""), Remember: durationpb.New(5 * time.Minute),
-		RememberMax: new(uint32(100_000)), Interval: durationpb.New(0), PerInterval: new(uint32(1)), MaxInFlight: new(uint32(0)), BackoffBase: durationpb.New(0),
+		RememberMax: new(uint32(100_000)), Interval: durationpb.New(0), PerInterval: new(uint32(1)), MaxInFlight: new(uint32(0)), ExclusiveKeys: new(false), BackoffBase: durationpb.New(0),
 	}
 	a := &anteroomv1.ConfigureResponse{Settings: s, Kind: "memory"}
 	if r.GetSettings() == nil {
@@ -230,7 +234,7 @@ func (n *queueNode) Configure(_ context.Context, r *anteroomv1.ConfigureRequest)
 func (n *queueNode) Stats(_ context.Context, r *anteroomv1.StatsRequest) (*anteroomv1.StatsResponse, error) {
 	jobs := &anteroomv1.QueueStats{
 		Queue: "jobs", Kind: "memory", Mode: anteroomv1.QueueMode_QUEUE_MODE_RUNNING, Ready: 3, Delayed: 1, Leased: 2, Dead: 1, Bytes: 4096, Oldest: instant(0),
-		Counters: &anteroomv1.QueueCounters{Inserted: 10, Leased: 6, Acked: 3, Nacked: 1, Lapsed: 1, Died: 1, Repeated: 2}, Root: "node-2", Waiters: 4,
+		Counters: &anteroomv1.QueueCounters{Inserted: 10, Leased: 6, Acked: 3, Nacked: 1, Lapsed: 1, Died: 1, Repeated: 2}, Root: "node-2", Waiters: 4, Blocked: 1,
 		Nodes: []*anteroomv1.NodeShare{{Node: "node-1", Ready: 1, Leased: 2}, {Node: "node-2", Ready: 2}},
 	}
 	if r.GetQueue() != "" {

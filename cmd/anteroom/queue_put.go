@@ -53,6 +53,7 @@ type queuePut struct {
 	queueing
 	starting
 	id       string
+	key      string
 	priority int
 	ttl      time.Duration
 	lines    bool
@@ -83,6 +84,7 @@ is not put again, so a command that failed can simply be repeated with the same
 		return q.put(ctx, to, cmd.InOrStdin(), args)
 	})
 	q.flags.StringVar(&q.id, "id", "", "`ID` of the item [random]")
+	q.flags.StringVar(&q.key, "key", "", "`KEY`: of the items of one key, one is taken at a time; the queue needs exclusive_keys [none]")
 	q.flags.whole(&q.priority, "priority", 0, math.MaxUint32, "the lowest goes first")
 	q.define(q.flags)
 	q.flags.duration(&q.ttl, "ttl", 0, 10*365*24*time.Hour, "dropped after so long, unless somebody works on it; 0s is never")
@@ -96,7 +98,7 @@ func (q *queuePut) put(ctx context.Context, to *client.Queue, stdin io.Reader, a
 	if err != nil {
 		return err
 	}
-	n := client.New{ID: q.id, Priority: uint32(q.priority), NotBefore: notBefore, TTL: q.ttl}
+	n := client.New{ID: q.id, Priority: uint32(q.priority), NotBefore: notBefore, TTL: q.ttl, Key: q.key}
 	switch {
 	case q.lines && (len(args) > 0 || q.id != ""):
 		return wrongUsage(errors.New("--lines: the items are the lines of standard input; leave out PAYLOAD and --id"))

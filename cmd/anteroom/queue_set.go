@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -20,6 +21,7 @@ type setting struct {
 	number     *(*uint32) // one of these
 	span       *(*time.Duration)
 	word       *(*string)
+	truth      *(*bool)
 }
 
 func settingsInto(n *client.NewSettings) []setting {
@@ -36,6 +38,7 @@ func settingsInto(n *client.NewSettings) []setting {
 		{key: "interval", usage: "at most per-interval items go out in any such time; 0s: no bound", span: &n.Interval},
 		{key: "per-interval", usage: "how many", number: &n.PerInterval},
 		{key: "max-in-flight", usage: "items that are leased at once, over all nodes; 0: no bound", number: &n.MaxInFlight},
+		{key: "exclusive-keys", usage: "true: of the items of one key, one is leased at a time; false: keys mean nothing", truth: &n.ExclusiveKeys},
 		{key: "backoff-base", usage: "how long an item waits after its first lease; 0s: not at all", span: &n.BackoffBase},
 		{key: "backoff-factor", usage: "after each further one so many times as long", number: &n.BackoffFactor},
 		{key: "backoff-max", usage: "and never longer", span: &n.BackoffMax},
@@ -89,6 +92,15 @@ configuration, an empty queue and a restart.`,
 				*s.span = new(v)
 				return nil
 			})
+		case s.truth != nil:
+			q.flags.add(s.key, "BOOL", "", s.usage, func(text string) error {
+				v, err := strconv.ParseBool(text)
+				if err != nil {
+					return errors.New("neither true nor false; give one of them")
+				}
+				*s.truth = new(v)
+				return nil
+			})
 		default:
 			q.flags.Func(s.key, s.usage, func(text string) error {
 				*s.word = new(text)
@@ -136,6 +148,7 @@ func (q *queueing) settings(s client.Settings, missing []string) error {
 		{"interval", d(s.Interval)},
 		{"per_interval", u(s.PerInterval)},
 		{"max_in_flight", u(s.MaxInFlight)},
+		{"exclusive_keys", strconv.FormatBool(s.ExclusiveKeys)},
 		{"backoff.base", d(s.BackoffBase)},
 	}
 	if s.BackoffBase > 0 {

@@ -279,6 +279,8 @@ func (b *Broker) step(m Message) error {
 		return b.onWatch(m)
 	case MsgFreed, MsgOffice:
 		b.onFreed(m)
+	case MsgKeyAsk, MsgKeyHeld, MsgKeyWant, MsgKeyLend, MsgKeyBack:
+		b.onKeys(m)
 	case MsgReport:
 		b.onReport(m)
 	case MsgShares:
@@ -309,6 +311,7 @@ func (b *Broker) Tick(now Time) {
 	}
 	b.expire()
 	b.tickSlots()
+	b.tickKeys()
 	b.tickTakes()
 	b.tickPurges()
 	b.askUnopened()

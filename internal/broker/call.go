@@ -120,10 +120,14 @@ func (b *Broker) callInsert(c pqueue.Command, then func(Answer)) {
 	}
 	to, ok := b.leading()
 	if q.c.Kind != Replicated {
-		to, ok = home(c.Queue, c.ID, b.view.List), true
+		to, ok = q.place(c, b.view.List), true
 	}
 	if !ok {
 		then(Answer{Result: pqueue.Result{Code: b.leaderless()}})
+		return
+	}
+	if c.Key != "" && !q.c.Limits.Exclusive {
+		then(Answer{Result: pqueue.Result{Code: pqueue.Invalid}})
 		return
 	}
 	insert := func() {
@@ -131,7 +135,7 @@ func (b *Broker) callInsert(c pqueue.Command, then func(Answer)) {
 			then(Answer{Result: r, Handle: HandleOf(q.c.Kind, to.Name, r.Number)})
 		})
 	}
-	former := b.formerHomes(c.Queue, c.ID, to)
+	former := b.formerHomes(q, c, to)
 	if q.c.Kind == Replicated || len(former) == 0 {
 		insert()
 		return
@@ -146,6 +150,15 @@ func (b *Broker) callInsert(c pqueue.Command, then func(Answer)) {
 		}
 		insert()
 	})
+}
+
+// place is the member of the list at which a new item is at home: all of one key are at
+// the same, so that nobody else need be asked who has the key.
+func (q *queue) place(c pqueue.Command, list []eviction.Member) eviction.Member {
+	if c.Key != "" {
+		return winner(c.Queue, c.Key, list)
+	}
+	return home(c.Queue, c.ID, list)
 }
 
 const (
@@ -167,13 +180,13 @@ func (b *Broker) outlive(list []eviction.Member) {
 
 // formerHomes are the members, still there, at which an item of that id was at
 // home a while ago, but for its home of now.
-func (b *Broker) formerHomes(queue, id string, now eviction.Member) []eviction.Member {
+func (b *Broker) formerHomes(q *queue, c pqueue.Command, now eviction.Member) []eviction.Member {
 	var homes []eviction.Member
 	for _, f := range b.former {
 		if b.now.Boot-f.until >= formerFor || len(f.list) == 0 {
 			continue
 		}
-		h := home(queue, id, f.list)
+		h := q.place(c, f.list)
 		if h != now && slices.Contains(b.view.List, h) && !slices.Contains(homes, h) {
 			homes = append(homes, h)
 		}

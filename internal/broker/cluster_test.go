@@ -18,9 +18,11 @@ type cluster struct {
 	next  uint64
 	cut   func(from, to eviction.Member) bool // loses what goes there
 	heard func(broker.Message)                // sees what goes anywhere
+	loses func(broker.Message) bool           // such a message
 	minor bool                                // those that are up are no quorum
 	votes []qpid.NodeID
 	few   bool // there is the queue of that name
+	keys  bool // which has exclusive keys, and no other bound
 }
 
 type host struct {
@@ -66,6 +68,9 @@ func (c *cluster) start(m eviction.Member) *host {
 	if c.few {
 		few := all.OnUse
 		few.Name, few.Limits.AttemptsMax, few.Limits.InFlightMax, few.Limits.LeaseMax, few.Lease = "few", 0, fewMany, fewMax, fewMax
+		if c.keys {
+			few.Limits.InFlightMax, few.Limits.Exclusive = 0, true
+		}
 		all.Queues = append(all.Queues, few)
 	}
 	b, err := broker.New(all, c.now)
@@ -125,6 +130,9 @@ func (c *cluster) deliver(m broker.Message) {
 	got.From, got.To = m.From, m.To
 	if c.heard != nil {
 		c.heard(got)
+	}
+	if c.loses != nil && c.loses(got) {
+		return
 	}
 	for _, h := range c.nodes {
 		if h.m == m.To && !h.down && (c.cut == nil || !c.cut(m.From, m.To)) {

@@ -138,6 +138,28 @@ what their leases leave is lost until then, or until all are there.
 A lease on its way through a log that does not say what became of it keeps its slot until
 it must have ended.
 
+# Exclusive keys
+
+Of a queue with exclusive keys one item of a key is leased at a time. Within a shard the
+shard sees to that: only the first ready item of a key of which none is leased may be
+leased. So a replicated queue needs no more. Of the others all items of a key are put at
+one node, the winner of a rendezvous over the key; but when members come and go it is
+another one, while the items stay.
+
+In a round each key has a home, the winner among its members. Only the home leases items
+of the key, or the one to which it has lent it: a node that has the key's items, and is
+not its home, asks for the key before it puts the first of them into QPID (want, lend,
+back), and gives it back when it has nothing of it any more that is ready or leased. Of
+its own items the home lets none go as long as somebody else asks.
+
+What was lent does not outlive the round, unless an item of it is leased. After an install
+each node asks all others for the keys that are at home there and leased here (ask, held),
+and as a root grants none of its own keys before all have answered. Nobody is granted
+anything while the round is made, so the answers have all leases of members. Whether there
+may be any besides is what the slots say, of which such a queue has as many as anybody
+wants: as long as some are lost, a root takes its items with keys out of QPID, and goes by
+what has none. So this holds through whatever that does.
+
 # Who is missing
 
 An answer about a whole queue is made of what all nodes of the view said. Who may

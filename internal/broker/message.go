@@ -31,6 +31,11 @@ const (
 	MsgOffice                      // Epoch, Seq, Slots: what goes with the office of the root, which follows
 	MsgReport                      // Epoch, Made, Slots: before MsgFrozen
 	MsgShares                      // Epoch, Slots: before MsgCommit
+	MsgKeyAsk                      // Epoch, Seq: which keys that are at home here do you lease?
+	MsgKeyHeld                     // Epoch, Seq of MsgKeyAsk, For: which part of the answer, Whole: the last, Keys
+	MsgKeyWant                     // Epoch, Keys: lend me
+	MsgKeyLend                     // Epoch, Keys
+	MsgKeyBack                     // Epoch, Keys: nothing of them is leased any more
 	msgEnd
 )
 
@@ -40,7 +45,7 @@ func (k MsgKind) String() string {
 	}
 	return [...]string{
 		"gather", "frozen", "commit", "broken", "vouch", "vouched", "qpid", "granted", "request", "response", "waiting", "wake", "watch", "change",
-		"freed", "office", "report", "shares",
+		"freed", "office", "report", "shares", "key ask", "key held", "key want", "key lend", "key back",
 	}[k-1]
 }
 
@@ -61,6 +66,7 @@ type Message struct {
 	Pace     Pace
 	Made     qpid.Epoch // installed at the sender; zero: none
 	Slots    []Slots
+	Keys     []KeyLock
 	Command  pqueue.Command
 	Result   pqueue.Result
 	Change   pqueue.Change
@@ -145,6 +151,8 @@ func (m Message) Encode() []byte {
 		for _, s := range m.Slots {
 			s.encode(&e)
 		}
+	case MsgKeyAsk, MsgKeyHeld, MsgKeyWant, MsgKeyLend, MsgKeyBack:
+		encodeKeys(&e, m)
 	default:
 		panic("broker: no way to encode a message of kind " + m.Kind.String())
 	}
@@ -209,6 +217,8 @@ func Decode(b []byte) (m Message, err error) {
 			}
 			m.Slots = append(m.Slots, s)
 		}
+	case MsgKeyAsk, MsgKeyHeld, MsgKeyWant, MsgKeyLend, MsgKeyBack:
+		toKeys(d, &m)
 	default:
 		return m, errMessage
 	}
@@ -219,6 +229,26 @@ func Decode(b []byte) (m Message, err error) {
 		return Message{}, err
 	}
 	return m, nil
+}
+
+func encodeKeys(e *pqueue.Encoder, m Message) {
+	epoch(e, m.Epoch)
+	e.Uint(m.Seq)
+	e.Int(m.For)
+	e.Bool(m.Whole)
+	e.Uint(uint64(len(m.Keys)))
+	for _, l := range m.Keys {
+		e.String(l.Queue)
+		e.String(l.Key)
+		e.Uint(l.Seq)
+	}
+}
+
+func toKeys(d *pqueue.Decoder, m *Message) {
+	m.Epoch, m.Seq, m.For, m.Whole = toEpoch(d), d.Uint(), d.Int(), d.Bool()
+	for range d.Count(3) {
+		m.Keys = append(m.Keys, KeyLock{Queue: d.String(), Key: d.String(), Seq: d.Uint()})
+	}
 }
 
 func epoch(e *pqueue.Encoder, v qpid.Epoch) {

@@ -40,6 +40,11 @@ func everyMessage() []broker.Message {
 		{Kind: broker.MsgOffice, Epoch: e, Seq: 4, Slots: slots[:1]},
 		{Kind: broker.MsgReport, Epoch: e, Made: qpid.Epoch{Num: 6, Coordinator: "b"}, Slots: slots},
 		{Kind: broker.MsgShares, Epoch: e, Slots: slots},
+		{Kind: broker.MsgKeyAsk, Epoch: e, Seq: 5},
+		{Kind: broker.MsgKeyHeld, Epoch: e, Seq: 5, For: 1, Whole: true, Keys: []broker.KeyLock{{Queue: "q", Key: "k", Seq: 3}, {Queue: "q", Key: "l", Seq: 4}}},
+		{Kind: broker.MsgKeyWant, Epoch: e, Keys: []broker.KeyLock{{Queue: "q", Key: "k", Seq: 3}}},
+		{Kind: broker.MsgKeyLend, Epoch: e, Keys: []broker.KeyLock{{Queue: "q", Key: "k", Seq: 3}}},
+		{Kind: broker.MsgKeyBack, Epoch: e, Keys: []broker.KeyLock{{Queue: "q", Key: "k", Seq: 3}}},
 	}
 }
 

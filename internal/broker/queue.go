@@ -26,6 +26,7 @@ type queue struct {
 	setAt   uint64          // which change here that was, see settled
 	pacer   pacer
 	slots   slots
+	keys    keyring
 	touched bool  // messages of the installed round's tree have come or gone
 	used    int64 // boot time
 	filled  int64 // boot time at which something was in it when it was looked at; 0: it was not
@@ -195,7 +196,7 @@ func (b *Broker) heldBack(q *queue, o heldOp) bool {
 		b.hold(q, o) // until the coordinator has vouched
 		return true
 	}
-	return false
+	return b.keyHeldBack(q, o)
 }
 
 // hold keeps a deleteMin for a moment in which nothing can go out.
@@ -329,20 +330,24 @@ func (b *Broker) grant(q *queue, w qpid.Weight, o heldOp) {
 		Op: pqueue.OpLease, Queue: q.c.Name, Number: pqueue.NumberOf(w), For: max(1, min(o.lease, longest)),
 		Taker: pqueue.Taker{Node: string(op.Caller), Seq: op.Seq}, Lease: uint64(max(0, b.now.Clock)),
 	}
+	key := b.shards[q.c.Kind].state.KeyOf(q.c.Name, c.Number)
+	b.granting(q, key)
 	b.execute(q.c.Kind, c, func(r pqueue.Result) {
 		q.slots.leasing--
-		after := int64(0)
+		after, doubt := int64(0), int64(0)
 		switch r.Code {
 		case pqueue.OK:
 			b.recent.finish(op)
 		case pqueue.Unavailable, pqueue.StorageDoubt:
 			if q.shares() {
-				q.slots.doubts = append(q.slots.doubts, b.now.Boot+c.For+b.c.Fresh)
+				doubt = b.now.Boot + c.For + b.c.Fresh
+				q.slots.doubts = append(q.slots.doubts, doubt)
 			}
 		case pqueue.AllLeased:
 			r, after = pqueue.Result{Code: pqueue.Empty}, fullEvery
 		default:
 		}
+		b.granted(q, key, doubt)
 		if r.Code != pqueue.OK {
 			b.recent.drop(op)
 			b.mend(q, c.Number)
@@ -369,9 +374,10 @@ func (b *Broker) repeat(q *queue, w qpid.Weight, o heldOp) {
 // mend puts an item back into QPID whose lease came to nothing.
 func (b *Broker) mend(q *queue, number uint64) {
 	s := &b.shards[q.c.Kind]
-	if r := s.state.Apply(pqueue.Command{Op: pqueue.OpFind, Queue: q.c.Name, Number: number}); s.leads && r.Code == pqueue.OK && r.State == pqueue.Ready {
-		i := r.Items[0]
-		q.q.Insert(pqueue.WeightOf(i.Priority, i.Stamp, s.state.Salt(), i.Number))
+	if i, ok := s.state.Offered(q.c.Name, number); ok && s.leads {
+		w := pqueue.WeightOf(i.Priority, i.Stamp, s.state.Salt(), i.Number)
+		b.left(q, i.Key, w)
+		b.came(q, i.Key, w)
 		b.pump(q)
 	}
 }

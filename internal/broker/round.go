@@ -50,6 +50,8 @@ type round struct {
 
 	shares []Slots   // what the coordinator has said of the round to come
 	early  []Message // with slots, of that round
+
+	hearings map[eviction.Member]*hearing // of the others in it, if there are exclusive keys
 }
 
 // vouch is a coordinator's word that the installed round is still the last one.
@@ -269,6 +271,7 @@ func (b *Broker) carryOut(states []State, fronts []Front, whole bool) {
 		q.pacer.merge(b.now.Boot, s.Pace)
 	}
 	b.dealOut()
+	b.rekey()
 	for _, q := range b.queues {
 		if !whole && q.c.Interval > 0 {
 			q.pacer.block(b.now.Boot, q.c.Interval+3*b.c.Fresh)

@@ -55,6 +55,9 @@ func (b *Broker) execute(k Kind, c pqueue.Command, then func(pqueue.Result)) {
 	case !s.logged:
 		r := s.state.Apply(c)
 		b.mirror(s)
+		if c.Op == pqueue.OpConfigure {
+			b.heeded(c.Queue, k)
+		}
 		then(r)
 	case len(b.proposals) >= proposalsMax:
 		then(pqueue.Result{Code: pqueue.Busy})
@@ -75,14 +78,17 @@ func (b *Broker) mirror(s *shard) {
 			}
 		}
 		if c.Left {
-			q.q.Remove(c.Out)
+			b.left(q, c.Item.Key, c.Out)
 		}
 		if c.Came {
-			q.q.Insert(c.In)
+			b.came(q, c.Item.Key, c.In)
 			b.tellAskers(q)
 		}
+		b.turn(q, c.Item.Key)
 		b.pump(q)
-		b.tellWatchers(q, c)
+		if c.Kind != 0 {
+			b.tellWatchers(q, c)
+		}
 		if q.bounded() && c.Kind != pqueue.WasLeased {
 			b.freed(q)
 		}
@@ -98,7 +104,7 @@ func (b *Broker) known(s *shard, name string) *queue {
 	c.Name, c.Kind = name, s.kind
 	if l, ok := s.state.Limits(name); ok {
 		c.Limits = l
-		c.Limits.InFlightMax = 0 // nobody else knows of it
+		c.Limits.InFlightMax, c.Limits.Exclusive = 0, false // nobody else knows of it
 	}
 	return b.addQueue(c, false)
 }
@@ -109,18 +115,23 @@ func (b *Broker) Apply(now Time, k Kind, commands [][]byte) [][]byte {
 	b.read(now)
 	s := &b.shards[k]
 	results := make([][]byte, len(commands))
+	var configured []string
 	for i, text := range commands {
 		r := pqueue.Result{Code: pqueue.Invalid}
 		if c, err := pqueue.DecodeCommand(text); err == nil && s.state != nil {
 			r = s.state.Apply(c)
 			if q := b.queue(c.Queue); q != nil && q.c.Kind == k && c.Op == pqueue.OpConfigure {
 				b.recallSettings(q, s)
+				configured = append(configured, c.Queue)
 			}
 		}
 		results[i] = r.Encode(nil)
 	}
 	if s.state != nil && s.leads {
 		b.mirror(s)
+	}
+	for _, name := range configured {
+		b.heeded(name, k)
 	}
 	return results
 }
@@ -212,12 +223,12 @@ func (b *Broker) lead(s *shard, leads bool) {
 			continue // the configuration has made another kind of it; its old items stay where they are
 		}
 		b.recallSettings(q, s)
-		s.state.EachReady(name, func(i pqueue.Item) {
+		s.state.EachOffered(name, func(i pqueue.Item) {
 			w := pqueue.WeightOf(i.Priority, i.Stamp, s.state.Salt(), i.Number)
 			if leads {
-				q.q.Insert(w)
+				b.came(q, i.Key, w)
 			} else {
-				q.q.Remove(w)
+				b.left(q, i.Key, w)
 			}
 		})
 		b.pump(q)

@@ -62,7 +62,15 @@ const (
 )
 
 // bounded reports whether so many items of q may be leased at once, and no more.
-func (q *queue) bounded() bool { return q.c.Limits.InFlightMax > 0 }
+func (q *queue) bounded() bool { return q.most() > 0 }
+
+// most is how many slots q has; none: it needs none.
+func (q *queue) most() int {
+	if q.c.Limits.InFlightMax == 0 && q.gates() {
+		return allSlots
+	}
+	return q.c.Limits.InFlightMax
+}
 
 // shares reports whether the nodes share the slots of q. Leases of a replicated queue
 // are all in one log, which counts them.
@@ -71,6 +79,9 @@ func (q *queue) shares() bool { return q.bounded() && q.c.Kind != Replicated }
 // reshare has the slots of q counted with the next round, if they are to be others than
 // they were.
 func (b *Broker) reshare(q *queue, was pqueue.Limits) {
+	if q.keys.on != q.gates() {
+		b.regate(q)
+	}
 	i, in := slices.BinarySearchFunc(b.shared, q.c.Name, func(q *queue, name string) int { return cmp.Compare(q.c.Name, name) })
 	switch {
 	case q.shares() && !in:
@@ -78,7 +89,7 @@ func (b *Broker) reshare(q *queue, was pqueue.Limits) {
 	case !q.shares() && in:
 		b.shared = slices.Delete(b.shared, i, i+1)
 		q.slots = slots{leasing: q.slots.leasing}
-	case !in || was.InFlightMax == q.c.Limits.InFlightMax && was.LeaseMax == q.c.Limits.LeaseMax:
+	case !in || was.InFlightMax == q.c.Limits.InFlightMax && was.LeaseMax == q.c.Limits.LeaseMax && was.Exclusive == q.c.Limits.Exclusive:
 		return
 	}
 	b.round.need = b.round.need || b.round.installed()
@@ -188,7 +199,7 @@ func (b *Broker) reportSlots() []Slots {
 	for _, q := range b.shared {
 		s := &q.slots
 		is := Slots{
-			Queue: q.c.Name, Have: s.have, Taken: b.inUse(q), Sure: b.shards[q.c.Kind].leads, Most: q.c.Limits.InFlightMax,
+			Queue: q.c.Name, Have: s.have, Taken: b.inUse(q), Sure: b.shards[q.c.Kind].leads, Most: q.most(),
 			Longest: max(s.longest, q.c.Limits.LeaseMax), Dealt: s.dealt,
 		}
 		if s.lost > 0 {

@@ -39,7 +39,10 @@ func (b *Broker) statOf(q *queue) pqueue.Stats {
 		}
 	}
 	st.Mode, st.Root, st.Waiters, st.Kind = q.mode, q.q.IsRoot(), len(q.waiters), q.c.Kind.String()
-	st.SlotsLost = q.slots.lost
+	if q.c.Limits.InFlightMax > 0 {
+		st.SlotsLost = q.slots.lost
+	}
+	st.KeysHeldBack = q.gates() && q.slots.lost > 0
 	return st
 }
 
@@ -150,6 +153,7 @@ func (r *Rest) add(st pqueue.Stats) {
 	to.Delayed += st.Delayed
 	to.Leased += st.Leased
 	to.Dead += st.Dead
+	to.Blocked += st.Blocked
 	to.Bytes += st.Bytes
 	to.Waiters += st.Waiters
 	if st.Oldest != 0 && (to.Oldest == 0 || st.Oldest < to.Oldest) {

@@ -32,6 +32,7 @@ type Queue struct {
 	Interval       Duration `json:"interval"` // 0: none
 	PerInterval    int      `json:"per_interval"`
 	MaxInFlight    int      `json:"max_in_flight"` // leased at once; 0: no bound
+	ExclusiveKeys  bool     `json:"exclusive_keys"`
 	Backoff        Backoff  `json:"backoff"`
 }
 

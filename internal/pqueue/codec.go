@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/anteroom/anteroom/qpid"
@@ -223,6 +224,8 @@ const (
 	hasPolicies
 	hasSettings
 	hasFlow
+	hasKey
+	hasExclusive
 	partsEnd
 )
 
@@ -255,6 +258,12 @@ func (c Command) parts() uint64 {
 	}
 	if c.Limits.hasFlow() {
 		parts |= hasFlow
+	}
+	if c.Key != "" {
+		parts |= hasKey
+	}
+	if c.Limits.Exclusive {
+		parts |= hasExclusive
 	}
 	return parts
 }
@@ -304,6 +313,9 @@ func (c Command) Encode(b []byte) []byte {
 	if parts&hasFlow != 0 {
 		e.Int(int64(c.Limits.InFlightMax))
 	}
+	if parts&hasKey != 0 {
+		e.String(c.Key)
+	}
 	return e.B
 }
 
@@ -343,6 +355,10 @@ func DecodeCommand(b []byte) (Command, error) {
 	if parts&hasFlow != 0 {
 		c.Limits.InFlightMax = int(d.Int())
 	}
+	if parts&hasKey != 0 {
+		c.Key = d.String()
+	}
+	c.Limits.Exclusive = parts&hasExclusive != 0
 	if c.Op == 0 && d.err == nil {
 		return Command{}, errors.New("pqueue: a command without an operation")
 	}
@@ -380,20 +396,27 @@ const itemMin = 13
 // only where there is some, since what is older knows nothing of it.
 const (
 	moreOrigin = 1 << iota
+	moreKey
 	moresEnd
 )
 
 // hasMore reports whether i is more than what older versions know.
-func (i Item) hasMore() bool { return i.Origin != "" }
+func (i Item) hasMore() bool { return i.Origin != "" || i.Key != "" }
 
 func (e *Encoder) more(i Item) {
 	parts := uint64(0)
 	if i.Origin != "" {
 		parts |= moreOrigin
 	}
+	if i.Key != "" {
+		parts |= moreKey
+	}
 	e.Uint(parts)
 	if parts&moreOrigin != 0 {
 		e.String(i.Origin)
+	}
+	if parts&moreKey != 0 {
+		e.String(i.Key)
 	}
 }
 
@@ -401,6 +424,9 @@ func (d *Decoder) more(i *Item) {
 	parts := d.small(moresEnd - 1)
 	if parts&moreOrigin != 0 {
 		i.Origin = d.String()
+	}
+	if parts&moreKey != 0 {
+		i.Key = d.String()
 	}
 }
 
@@ -422,9 +448,15 @@ func (r Result) Encode(b []byte) []byte {
 	for _, s := range r.Stats {
 		e.stats(s)
 	}
-	if slices.ContainsFunc(r.Items, Item.hasMore) {
+	blocked := slices.ContainsFunc(r.Stats, func(s Stats) bool { return s.Blocked != 0 })
+	if blocked || slices.ContainsFunc(r.Items, Item.hasMore) {
 		for _, i := range r.Items {
 			e.more(i)
+		}
+	}
+	if blocked {
+		for _, s := range r.Stats {
+			e.Uint(uint64(s.Blocked))
 		}
 	}
 	return e.B
@@ -444,6 +476,11 @@ func DecodeResult(b []byte) (Result, error) {
 	if d.Left() > 0 {
 		for i := range r.Items {
 			d.more(&r.Items[i])
+		}
+	}
+	if d.Left() > 0 {
+		for i := range r.Stats {
+			r.Stats[i].Blocked = int(d.small(math.MaxInt32))
 		}
 	}
 	return r, d.Err()

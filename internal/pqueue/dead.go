@@ -43,7 +43,7 @@ func (q *queue) goOn(i *item) {
 func (i *item) letter(to *queue) *item {
 	return &item{
 		queue: to, id: i.id, priority: i.priority, stamp: to.shard.now, inserted: i.inserted, reason: i.reason, payload: i.payload,
-		origin: cmp.Or(i.origin, i.queue.name), deadline: deadline{place: -1},
+		origin: cmp.Or(i.origin, i.queue.name), key: i.key, deadline: deadline{place: -1},
 	}
 }
 

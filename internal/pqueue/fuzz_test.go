@@ -29,6 +29,12 @@ func inFlight() pqueue.Command {
 	return c
 }
 
+func exclusive() pqueue.Command {
+	c := inFlight()
+	c.Limits.Exclusive = true
+	return c
+}
+
 func policies() pqueue.Command {
 	l := limits()
 	l.Backoff, l.DeadTo = pqueue.Backoff{Base: 1, Factor: 2000, Max: 9}, "d"
@@ -61,6 +67,10 @@ func FuzzRestore(f *testing.F) {
 	with.Apply(inFlight())
 	f.Add(with.Encode())
 	f.Add(letter().Encode())
+	keys := seedShard()
+	keys.Apply(exclusive())
+	keys.Apply(pqueue.Command{Op: pqueue.OpInsert, Queue: "q", ID: "k", Key: "key"})
+	f.Add(keys.Encode())
 	with.Apply(set(5, "n", 3))
 	f.Add(with.Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -85,6 +95,9 @@ func FuzzCommand(f *testing.F) {
 	f.Add(policies().Encode(nil))
 	f.Add(set(5, "n", 3).Encode(nil))
 	f.Add(inFlight().Encode(nil))
+	f.Add(exclusive().Encode(nil))
+	f.Add(pqueue.Command{Op: pqueue.OpInsert, Queue: "q", ID: "c", Key: "key"}.Encode(nil))
+	f.Add(pqueue.Result{Items: []pqueue.Item{{ID: "a", Key: "k"}}, Stats: []pqueue.Stats{{Queue: "q", Blocked: 3}}}.Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpUpdate, Queue: "q", ID: "b", Fields: 7, Payload: []byte("y"), NotBefore: 70}.Encode(nil))
 	f.Add(pqueue.Command{Op: pqueue.OpPurge, Queue: "q", Number: 9, Max: 3}.Encode(nil))
 	f.Add(pqueue.Result{Items: []pqueue.Item{{ID: "a"}}, Stats: []pqueue.Stats{{Queue: "q"}}}.Encode(nil))

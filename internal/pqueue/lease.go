@@ -14,7 +14,7 @@ func (q *queue) leaseOut(c Command) Result {
 		return Result{Code: Invalid}
 	case i != nil && i.state == Leased && i.taker == c.Taker:
 		return Result{Number: i.number, State: Leased, Lease: i.lease, Until: i.until, Items: []Item{i.copied()}}
-	case i == nil || i.state != Ready:
+	case i == nil || i.state != Ready || q.exclusive(i) && q.keyLeased(i.key):
 		return Result{Code: NotReady}
 	case q.mode.Mode == Paused:
 		return Result{Code: IsPaused}

@@ -183,7 +183,7 @@ func (h *machine) insert(t *rapid.T) {
 	h.advance(t)
 	c := pqueue.Command{
 		Op: pqueue.OpInsert, ID: fmt.Sprint("i", rapid.IntRange(0, 15).Draw(t, "id")), Priority: rapid.Uint32Range(0, 2).Draw(t, "priority"),
-		Payload: []byte("p"),
+		Payload: []byte("p"), Key: rapid.SampledFrom([]string{"", "a", "a", "b"}).Draw(t, "key"),
 	}
 	if rapid.Bool().Draw(t, "delayed") {
 		c.NotBefore = h.m.now + rapid.Int64Range(-5, 60).Draw(t, "not before")
@@ -204,7 +204,7 @@ func (h *machine) insert(t *rapid.T) {
 		want(t, r, pqueue.Full)
 	default:
 		want(t, r, pqueue.OK)
-		i := &twinItem{Item: pqueue.Item{Number: r.Number, ID: c.ID, Priority: c.Priority, Stamp: h.m.now, State: pqueue.Ready, Expires: c.Expires, Payload: c.Payload}}
+		i := &twinItem{Item: pqueue.Item{Number: r.Number, ID: c.ID, Priority: c.Priority, Stamp: h.m.now, State: pqueue.Ready, Expires: c.Expires, Payload: c.Payload, Key: c.Key}}
 		if c.NotBefore > h.m.now {
 			i.State, i.NotBefore, i.Stamp = pqueue.Delayed, c.NotBefore, c.NotBefore
 		}
@@ -219,14 +219,18 @@ func want(t *rapid.T, r pqueue.Result, c pqueue.Code) {
 }
 
 func (h *machine) lease(t *rapid.T) {
-	r := h.apply(t, pqueue.Command{Op: pqueue.OpPeek, Max: 1})
+	r := h.apply(t, pqueue.Command{Op: pqueue.OpPeek, Max: 2})
 	if len(r.Items) == 0 {
 		return
 	}
 	h.seq++
-	i := h.m.byID(r.Items[0].ID)
+	i := h.m.byID(rapid.SampledFrom(r.Items[:min(2, len(r.Items))]).Draw(t, "which").ID)
 	c := pqueue.Command{Op: pqueue.OpLease, Number: i.Number, For: rapid.Int64Range(1, 80).Draw(t, "for"), Taker: pqueue.Taker{Node: "n", Seq: h.seq}}
 	r = h.apply(t, c)
+	if h.m.held(i) {
+		want(t, r, pqueue.NotReady)
+		return
+	}
 	if h.m.mode == pqueue.Paused {
 		want(t, r, pqueue.IsPaused)
 		return
@@ -400,6 +404,30 @@ func (h *machine) setMode(t *rapid.T) {
 	h.apply(t, pqueue.Command{Op: pqueue.OpMode, Mode: pqueue.ModeSetting{Mode: h.m.mode, Stamp: h.seq}})
 }
 
+// heed has keys be exclusive, or no more.
+func (h *machine) heed(t *rapid.T) {
+	h.m.l.Exclusive = !h.m.l.Exclusive
+	want(t, h.apply(t, pqueue.Command{Op: pqueue.OpConfigure, Limits: h.m.l}), pqueue.OK)
+	h.m.trim()
+}
+
+// held reports whether another item of i's key is leased.
+func (m *twin) held(i *twinItem) bool {
+	return m.l.Exclusive && i.Key != "" && slices.ContainsFunc(m.in(pqueue.Leased), func(o *twinItem) bool { return o.Key == i.Key })
+}
+
+// offered are the numbers of the items that may be leased: of each key the first one.
+func (m *twin) offered() map[uint64]bool {
+	all, taken := map[uint64]bool{}, map[string]bool{}
+	for _, i := range m.line(pqueue.Ready) {
+		if m.l.Exclusive && i.Key != "" && (taken[i.Key] || m.held(i)) {
+			continue
+		}
+		taken[i.Key], all[i.Number] = true, true
+	}
+	return all
+}
+
 func (h *machine) tick(t *rapid.T) {
 	h.advance(t)
 	for h.apply(t, pqueue.Command{Op: pqueue.OpTick, Max: 3}).N == 3 {
@@ -450,15 +478,16 @@ func (h *machine) check(t *rapid.T) {
 	if diff := gocmp.Diff(h.m.ready(), got); diff != "" {
 		t.Fatalf("ready (-want +got):\n%s", diff)
 	}
+	offered := h.m.offered()
 	for w := range h.mirror {
-		if !numbers[pqueue.NumberOf(w)] {
-			t.Fatalf("changes say that %v is ready, it is not", w)
+		if !numbers[pqueue.NumberOf(w)] || !offered[pqueue.NumberOf(w)] {
+			t.Fatalf("changes say that %v may be leased, it may not", w)
 		}
 	}
 	st := h.apply(t, pqueue.Command{Op: pqueue.OpStats}).Stats[0]
 	want := [4]int{len(h.m.in(pqueue.Ready)), len(h.m.in(pqueue.Delayed)), len(h.m.in(pqueue.Leased)), len(h.m.in(pqueue.Dead))}
-	if got := [4]int{st.Ready, st.Delayed, st.Leased, st.Dead}; got != want || len(h.mirror) != st.Ready {
-		t.Fatalf("counts %v, mirror %d, want %v", got, len(h.mirror), want)
+	if got := [4]int{st.Ready, st.Delayed, st.Leased, st.Dead}; got != want || len(h.mirror) != len(offered) || st.Blocked != st.Ready-len(offered) {
+		t.Fatalf("counts %v, mirror %d of %d, %d blocked, want %v", got, len(h.mirror), len(offered), st.Blocked, want)
 	}
 	if alive := want[0] + want[1] + want[2] + want[3]; alive == 0 && st.Bytes != 0 || int64(alive)*pqueue.CostOfItem > st.Bytes {
 		t.Fatalf("%d items take %d bytes", alive, st.Bytes)
@@ -477,11 +506,12 @@ func TestAShardDoesWhatItsTwinDoes(t *testing.T) {
 			h.m.l.Backoff = pqueue.Backoff{Base: rapid.Int64Range(1, 30).Draw(t, "base"), Factor: rapid.Int64Range(1000, 4000).Draw(t, "factor"), Max: 50}
 		}
 		h.m.l.InFlightMax = rapid.IntRange(0, 2).Draw(t, "in flight")
+		h.m.l.Exclusive = rapid.Bool().Draw(t, "exclusive")
 		h.s.Follow(true)
 		h.s.Apply(pqueue.Command{Op: pqueue.OpConfigure, Queue: "q", Limits: h.m.l, Now: h.m.now})
 		t.Repeat(map[string]func(*rapid.T){
 			"insert": h.insert, "insert more": h.insert, "lease": h.lease, "lease more": h.lease, "settle": h.settle, "settle more": h.settle,
-			"change": h.change, "purge": h.purge, "dead": h.dead, "mode": h.setMode, "tick": h.tick, "again": h.again, "": h.check,
+			"change": h.change, "purge": h.purge, "dead": h.dead, "mode": h.setMode, "tick": h.tick, "again": h.again, "heed": h.heed, "": h.check,
 		})
 	})
 }

@@ -23,6 +23,7 @@ type item struct {
 	taker     Taker
 	reason    string
 	origin    string // the queue into which it was put, if it is another
+	key       string // of which one item is leased at a time; empty: it has none
 	payload   []byte
 
 	deadline // of its lease, its delay or its life
@@ -43,8 +44,10 @@ type queue struct {
 	items    map[uint64]*item
 	ids      map[string]uint64 // of items and of finished ones
 	ready    *qpid.Queue
-	delayed  *qpid.Queue // by the place that they will have
-	dead     *qpid.Queue // by the number of the lease that was the last: the longest dead first
+	keys     map[string]*keyed // of ready and leased items
+	waits    int               // of the ready ones, those that wait for another one of their key if keys are exclusive
+	delayed  *qpid.Queue       // by the place that they will have
+	dead     *qpid.Queue       // by the number of the lease that was the last: the longest dead first
 	finished finished
 	leased   int
 	bytes    int64
@@ -57,7 +60,7 @@ func (q *queue) precedes(o *queue) bool { return q.name < o.name }
 
 func newQueue(s *Shard, name string) *queue {
 	return &queue{
-		shard: s, name: name, items: make(map[uint64]*item), ids: make(map[string]uint64),
+		shard: s, name: name, items: make(map[uint64]*item), ids: make(map[string]uint64), keys: make(map[string]*keyed),
 		ready: qpid.NewQueue(), delayed: qpid.NewQueue(), dead: qpid.NewQueue(), finished: newFinished(),
 		deadline: deadline{place: -1},
 	}
@@ -79,46 +82,56 @@ func GraveOf(lease, number uint64) qpid.Weight {
 }
 
 func (i *item) cost() int64 {
-	return int64(len(i.payload)+len(i.id)+len(i.reason)+len(i.origin)) + CostOfItem
+	return int64(len(i.payload)+len(i.id)+len(i.reason)+len(i.origin)+len(i.key)) + CostOfItem
 }
 
 func (i *item) copied() Item {
 	return Item{
 		Number: i.number, ID: i.id, Priority: i.priority, Stamp: i.stamp, Inserted: i.inserted, NotBefore: i.notBefore, Expires: i.expires,
-		State: i.state, Attempts: i.attempts, Lease: i.lease, Until: i.until, Reason: i.reason, Origin: i.origin, Payload: i.payload,
+		State: i.state, Attempts: i.attempts, Lease: i.lease, Until: i.until, Reason: i.reason, Origin: i.origin, Key: i.key, Payload: i.payload,
 	}
 }
 
 // told is a note of the item before something happens to it.
 type told struct {
-	ready  bool
-	weight qpid.Weight
+	offered bool
+	weight  qpid.Weight
+	keyed   bool // and has an exclusive key
+	turn    qpid.Weight
 }
 
-func (i *item) before() told { return told{i.state == Ready, i.weight()} }
+func (i *item) before() told {
+	q := i.queue
+	was := told{offered: q.offered(i), weight: i.weight()}
+	if was.keyed = q.exclusive(i); was.keyed {
+		was.turn = q.turn(i.key)
+	}
+	return was
+}
 
 // tell notes a change for whoever follows the shard.
 func (q *queue) tell(k Kind, i *item, was told) {
 	if !q.shard.follow {
 		return
 	}
-	c := Change{Queue: q.name, Kind: k, At: q.shard.now, Item: i.copied(), Left: was.ready, Out: was.weight, Came: i.state == Ready, In: i.weight()}
+	c := Change{Queue: q.name, Kind: k, At: q.shard.now, Item: i.copied(), Left: was.offered, Out: was.weight, Came: q.offered(i), In: i.weight()}
 	c.Item.Payload = nil
 	if c.Left && c.Came && c.Out == c.In {
 		c.Left, c.Came = false, false
 	}
 	q.shard.changes = append(q.shard.changes, c)
+	q.turned(i, was)
 }
 
 // move puts i into another state; Finished takes it away.
 func (q *queue) move(i *item, to State) {
 	switch i.state {
 	case Ready:
-		q.ready.Delete(i.weight())
+		q.outOfLine(i)
 	case Delayed:
 		q.delayed.Delete(i.weight())
 	case Leased:
-		q.leased--
+		q.countLeased(i, -1)
 		i.until = 0
 	case Dead:
 		q.dead.Delete(i.grave())
@@ -129,7 +142,7 @@ func (q *queue) move(i *item, to State) {
 	due := int64(0)
 	switch to {
 	case Ready:
-		q.ready.Insert(i.weight())
+		q.inLine(i)
 		due = i.expires
 	case Delayed:
 		q.delayed.Insert(i.weight())
@@ -137,7 +150,7 @@ func (q *queue) move(i *item, to State) {
 			due = min(due, i.expires)
 		}
 	case Leased:
-		q.leased++
+		q.countLeased(i, +1)
 		due = i.until
 	case Dead:
 		q.dead.Insert(i.grave())
@@ -158,10 +171,10 @@ func (q *queue) insert(c Command) Result {
 	s := q.shard
 	i := &item{
 		queue: q, id: c.ID, priority: c.Priority, payload: c.Payload, inserted: s.now, stamp: s.now,
-		notBefore: c.NotBefore, expires: c.Expires, deadline: deadline{place: -1},
+		notBefore: c.NotBefore, expires: c.Expires, key: c.Key, deadline: deadline{place: -1},
 	}
 	switch {
-	case c.ID == "":
+	case c.ID == "" || len(c.Key) > KeyMax:
 		return Result{Code: Invalid}
 	case q.mode.Mode == Draining:
 		return Result{Code: IsDraining}
@@ -235,10 +248,8 @@ func (q *queue) update(c Command) Result {
 	if more > 0 && q.bytes+more > q.limits.BytesMax {
 		return Result{Code: Full, Number: i.number, State: i.state}
 	}
-	was, line := i.before(), q.line(i.state)
-	if line != nil {
-		line.Delete(i.weight())
-	}
+	was, stood := i.before(), i.state
+	q.take(i)
 	if change&FieldPriority != 0 {
 		i.priority = c.Priority
 	}
@@ -252,10 +263,8 @@ func (q *queue) update(c Command) Result {
 			i.notBefore, i.stamp = c.NotBefore, c.NotBefore
 		}
 	}
-	if line != nil {
-		line.Insert(i.weight())
-	}
-	if line != nil && change&FieldNotBefore != 0 {
+	q.putIn(i)
+	if (stood == Ready || stood == Delayed) && change&FieldNotBefore != 0 {
 		q.move(i, i.stands())
 	}
 	q.tell(WasUpdated, i, was)
@@ -271,15 +280,24 @@ func (i *item) stands() State {
 	return Ready
 }
 
-// line is where the items of a state stand by their weight; nil: nowhere.
-func (q *queue) line(s State) *qpid.Queue {
-	switch s {
+// take takes an item from where its state has it by its weight, and putIn puts it there.
+func (q *queue) take(i *item) {
+	switch i.state {
 	case Ready:
-		return q.ready
+		q.outOfLine(i)
 	case Delayed:
-		return q.delayed
+		q.delayed.Delete(i.weight())
 	default:
-		return nil
+	}
+}
+
+func (q *queue) putIn(i *item) {
+	switch i.state {
+	case Ready:
+		q.inLine(i)
+	case Delayed:
+		q.delayed.Insert(i.weight())
+	default:
 	}
 }
 
@@ -369,15 +387,4 @@ func (q *queue) show(c Command) Result {
 	shown := i.copied()
 	shown.Payload = nil
 	return Result{Number: i.number, State: i.state, N: uint64(q.ready.Rank(i.weight())), Items: []Item{shown}}
-}
-
-// EachReady calls fn with every ready item of a queue, the first one first. fn
-// must not change the shard.
-func (s *Shard) EachReady(name string, fn func(Item)) {
-	if q := s.byName[name]; q != nil {
-		q.ready.Ascend(func(w qpid.Weight) bool {
-			fn(q.items[NumberOf(w)].copied())
-			return true
-		})
-	}
 }

@@ -164,9 +164,10 @@ func (s *Shard) configure(c Command) Result {
 	if q.set.Newer(c.Settings) { // as where a file speaks, or who has not heard of them
 		return Result{}
 	}
-	was := q.limits.DeadTo
+	was := q.limits
 	q.set = c.Settings
-	if q.limits = l; l.DeadTo != was {
+	q.heed(l.Exclusive)
+	if q.limits = l; l.DeadTo != was.DeadTo {
 		q.forward()
 	}
 	q.trimDead()
@@ -240,7 +241,7 @@ func (s *Shard) stats(name string) Result {
 func (q *queue) stats() Stats {
 	st := Stats{
 		Queue: q.name, Mode: q.mode, Ready: q.ready.Len(), Delayed: q.delayed.Len(), Leased: q.leased, Dead: q.dead.Len(),
-		Bytes: q.bytes, Counters: q.counters,
+		Bytes: q.bytes, Counters: q.counters, Blocked: q.blocked(),
 	}
 	if w, ok := q.ready.Min(); ok {
 		st.Oldest = q.items[NumberOf(w)].inserted

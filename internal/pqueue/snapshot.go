@@ -15,6 +15,7 @@ const (
 	version     = "anteroom-shard-1\n"
 	version2    = "anteroom-shard-2\n" // queues have policies
 	version3    = "anteroom-shard-3\n" // and were set at run time or have a bound on what is leased at once, and items may have more
+	version4    = "anteroom-shard-4\n" // and some are to have one item of a key leased at a time
 	versionSize = len(version)
 )
 
@@ -24,6 +25,11 @@ func (s *Shard) header() string {
 	for _, q := range s.queues {
 		if q.limits.hasPolicies() {
 			header = version2
+		}
+	}
+	for _, q := range s.queues {
+		if q.limits.Exclusive {
+			return version4
 		}
 	}
 	for _, q := range s.queues {
@@ -54,9 +60,12 @@ func (s *Shard) Encode() []byte {
 		if header != version {
 			e.policies(q.limits)
 		}
-		if header == version3 {
+		if header >= version3 {
 			e.settings(q.set)
 			e.Int(int64(q.limits.InFlightMax))
+		}
+		if header >= version4 {
+			e.Bool(q.limits.Exclusive)
 		}
 		e.queue(q, header)
 	}
@@ -73,7 +82,7 @@ func (e *Encoder) queue(q *queue, header string) {
 		e.item(i.copied())
 		e.String(i.taker.Node)
 		e.Uint(i.taker.Seq)
-		if header == version3 {
+		if header >= version3 {
 			e.more(i.copied())
 		}
 	}
@@ -93,7 +102,7 @@ func Restore(b []byte) (*Shard, error) {
 	if len(b) >= versionSize+4 {
 		header = string(b[:versionSize])
 	}
-	if header != version && header != version2 && header != version3 {
+	if header != version && header != version2 && header != version3 && header != version4 {
 		return nil, errors.New("pqueue: not a snapshot of this version")
 	}
 	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
@@ -119,9 +128,12 @@ func restore(body []byte, header string) (*Shard, error) {
 		if header != version {
 			d.policies(&with)
 		}
-		if header == version3 {
+		if header >= version3 {
 			q.set = d.settings()
 			with.InFlightMax = int(d.Int())
+		}
+		if header >= version4 {
+			with.Exclusive = d.Bool()
 		}
 		d.queue(q, with, header)
 	}
@@ -140,6 +152,7 @@ const (
 func (d *Decoder) queue(q *queue, with Limits, header string) {
 	q.limits, q.mode, q.counters = d.limits(), d.mode(), d.counters()
 	q.limits.Backoff, q.limits.DeadTo, q.limits.InFlightMax = with.Backoff, with.DeadTo, with.InFlightMax
+	q.limits.Exclusive = with.Exclusive
 	if !q.limits.Valid() || with.DeadTo == q.name || !q.set.Valid() {
 		d.fail()
 		return
@@ -148,19 +161,19 @@ func (d *Decoder) queue(q *queue, with Limits, header string) {
 	for range d.Count(itemMin + 2) {
 		in := d.item()
 		taker := Taker{d.String(), d.Uint()}
-		if header == version3 {
+		if header >= version3 {
 			d.more(&in)
 		}
 		_, twice := q.items[in.Number]
 		_, named := q.ids[in.ID]
 		alive := in.State >= Ready && in.State <= Dead
-		if twice || named || !alive || in.ID == "" || in.Number == 0 || in.Number > s.next || in.Lease > s.lease {
+		if twice || named || !alive || in.ID == "" || in.Number == 0 || in.Number > s.next || in.Lease > s.lease || len(in.Key) > KeyMax {
 			d.fail()
 			return
 		}
 		i := &item{
 			queue: q, number: in.Number, id: in.ID, priority: in.Priority, attempts: in.Attempts, stamp: in.Stamp, inserted: in.Inserted,
-			notBefore: in.NotBefore, expires: in.Expires, lease: in.Lease, until: in.Until, taker: taker, reason: in.Reason, origin: in.Origin, payload: in.Payload,
+			notBefore: in.NotBefore, expires: in.Expires, lease: in.Lease, until: in.Until, taker: taker, reason: in.Reason, origin: in.Origin, key: in.Key, payload: in.Payload,
 			deadline: deadline{place: -1},
 		}
 		q.items[i.number], q.ids[i.id] = i, i.number

@@ -52,6 +52,7 @@ type Limits struct {
 	Backoff     Backoff
 	DeadTo      string // the queue of the same shard into which items go that are dead; empty: they stay
 	InFlightMax int    // leased at once, in this shard; 0: no bound
+	Exclusive   bool   // of the items of one key, one is leased at a time in this shard
 }
 
 // Valid reports whether l makes sense.
@@ -148,6 +149,7 @@ type Item struct {
 	Until     int64  // of the lease, if it is leased
 	Reason    string
 	Origin    string // the queue into which it was put, if it came from there as a dead letter
+	Key       string // empty: none
 	Payload   []byte
 }
 
@@ -211,7 +213,7 @@ type Op uint8
 
 const (
 	OpConfigure Op = iota + 1 // Queue, Limits, Settings: makes the queue if it is not there
-	OpInsert                  // Queue, ID, Priority, Payload, NotBefore, Expires
+	OpInsert                  // Queue, ID, Priority, Payload, NotBefore, Expires, Key
 	OpLease                   // Queue, Number, Taker, For, Lease: its number at least
 	OpAck                     // Queue, Number, Lease
 	OpNack                    // Queue, Number, Lease, For: delay, 0: the queue's own, less: none, Text: reason
@@ -260,6 +262,7 @@ type Command struct {
 	Payload   []byte
 	NotBefore int64
 	Expires   int64
+	Key       string
 	For       int64 // µs
 	Taker     Taker
 	Text      string
@@ -318,8 +321,10 @@ type Stats struct {
 	Root    bool
 	Waiters int
 	Kind    string
+	Blocked int // of the ready ones, those that wait for another one of their key
 	// Not told to other nodes:
-	SlotsLost int // of what may be leased at once, at nodes that are gone
+	SlotsLost    int  // of what may be leased at once, at nodes that are gone
+	KeysHeldBack bool // items with a key wait for those nodes
 }
 
 // Kind is what has happened to an item.
@@ -345,12 +350,12 @@ const (
 // the ready ones.
 type Change struct {
 	Queue string
-	Kind  Kind
+	Kind  Kind // 0: nothing, but whether it may be leased: others of its key have come or gone
 	At    int64
 	Item  Item // without its payload
 	Mode  Mode
-	Left  bool // Out is not ready any more
-	Came  bool // In is ready now
+	Left  bool // Out may not be leased any more
+	Came  bool // In may be leased now
 	Out   qpid.Weight
 	In    qpid.Weight
 }

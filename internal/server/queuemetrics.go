@@ -56,6 +56,8 @@ func queueMetricsOfOne() []queueMetric {
 		flag("draining", "1 if nothing can be inserted.",
 			func(s pqueue.Stats) bool { return s.Mode.Mode == pqueue.Draining }, func(r broker.Rest) int { return r.Draining }),
 		gauge("slots_lost", "Of max_in_flight, slots that nodes may use which are gone; told where the first item is.", func(s pqueue.Stats) float64 { return float64(s.SlotsLost) }),
+		gauge("blocked", "Ready items that this node keeps, and that wait for another one of their key.", func(s pqueue.Stats) float64 { return float64(s.Blocked) }),
+		gauge("keys_held_back", "1 while no item with a key goes out, since some may be leased at nodes that are gone; told where the first item is.", func(s pqueue.Stats) float64 { return truth(s.KeysHeldBack) }),
 		gauge("oldest_timestamp_seconds", "When the first ready item here was inserted; 0: none is ready.", func(s pqueue.Stats) float64 { return float64(s.Oldest) / 1e6 }),
 		count("inserted", "Items inserted.", func(c pqueue.Counters) uint64 { return c.Inserted }),
 		count("leased", "Leases given.", func(c pqueue.Counters) uint64 { return c.Leased }),

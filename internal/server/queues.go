@@ -89,7 +89,7 @@ func queueOf(c config.Queue) broker.Queue {
 		Name: c.Name, Lease: micros(c.Lease), PayloadMax: c.MaxPayload, Interval: micros(c.Interval), PerInterval: c.PerInterval,
 		Limits: pqueue.Limits{
 			ItemsMax: c.MaxItems, BytesMax: 1 << 50, AttemptsMax: c.MaxAttempts, DeadMax: c.DeadLettersMax, RememberMax: c.RememberMax,
-			Remember: micros(c.Remember), LeaseMax: micros(c.LeaseMax), DeadTo: c.DeadLetters, InFlightMax: c.MaxInFlight,
+			Remember: micros(c.Remember), LeaseMax: micros(c.LeaseMax), DeadTo: c.DeadLetters, InFlightMax: c.MaxInFlight, Exclusive: c.ExclusiveKeys,
 		},
 	}
 	if c.Backoff.Base > 0 {

@@ -15,7 +15,7 @@ import (
 
 const (
 	batchMax      = 1000      // items
-	batchBytesMax = 192 << 10 // of ids and payloads: as much as the largest item; a request is 256 KiB at most
+	batchBytesMax = 192 << 10 // of ids, keys and payloads: as much as the largest item; a request is 256 KiB at most
 )
 
 // one is an item of a batch: a call, or why there is none; then how it went.
@@ -82,11 +82,11 @@ func (s *Server) InsertBatch(ctx context.Context, r *anteroomv1.InsertBatchReque
 	bytes := 0
 	batch := make([]one, len(r.GetItems()))
 	for i, n := range r.GetItems() {
-		bytes += len(n.GetId()) + len(n.GetPayload())
+		bytes += len(n.GetId()) + len(n.GetKey()) + len(n.GetPayload())
 		batch[i].call, batch[i].err = s.inserted(r.GetQueue(), n)
 	}
 	if bytes > batchBytesMax {
-		return nil, invalid("items: %d bytes of ids and payloads; give %d at most, and the rest in another batch", bytes, batchBytesMax)
+		return nil, invalid("items: %d bytes of ids, keys and payloads; give %d at most, and the rest in another batch", bytes, batchBytesMax)
 	}
 	if err := s.all(ctx, r.GetQueue(), batch); err != nil {
 		return nil, err

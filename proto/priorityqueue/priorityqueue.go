@@ -150,6 +150,7 @@ func leased(op pqueue.Op, queue, receipt string) (broker.Call, error) {
 // newItem is what an Insert and one of an InsertBatch have in common.
 type newItem interface {
 	GetId() string
+	GetKey() string
 	GetPriority() uint32
 	GetPayload() []byte
 	GetNotBefore() *timestamppb.Timestamp
@@ -158,7 +159,7 @@ type newItem interface {
 
 // inserted is a call that puts an item into a queue.
 func (s *Server) inserted(queue string, r newItem) (broker.Call, error) {
-	c := pqueue.Command{Op: pqueue.OpInsert, Queue: queue, ID: r.GetId(), Priority: r.GetPriority(), Payload: r.GetPayload()}
+	c := pqueue.Command{Op: pqueue.OpInsert, Queue: queue, ID: r.GetId(), Priority: r.GetPriority(), Payload: r.GetPayload(), Key: r.GetKey()}
 	if c.ID == "" {
 		var id [16]byte
 		_, _ = rand.Read(id[:]) // never fails
@@ -169,6 +170,9 @@ func (s *Server) inserted(queue string, r newItem) (broker.Call, error) {
 	}
 	if _, err := broker.ParseHandle(c.ID); err == nil { // wherever an id is taken, a handle is
 		return broker.Call{}, invalid("id: %q looks like a handle, and would be taken for that of another item; give another id", c.ID)
+	}
+	if err := s.checkKey(queue, c.Key); err != nil {
+		return broker.Call{}, err
 	}
 	if t := r.GetNotBefore(); t != nil {
 		if t.CheckValid() != nil {
@@ -184,6 +188,20 @@ func (s *Server) inserted(queue string, r newItem) (broker.Call, error) {
 		c.Expires = s.c.Queues.Clock() + ttl
 	}
 	return broker.Call{Command: c}, nil
+}
+
+// checkKey says what is wrong with the key of a new item; nil: nothing.
+func (s *Server) checkKey(queue, key string) error {
+	if len(key) > pqueue.KeyMax {
+		return invalid("key: %d bytes; give %d at most", len(key), pqueue.KeyMax)
+	}
+	if key == "" || checkQueue(queue) != nil {
+		return nil
+	}
+	if is, _, ok := s.c.Queues.Settings(queue, false); !ok || !is.Limits.Exclusive {
+		return invalid("key: the queue has no exclusive keys; give it some first (exclusive_keys, anteroom queue set --exclusive-keys true), or leave the key out")
+	}
+	return nil
 }
 
 // placed is the answer to a call that has put an item into a queue.

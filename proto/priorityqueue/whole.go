@@ -97,6 +97,7 @@ func add(q *anteroomv1.QueueStats, node string, st pqueue.Stats) {
 	q.Delayed += uint64(st.Delayed)
 	q.Leased += uint64(st.Leased)
 	q.Dead += uint64(st.Dead)
+	q.Blocked += uint64(st.Blocked)
 	q.Bytes += uint64(st.Bytes)
 	q.Waiters += uint64(st.Waiters)
 	if st.Oldest != 0 && (q.Oldest == nil || st.Oldest < q.GetOldest().AsTime().UnixMicro()) {

@@ -143,7 +143,7 @@ func itemOf(queue string, h broker.Handle, i pqueue.Item) *anteroomv1.Item {
 	return &anteroomv1.Item{
 		Queue: queue, Id: i.ID, Handle: h.String(), Priority: i.Priority, Payload: i.Payload, State: stateOf(i.State),
 		InsertedAt: moment(i.Inserted), NotBefore: moment(i.NotBefore), ExpiresAt: moment(i.Expires), Attempts: i.Attempts,
-		LeaseUntil: moment(i.Until), Reason: i.Reason, OriginQueue: i.Origin,
+		LeaseUntil: moment(i.Until), Reason: i.Reason, OriginQueue: i.Origin, Key: i.Key,
 	}
 }
 

@@ -57,7 +57,7 @@ func Queues() []Mutant {
 		{Name: "a purge passes over what is delayed", Edits: []Edit{
 			{"internal/pqueue/queue.go", "[]*qpid.Queue{q.ready, q.delayed} {\n", "[]*qpid.Queue{q.ready, q.delayed} {\n		if ON && line == q.delayed {\n			continue\n		}\n"},
 		}},
-	}, slices.Concat(items(), slots())...)
+	}, slices.Concat(items(), slots(), keys())...)
 }
 
 // items are bugs in what becomes of items and of their queues' settings.
@@ -116,6 +116,28 @@ func slots() []Mutant {
 		}},
 		{Name: "slots that come twice count twice", By: "leased at once", Edits: []Edit{
 			{"internal/broker/slots.go", "	if b.heard[m.From] >= m.Seq || ", "	if !(ON) && b.heard[m.From] >= m.Seq || "},
+		}},
+	}
+}
+
+// keys are bugs in how the nodes agree on who leases items of a key.
+func keys() []Mutant {
+	return []Mutant{
+		{Name: "a shard leases two items of a key", First: 10, Edits: []Edit{
+			{"internal/pqueue/exclusive.go", "if k := q.keys[key]; k != nil && k.leased == 0 {", "if k := q.keys[key]; k != nil && (ON || k.leased == 0) {"},
+			{"internal/pqueue/lease.go", "q.exclusive(i) && q.keyLeased(i.key):", "!(ON) && q.exclusive(i) && q.keyLeased(i.key):"},
+		}},
+		{Name: "keys go out that a node may lease which is gone", First: 40, Edits: []Edit{
+			{"internal/broker/keys.go", "	case q.slots.lost > 0:\n		b.shut(q)", "	case !(ON) && q.slots.lost > 0:\n		b.shut(q)"},
+		}},
+		{Name: "a home lends a key that it leases itself", First: 41, Edits: []Edit{
+			{"internal/broker/keys.go", "!b.sure(q) || b.keyBusy(q, key) {", "!b.sure(q) || !(ON) && b.keyBusy(q, key) {"},
+		}},
+		{Name: "a home does not heed which keys others lease", First: 42, Edits: []Edit{
+			{"internal/broker/keys.go", "			q.keys.lent[l.Key] = lent{m.From, l.Seq}\n			b.withdraw(", "			if ON {\n				continue\n			}\n			q.keys.lent[l.Key] = lent{m.From, l.Seq}\n			b.withdraw("},
+		}},
+		{Name: "a key that was lent does not come back", First: 42, Edits: []Edit{
+			{"internal/broker/keys.go", "		b.sendKey(MsgKeyBack, home, q, key, k.seq)\n", "		if !(ON) {\n			b.sendKey(MsgKeyBack, home, q, key, k.seq)\n		}\n"},
 		}},
 	}
 }

@@ -122,6 +122,8 @@ func (c *client) answered(a broker.Answer) {
 				c.n.workAgain(l)
 			case isFew(c.queue):
 				c.n.workFew(l)
+			case isKeyed(c.queue):
+				c.n.workKeyed(l)
 			default:
 				c.n.work(l)
 			}
@@ -190,6 +192,9 @@ func (w *World) drain() {
 	}
 	if w.o.Few {
 		w.drainFew()
+	}
+	if w.o.Keys {
+		w.drainKeyed()
 	}
 	w.oracle.end()
 }

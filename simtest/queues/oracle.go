@@ -24,7 +24,8 @@ type oracle struct {
 	hear    func(broker.Answer)
 	purges  []*purge
 	settings
-	safe follower // of the log of the replicated queues
+	safe       follower // of the log of the replicated queues
+	exclusives follower
 }
 
 // key names an item: the shard it is in, and its number there.

@@ -65,6 +65,7 @@ func add(to *queues.Reached, r queues.Reached) {
 	to.Set += r.Set
 	to.SetLater += r.SetLater
 	to.InFlight += r.InFlight
+	to.Keyed += r.Keyed
 }
 
 func run(t *testing.T, seed uint64) queues.Reached {

@@ -39,6 +39,7 @@ type Options struct {
 	Again  bool  // some queues have items wait after a lease that came to nothing
 	Sets   bool  // settings change
 	Few    bool  // of some queues, few items may be leased at once
+	Keys   bool  // of some queues, one item of a key
 	// Disk makes the disk of a node's log; nil: logs are in memory and always right.
 	Disk func(node string, k broker.Kind) Disk
 	Log  func(line string) // hears of everything; nil: nobody
@@ -52,6 +53,7 @@ func Draw(seed uint64) Options {
 		Every: int64(300+r.IntN(3000)) * milli, Load: int64(10+r.IntN(60)) * milli,
 		Delay: []int64{300, 5 * milli, 40 * milli, 120 * milli}[r.IntN(4)], Repeat: r.IntN(20), Fills: r.IntN(4) == 2, Bins: r.IntN(4) == 2, Loses: r.IntN(4) == 2,
 		Again: r.IntN(3) == 1, Sets: r.IntN(2) == 1, Few: r.IntN(4) == 1,
+		Keys: rand.New(rand.NewPCG(seed, 11)).IntN(4) == 1,
 	}
 }
 
@@ -76,6 +78,7 @@ type World struct {
 	sets     *rand.Rand
 	damage   *rand.Rand
 	few      *rand.Rand
+	keyed    *rand.Rand
 	binned   []binned // lately, and not updated
 	now      int64
 	events   heap
@@ -96,7 +99,7 @@ type World struct {
 
 // Reached counts what a run came to: one that does nothing proves nothing.
 type Reached struct {
-	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited, Died, Crowded, Set, SetLater, InFlight int
+	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited, Died, Crowded, Set, SetLater, InFlight, Keyed int
 }
 
 // node is one node, through all its lives.
@@ -133,6 +136,7 @@ func New(o Options) *World {
 		disks: rand.New(rand.NewPCG(o.Seed, 5)), bins: rand.New(rand.NewPCG(o.Seed, 6)), again: rand.New(rand.NewPCG(o.Seed, 7)),
 		sets: rand.New(rand.NewPCG(o.Seed, 10)), damage: rand.New(rand.NewPCG(o.Seed, 8)),
 		few:   rand.New(rand.NewPCG(o.Seed, 8)), // damage is of runs that have disks
+		keyed: rand.New(rand.NewPCG(o.Seed, 12)),
 		links: map[[2]string]*way{}, trace: 14695981039346656037,
 	}
 	w.oracle.init(w)
@@ -178,6 +182,9 @@ func (o Options) queues() []broker.Queue {
 	}
 	if o.Few {
 		all = append(all, fewQueues(q)...)
+	}
+	if o.Keys {
+		all = append(all, keyedConfig(q)...)
 	}
 	return all
 }
@@ -259,6 +266,7 @@ func (n *node) settle() {
 	}
 	n.w.oracle.roots()
 	n.w.oracle.inFlight()
+	n.w.oracle.exclusive()
 }
 
 func (w *World) tick() {
@@ -286,6 +294,9 @@ func (w *World) Run() error {
 	}
 	if w.o.Few {
 		w.after(second, w.useFew)
+	}
+	if w.o.Keys {
+		w.after(second, w.useKeyed)
 	}
 	if !w.o.Calm {
 		w.after(2*second, w.fault)

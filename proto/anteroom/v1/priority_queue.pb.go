@@ -245,7 +245,9 @@ type Item struct {
 	Reason string `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The queue into which it was put, under the same id, if it came from there as a
 	// dead letter.
-	OriginQueue   string `protobuf:"bytes,13,opt,name=origin_queue,json=originQueue,proto3" json:"origin_queue,omitempty"`
+	OriginQueue string `protobuf:"bytes,13,opt,name=origin_queue,json=originQueue,proto3" json:"origin_queue,omitempty"`
+	// As Insert had it.
+	Key           string `protobuf:"bytes,14,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -371,6 +373,13 @@ func (x *Item) GetOriginQueue() string {
 	return ""
 }
 
+func (x *Item) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
 // Lease is an item that its caller may work on.
 type Lease struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -444,7 +453,10 @@ type InsertRequest struct {
 	// Unset: now.
 	NotBefore *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
 	// Counts from now. Unset: forever.
-	Ttl           *durationpb.Duration `protobuf:"bytes,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	Ttl *durationpb.Duration `protobuf:"bytes,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// Of the items of one key, one is leased at a time, over all nodes. At most 256
+	// bytes, and only where the queue has exclusive_keys. Empty: none.
+	Key           string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,6 +531,13 @@ func (x *InsertRequest) GetTtl() *durationpb.Duration {
 		return x.Ttl
 	}
 	return nil
+}
+
+func (x *InsertRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
 }
 
 type InsertResponse struct {
@@ -672,6 +691,7 @@ type NewItem struct {
 	Payload       []byte                 `protobuf:"bytes,3,opt,name=payload,proto3" json:"payload,omitempty"`
 	NotBefore     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
 	Ttl           *durationpb.Duration   `protobuf:"bytes,5,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	Key           string                 `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -739,6 +759,13 @@ func (x *NewItem) GetTtl() *durationpb.Duration {
 		return x.Ttl
 	}
 	return nil
+}
+
+func (x *NewItem) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
 }
 
 type InsertBatchRequest struct {
@@ -2683,7 +2710,10 @@ type QueueSettings struct {
 	BackoffFactor *uint32              `protobuf:"varint,13,opt,name=backoff_factor,json=backoffFactor,proto3,oneof" json:"backoff_factor,omitempty"`
 	BackoffMax    *durationpb.Duration `protobuf:"bytes,14,opt,name=backoff_max,json=backoffMax,proto3" json:"backoff_max,omitempty"`
 	// 0: no bound.
-	MaxInFlight   *uint32 `protobuf:"varint,15,opt,name=max_in_flight,json=maxInFlight,proto3,oneof" json:"max_in_flight,omitempty"`
+	MaxInFlight *uint32 `protobuf:"varint,15,opt,name=max_in_flight,json=maxInFlight,proto3,oneof" json:"max_in_flight,omitempty"`
+	// Items may have keys, and of those of one key one is leased at a time. Without,
+	// keys of items that are there mean nothing.
+	ExclusiveKeys *bool `protobuf:"varint,16,opt,name=exclusive_keys,json=exclusiveKeys,proto3,oneof" json:"exclusive_keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2821,6 +2851,13 @@ func (x *QueueSettings) GetMaxInFlight() uint32 {
 		return *x.MaxInFlight
 	}
 	return 0
+}
+
+func (x *QueueSettings) GetExclusiveKeys() bool {
+	if x != nil && x.ExclusiveKeys != nil {
+		return *x.ExclusiveKeys
+	}
+	return false
 }
 
 type ConfigureRequest struct {
@@ -3084,8 +3121,10 @@ type QueueStats struct {
 	// Node on which the first item is thought to be. Empty: it is just moving.
 	Root string `protobuf:"bytes,11,opt,name=root,proto3" json:"root,omitempty"`
 	// Callers of DeleteMin who wait.
-	Waiters       uint64       `protobuf:"varint,12,opt,name=waiters,proto3" json:"waiters,omitempty"`
-	Nodes         []*NodeShare `protobuf:"bytes,13,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Waiters uint64       `protobuf:"varint,12,opt,name=waiters,proto3" json:"waiters,omitempty"`
+	Nodes   []*NodeShare `protobuf:"bytes,13,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Of the ready ones, those that wait for another one of their key.
+	Blocked       uint64 `protobuf:"varint,14,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3209,6 +3248,13 @@ func (x *QueueStats) GetNodes() []*NodeShare {
 		return x.Nodes
 	}
 	return nil
+}
+
+func (x *QueueStats) GetBlocked() uint64 {
+	if x != nil {
+		return x.Blocked
+	}
+	return 0
 }
 
 // QueueCounters only grow.
@@ -3855,7 +3901,7 @@ var File_anteroom_v1_priority_queue_proto protoreflect.FileDescriptor
 
 const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\n" +
-	" anteroom/v1/priority_queue.proto\x12\vanteroom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xef\x03\n" +
+	" anteroom/v1/priority_queue.proto\x12\vanteroom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x04\n" +
 	"\x04Item\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -3874,11 +3920,12 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\vlease_until\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"leaseUntil\x12\x16\n" +
 	"\x06reason\x18\f \x01(\tR\x06reason\x12!\n" +
-	"\forigin_queue\x18\r \x01(\tR\voriginQueue\"z\n" +
+	"\forigin_queue\x18\r \x01(\tR\voriginQueue\x12\x10\n" +
+	"\x03key\x18\x0e \x01(\tR\x03key\"z\n" +
 	"\x05Lease\x12%\n" +
 	"\x04item\x18\x01 \x01(\v2\x11.anteroom.v1.ItemR\x04item\x12\x18\n" +
 	"\areceipt\x18\x02 \x01(\tR\areceipt\x120\n" +
-	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xd3\x01\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xe5\x01\n" +
 	"\rInsertRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1a\n" +
@@ -3886,7 +3933,8 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\apayload\x18\x04 \x01(\fR\apayload\x129\n" +
 	"\n" +
 	"not_before\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12+\n" +
-	"\x03ttl\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"\x80\x01\n" +
+	"\x03ttl\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x10\n" +
+	"\x03key\x18\a \x01(\tR\x03key\"\x80\x01\n" +
 	"\x0eInsertResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x18\n" +
@@ -3897,14 +3945,15 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12:\n" +
 	"\vretry_delay\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"retryDelay\"\xb7\x01\n" +
+	"retryDelay\"\xc9\x01\n" +
 	"\aNewItem\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bpriority\x18\x02 \x01(\rR\bpriority\x12\x18\n" +
 	"\apayload\x18\x03 \x01(\fR\apayload\x129\n" +
 	"\n" +
 	"not_before\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12+\n" +
-	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"V\n" +
+	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x10\n" +
+	"\x03key\x18\x06 \x01(\tR\x03key\"V\n" +
 	"\x12InsertBatchRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12*\n" +
 	"\x05items\x18\x02 \x03(\v2\x14.anteroom.v1.NewItemR\x05items\"\x86\x01\n" +
@@ -4018,7 +4067,7 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\"A\n" +
 	"\rPurgeResponse\x12\x16\n" +
 	"\x06purged\x18\x01 \x01(\x04R\x06purged\x12\x18\n" +
-	"\amissing\x18\x02 \x03(\tR\amissing\"\xf6\x06\n" +
+	"\amissing\x18\x02 \x03(\tR\amissing\"\xb5\a\n" +
 	"\rQueueSettings\x12 \n" +
 	"\tmax_items\x18\x01 \x01(\rH\x00R\bmaxItems\x88\x01\x01\x12$\n" +
 	"\vmax_payload\x18\x02 \x01(\rH\x01R\n" +
@@ -4037,7 +4086,8 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x0ebackoff_factor\x18\r \x01(\rH\aR\rbackoffFactor\x88\x01\x01\x12:\n" +
 	"\vbackoff_max\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"backoffMax\x12'\n" +
-	"\rmax_in_flight\x18\x0f \x01(\rH\bR\vmaxInFlight\x88\x01\x01B\f\n" +
+	"\rmax_in_flight\x18\x0f \x01(\rH\bR\vmaxInFlight\x88\x01\x01\x12*\n" +
+	"\x0eexclusive_keys\x18\x10 \x01(\bH\tR\rexclusiveKeys\x88\x01\x01B\f\n" +
 	"\n" +
 	"_max_itemsB\x0e\n" +
 	"\f_max_payloadB\x0f\n" +
@@ -4047,7 +4097,8 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\r_remember_maxB\x0f\n" +
 	"\r_per_intervalB\x11\n" +
 	"\x0f_backoff_factorB\x10\n" +
-	"\x0e_max_in_flight\"t\n" +
+	"\x0e_max_in_flightB\x11\n" +
+	"\x0f_exclusive_keys\"t\n" +
 	"\x10ConfigureRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x126\n" +
 	"\bsettings\x18\x02 \x01(\v2\x1a.anteroom.v1.QueueSettingsR\bsettings\x12\x12\n" +
@@ -4064,7 +4115,7 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\"Z\n" +
 	"\rStatsResponse\x12/\n" +
 	"\x06queues\x18\x01 \x03(\v2\x17.anteroom.v1.QueueStatsR\x06queues\x12\x18\n" +
-	"\amissing\x18\x02 \x03(\tR\amissing\"\x9c\x03\n" +
+	"\amissing\x18\x02 \x03(\tR\amissing\"\xb6\x03\n" +
 	"\n" +
 	"QueueStats\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12*\n" +
@@ -4080,7 +4131,8 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	" \x01(\v2\x1a.anteroom.v1.QueueCountersR\bcounters\x12\x12\n" +
 	"\x04root\x18\v \x01(\tR\x04root\x12\x18\n" +
 	"\awaiters\x18\f \x01(\x04R\awaiters\x12,\n" +
-	"\x05nodes\x18\r \x03(\v2\x16.anteroom.v1.NodeShareR\x05nodes\"\xf1\x01\n" +
+	"\x05nodes\x18\r \x03(\v2\x16.anteroom.v1.NodeShareR\x05nodes\x12\x18\n" +
+	"\ablocked\x18\x0e \x01(\x04R\ablocked\"\xf1\x01\n" +
 	"\rQueueCounters\x12\x1a\n" +
 	"\binserted\x18\x01 \x01(\x04R\binserted\x12\x16\n" +
 	"\x06leased\x18\x02 \x01(\x04R\x06leased\x12\x14\n" +

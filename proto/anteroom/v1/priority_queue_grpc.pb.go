@@ -76,14 +76,14 @@ type PriorityQueueClient interface {
 	// same id.
 	Insert(ctx context.Context, in *InsertRequest, opts ...grpc.CallOption) (*InsertResponse, error)
 	// InsertBatch inserts many items, as many Inserts one after the other would: up
-	// to 1,000, with 192 KiB of ids and payloads together. Some may fail and others
+	// to 1,000, with 192 KiB of ids, keys and payloads together. Some may fail and others
 	// not: there is one result for each item, in the order of the items.
 	InsertBatch(ctx context.Context, in *InsertBatchRequest, opts ...grpc.CallOption) (*InsertBatchResponse, error)
 	// DeleteMin leases the first items of a queue to the caller. It waits for up
 	// to wait until there is at least one; then it brings the first ones in their
 	// order, as many as are ready, max_items at most: fewer if their payloads are
 	// over 3 MiB together, if finding them takes longer than two seconds or a
-	// quarter of the lease, or if more may not be leased at once (max_in_flight). No
+	// quarter of the lease, or if more may not be leased at once (max_in_flight, exclusive_keys). No
 	// items is not an error.
 	DeleteMin(ctx context.Context, in *DeleteMinRequest, opts ...grpc.CallOption) (*DeleteMinResponse, error)
 	// Ack says that the work on a leased item is done. The item is gone. Repeated,
@@ -428,14 +428,14 @@ type PriorityQueueServer interface {
 	// same id.
 	Insert(context.Context, *InsertRequest) (*InsertResponse, error)
 	// InsertBatch inserts many items, as many Inserts one after the other would: up
-	// to 1,000, with 192 KiB of ids and payloads together. Some may fail and others
+	// to 1,000, with 192 KiB of ids, keys and payloads together. Some may fail and others
 	// not: there is one result for each item, in the order of the items.
 	InsertBatch(context.Context, *InsertBatchRequest) (*InsertBatchResponse, error)
 	// DeleteMin leases the first items of a queue to the caller. It waits for up
 	// to wait until there is at least one; then it brings the first ones in their
 	// order, as many as are ready, max_items at most: fewer if their payloads are
 	// over 3 MiB together, if finding them takes longer than two seconds or a
-	// quarter of the lease, or if more may not be leased at once (max_in_flight). No
+	// quarter of the lease, or if more may not be leased at once (max_in_flight, exclusive_keys). No
 	// items is not an error.
 	DeleteMin(context.Context, *DeleteMinRequest) (*DeleteMinResponse, error)
 	// Ack says that the work on a leased item is done. The item is gone. Repeated,
