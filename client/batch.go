@@ -114,7 +114,8 @@ func (q *Queue) batch(ctx context.Context, op string, n int, size func(i int) in
 	for from := 0; from < n; {
 		var part []int
 		for bytes := 0; from < n && len(part) < batchMax; from++ {
-			if bytes += size(from); bytes > batchBytesMax && len(part) > 0 {
+			bytes += size(from)
+			if bytes > batchBytesMax && len(part) > 0 {
 				break
 			}
 			part = append(part, from)

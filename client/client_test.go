@@ -127,7 +127,8 @@ func TestPutWhoseAnswerIsLostIsPutOnce(t *testing.T) {
 		lost := 0
 		for _, n := range nodes {
 			n.after = func(string) error {
-				if lost++; lost < 3 {
+				lost++
+				if lost < 3 {
 					return status.Error(codes.Unavailable, "transport is closing")
 				}
 				return nil
@@ -227,7 +228,8 @@ func TestNodesSayWhenToTryAgain(t *testing.T) {
 		nodes, c, _ := newCluster(t, 1)
 		tries := 0
 		nodes[0].before = func(string) error {
-			if tries++; tries == 1 {
+			tries++
+			if tries == 1 {
 				return refusal(codes.ResourceExhausted, client.ErrFull, 120*time.Millisecond)
 			}
 			return nil

@@ -50,7 +50,8 @@ func ExampleQueue_Work() {
 	done := 0
 	err := jobs.Work(ctx, client.Worker{Concurrency: 1, Lease: 10 * time.Second}, func(_ context.Context, l *client.Lease) error {
 		fmt.Println("resize", l.ID)
-		if done++; done == 2 {
+		done++
+		if done == 2 {
 			stop() // the handlers that run come to their end, and no more are started
 		}
 		return nil

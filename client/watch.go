@@ -68,7 +68,8 @@ func (w *watching) one(ctx context.Context) bool {
 	}
 	c.at.CompareAndSwap(at, at+1)
 	wait := e.RetryAfter
-	if w.tried++; wait == 0 && w.tried >= len(c.nodes) {
+	w.tried++
+	if wait == 0 && w.tried >= len(c.nodes) {
 		wait = w.pause
 		w.pause = min(2*w.pause, pauseMax)
 	}

@@ -58,7 +58,8 @@ func TestTheCommandRunsTheAttacksOnProcesses(t *testing.T) {
 		if m[1] != "internal/live" {
 			continue
 		}
-		if n++; !pattern.MatchString(m[2]) {
+		n++
+		if !pattern.MatchString(m[2]) {
 			t.Errorf("SECURITY.md: the command does not run %s", m[2])
 		}
 	}

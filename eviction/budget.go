@@ -104,7 +104,8 @@ func (n *Node) dueDigests(now Time, asked []*Gate, left int) {
 		if g.total == 0 && !n.lead.urgent || now.Boot-g.digested < n.digestEvery() {
 			continue
 		}
-		if left -= g.digestSize(); left < 0 && !first {
+		left -= g.digestSize()
+		if left < 0 && !first {
 			return
 		}
 		g.digested, first = now.Boot, false

@@ -41,7 +41,8 @@ func TestRoomsTakeTurnsWithinTheBudget(t *testing.T) {
 	now := Time{Boot: 10_000_000, Wall: 10_000_000}
 	seen, digested, waves := map[string]int{}, map[string]bool{}, 0
 	for len(seen) < 50 {
-		if waves++; waves > 50 {
+		waves++
+		if waves > 50 {
 			t.Fatalf("after %d waves only %d of 50 rooms were asked about", waves, len(seen))
 		}
 		rooms, more := n.dueRooms(now)

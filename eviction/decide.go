@@ -371,7 +371,8 @@ func (rs *roomSums) share() int {
 
 // entitle picks who is called next and returns how many slots each node needs.
 func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k int) (need []int) {
-	if k -= rs.due; (rs.cfg.Method == Random) != (g.drawKey == d.epoch) {
+	k -= rs.due
+	if (rs.cfg.Method == Random) != (g.drawKey == d.epoch) {
 		k = 0 // the replies are in another order
 	}
 	queued := func(i int) int { return rs.nodes[i].Queued }

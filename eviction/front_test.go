@@ -128,7 +128,8 @@ func TestChooseNeverTakesTooMany(t *testing.T) {
 		}
 		sum := 0
 		for i, n := range need {
-			if sum += n; n < counts[i] {
+			sum += n
+			if n < counts[i] {
 				t.Fatalf("node %d is to have %d slots for %d people", i, n, counts[i])
 			}
 		}

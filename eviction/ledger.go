@@ -43,7 +43,8 @@ func (l *Ledger) Spend() bool {
 
 // Release ends a use.
 func (l *Ledger) Release() {
-	if l.used--; l.used < 0 {
+	l.used--
+	if l.used < 0 {
 		panic(fmt.Sprintf("eviction: ledger %v released more than it used", l.account))
 	}
 }

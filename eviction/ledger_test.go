@@ -110,7 +110,8 @@ func TestSlotsAreConserved(t *testing.T) {
 				}
 				owned += l.owned
 				for _, p := range l.peers {
-					if flying += p.Sent - p.Received; p.Acked > p.Sent {
+					flying += p.Sent - p.Received
+					if p.Acked > p.Sent {
 						t.Fatalf("%d acknowledged of %d sent", p.Acked, p.Sent)
 					}
 				}

@@ -26,10 +26,12 @@ func plan(free, need []int) []Move {
 		f, t := &from[0], &to[0]
 		n := min(f.n, t.n)
 		moves = append(moves, Move{f.index, t.index, n})
-		if f.n -= n; f.n == 0 {
+		f.n -= n
+		if f.n == 0 {
 			from = from[1:]
 		}
-		if t.n -= n; t.n == 0 {
+		t.n -= n
+		if t.n == 0 {
 			to = to[1:]
 		}
 	}

@@ -26,7 +26,7 @@ type wave struct {
 // onGather joins a wave, unless a newer one or a more senior coordinator is at
 // work.
 func (n *Node) onGather(now Time, from Member, g *Gather) error {
-	i, err := g.sound(n.self.Member, from, n.c.Fanout)
+	i, err := g.validate(n.self.Member, from, n.c.Fanout)
 	if err != nil || n.clock.quarantined && !n.clock.probed {
 		return err
 	}
@@ -153,7 +153,7 @@ func (n *Node) onReply(from Member, r *Reply) error {
 	if i < 0 {
 		return nil
 	}
-	if err := r.sound(w, slices.Index(w.list, from), n.c.Fanout); err != nil {
+	if err := r.validate(w, slices.Index(w.list, from), n.c.Fanout); err != nil {
 		return err
 	}
 	w.waiting = slices.Delete(w.waiting, i, i+1)
@@ -224,7 +224,7 @@ func (n *Node) onCommit(now Time, from Member, c *Commit) error {
 	if w == nil || !w.replied || w.epoch != c.Epoch || from != w.up || now.Boot-w.at >= micros(n.c.Lease) {
 		return nil
 	}
-	if err := c.sound(w); err != nil {
+	if err := c.validate(w); err != nil {
 		return err
 	}
 	n.carryOut(now, w, c)

@@ -134,7 +134,8 @@ func TestNoOriginIsMisled(t *testing.T) {
 		for server, reads := range origins {
 			p := reads(raw)
 			if p == "/checkout" || strings.HasPrefix(p, "/checkout/") {
-				if misleading++; len(*seen) != 0 {
+				misleading++
+				if len(*seen) != 0 {
 					t.Fatalf("%s reached the origin, as %q, and %s reads %s", raw, *seen, server, p)
 				}
 			}

@@ -213,7 +213,8 @@ func TestRecordedGossipKeepsNobodyOut(t *testing.T) {
 			if round == 0 && denied == denials {
 				c.Error("nobody had to deny anything: what was recorded is too little")
 			}
-			if more -= views; !agree(live...) || round > 0 && (more > 0 || denied > denials) {
+			more -= views
+			if !agree(live...) || round > 0 && (more > 0 || denied > denials) {
 				c.Errorf("round %d: %d views changed, %d denials, a sees %s", round, more, denied-denials, names(a.view()))
 			}
 		}

@@ -254,7 +254,8 @@ func openSockets(c *memberlist.NetTransportConfig) (*memberlist.NetTransport, er
 	}
 	for {
 		sockets, err := memberlist.NewNetTransport(c)
-		if tries--; err == nil || tries == 0 {
+		tries--
+		if err == nil || tries == 0 {
 			return sockets, err
 		}
 	}

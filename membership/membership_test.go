@@ -172,7 +172,8 @@ func TestSlowOnViewHoldsUpNothingElse(t *testing.T) {
 		var last membership.View
 		slow := c.start("slow", func(cfg *membership.Config) {
 			cfg.OnView = func(v membership.View) {
-				if calls++; calls == 2 {
+				calls++
+				if calls == 2 {
 					<-hold
 				}
 				last = v

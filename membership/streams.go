@@ -116,7 +116,8 @@ func (s *stream) Close() error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.open--
-		if l.from[s.from]--; l.from[s.from] == 0 {
+		l.from[s.from]--
+		if l.from[s.from] == 0 {
 			delete(l.from, s.from)
 		}
 	})

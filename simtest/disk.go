@@ -103,7 +103,8 @@ func (w *world) trapSave(h *host, step saveStep) bool {
 		if t.closed || t.fault != CrashInSave || t.step != step || t.host != h.index {
 			continue
 		}
-		if t.count--; t.count > 0 {
+		t.count--
+		if t.count > 0 {
 			continue
 		}
 		t.closed = true

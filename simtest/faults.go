@@ -321,7 +321,7 @@ func (w *world) resession(h *host) {
 // setRoom proposes a configuration at h.
 func (w *world) setRoom(h *host, r int, room eviction.Room) {
 	w.printf("%s is told that room %s is %v and has a limit of %d", h.name, room.Name, room.Mode, room.Target)
-	c := &w.court.rooms[r]
+	c := &w.checker.rooms[r]
 	c.hard, c.session = max(c.hard, room.Target), max(c.session, room.Session)
 	if err := h.n.SetRoom(h.clock.read(w.now), room); err != nil {
 		w.fail("config", "%s: SetRoom: %v", h.name, err)

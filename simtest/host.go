@@ -100,7 +100,7 @@ func (w *world) start(h *host) {
 	}
 	h.life, h.n, h.started = int32(len(w.lives)), n, true
 	w.lives = append(w.lives, life{member: member, peer: c.Self, host: h.index})
-	w.court.born(h)
+	w.checker.born(h)
 	w.reached.n[reachRestart] += int64(min(1, h.life/int32(w.o.Nodes)))
 	if h.disk.kept != nil {
 		w.reached.n[reachDisk]++
@@ -123,7 +123,7 @@ func (w *world) crash(h *host, why string) {
 	w.printf("%s crashes: %s", h.name, why)
 	w.lives[h.life].over = true
 	h.mishaps++
-	w.court.died(w, h)
+	w.checker.died(w, h)
 	w.lose(h)
 	h.life, h.n, h.tickAt, h.leaving = none, nil, 0, false
 	h.paused, h.stopped = 0, false
@@ -324,7 +324,7 @@ func (w *world) loseKeys() {
 	w.keys.live = live
 	if lost != 0 {
 		w.printf("%d signing keys are lost", bits.OnesCount64(lost))
-		w.court.unseal(w, lost)
+		w.checker.unseal(w, lost)
 	}
 }
 

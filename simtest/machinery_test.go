@@ -52,7 +52,7 @@ func TestClockWhenIsTheFirstMoment(t *testing.T) {
 // TestSessionsEndInOrder checks the heap of expiries.
 func TestSessionsEndInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
-	var c roomCase
+	var c roomCheck
 	for range 500 {
 		c.pushExpiry(expiry{at: rng.Int64N(100)})
 	}

@@ -79,7 +79,8 @@ func (w *world) mend(from, to int32) {
 	l := w.wires.link(from, to)
 	w.afflict(from, -1)
 	w.afflict(to, -1)
-	if l.cut--; l.cut > 0 {
+	l.cut--
+	if l.cut > 0 {
 		return
 	}
 	for _, i := range l.held {

@@ -18,7 +18,7 @@ func (w *world) checkBooks(h *host, r int, old, rs *node.RoomStatus) {
 	if rs.Account.Born == 0 {
 		return
 	}
-	c := &w.court.rooms[r]
+	c := &w.checker.rooms[r]
 	if rs.Account != old.Account || !slices.Equal(rs.Peers, old.Peers) {
 		a := c.accountOf(rs.Account)
 		for i := range rs.Peers {
@@ -42,7 +42,7 @@ type transfer struct{ from, to int32 }
 // checkMade compares what a ledger has minted or burned with the commit that its node
 // has installed. Books that were closed on settled accounts are part of what a ledger
 // says it has minted.
-func (w *world) checkMade(h *host, c *roomCase, old, rs *node.RoomStatus) {
+func (w *world) checkMade(h *host, c *roomCheck, old, rs *node.RoomStatus) {
 	made := rs.Minted - old.Minted
 	for i := range old.Peers {
 		p := &old.Peers[i]
@@ -54,7 +54,7 @@ func (w *world) checkMade(h *host, c *roomCase, old, rs *node.RoomStatus) {
 		return
 	}
 	st := &h.seen.status
-	d, ok := w.court.makes[making{st.Installed, c.name}]
+	d, ok := w.checker.makes[making{st.Installed, c.name}]
 	if !ok && len(st.List) == 1 {
 		return // a wave of one has no commit that anybody could see
 	}
@@ -94,7 +94,7 @@ func (w *world) decides(r *node.Ready) {
 		}
 		for j := range m.Rooms {
 			if rc := &m.Rooms[j]; rc.Mint > 0 || len(rc.Burn) > 0 {
-				w.court.makes[making{m.Epoch, rc.Room}] = made{rc.Mint, rc.Burn}
+				w.checker.makes[making{m.Epoch, rc.Room}] = made{rc.Mint, rc.Burn}
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // lets somebody in, those on the site by its own accounts are within the limit
 // that it goes by.
 func (w *world) checkCapacity(r int) {
-	c := &w.court.rooms[r]
+	c := &w.checker.rooms[r]
 	w.expire(c)
 	called := 0
 	for i := range w.hosts {
@@ -46,7 +46,7 @@ func (w *world) checkCapacity(r int) {
 
 // checkSide is S1 for one line of a room that has had several.
 func (w *world) checkSide(r int, line eviction.Line) {
-	c := &w.court.rooms[r]
+	c := &w.checker.rooms[r]
 	inside, limit := 0, 0
 	for i := range c.accounts {
 		if c.accounts[i].line == line {
@@ -74,20 +74,20 @@ func (w *world) limitInForce(r int) int {
 		}
 	}
 	if !any {
-		return w.court.rooms[r].hard
+		return w.checker.rooms[r].hard
 	}
 	return limit
 }
 
 // expire ends sessions whose pass nobody honours any more.
-func (w *world) expire(c *roomCase) {
+func (w *world) expire(c *roomCheck) {
 	if len(c.expiries) == 0 {
 		return
 	}
 	clock, ok := w.slowest()
 	for ok && len(c.expiries) > 0 && c.expiries[0].at <= clock {
 		top := c.popExpiry()
-		s := &w.court.sessions[top.session]
+		s := &w.checker.sessions[top.session]
 		switch {
 		case !s.live:
 		case s.expires > top.at:
@@ -98,7 +98,7 @@ func (w *world) expire(c *roomCase) {
 	}
 }
 
-func (c *roomCase) pushExpiry(e expiry) {
+func (c *roomCheck) pushExpiry(e expiry) {
 	h := append(c.expiries, e)
 	i := len(h) - 1
 	for i > 0 && e.at < h[(i-1)/2].at {
@@ -109,7 +109,7 @@ func (c *roomCase) pushExpiry(e expiry) {
 	c.expiries = h
 }
 
-func (c *roomCase) popExpiry() expiry {
+func (c *roomCheck) popExpiry() expiry {
 	h := c.expiries
 	top, n := h[0], len(h)-1
 	e := h[n]
@@ -136,25 +136,25 @@ func (c *roomCase) popExpiry() expiry {
 
 // endSession takes a session off the site.
 func (w *world) endSession(i int32) {
-	s := &w.court.sessions[i]
+	s := &w.checker.sessions[i]
 	if !s.live {
 		return
 	}
 	s.live = false
-	c := &w.court.rooms[s.room]
+	c := &w.checker.rooms[s.room]
 	c.live--
 	c.accounts[s.account].live--
 }
 
 // startSession puts a session on the site, or on it again.
 func (w *world) startSession(i int32, expires int64) {
-	s := &w.court.sessions[i]
+	s := &w.checker.sessions[i]
 	s.expires = max(s.expires, expires)
 	if s.live {
 		return
 	}
 	s.live = true
-	c := &w.court.rooms[s.room]
+	c := &w.checker.rooms[s.room]
 	c.live++
 	c.accounts[s.account].live++
 	c.pushExpiry(expiry{s.expires, i})
@@ -162,8 +162,8 @@ func (w *world) startSession(i int32, expires int64) {
 
 // moveSession notes that another account backs the session now.
 func (w *world) moveSession(i int32, to eviction.Account) {
-	s := &w.court.sessions[i]
-	c := &w.court.rooms[s.room]
+	s := &w.checker.sessions[i]
+	c := &w.checker.rooms[s.room]
 	a := c.accountOf(to)
 	if s.live {
 		c.accounts[s.account].live--
@@ -173,7 +173,7 @@ func (w *world) moveSession(i int32, to eviction.Account) {
 }
 
 // unseal ends the sessions whose key is lost: no node can read their pass.
-func (c *court) unseal(w *world, lost uint64) {
+func (c *checker) unseal(w *world, lost uint64) {
 	w.reached.n[reachKeysLost]++
 	for i := range c.sessions {
 		if s := &c.sessions[i]; s.live && s.key&lost != 0 {
@@ -205,7 +205,7 @@ func (w *world) checkLedger(h *host, rs *node.RoomStatus) {
 // supply is how many slots the accounts of a line own that are not in voids,
 // and how many are on their way between them.
 func (w *world) supply(r int, line eviction.Line, voids []eviction.Void) int {
-	c := &w.court.rooms[r]
+	c := &w.checker.rooms[r]
 	inside := 0
 	for i := range c.accounts {
 		a := &c.accounts[i]
@@ -238,7 +238,7 @@ func (w *world) mayOpen(a eviction.Account) bool {
 // been over for as long as a pass may last, unless its room shares.
 func (w *world) valid(r int, a *account, line eviction.Line, voids []eviction.Void) bool {
 	o := &w.o.Rooms[r]
-	lapse := (w.court.rooms[r].session + 2*w.o.Cluster.MaxSkew).Microseconds()
+	lapse := (w.checker.rooms[r].session + 2*w.o.Cluster.MaxSkew).Microseconds()
 	closed := o.OnPartition != eviction.Share && w.now >= a.until+lapse
 	return a.life != none && !a.closed && a.line == line && !closed && !covers(voids, a.Account)
 }
@@ -267,7 +267,7 @@ func covers(voids []eviction.Void, a eviction.Account) bool {
 // included, and the slots between them, are within the highest limit that the
 // room ever had.
 func (w *world) checkSupply(r int) {
-	c := &w.court.rooms[r]
+	c := &w.checker.rooms[r]
 	if c.sides > 0 {
 		return
 	}
@@ -280,8 +280,8 @@ func (w *world) checkSupply(r int) {
 }
 
 // voided is what a node of the line ever held for void: nodes forget it in
-// time, the court does not.
-func (c *roomCase) voided(line eviction.Line) []eviction.Void {
+// time, the checker does not.
+func (c *roomCheck) voided(line eviction.Line) []eviction.Void {
 	for i := range c.voids {
 		if c.voids[i].line == line {
 			return c.voids[i].voids
@@ -290,7 +290,7 @@ func (c *roomCase) voided(line eviction.Line) []eviction.Void {
 	return nil
 }
 
-func (c *roomCase) keepVoids(line eviction.Line, voids []eviction.Void) {
+func (c *roomCheck) keepVoids(line eviction.Line, voids []eviction.Void) {
 	if len(voids) == 0 {
 		return
 	}
@@ -324,7 +324,7 @@ func (l *lineVoids) add(v eviction.Void) {
 // (while their lease is valid) or back a live session with, are together
 // within the limit.
 func (w *world) checkMint(h *host, r int, rs *node.RoomStatus) {
-	c := &w.court.rooms[r]
+	c := &w.checker.rooms[r]
 	if c.sides > 0 || w.o.Rooms[r].Method == eviction.Passthrough {
 		return
 	}

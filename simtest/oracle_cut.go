@@ -8,7 +8,7 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// waveOf is what the court remembers of a wave: who was listed, and the era.
+// waveOf is what the checker remembers of a wave: who was listed, and the era.
 type waveOf struct {
 	epoch qpid.Epoch
 	done  bool // somebody has installed it
@@ -26,7 +26,7 @@ func (s *waveOf) lists(h int32) bool { return s.hosts[h/64]>>(h%64)&1 != 0 }
 // era counts what has happened to any node, and changes of the coordinator:
 // while it stands still, views are stable and nobody has forgotten anything.
 func (w *world) era() int32 {
-	n := w.court.leads
+	n := w.checker.leads
 	for i := range w.hosts {
 		n += w.hosts[i].mishaps
 	}
@@ -34,11 +34,11 @@ func (w *world) era() int32 {
 }
 
 // gatheredUpTo notes the T of a wave.
-func (c *court) gatheredUpTo(num, t uint64) { c.newestT[num] = max(c.newestT[num], t) }
+func (c *checker) gatheredUpTo(num, t uint64) { c.newestT[num] = max(c.newestT[num], t) }
 
 // gathered notes the beginning of a wave.
 func (w *world) gathered(g *eviction.Gather) {
-	c := &w.court
+	c := &w.checker
 	n := len(c.gathers)
 	if n > 0 && c.gathers[(c.gatherNext+n-1)%n].epoch == g.Epoch {
 		return
@@ -62,7 +62,7 @@ func (w *world) gathered(g *eviction.Gather) {
 
 // entitled files a ticket under the wave whose cut reached it.
 func (w *world) entitled(t *place, h *host) {
-	c := &w.court
+	c := &w.checker
 	t.eraNow, t.turnAt = w.era(), h.index
 	t.clean = !t.touched && t.home == h.index && t.allow == 0 && h.mishaps == t.base
 	if !t.clean {
@@ -85,7 +85,7 @@ func (w *world) entitled(t *place, h *host) {
 
 // gatherOf finds the wave of an epoch that h was in: the one that it has just
 // installed, or one that others have and whose cut came with a later gather.
-func (c *court) gatherOf(epoch uint64, installed qpid.Epoch, h int32) *waveOf {
+func (c *checker) gatherOf(epoch uint64, installed qpid.Epoch, h int32) *waveOf {
 	for i := len(c.gathers); i > 0; i-- { // the newest first: after a new founding numbers come again
 		g := &c.gathers[(c.gatherNext+i-1)%len(c.gathers)]
 		if installed.Num == epoch && g.epoch == installed || installed.Num != epoch && g.epoch.Num == epoch && g.lists(h) && g.done {
@@ -98,7 +98,7 @@ func (c *court) gatherOf(epoch uint64, installed qpid.Epoch, h int32) *waveOf {
 // installed notes that a wave of these nodes was committed. One of a single node
 // has no gather, and may be a side's of its own: while its node and another both
 // lead, each may overtake the commits of the other.
-func (c *court) installed(e qpid.Epoch, list []eviction.Member) {
+func (c *checker) installed(e qpid.Epoch, list []eviction.Member) {
 	if len(list) == 1 && list[0] != c.gatherer {
 		c.gatherer = list[0]
 		c.leads++
@@ -126,11 +126,11 @@ func (s *waveOf) add(t *place) {
 // node, or another node began to lead, before the lighter one's turn: its cut
 // may have died with the few who knew it, or the next wave overtaken its commit. Nothing bounds the order of random rooms or of deleteMins.
 func (w *world) checkOrder() {
-	alike := w.court.alike()
+	alike := w.checker.alike()
 	for i := range w.crowd.tickets {
 		t := &w.crowd.tickets[i]
 		o := &w.o.Rooms[t.room]
-		if !t.clean || !alwaysFIFO(o) || o.Algorithm != eviction.ByCut || w.court.rooms[t.room].sides > 0 {
+		if !t.clean || !alwaysFIFO(o) || o.Algorithm != eviction.ByCut || w.checker.rooms[t.room].sides > 0 {
 			continue
 		}
 		for _, waves := range alike {
@@ -147,7 +147,7 @@ func (w *world) checkOrder() {
 
 // alike lists the waves of one room, era and list together, by epoch. With each
 // comes the heaviest key of it and all before.
-func (c *court) alike() (all [][]upTo) {
+func (c *checker) alike() (all [][]upTo) {
 	type kind struct {
 		room   uint8
 		era    int32

@@ -12,7 +12,7 @@ import (
 // come before the other's next wave. Found by seed 5863.
 func TestANodeThatRunsWavesOfOneLeads(t *testing.T) {
 	n1, n2 := eviction.Member{Name: "n01", Boot: 1}, eviction.Member{Name: "n02", Boot: 1}
-	c := court{gatherer: n2}
+	c := checker{gatherer: n2}
 	for i, step := range []struct {
 		list  []eviction.Member
 		leads int32

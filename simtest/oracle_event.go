@@ -67,7 +67,7 @@ func rateMax(o *eviction.Room) int {
 
 // sessionMax is the longest session that the room has given, or will by an event.
 func (w *world) sessionMax(r int) time.Duration {
-	o, d := &w.o.Rooms[r], w.court.rooms[r].session
+	o, d := &w.o.Rooms[r], w.checker.rooms[r].session
 	for _, e := range o.Events {
 		if e.Set&eviction.SetSession != 0 {
 			d = max(d, e.Session)

@@ -10,14 +10,14 @@ import (
 // S19, leases. Nobody is called or let in, and no pass is extended, but under a lease
 // of the room's account, and no pass lasts longer than that lease and the longest
 // session. A lease counts from the gather of a wave that asked about the room and
-// whose commit the node has installed. The court keeps it by itself: what a node
+// whose commit the node has installed. The checker keeps it by itself: what a node
 // believes of its lease is not asked.
 
 // asked notes when a gather came to a node, or was sent by it.
 func (w *world) asked(h *host, g *eviction.Gather) {
 	h.seen.gather, h.seen.gatherT, h.seen.gatherAt = g.Epoch, g.T, h.clock.boot(w.now)
-	for r := range w.court.rooms {
-		name := w.court.rooms[r].name
+	for r := range w.checker.rooms {
+		name := w.checker.rooms[r].name
 		h.seen.asked[r] = slices.ContainsFunc(g.Rooms, func(rg eviction.RoomGather) bool { return rg.Room == name })
 	}
 }
@@ -35,7 +35,7 @@ func (w *world) followLease(h *host) {
 	if !own {
 		from = h.seen.gatherAt
 	}
-	for r := range w.court.rooms {
+	for r := range w.checker.rooms {
 		if own || h.seen.asked[r] {
 			h.seen.lease[r] = from + w.o.Cluster.Lease.Microseconds()
 		}
@@ -44,7 +44,7 @@ func (w *world) followLease(h *host) {
 
 // checkLease looks at a call, an admission or an extension.
 func (w *world) checkLease(h *host, r int, what string) {
-	rs, ok := h.n.Room(w.court.rooms[r].name, h.clock.read(w.now))
+	rs, ok := h.n.Room(w.checker.rooms[r].name, h.clock.read(w.now))
 	if !ok || rs.Room.Method == eviction.Passthrough || rs.Now.Method == eviction.Passthrough {
 		return
 	}
@@ -73,8 +73,8 @@ func admits(p eviction.Policy, grade eviction.Grade) bool {
 // checkPass looks at a pass that h's node gives out. One that lasts no longer than a
 // pass of the same ticket that was given out before is no new permission.
 func (w *world) checkPass(h *host, r int, t *place, p *node.Pass) {
-	for s := t.session; s != none; s = w.court.sessions[s].next {
-		if w.court.sessions[s].expires >= p.Expires {
+	for s := t.session; s != none; s = w.checker.sessions[s].next {
+		if w.checker.sessions[s].expires >= p.Expires {
 			return
 		}
 	}
@@ -83,6 +83,6 @@ func (w *world) checkPass(h *host, r int, t *place, p *node.Pass) {
 	lease := st.Clock + h.seen.lease[r] - st.ClockAt // in pass time
 	if most := lease + w.sessionMax(r).Microseconds(); p.Expires > most {
 		w.fail("S19", "%s gives ticket %d of room %s a pass that lasts %v longer than its lease and the longest session", h.name, w.ticketOf(t.id),
-			w.court.rooms[r].name, micros(p.Expires-most))
+			w.checker.rooms[r].name, micros(p.Expires-most))
 	}
 }

@@ -33,11 +33,11 @@ func (w *world) quorumKnows() bool {
 // L1 and L3, one view. When the world has settled, every node that runs has
 // just taken part in the same wave of all of them.
 func (w *world) checkSettled() {
-	for r := range w.court.lastCall {
-		w.court.lastCall[r] = w.now // from here on they are due
+	for r := range w.checker.lastCall {
+		w.checker.lastCall[r] = w.now // from here on they are due
 	}
 	if !w.quorumKnows() && !w.mayFound() {
-		if w.court.crashes == 0 {
+		if w.checker.crashes == 0 {
 			w.fail("L5", "nobody crashed and no quorum knows of the cluster: %s", w.statuses())
 			return
 		}
@@ -55,7 +55,7 @@ func (w *world) isOff(h *host) bool {
 	if 4*max(off, -off) < 3*w.o.Cluster.MaxSkew.Microseconds() {
 		return false
 	}
-	w.court.offAt[h.index] = w.now
+	w.checker.offAt[h.index] = w.now
 	return true
 }
 
@@ -63,7 +63,7 @@ func (w *world) isOff(h *host) bool {
 func (w *world) anyOff() bool {
 	for i := range w.hosts {
 		h := &w.hosts[i]
-		if at := w.court.offAt[h.index]; h.up() && (w.isOff(h) || at > 0 && w.now-at <= w.wholeTime()) {
+		if at := w.checker.offAt[h.index]; h.up() && (w.isOff(h) || at > 0 && w.now-at <= w.wholeTime()) {
 			return true
 		}
 	}
@@ -126,8 +126,8 @@ func (w *world) checkProgress() {
 		if !h.up() {
 			continue
 		}
-		since, off := w.now-w.court.installs[h.index], w.isOff(h)
-		if since <= bound || off && since <= w.wholeTime() || w.now-w.court.offAt[h.index] <= bound {
+		since, off := w.now-w.checker.installs[h.index], w.isOff(h)
+		if since <= bound || off && since <= w.wholeTime() || w.now-w.checker.offAt[h.index] <= bound {
 			continue
 		}
 		w.fail("L1", "%s has installed no wave for %v: %s", h.name, micros(since), w.statuses())
@@ -157,11 +157,11 @@ func (w *world) checkCalls(r int) {
 		}
 	}
 	if free == 0 || waiting == 0 || target == 0 {
-		w.court.lastCall[r] = w.now
+		w.checker.lastCall[r] = w.now
 		return
 	}
 	patience := 5*c.Period + 2*c.Deadline + 2*time.Second + w.o.Rooms[r].Refresh*11/10
-	if since := w.now - w.court.lastCall[r]; since > patience.Microseconds() {
+	if since := w.now - w.checker.lastCall[r]; since > patience.Microseconds() {
 		w.fail("L2", "room %s: %d slots are free and %d people wait, and nobody was called for %v: %s",
 			w.o.Rooms[r].Name, free, waiting, micros(since), w.ledgers(r))
 	}
@@ -177,7 +177,7 @@ func (w *world) checkWhole() {
 		return
 	}
 	for r := range w.o.Rooms {
-		c := &w.court.rooms[r]
+		c := &w.checker.rooms[r]
 		if w.o.After == Measure && w.o.Rooms[r].OnPartition == eviction.Share {
 			continue // nobody has reclaimed what was lost
 		}
@@ -233,7 +233,7 @@ func (w *world) checkDrained() {
 
 // L4: every deleteMin was answered, unless its node went down.
 func (w *world) checkTakes() {
-	for _, t := range w.court.takes {
+	for _, t := range w.checker.takes {
 		if !t.answered && !w.lives[t.life].over {
 			w.fail("L4", "%s never heard of %v, called at %v", w.name(w.lives[t.life].member), t.op, micros(t.at))
 		}

@@ -31,7 +31,7 @@ func (w *world) checkEpochs(h *host, before, s *node.Status) {
 // checkCommit compares a commit with others of its epoch, and follows what the
 // newest one decided.
 func (w *world) checkCommit(h *host, m *eviction.Commit) {
-	c := &w.court
+	c := &w.checker
 	for i := range c.commits {
 		if c.commits[i].epoch != m.Epoch || c.commits[i].commit.Line != m.Line {
 			continue
@@ -59,7 +59,7 @@ func (w *world) sameDecision(a, b *eviction.Commit) bool {
 
 // followCommit counts what a wave decided.
 func (w *world) followCommit(m *eviction.Commit) {
-	c, n := &w.court, &w.reached.n
+	c, n := &w.checker, &w.reached.n
 	if m.Grade >= eviction.Primary && m.Line != c.line && m.Epoch.Compare(c.newest) > 0 {
 		c.line = m.Line
 	}
@@ -95,10 +95,10 @@ func (w *world) followRoomCommit(m *eviction.Commit, rc *eviction.RoomCommit, r 
 	count(reachPaced, rc.Paced)
 	count(reachDrawn, rc.Key.Num > 0)
 	if m.Grade >= eviction.Primary {
-		count(reachOpenShut, w.court.open[r] && !rc.Open)
-		count(reachShutOpen, !w.court.open[r] && rc.Open)
-		w.court.open[r] = rc.Open
-		w.court.rooms[r].settled = append(w.court.rooms[r].settled, rc.Settled...)
+		count(reachOpenShut, w.checker.open[r] && !rc.Open)
+		count(reachShutOpen, !w.checker.open[r] && rc.Open)
+		w.checker.open[r] = rc.Open
+		w.checker.rooms[r].settled = append(w.checker.rooms[r].settled, rc.Settled...)
 	}
 }
 
@@ -108,7 +108,7 @@ func (w *world) checkCut(h *host, old, rs *node.RoomStatus) {
 	if rs.Line == old.Line && rs.Cut.Keying == old.Cut.Keying && rs.Cut.Value.Less(old.Cut.Value) {
 		w.fail("S7", "%s room %s: the cut falls from %s to %s", h.name, rs.Room.Name, weight(old.Cut.Value), weight(rs.Cut.Value))
 	}
-	if cut, t := rs.Cut, w.court.newestT[rs.Cut.Epoch]; cut != old.Cut && cut.Value != (qpid.Weight{}) && qpid.UpTo(t).Less(cut.Value) {
+	if cut, t := rs.Cut, w.checker.newestT[rs.Cut.Epoch]; cut != old.Cut && cut.Value != (qpid.Weight{}) && qpid.UpTo(t).Less(cut.Value) {
 		w.fail("S7", "%s room %s: the cut of wave %d is %s, beyond its T %d", h.name, rs.Room.Name, cut.Epoch, weight(cut.Value), int64(t)-epochWall)
 	}
 	if rs.Cut.Keying < old.Cut.Keying {
@@ -134,7 +134,8 @@ func (w *world) checkRoots(r int) {
 			continue
 		}
 		rs, frozen := &h.seen.rooms[r], h.seen.status.Frozen
-		if n++; n == 1 {
+		n++
+		if n == 1 {
 			epoch = rs.QPIDEpoch
 		}
 		quiet = quiet && !frozen && !rs.QPIDFrozen && h.running() && rs.QPIDEpoch == epoch
@@ -184,7 +185,7 @@ func (w *world) checkVoid(h *host, r int, rs *node.RoomStatus) {
 	switch {
 	case covers(rs.Voided, rs.Account):
 		w.fail("S12", "%s room %s: account %s acts and is void: %s", h.name, rs.Room.Name, w.account(rs.Account), w.voids(rs.Voided))
-	case w.court.rooms[r].sides == 0 && covers(w.court.rooms[r].settled, rs.Account):
+	case w.checker.rooms[r].sides == 0 && covers(w.checker.rooms[r].settled, rs.Account):
 		w.fail("S12", "%s room %s: account %s acts and was settled", h.name, rs.Room.Name, w.account(rs.Account))
 	}
 }
@@ -192,7 +193,7 @@ func (w *world) checkVoid(h *host, r int, rs *node.RoomStatus) {
 // ledgers describes all accounts of a room.
 func (w *world) ledgers(r int) string {
 	var s strings.Builder
-	c := &w.court.rooms[r]
+	c := &w.checker.rooms[r]
 	for i := range c.accounts {
 		a := &c.accounts[i]
 		state := "alive"

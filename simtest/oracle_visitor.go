@@ -33,11 +33,11 @@ func (w *world) judge(h *host, q *request) {
 	case opEnd:
 		if q.session != none {
 			w.endSession(q.session)
-			w.court.sessions[q.session].ended = true
+			w.checker.sessions[q.session].ended = true
 		}
 		return
 	case opVisit:
-		if q.session != none && w.court.sessions[q.session].ended {
+		if q.session != none && w.checker.sessions[q.session].ended {
 			w.reached.n[reachEndedPass]++
 		}
 		return
@@ -118,8 +118,8 @@ func (w *world) checkStamp(h *host, t *place) {
 
 // turns counts waves that leave out a room where people wait.
 func (w *world) turns(h *host, g *eviction.Gather) {
-	for r := range w.court.rooms {
-		name := w.court.rooms[r].name
+	for r := range w.checker.rooms {
+		name := w.checker.rooms[r].name
 		if slices.ContainsFunc(g.Rooms, func(rg eviction.RoomGather) bool { return rg.Room == name }) {
 			continue
 		}
@@ -136,7 +136,7 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 	case *eviction.Gather:
 		if b.Lead.Member == m.From { // the coordinator answers itself
 			w.asked(h, b)
-			w.court.gatheredUpTo(b.Epoch.Num, b.T)
+			w.checker.gatheredUpTo(b.Epoch.Num, b.T)
 			w.gathered(b)
 			w.turns(h, b)
 		}
@@ -185,7 +185,7 @@ func (w *world) checkPosition(h *host, q *request) {
 
 // admitted opens the session of a pass that h's node has just issued.
 func (w *world) admitted(h *host, q *request) {
-	c := &w.court
+	c := &w.checker
 	p := &q.answer.Pass
 	room := &c.rooms[q.room]
 	i := w.ticketOf(p.ID)
@@ -250,7 +250,7 @@ func (w *world) mishapsOf(t *place) int32 {
 // refreshed follows a pass that was extended, and maybe taken over.
 func (w *world) refreshed(h *host, q *request) {
 	p := &q.answer.Pass
-	c := &w.court
+	c := &w.checker
 	if q.session == none {
 		return
 	}
@@ -366,8 +366,8 @@ func (w *world) became(t *place, h *host, s ticketState) {
 // came notes that somebody was called or let in.
 func (w *world) came(h *host, r int, t *place) {
 	h.seen.acted[r] = true
-	w.court.rooms[r].rose, w.court.rooms[r].roseAt = true, h.index
-	w.court.lastCall[r] = w.now
+	w.checker.rooms[r].rose, w.checker.rooms[r].roseAt = true, h.index
+	w.checker.lastCall[r] = w.now
 	if t.calledAt == 0 {
 		t.calledAt = w.now
 	}
@@ -388,11 +388,12 @@ func (w *world) checkPace(h *host, r int) {
 	if rate == 0 || w.phase >= whole {
 		return
 	}
-	p := &w.court.rooms[r].pace
-	second := float64(rate) / 60 * float64(1+w.court.rooms[r].sides)
+	p := &w.checker.rooms[r].pace
+	second := float64(rate) / 60 * float64(1+w.checker.rooms[r].sides)
 	p.level = max(0, p.level-second*float64(w.now-p.at)/1e6)
 	p.at = w.now
-	if p.level++; p.level > 2*second+1+1e-6 {
+	p.level++
+	if p.level > 2*second+1+1e-6 {
 		w.fail("S13", "%s room %s: %d people a minute may be called; this call is %.2f beyond rate × (W + 2 s) + 1",
 			h.name, w.o.Rooms[r].Name, rate, p.level-2*second-1)
 	}
@@ -406,7 +407,7 @@ type take struct {
 	answered bool
 }
 
-func (c *court) takeCalled(w *world, h *host, op qpid.OpID) {
+func (c *checker) takeCalled(w *world, h *host, op qpid.OpID) {
 	c.takes = append(c.takes, take{op: op, life: h.life, at: w.now})
 }
 
@@ -414,8 +415,8 @@ func (c *court) takeCalled(w *world, h *host, op qpid.OpID) {
 func (w *world) taken(h *host, a qpid.Answer) {
 	w.printf("%s hears of %v: %v", h.name, a.Op, a)
 	w.note('d', uint64(h.index), a.Op.Seq)
-	for i := range w.court.takes {
-		if t := &w.court.takes[i]; t.life == h.life && t.op == a.Op {
+	for i := range w.checker.takes {
+		if t := &w.checker.takes[i]; t.life == h.life && t.op == a.Op {
 			if t.answered {
 				w.fail("L4", "%s: %v is answered twice", h.name, a.Op)
 			}
@@ -429,14 +430,14 @@ func (w *world) taken(h *host, a qpid.Answer) {
 
 // visitGiven follows a visit whose node leaves, and gave it away with its slot.
 func (w *world) visitGiven(h *host, r int, t *place) {
-	c := &w.court.rooms[r]
+	c := &w.checker.rooms[r]
 	rs, ok := h.n.Room(c.name, h.clock.read(w.now))
 	if !ok {
 		return
 	}
 	w.reached.n[reachVisitGiven]++
-	for s := t.session; s != none; s = w.court.sessions[s].next {
-		life := c.accounts[w.court.sessions[s].account].life
+	for s := t.session; s != none; s = w.checker.sessions[s].next {
+		life := c.accounts[w.checker.sessions[s].account].life
 		if life == none || life == h.life {
 			continue
 		}

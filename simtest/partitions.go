@@ -145,7 +145,8 @@ func (w *world) cutLink(t *trouble, from, to int32) {
 // afflict counts what keeps a host from the others.
 func (w *world) afflict(host, by int32) {
 	h := &w.hosts[host]
-	if h.cuts += by; by < 0 {
+	h.cuts += by
+	if by < 0 {
 		h.calm = w.now
 	}
 }

@@ -100,7 +100,8 @@ func (w *world) needTimeout(i int32) {
 // release drops one hold on a request.
 func (w *world) release(i int32) {
 	q := &w.crowd.requests.at[i]
-	if q.refs--; q.refs == 0 {
+	q.refs--
+	if q.refs == 0 {
 		w.crowd.requests.put(i)
 	}
 }

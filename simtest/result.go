@@ -43,13 +43,13 @@ func (w *world) result() Result {
 		r.Messages = append(r.Messages, Count{k.String(), w.wires.counts[k]})
 	}
 	for o := range ops {
-		r.Requests = append(r.Requests, Count{o.String(), w.court.ops[o]})
+		r.Requests = append(r.Requests, Count{o.String(), w.checker.ops[o]})
 	}
 	for g := range goals {
 		r.Reached = append(r.Reached, Count{g.String(), w.reached.n[g]})
 	}
-	for i := range w.court.rooms {
-		c := &w.court.rooms[i]
+	for i := range w.checker.rooms {
+		c := &w.checker.rooms[i]
 		r.Rooms = append(r.Rooms, RoomResult{
 			Name: c.name, Admissions: w.admissions(uint8(i)), OverLimitMax: c.over, ActiveMax: c.activeMax,
 		})

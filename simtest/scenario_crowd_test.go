@@ -117,7 +117,8 @@ func (s *script) checkPositions(line []*browser) {
 			s.t.Errorf("number %d is told %d, and is within the first 32 of each node", want, got)
 			exact = false // one is enough
 		}
-		if before[home]++; before[home] == 32 {
+		before[home]++
+		if before[home] == 32 {
 			exact = false // from here on some node's digest has gaps
 		}
 	}

@@ -14,7 +14,7 @@ func (s *script) take(h int) (qpid.OpID, bool) {
 	host := &s.hosts[h]
 	op, err := host.n.DeleteMin(host.clock.read(s.now), s.o.Rooms[0].Name)
 	if err == nil {
-		s.court.takeCalled(s.world, host, op)
+		s.checker.takeCalled(s.world, host, op)
 	}
 	s.drain(host)
 	s.check()
@@ -159,7 +159,8 @@ func TestScenarioLostAnswersForgetNobody(t *testing.T) {
 			answers, lost := 0, 0
 			s.tap = func(f *flight) verdict {
 				if m, ok := f.m.Body.(*eviction.RoomQPID); ok && m.Msg.Kind == qpid.MsgTaken {
-					if answers++; answers%3 == 0 {
+					answers++
+					if answers%3 == 0 {
 						lost++
 						return lose
 					}

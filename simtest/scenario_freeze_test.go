@@ -42,7 +42,8 @@ func TestScenarioNoQPIDMessagesDuringAWave(t *testing.T) {
 					if k := m.Msg.Kind; k != qpid.MsgUpdate && k != qpid.MsgFindRoot {
 						break
 					}
-					if seen++; m.Msg.Epoch.Compare(wave[p]) < 0 {
+					seen++
+					if m.Msg.Epoch.Compare(wave[p]) < 0 {
 						s.fail("S4", "%s has replied to %v and sends %v", s.hosts[f.from].name, wave[p], m.Msg)
 					}
 				default:

@@ -56,7 +56,7 @@ func TestScenarioACoordinatorThatStoodStillBlamesNobody(t *testing.T) {
 			back := s.now
 			s.until(3*time.Second, "a wave of all five", func() bool {
 				st := &s.hosts[0].seen.status
-				return s.court.installs[0] > back && st.Grade >= eviction.Primary && len(st.List) == 5
+				return s.checker.installs[0] > back && st.Grade >= eviction.Primary && len(st.List) == 5
 			})
 			if took := s.now - back; took > 900_000 {
 				t.Errorf("all five are together %v after the coordinator went on", micros(took))

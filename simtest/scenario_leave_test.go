@@ -97,7 +97,7 @@ type idle struct {
 func (s *idle) run(d time.Duration) {
 	for end := s.now + d.Microseconds(); s.now < end; {
 		s.script.run(20 * time.Millisecond)
-		if _, used := s.ownedNow(); s.court.lastCall[0] > s.last || s.queuedNow() == 0 || used == s.o.Rooms[0].Target {
+		if _, used := s.ownedNow(); s.checker.lastCall[0] > s.last || s.queuedNow() == 0 || used == s.o.Rooms[0].Target {
 			s.last = s.now
 		}
 		s.longest = max(s.longest, s.now-s.last)

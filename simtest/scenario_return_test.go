@@ -35,7 +35,8 @@ func TestScenarioPeopleOfARestartedNodeAreAskedBackSoon(t *testing.T) {
 		case err != nil:
 			t.Fatal(err)
 		case a.State == node.Waiting && a.Ticket.Gen == 0:
-			if told++; a.Refresh > soon {
+			told++
+			if a.Refresh > soon {
 				t.Fatalf("%v after the restart, asked back in %v, want %v or less", time.Duration(told)*50*time.Millisecond, a.Refresh, soon)
 			}
 		}

@@ -107,15 +107,15 @@ func TestScenarioLimitRaisedAndLowered(t *testing.T) {
 			}
 			s.limit(at, 40)
 			s.until(time.Second, "40 slots", whole(40))
-			s.until(2*time.Second, "40 people on the site", func() bool { return s.court.rooms[0].active >= 38 })
+			s.until(2*time.Second, "40 people on the site", func() bool { return s.checker.rooms[0].active >= 38 })
 			b := s.visit(2) // the first one's pass has run out
 			s.limit(2, 5)
 			s.run(500 * time.Millisecond)
-			from, last := s.now, s.court.rooms[0].active
+			from, last := s.now, s.checker.rooms[0].active
 			if last < 10 {
 				t.Fatalf("%d people are left: too few to see what a lower limit does", last)
 			}
-			for s.court.rooms[0].active > 5 {
+			for s.checker.rooms[0].active > 5 {
 				s.run(50 * time.Millisecond)
 				if b.must(1, opVisit); s.now < b.pass.Expires-epochWall-600_000 {
 					continue
@@ -132,7 +132,7 @@ func TestScenarioLimitRaisedAndLowered(t *testing.T) {
 			s.until(4*time.Second, "5 slots", whole(5))
 			s.limit(at, 20)
 			s.until(time.Second, "20 slots", whole(20))
-			if got := s.court.rooms[0].activeMax; got > 40 {
+			if got := s.checker.rooms[0].activeMax; got > 40 {
 				t.Errorf("%d people at once", got)
 			}
 			s.finish()

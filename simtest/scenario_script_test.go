@@ -110,7 +110,8 @@ func (s *script) together(n int) bool {
 		if !h.up() {
 			continue
 		}
-		if n--; len(h.seen.status.List) == 0 || h.seen.status.Grade < eviction.Primary || !s.leased(h) ||
+		n--
+		if len(h.seen.status.List) == 0 || h.seen.status.Grade < eviction.Primary || !s.leased(h) ||
 			len(h.seen.status.List) != s.upCount() {
 			return false
 		}
@@ -138,7 +139,7 @@ func (s *script) next() {
 	}
 	s.happen(e)
 	if s.strict {
-		for r := range s.court.rooms {
+		for r := range s.checker.rooms {
 			s.checkSupply(r)
 		}
 	}

@@ -72,8 +72,8 @@ func TestScenarioSplitOf50s(t *testing.T) {
 				if n := s.inOrder(healed); n == 0 && !c.small {
 					t.Errorf("nobody was left to call when the sides met")
 				}
-				if got := s.court.rooms[0].activeMax; got > limit*(1+c.sides) || s.court.rooms[0].sides != c.sides {
-					t.Errorf("at most %d people at once on %d sides of %d", got, 1+s.court.rooms[0].sides, limit)
+				if got := s.checker.rooms[0].activeMax; got > limit*(1+c.sides) || s.checker.rooms[0].sides != c.sides {
+					t.Errorf("at most %d people at once on %d sides of %d", got, 1+s.checker.rooms[0].sides, limit)
 				}
 				if s.queuedNow() != 0 {
 					t.Errorf("%d people still wait", s.queuedNow())
@@ -147,7 +147,7 @@ func TestScenarioSidesThatSurvivedMeet(t *testing.T) {
 						return false
 					}
 				}
-				return s.court.rooms[0].sides == 3
+				return s.checker.rooms[0].sides == 3
 			})
 			oldest := s.hosts[0].seen.status.Line
 			for i := range s.hosts {
@@ -182,7 +182,7 @@ func TestScenarioTwoClustersMeet(t *testing.T) {
 		s.agenda.push(int64(i)*100_000+int64(i/3)*1_000_000, evStart, int32(i), 0)
 	}
 	s.split(hosts(0, 1, 2), hosts(3, 4, 5))
-	s.court.rooms[0].sides = 1
+	s.checker.rooms[0].sides = 1
 	s.until(5*time.Second, "two clusters", func() bool { return s.sees(0, 3) && s.sees(3, 3) })
 	older, younger := s.hosts[0].seen.status.Line, s.hosts[3].seen.status.Line
 	if older == younger {
@@ -202,7 +202,7 @@ func TestScenarioTwoClustersMeet(t *testing.T) {
 		}
 	}
 	s.run(2 * s.delay())
-	s.court.rooms[0].sides = 0
+	s.checker.rooms[0].sides = 0
 	s.people(0, 30)
 	s.run(5 * time.Second)
 	s.finish()

@@ -223,7 +223,7 @@ func TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum(t *testing.T) {
 			for range 120 {
 				s.run(100 * time.Millisecond)
 				if s.leased(&s.hosts[a]) && s.leased(&s.hosts[b]) && s.hosts[a].seen.status.Grade >= eviction.Primary &&
-					s.hosts[b].seen.status.Grade >= eviction.Primary && s.now > s.court.installs[a]-100_000 && len(s.hosts[b].seen.status.List) == 2 &&
+					s.hosts[b].seen.status.Grade >= eviction.Primary && s.now > s.checker.installs[a]-100_000 && len(s.hosts[b].seen.status.List) == 2 &&
 					len(s.hosts[a].seen.status.List) == 2 {
 					t.Fatalf("two primaries: %s", s.statuses())
 				}

@@ -103,7 +103,8 @@ func TestScenarioACutOffNodeAsksBeforeItCalls(t *testing.T) {
 	called := s.hosts[x].seen.rooms[0].Called
 	s.release()
 	s.run(300 * time.Millisecond)
-	if called += s.hosts[x].seen.rooms[0].Called; called > 0 {
+	called += s.hosts[x].seen.rooms[0].Called
+	if called > 0 {
 		t.Errorf("it has called %d people whom others had taken over", called)
 	}
 	s.finish()

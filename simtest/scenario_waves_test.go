@@ -120,7 +120,8 @@ func TestScenarioFoundingReachesOneNode(t *testing.T) {
 					return pass
 				}
 				epoch = c.Epoch.Num
-				if n++; n > reach {
+				n++
+				if n > reach {
 					return lose
 				}
 				return pass

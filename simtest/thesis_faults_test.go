@@ -87,7 +87,7 @@ func TestThesisNoOverAdmissionHoweverLargeTheLimit(t *testing.T) {
 				o.Load.Browse = Range{20 * time.Second, time.Minute}
 				s := founded(t, o)
 				s.peopleOver(none, 3*c.limit, 3*time.Second)
-				room := &s.court.rooms[0]
+				room := &s.checker.rooms[0]
 				s.until(time.Minute, "a full room", func() bool { return room.activeMax >= c.limit*9/10 })
 				s.run(30 * time.Second)
 				if room.activeMax > c.limit {
@@ -279,7 +279,8 @@ func TestThesisALostTransferIsRepeated(t *testing.T) {
 		n := 0
 		s.tap = func(f *flight) verdict {
 			if f.kind == mSlots {
-				if n++; n == nth {
+				n++
+				if n == nth {
 					return lose
 				}
 			}
@@ -309,7 +310,8 @@ func TestThesisALostMessageStopsNothing(t *testing.T) {
 					n := 0
 					s.tap = func(f *flight) verdict {
 						if f.kind == kind {
-							if n++; n == nth {
+							n++
+							if n == nth {
 								return lose
 							}
 						}

@@ -56,7 +56,8 @@ func (w *world) trap(h *host, kind msgKind, when moment) bool {
 		if t.closed || t.when != when || t.kind != kind && when != inAnswer || t.host != none && t.host != h.index || !h.running() {
 			continue
 		}
-		if t.count--; t.count > 0 {
+		t.count--
+		if t.count > 0 {
 			continue
 		}
 		t.closed = true

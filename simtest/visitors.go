@@ -38,7 +38,7 @@ func (w *world) execute(i int32, h *host) {
 		q.answer, q.err = h.n.Visit(now, q.pass)
 	}
 	q.sealed = h.activeKey()
-	w.court.ops[q.op]++
+	w.checker.ops[q.op]++
 	w.note('o', uint64(h.index)<<8|uint64(q.op), uint64(q.answer.State)<<32|uint64(q.answer.Position))
 	if w.trace.print != nil {
 		w.printf("%s %v %s: %s", h.name, q.op, w.shown(q), w.outcome(q))
@@ -228,7 +228,7 @@ func (w *world) nextTake() {
 		op, err := h.n.DeleteMin(h.clock.read(w.now), w.o.Rooms[r].Name)
 		w.printf("%s deleteMin %s: %v %v", h.name, w.o.Rooms[r].Name, op, err)
 		if err == nil {
-			w.court.takeCalled(w, h, op)
+			w.checker.takeCalled(w, h, op)
 			w.reached.n[reachTake]++
 			if frozen {
 				w.reached.n[reachTakeFrozen]++

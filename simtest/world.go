@@ -58,7 +58,7 @@ type world struct {
 	gossip    gossip
 	crowd     crowd
 	nemesis   nemesis
-	court     court
+	checker   checker
 	trace     trace
 	reached   reached
 	keys      keys
@@ -126,7 +126,7 @@ func newWorld(o Options) *world {
 	places := min(hostsMax, o.Nodes+o.Faults.Adds+w.o.addsMax())
 	w.wires.init(places, o.Net, w.rngNet)
 	w.gossip.init(places)
-	w.court.init(o)
+	w.checker.init(o)
 	w.crowd.init(o)
 	w.hosts = make([]host, 0, places)
 	for range o.Nodes {

@@ -173,7 +173,8 @@ func (q *queuePut) putLines(ctx context.Context, to *client.Queue, n client.New,
 	for lines.Scan() {
 		n.Payload = bytes.Clone(lines.Bytes())
 		batch = append(batch, n)
-		if read++; len(batch) < q.batch {
+		read++
+		if len(batch) < q.batch {
 			continue
 		}
 		if err := flush(); err != nil {

@@ -91,7 +91,8 @@ func TestStatusWatchGoesOnUntilItIsStopped(t *testing.T) {
 	defer cancel()
 	node, looks := healthy(), 0
 	node.asked = func() {
-		if looks++; looks == 3 {
+		looks++
+		if looks == 3 {
 			cancel()
 		}
 	}

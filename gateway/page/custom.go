@@ -177,7 +177,8 @@ type bounded struct {
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.left -= len(p); b.left < 0 {
+	b.left -= len(p)
+	if b.left < 0 {
 		b.left = -1
 		return 0, errTooLarge
 	}

@@ -67,7 +67,8 @@ func (l *listing) ask(most int, upTo qpid.Weight) {
 		c.Max, c.Weight = most, p.last
 		l.b.ask(p.node, c, func(r pqueue.Result) {
 			l.take(p, r)
-			if left--; left == 0 {
+			left--
+			if left == 0 {
 				l.next()
 			}
 		})
@@ -144,7 +145,8 @@ func (l *listing) end() {
 	all, sure := l.merged()
 	bytes := 0
 	for _, s := range all[:min(sure, max(1, l.c.Max))] {
-		if bytes += len(s.part.Result.Items[0].Payload); bytes > takeBytesMax && len(a.Parts) > 0 {
+		bytes += len(s.part.Result.Items[0].Payload)
+		if bytes > takeBytesMax && len(a.Parts) > 0 {
 			break
 		}
 		a.Parts = append(a.Parts, s.part)

@@ -214,7 +214,8 @@ func (b *Broker) scatter(to []eviction.Member, c pqueue.Command, then func(parts
 			} else {
 				parts = append(parts, Part{m.Name, b.kindOf(c.Queue), r})
 			}
-			if left--; left == 0 {
+			left--
+			if left == 0 {
 				then(parts, missing)
 			}
 		})

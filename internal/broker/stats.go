@@ -125,7 +125,8 @@ func (b *Broker) SumUp(r *Rest, most int) (more bool) {
 	}
 	for ; i < len(b.queues) && most > 0; most-- {
 		q := b.queues[i]
-		if i++; !q.counted {
+		i++
+		if !q.counted {
 			st := b.statOf(q)
 			b.tally.count(q, st.Counters)
 			r.add(st)

@@ -168,7 +168,8 @@ func (b *Broker) onGranted(from eviction.Member, queue string, seq uint64, r pqu
 	default:
 		k.busy = true
 	}
-	if k.ops--; k.ops > 0 {
+	k.ops--
+	if k.ops > 0 {
 		return
 	}
 	if k.asking {

@@ -72,7 +72,8 @@ func plainJSON(text []byte) ([]byte, error) {
 		}
 		switch t {
 		case json.Delim('{'), json.Delim('['):
-			if depth++; depth > depthMax {
+			depth++
+			if depth > depthMax {
 				return nil, errors.New("too many objects within objects; send one with the keys of a room")
 			}
 		case json.Delim('}'), json.Delim(']'):

@@ -175,7 +175,8 @@ func TestAttackOneAddressTakesEveryTurn(t *testing.T) {
 				}
 			}
 			if strings.Contains(a.Paused, "people on your network") {
-				if held++; first == "" {
+				held++
+				if first == "" {
 					first = a.Joined
 				}
 			}

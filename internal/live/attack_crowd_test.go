@@ -151,7 +151,8 @@ func (a *siege) watch(who string, ask func(*process) error) *bystander {
 			if a.ctx.Err() != nil {
 				return
 			}
-			if b.asked++; err != nil {
+			b.asked++
+			if err != nil {
 				b.failed, b.last = b.failed+1, err
 			} else {
 				b.longest, answered = max(b.longest, time.Since(answered)), time.Now()

@@ -227,7 +227,8 @@ func (s *scanner) value() ([]byte, bool) {
 		case '{', '[':
 			depth++
 		case '}', ']':
-			if depth--; depth < 0 {
+			depth--
+			if depth < 0 {
 				return s.scalar(start)
 			}
 			if depth == 0 {

@@ -205,7 +205,8 @@ func (s *server) place(v *visitor, k kind, sent, now int64) bool {
 func (s *server) wait(v *visitor, k kind, now int64) {
 	v.want = checkIn
 	if v.asks > 0 && k == checkIn {
-		if v.asks--; v.asks == 0 {
+		v.asks--
+		if v.asks == 0 {
 			v.want, v.due = abandon, now
 			return
 		}

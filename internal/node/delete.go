@@ -83,7 +83,8 @@ func (r *room) drainQPID(now eviction.Time) {
 		if again {
 			op, ok := r.startDelete(now, false)
 			r.deletes.wave = op
-			if r.deletes.left--; !ok {
+			r.deletes.left--
+			if !ok {
 				r.deletes.left = 0
 			}
 			continue

@@ -87,7 +87,8 @@ func (p *people) add(v visitor) *visitor {
 	}
 	h := hashOf(v.id)
 	part := &p.index[h>>(64-partBits)]
-	if part.n++; part.n > len(part.cells)/4*3 {
+	part.n++
+	if part.n > len(part.cells)/4*3 {
 		p.grow(part)
 	}
 	part.put(h, v.number)
@@ -116,7 +117,8 @@ func (p *people) remove(v *visitor) {
 	}
 	part.cells[hole] = 0
 	part.n--
-	if p.n--; p.n == 0 {
+	p.n--
+	if p.n == 0 {
 		*p = people{} // a crowd has gone: so does its memory
 		return
 	}

@@ -238,7 +238,8 @@ func (c *count) drop(i uint32) {
 
 // tidy drops the next ticket, round and round, if it is gone.
 func (c *count) tidy(now int64) {
-	if c.hand++; int(c.hand) >= len(c.tickets) {
+	c.hand++
+	if int(c.hand) >= len(c.tickets) {
 		c.hand = 1
 	}
 	if int(c.hand) < len(c.tickets) && c.tickets[c.hand].from != 0 && c.tickets[c.hand].until <= now {
@@ -250,7 +251,8 @@ func (c *count) tidy(now int64) {
 func (c *count) soonest() uint32 {
 	best := uint32(0)
 	for range min(64, len(c.tickets)-1) {
-		if c.hand++; int(c.hand) >= len(c.tickets) {
+		c.hand++
+		if int(c.hand) >= len(c.tickets) {
 			c.hand = 1
 		}
 		if best == 0 || c.tickets[c.hand].until < c.tickets[best].until {

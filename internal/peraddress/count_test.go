@@ -71,7 +71,8 @@ func (c *count) check(t *rapid.T) {
 			t.Fatalf("%v is in a range that was forgotten", name)
 		}
 		for k, before := a.tickets, uint32(0); k != 0; k, before = c.tickets[k].next, k {
-			if listed++; c.tickets[k].prev != before || c.widest(c.tickets[k].from) != i {
+			listed++
+			if c.tickets[k].prev != before || c.widest(c.tickets[k].from) != i {
 				t.Fatalf("%v: its list of tickets is broken", name)
 			}
 		}

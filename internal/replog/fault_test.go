@@ -173,7 +173,8 @@ func TestWhoWaitsForADiskSaysSo(t *testing.T) {
 	d.patient.Store(true)
 	tries := 0
 	err := d.must(func() error {
-		if tries++; tries < 3 {
+		tries++
+		if tries < 3 {
 			return fmt.Errorf("write /data/log: %w", syscall.ENOSPC)
 		}
 		return nil

@@ -112,7 +112,8 @@ func Readings(u *url.URL) (paths []string, all bool) {
 		if !utf8.ValidString(paths[i]) {
 			return nil, false
 		}
-		if size += len(paths[i]); size > readingsLenMax {
+		size += len(paths[i])
+		if size > readingsLenMax {
 			return nil, false
 		}
 		for _, read := range do {

@@ -54,7 +54,7 @@ func (a source) Cluster() admin.Cluster {
 		i, in := place[m.Member]
 		parent := ""
 		if in && i > 0 {
-			parent = string(st.List[(i-1)/a.s.terms.now().Fanout].Name)
+			parent = string(st.List[(i-1)/a.s.settings.now().Fanout].Name)
 		}
 		c.Members = append(c.Members, admin.Member{
 			Name: string(m.Name), Boot: strconv.FormatUint(m.Boot, 10), Address: m.Addr, Started: time.UnixMicro(m.Start).UTC(),
@@ -165,7 +165,7 @@ func (a source) waiting() reason {
 	for _, m := range a.s.members.Members() {
 		there[m.Member] = true
 	}
-	if differing := a.s.terms.differing(func(m eviction.Member) bool { return there[m] }); differing != "" {
+	if differing := a.s.settings.differing(func(m eviction.Member) bool { return there[m] }); differing != "" {
 		return reason{differing, why + ": " + differing, true}
 	}
 	return because(why)
@@ -189,7 +189,7 @@ func (a source) off() (time.Duration, bool) {
 	if low := ahead[(n-1)/2]; low.Abs() < middle.Abs() { // of two the one that says less
 		middle = low
 	}
-	return middle, middle.Abs() > a.s.terms.now().MaxSkew
+	return middle, middle.Abs() > a.s.settings.now().MaxSkew
 }
 
 // bearers are the tokens that count on the admin port, which shows all rooms.

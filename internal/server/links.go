@@ -31,10 +31,10 @@ func (p peer) Local(ctx context.Context, q ticket.Request) (ticket.Answer, error
 
 func (p peer) Keys(offered []byte) ([]byte, error) { return p.s.keys.exchange(offered) }
 
-func (p peer) Settings() []byte { return p.s.terms.Settings() }
+func (p peer) Settings() []byte { return p.s.settings.Settings() }
 
 func (p peer) Agree(from eviction.Member, settings []byte) error {
-	return p.s.terms.Agree(from, settings)
+	return p.s.settings.Agree(from, settings)
 }
 
 func (p peer) Identify(from eviction.Peer, gossip string) (eviction.Peer, bool) {

@@ -53,7 +53,7 @@ func (s *Server) buildQueues() error {
 	s.queues = q
 	c := broker.Config{
 		Self: s.self.Member, CreateOnUse: s.c.Queueing.CreateOnUse, OnUse: queueOf(config.DefaultQueue()), QueuesMax: s.c.Queueing.QueuesMax,
-		MemoryMax: int64(s.c.Queueing.MemoryMax), Logs: logged(s.c), Fresh: freshFor(s.terms.now()),
+		MemoryMax: int64(s.c.Queueing.MemoryMax), Logs: logged(s.c), Fresh: freshFor(s.settings.now()),
 	}
 	for _, o := range s.c.Queues {
 		c.Queues = append(c.Queues, queueOf(o))
@@ -190,7 +190,7 @@ const followEvery = 20 * time.Millisecond
 func (q *queues) follow(ctx context.Context) error {
 	every := time.NewTicker(followEvery)
 	defer every.Stop()
-	lease := q.s.terms.now().WithDefaults().Lease.Microseconds()
+	lease := q.s.settings.now().WithDefaults().Lease.Microseconds()
 	var seen int64
 	missing := make([]string, len(q.logs)) // what each log lacked when it was last asked
 	for i := range missing {

@@ -71,7 +71,7 @@ type Server struct {
 
 	self      eviction.Peer
 	store     *store.Store // nil: memory only
-	terms     *terms
+	settings  *clusterSettings
 	keys      *keys
 	loop      *loop.Loop
 	auth      auth.Policy
@@ -198,7 +198,7 @@ func (s *Server) build() error {
 	}
 	nc := node.Config{
 		Self: s.self, Expect: s.c.Node.Expect, Joins: len(s.c.Node.Join) > 0, KeptKeys: !s.keys.ring.Empty(),
-		Cluster: s.terms.now(), Rooms: rooms, Disk: s.store != nil, Persisted: record,
+		Cluster: s.settings.now(), Rooms: rooms, Disk: s.store != nil, Persisted: record,
 	}
 	_, _ = rand.Read(nc.Secret[:]) // never fails
 	lc := loop.Config{Node: nc, Clock: s.o.Clock, Links: links{s}, Logger: s.log, Log: s.admission}
@@ -234,16 +234,16 @@ func (s *Server) build() error {
 }
 
 func (s *Server) buildTerms() error {
-	s.terms = &terms{
+	s.settings = &clusterSettings{
 		self: s.self.Name, disk: s.store, log: s.log, c: s.c.Eviction().WithDefaults(), standing: given, differ: map[eviction.Member]string{},
 		wave: func() bool { return s.loop.Snapshot().Status.Installed != qpid.Epoch{} },
 		take: func(c eviction.Config) error { return s.loop.Adopt(c) },
 		then: func() { s.links.Renew() },
 	}
 	if s.o.Adopts {
-		s.terms.adopts, s.terms.standing = true, byDefault
+		s.settings.adopts, s.settings.standing = true, byDefault
 	}
-	return s.terms.load()
+	return s.settings.load()
 }
 
 func (s *Server) openStore() (*eviction.Record, error) {

@@ -34,7 +34,8 @@ func (r *room) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	_ = json.NewDecoder(q.Body).Decode(&body)
 	ending := strings.HasSuffix(q.URL.Path, "/end")
 	if r.sick > 0 || ending && r.sickEnds > 0 {
-		if r.sick--; ending {
+		r.sick--
+		if ending {
 			r.sickEnds--
 		}
 		w.Header().Set("Retry-After", "0")

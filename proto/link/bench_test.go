@@ -22,7 +22,8 @@ type counter struct {
 }
 
 func (c *counter) Deliver(eviction.Message) {
-	if c.got++; c.got == c.goal {
+	c.got++
+	if c.got == c.goal {
 		c.want <- c.got
 	}
 }

@@ -135,7 +135,8 @@ func (g *Guard) admit(ctx context.Context, t *tokens.Token) (leave func(), ok bo
 		if !counted {
 			return
 		}
-		if g.byAddress[from]--; g.byAddress[from] <= 0 {
+		g.byAddress[from]--
+		if g.byAddress[from] <= 0 {
 			delete(g.byAddress, from)
 		}
 	}, true

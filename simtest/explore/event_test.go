@@ -209,7 +209,8 @@ func (w *world) nextMoment() {
 	if w.busy() {
 		w.used.late++
 	}
-	if w.moment++; m.quiet {
+	w.moment++
+	if m.quiet {
 		w.quiet(ms(m.at))
 	} else {
 		w.goTo(ms(m.at))

@@ -77,7 +77,8 @@ func explore(m *model) (tally, *cast) {
 		front[i] = nil
 		list = w.events(list[:0])
 		if len(list) == 0 {
-			if x.ends++; m.demand.end != nil {
+			x.ends++
+			if m.demand.end != nil {
 				w.fail(m.demand.end(w))
 			}
 		}

@@ -272,7 +272,7 @@ func visitorBugs() []Mutant {
 			{"internal/node/visit.go", "case c.Mode == eviction.Draining:", "case !(ON) && c.Mode == eviction.Draining:"},
 		}},
 		{Name: "an ended session frees its slot twice", Edits: []Edit{
-			{"eviction/ledger.go", "if l.used--; l.used < 0 {", "if ON && l.used > 1 {\n\t\tl.used--\n\t}\n\tif l.used--; l.used < 0 {"},
+			{"eviction/ledger.go", "\tl.used--\n\tif l.used < 0 {", "\tif ON && l.used > 1 {\n\t\tl.used--\n\t}\n\tl.used--\n\tif l.used < 0 {"},
 		}},
 		{Name: "the call does not count", Edits: []Edit{
 			{"eviction/ledger.go", "	l.used++\n	return true\n", "	if !(ON) || l.used%5 != 4 {\n\t\tl.used++\n\t}\n	return true\n"},

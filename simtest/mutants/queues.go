@@ -134,7 +134,7 @@ func keys() []Mutant {
 			{"internal/broker/keys.go", "!b.sure(q) || b.keyBusy(q, key) {", "!b.sure(q) || !(ON) && b.keyBusy(q, key) {"},
 		}},
 		{Name: "a home does not heed which keys others lease", First: 42, Edits: []Edit{
-			{"internal/broker/keys.go", "			q.keys.lent[l.Key] = lent{m.From, l.Seq}\n			b.withdraw(", "			if ON {\n				continue\n			}\n			q.keys.lent[l.Key] = lent{m.From, l.Seq}\n			b.withdraw("},
+			{"internal/broker/keyround.go", "			q.keys.lent[l.Key] = lent{m.From, l.Seq}\n			b.withdraw(", "			if ON {\n				continue\n			}\n			q.keys.lent[l.Key] = lent{m.From, l.Seq}\n			b.withdraw("},
 		}},
 		{Name: "a key that was lent does not come back", First: 42, Edits: []Edit{
 			{"internal/broker/keys.go", "		b.sendKey(MsgKeyBack, home, q, key, k.seq)\n", "		if !(ON) {\n			b.sendKey(MsgKeyBack, home, q, key, k.seq)\n		}\n"},

@@ -12,9 +12,9 @@ import (
 // samplePeriod is how often the oracles look at everything, in µs.
 const samplePeriod = 100_000
 
-// court is what the oracles know.
-type court struct {
-	rooms      []roomCase
+// checker is what the oracles know.
+type checker struct {
+	rooms      []roomCheck
 	sessions   []session
 	commits    []decided // the last few epochs
 	gathers    []waveOf  // the last few epochs, a ring
@@ -36,8 +36,8 @@ type court struct {
 	newestT    map[uint64]uint64 // by epoch number: the latest T of a wave of it
 }
 
-// roomCase is one room before the court.
-type roomCase struct {
+// roomCheck is what the oracles know of one room.
+type roomCheck struct {
 	name      string
 	hard      int           // the highest limit that the room ever had
 	session   time.Duration // the longest session, events aside
@@ -111,9 +111,9 @@ type seen struct {
 	lease    []int64 // by room: boot time until which its account may act
 }
 
-func (c *court) init(o Options) {
+func (c *checker) init(o Options) {
 	for _, r := range o.Rooms {
-		c.rooms = append(c.rooms, roomCase{name: r.Name, hard: r.Target, session: r.Session, index: map[eviction.Account]int32{}, sent: map[transfer]int{}})
+		c.rooms = append(c.rooms, roomCheck{name: r.Name, hard: r.Target, session: r.Session, index: map[eviction.Account]int32{}, sent: map[transfer]int{}})
 	}
 	c.makes, c.newestT = map[making]made{}, map[uint64]uint64{}
 	c.open = make([]bool, len(o.Rooms))
@@ -121,12 +121,12 @@ func (c *court) init(o Options) {
 	c.installs, c.offAt = make([]int64, hostsMax), make([]int64, hostsMax)
 }
 
-func (c *court) born(h *host) {
+func (c *checker) born(h *host) {
 	n := len(c.rooms)
 	h.seen = seen{rooms: make([]node.RoomStatus, n), acted: make([]bool, n), asked: make([]bool, n), lease: make([]int64, n)}
 }
 
-func (c *court) died(w *world, h *host) {
+func (c *checker) died(w *world, h *host) {
 	c.crashes++
 	w.look(h) // what it was in the middle of counts
 }
@@ -134,7 +134,7 @@ func (c *court) died(w *world, h *host) {
 // observe looks at a node after an input.
 func (w *world) observe(h *host) {
 	w.look(h)
-	for r := range w.court.rooms {
+	for r := range w.checker.rooms {
 		w.checkCapacity(r)
 		h.seen.acted[r] = false
 	}
@@ -148,12 +148,12 @@ func (w *world) look(h *host) {
 	h.seen.status = s
 	w.checkEpochs(h, &before, &s)
 	w.followStatus(h, &before, &s)
-	for r := range w.court.rooms {
-		rs, ok := h.n.Room(w.court.rooms[r].name, h.clock.read(w.now))
+	for r := range w.checker.rooms {
+		rs, ok := h.n.Room(w.checker.rooms[r].name, h.clock.read(w.now))
 		if !ok {
 			continue
 		}
-		c := &w.court.rooms[r]
+		c := &w.checker.rooms[r]
 		old := h.seen.rooms[r]
 		h.seen.rooms[r] = rs
 		c.hard = max(c.hard, rs.Now.Target)
@@ -177,17 +177,17 @@ func (w *world) look(h *host) {
 func (w *world) followStatus(h *host, before, s *node.Status) {
 	n := &w.reached.n
 	if s.Installed != before.Installed {
-		if before.Installed.Num > 0 && w.now-w.court.installs[h.index] > w.o.Cluster.ExcludeAfter.Microseconds() {
+		if before.Installed.Num > 0 && w.now-w.checker.installs[h.index] > w.o.Cluster.ExcludeAfter.Microseconds() {
 			h.mishaps++ // it was in no wave for so long that others may have taken over from it
 		}
-		w.court.installs[h.index] = w.now
+		w.checker.installs[h.index] = w.now
 		if lead := &w.hosts[w.lives[w.lifeOf(s.List[0])].host]; lead.up() {
 			w.share(h, lead)
 		}
 		w.note('i', uint64(h.index), s.Installed.Num)
-		w.court.installed(s.Installed, s.List)
+		w.checker.installed(s.Installed, s.List)
 		if len(s.List) == 1 { // its gather went to nobody
-			w.court.gatheredUpTo(s.Installed.Num, s.HLC)
+			w.checker.gatheredUpTo(s.Installed.Num, s.HLC)
 		}
 		w.leftOut(before.List, s.List)
 		if s.Grade == eviction.Side {
@@ -214,7 +214,7 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 // followLine notes survivors: a node that was on one line, or never was on any,
 // goes on on another that nobody was on before. A room whose survivor_after is 0
 // has none: if it follows the nodes to another line, it brings its slots along.
-func (w *world) followLine(h *host, c *roomCase, old, rs *node.RoomStatus) {
+func (w *world) followLine(h *host, c *roomCheck, old, rs *node.RoomStatus) {
 	if rs.Line == old.Line || !rs.Line.Founded() || slices.Contains(c.lines, rs.Line) {
 		return
 	}
@@ -266,8 +266,8 @@ func (w *world) followRoom(r int, old, rs *node.RoomStatus) {
 	w.followEvent(old, rs)
 }
 
-// accountOf finds or opens the court's file on an account.
-func (c *roomCase) accountOf(a eviction.Account) int32 {
+// accountOf finds or opens the checker's file on an account.
+func (c *roomCheck) accountOf(a eviction.Account) int32 {
 	i, ok := c.index[a]
 	if !ok {
 		i = int32(len(c.accounts))
@@ -279,7 +279,7 @@ func (c *roomCase) accountOf(a eviction.Account) int32 {
 
 // keepAccount files the state of a node's ledger.
 func (w *world) keepAccount(h *host, r int, before, rs *node.RoomStatus) {
-	c := &w.court.rooms[r]
+	c := &w.checker.rooms[r]
 	if before.Account != rs.Account && before.Account.Born != 0 {
 		c.accounts[c.accountOf(before.Account)].closed = true
 	}
@@ -325,7 +325,7 @@ func (w *world) sample() {
 			w.look(h)
 		}
 	}
-	for r := range w.court.rooms {
+	for r := range w.checker.rooms {
 		w.checkCapacity(r)
 		w.checkSupply(r)
 		w.checkRoots(r)

@@ -21,8 +21,8 @@ func count(n int) bool { return n >= 0 && n <= countMax }
 // before anything is indexed by what came over the network. The errors say
 // what was wrong; the message changes nothing.
 
-// sound returns the receiver's place in the list.
-func (g *Gather) sound(self, from Member, fanout int) (index int, err error) {
+// validate returns the receiver's place in the list.
+func (g *Gather) validate(self, from Member, fanout int) (index int, err error) {
 	index = slices.Index(g.List, self)
 	switch {
 	case index <= 0 || g.List[0] != g.Lead.Member || g.Epoch.Coordinator != qpid.NodeID(g.Lead.Member.String()):
@@ -43,9 +43,9 @@ func (g *Gather) sound(self, from Member, fanout int) (index int, err error) {
 	return index, nil
 }
 
-// sound checks a reply of the child at place root of the list: it speaks of
+// validate checks a reply of the child at place root of the list: it speaks of
 // that child and those below, once of each.
-func (r *Reply) sound(w *wave, root, fanout int) error {
+func (r *Reply) validate(w *wave, root, fanout int) error {
 	told := make([]bool, len(w.list))
 	below := func(i int) bool {
 		if i >= len(w.list) {
@@ -99,8 +99,8 @@ func soundClaims(cs []Claim) bool {
 	return len(cs) <= claimsMax && !slices.ContainsFunc(cs, func(c Claim) bool { return !count(c.Slots) })
 }
 
-// sound checks a commit against the wave that it decides.
-func (c *Commit) sound(w *wave) error {
+// validate checks a commit against the wave that it decides.
+func (c *Commit) validate(w *wave) error {
 	if len(c.Rooms) != len(w.Rooms) || c.RestMin != nil && len(c.RestMin) != len(w.Rooms) || c.Grade > Unanimous {
 		return fmt.Errorf("eviction: commit of %v tells of %d rooms, grade %d", c.Epoch, len(c.Rooms), c.Grade)
 	}

@@ -20,12 +20,12 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// terms are the settings that all nodes of a cluster must agree on. When the
+// clusterSettings are the settings that all nodes of a cluster must agree on. When the
 // slots of a lost node may be made again is reckoned by the lease and the skew of
 // those who reckon: a node with a longer lease could still act then. So nodes
 // compare them before anything else is said on a link, and a node without any of
 // its own takes over those of the first one that has some.
-type terms struct {
+type clusterSettings struct {
 	self qpid.NodeID
 	disk *store.Store // where settings that were taken over are kept; nil: nowhere
 	log  *slog.Logger
@@ -59,17 +59,17 @@ type statement struct {
 	Adopts   bool            `json:"adopts,omitempty"` // takes over others
 }
 
-// termsOnDisk is the name of the file in node.data.
-const termsOnDisk = "cluster.json"
+// settingsOnDisk is the name of the file in node.data.
+const settingsOnDisk = "cluster.json"
 
 // load finds out what the node starts with. One that adopts starts with what an
 // earlier life had taken over: if it is back before those who gave them, it must
 // not run a cluster on others.
-func (t *terms) load() error {
-	if !t.adopts || t.disk == nil {
+func (cs *clusterSettings) load() error {
+	if !cs.adopts || cs.disk == nil {
 		return nil
 	}
-	file := t.disk.Path(termsOnDisk)
+	file := cs.disk.Path(settingsOnDisk)
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -81,127 +81,127 @@ func (t *terms) load() error {
 	if err != nil {
 		return fmt.Errorf("%s, the cluster's settings, cannot be used: %w; remove the file, and give this node the `cluster:` settings of the others", file, err)
 	}
-	t.c, t.standing = c.WithDefaults(), kept
+	cs.c, cs.standing = c.WithDefaults(), kept
 	return nil
 }
 
-// state is what the node says of its settings now. The caller holds t.mu.
-func (t *terms) state() statement {
-	s := statement{Settings: t.c, Standing: min(t.standing, given), Adopts: t.adopts}
-	if t.wave() {
+// state is what the node says of its settings now. The caller holds cs.mu.
+func (cs *clusterSettings) state() statement {
+	s := statement{Settings: cs.c, Standing: min(cs.standing, given), Adopts: cs.adopts}
+	if cs.wave() {
 		s.Standing, s.Adopts = inForce, false
 	}
 	return s
 }
 
 // Settings are the node's, as a Hello carries them.
-func (t *terms) Settings() []byte {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	b, _ := json.Marshal(t.state()) // numbers
+func (cs *clusterSettings) Settings() []byte {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	b, _ := json.Marshal(cs.state()) // numbers
 	return b
 }
 
 // now returns the settings that the node runs with.
-func (t *terms) now() eviction.Config {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.c
+func (cs *clusterSettings) now() eviction.Config {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.c
 }
 
 // Agree compares the settings of another node, and takes them over where they
 // count more than ours. The error is for both operators.
-func (t *terms) Agree(from eviction.Member, settings []byte) error {
+func (cs *clusterSettings) Agree(from eviction.Member, settings []byte) error {
 	var theirs statement
 	if len(settings) == 0 || json.Unmarshal(settings, &theirs) != nil {
-		return t.refuse(from, fmt.Sprintf("%s does not say which `cluster:` settings it has; run the same version on all nodes", from.Name))
+		return cs.refuse(from, fmt.Sprintf("%s does not say which `cluster:` settings it has; run the same version on all nodes", from.Name))
 	}
 	theirs.Settings = theirs.Settings.WithDefaults()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	ours := t.state()
-	found := t.differences(from.Name, theirs.Settings)
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	ours := cs.state()
+	found := cs.differences(from.Name, theirs.Settings)
 	switch {
 	case len(found) == 0:
-		delete(t.differ, from)
+		delete(cs.differ, from)
 		return nil
-	case ours.Adopts && theirs.Standing > t.standing:
-		return t.adopt(from, theirs)
+	case ours.Adopts && theirs.Standing > cs.standing:
+		return cs.adopt(from, theirs)
 	case theirs.Adopts && theirs.Standing < ours.Standing:
-		return fmt.Errorf("%s has no `cluster:` settings of its own and first takes over those of %s", from.Name, t.self)
+		return fmt.Errorf("%s has no `cluster:` settings of its own and first takes over those of %s", from.Name, cs.self)
 	}
 	text := strings.Join(found, ", ") + "; give all nodes the same `cluster:` settings"
 	if slices.ContainsFunc(found, builtIn) {
 		text += ", and run the same version on all"
 	}
-	return t.refuseLocked(from, text)
+	return cs.refuseLocked(from, text)
 }
 
-func (t *terms) refuse(from eviction.Member, text string) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.refuseLocked(from, text)
+func (cs *clusterSettings) refuse(from eviction.Member, text string) error {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.refuseLocked(from, text)
 }
 
 // refuseLocked tells the log, once while it is the same story.
-func (t *terms) refuseLocked(from eviction.Member, text string) error {
-	if t.differ[from] != text {
-		t.differ[from] = text
-		t.log.Warn("a node with other settings is left out", "peer", from.String(), "why", text)
+func (cs *clusterSettings) refuseLocked(from eviction.Member, text string) error {
+	if cs.differ[from] != text {
+		cs.differ[from] = text
+		cs.log.Warn("a node with other settings is left out", "peer", from.String(), "why", text)
 	}
 	return errors.New(text)
 }
 
 // adopt makes settings of another node ours. They are on disk first: a node that
 // has acted by them must not forget them.
-func (t *terms) adopt(from eviction.Member, theirs statement) error {
-	if err := t.keep(theirs.Settings); err != nil {
-		return t.refuseLocked(from, fmt.Sprintf("%s cannot keep the `cluster:` settings of %s: %v", t.self, from.Name, err))
+func (cs *clusterSettings) adopt(from eviction.Member, theirs statement) error {
+	if err := cs.keep(theirs.Settings); err != nil {
+		return cs.refuseLocked(from, fmt.Sprintf("%s cannot keep the `cluster:` settings of %s: %v", cs.self, from.Name, err))
 	}
-	if err := t.take(theirs.Settings); err != nil {
-		return errors.Join(t.refuseLocked(from, fmt.Sprintf("%s cannot take over the `cluster:` settings of %s: %v", t.self, from.Name, err)), t.keep(t.c))
+	if err := cs.take(theirs.Settings); err != nil {
+		return errors.Join(cs.refuseLocked(from, fmt.Sprintf("%s cannot take over the `cluster:` settings of %s: %v", cs.self, from.Name, err)), cs.keep(cs.c))
 	}
-	t.c, t.standing = theirs.Settings, theirs.Standing
-	clear(t.differ)
-	c := t.c
-	t.log.Info("taking over the cluster's settings", "from", from.String(), "period", c.Period, "lease", c.Lease, "max_skew", c.MaxSkew, "exclude_after", c.ExcludeAfter)
-	t.then()
+	cs.c, cs.standing = theirs.Settings, theirs.Standing
+	clear(cs.differ)
+	c := cs.c
+	cs.log.Info("taking over the cluster's settings", "from", from.String(), "period", c.Period, "lease", c.Lease, "max_skew", c.MaxSkew, "exclude_after", c.ExcludeAfter)
+	cs.then()
 	return nil
 }
 
 // keep writes settings to disk, if there is one.
-func (t *terms) keep(c eviction.Config) error {
-	if t.disk == nil {
+func (cs *clusterSettings) keep(c eviction.Config) error {
+	if cs.disk == nil {
 		return nil
 	}
 	b, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	return t.disk.Write(termsOnDisk, b)
+	return cs.disk.Write(settingsOnDisk, b)
 }
 
 // differing says how another node's settings differ, empty if none does. Those
 // of members that are gone are forgotten.
-func (t *terms) differing(there func(eviction.Member) bool) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (cs *clusterSettings) differing(there func(eviction.Member) bool) string {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
 	var first eviction.Member
-	for m := range t.differ {
+	for m := range cs.differ {
 		if !there(m) {
-			delete(t.differ, m)
+			delete(cs.differ, m)
 		} else if first == (eviction.Member{}) || m.Name < first.Name {
 			first = m
 		}
 	}
-	return t.differ[first]
+	return cs.differ[first]
 }
 
 // differences lists the settings that differ, in words that are the same at both
 // nodes: "cluster.lease is 5s at node-1 and 10s at node-4".
-func (t *terms) differences(other qpid.NodeID, theirs eviction.Config) (found []string) {
-	a, b := reflect.ValueOf(t.c), reflect.ValueOf(theirs)
-	first, second := t.self, other
+func (cs *clusterSettings) differences(other qpid.NodeID, theirs eviction.Config) (found []string) {
+	a, b := reflect.ValueOf(cs.c), reflect.ValueOf(theirs)
+	first, second := cs.self, other
 	if second < first {
 		a, b, first, second = b, a, second, first
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// party is a node as far as its terms go.
+// party is a node as far as its settings go.
 type party struct {
-	*terms
+	*clusterSettings
 	member  eviction.Member
 	log     bytes.Buffer
 	inWave  bool
@@ -30,7 +30,7 @@ type party struct {
 func newParty(t *testing.T, name string, lease time.Duration, adopts bool) *party {
 	t.Helper()
 	p := &party{member: eviction.Member{Name: qpid.NodeID(name), Boot: 1}}
-	p.terms = &terms{
+	p.clusterSettings = &clusterSettings{
 		self: p.member.Name, log: slog.New(slog.NewTextHandler(&p.log, nil)), c: eviction.Config{Lease: lease}.WithDefaults(),
 		standing: given, adopts: adopts, differ: map[eviction.Member]string{},
 		wave: func() bool { return p.inWave },
@@ -191,11 +191,11 @@ func TestSettingsThatWereTakenOverAreKept(t *testing.T) {
 		t.Error("taken over against the core's will")
 	}
 	var c eviction.Config
-	if text, err := os.ReadFile(disk.Path(termsOnDisk)); err != nil || json.Unmarshal(text, &c) != nil || c != a.now() {
+	if text, err := os.ReadFile(disk.Path(settingsOnDisk)); err != nil || json.Unmarshal(text, &c) != nil || c != a.now() {
 		t.Errorf("on disk: %s, %v; want those of a", text, err)
 	}
 
-	if err := os.WriteFile(disk.Path(termsOnDisk), []byte(`{"Lease":1}`), 0o600); err != nil {
+	if err := os.WriteFile(disk.Path(settingsOnDisk), []byte(`{"Lease":1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := newPartyAt(t, disk).load(); err == nil || !strings.Contains(err.Error(), "cluster.json") || !strings.Contains(err.Error(), "remove the file") {
