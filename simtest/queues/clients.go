@@ -2,6 +2,7 @@ package queues
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/anteroom/anteroom/internal/broker"
 	"github.com/anteroom/anteroom/internal/pqueue"
@@ -121,9 +122,9 @@ func (c *client) answered(a broker.Answer) {
 			case isAgain(c.queue), isDead(c.queue):
 				c.n.workAgain(l)
 			case isFew(c.queue):
-				c.n.workFew(l)
+				c.n.workOn(l, c.n.w.few, fewMax)
 			case isKeyed(c.queue):
-				c.n.workKeyed(l)
+				c.n.workOn(l, c.n.w.keyed, keyMax)
 			default:
 				c.n.work(l)
 			}
@@ -282,3 +283,36 @@ func (w *World) ready(queue string) int {
 
 // leaseAtEnd outlives the run.
 const leaseAtEnd = 3600 * second
+
+// workOn does, as draws say, what a worker does with a lease of a queue that bounds
+// leases: it acknowledges most items, gives some back, extends some leases before, a few
+// of them time and again, and is never heard of again with others.
+func (n *node) workOn(l *lease, draws *rand.Rand, longest int64) {
+	w := n.w
+	c, after := pqueue.Command{Op: pqueue.OpAck, Queue: l.queue, Lease: l.number}, draws.Int64N(700*milli)
+	switch kind := draws.IntN(24); {
+	case w.loading && kind > 0 && (l.keeps || kind < 4):
+		l.keeps = true
+		c.Op, c.For = pqueue.OpExtend, longest
+	case kind < 8:
+		return
+	case kind < 12:
+		c.Op = pqueue.OpNack
+	case kind < 16:
+		c.Op, c.For = pqueue.OpExtend, longest
+	}
+	w.after(after, func() {
+		o := w.nodes[draws.IntN(len(w.nodes))]
+		if !o.up || o.paused || l.over {
+			return
+		}
+		o.call(&client{queue: l.queue, op: c.Op, lease: l}, broker.Call{Handle: l.handle, Command: c})
+		if c.Op == pqueue.OpExtend {
+			l.given = true // it lasts for another time now, and the answer may be lost
+			o.workOn(l, draws, longest)
+		} else {
+			w.oracle.settling(l, c.Op)
+		}
+		o.settle()
+	})
+}

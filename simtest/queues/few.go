@@ -73,38 +73,6 @@ func (n *node) setFew(queue string) {
 	n.settle()
 }
 
-// workFew acknowledges most items, extends some leases before, a few of them time and
-// again, and is never heard of again with others.
-func (n *node) workFew(l *lease) {
-	w := n.w
-	c, after := pqueue.Command{Op: pqueue.OpAck, Queue: l.queue, Lease: l.number}, w.few.Int64N(700*milli)
-	switch kind := w.few.IntN(24); {
-	case w.loading && kind > 0 && (l.keeps || kind < 4):
-		l.keeps = true
-		c.Op, c.For = pqueue.OpExtend, fewMax
-	case kind < 8:
-		return
-	case kind < 12:
-		c.Op = pqueue.OpNack
-	case kind < 16:
-		c.Op, c.For = pqueue.OpExtend, fewMax
-	}
-	w.after(after, func() {
-		o := w.nodes[w.few.IntN(len(w.nodes))]
-		if !o.up || o.paused || l.over {
-			return
-		}
-		o.call(&client{queue: l.queue, op: c.Op, lease: l}, broker.Call{Handle: l.handle, Command: c})
-		if c.Op == pqueue.OpExtend {
-			l.given = true // it lasts for another time now, and the answer may be lost
-			o.workFew(l)
-		} else {
-			w.oracle.settling(l, c.Op)
-		}
-		o.settle()
-	})
-}
-
 // inFlight checks that no more items of a queue are leased than may be, wherever
 // their leases are kept: also at a node that is down, if its disk has them, or cut off.
 func (o *oracle) inFlight() {

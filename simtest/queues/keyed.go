@@ -74,38 +74,6 @@ func (n *node) setKeyed(queue string) {
 	n.settle()
 }
 
-// workKeyed acknowledges most items, gives some back, extends some leases before, and is
-// never heard of again with others.
-func (n *node) workKeyed(l *lease) {
-	w := n.w
-	c, after := pqueue.Command{Op: pqueue.OpAck, Queue: l.queue, Lease: l.number}, w.keyed.Int64N(700*milli)
-	switch kind := w.keyed.IntN(24); {
-	case w.loading && kind > 0 && (l.keeps || kind < 4):
-		l.keeps = true
-		c.Op, c.For = pqueue.OpExtend, keyMax
-	case kind < 8:
-		return
-	case kind < 12:
-		c.Op = pqueue.OpNack
-	case kind < 16:
-		c.Op, c.For = pqueue.OpExtend, keyMax
-	}
-	w.after(after, func() {
-		o := w.nodes[w.keyed.IntN(len(w.nodes))]
-		if !o.up || o.paused || l.over {
-			return
-		}
-		o.call(&client{queue: l.queue, op: c.Op, lease: l}, broker.Call{Handle: l.handle, Command: c})
-		if c.Op == pqueue.OpExtend {
-			l.given = true // it lasts for another time now, and the answer may be lost
-			o.workKeyed(l)
-		} else {
-			w.oracle.settling(l, c.Op)
-		}
-		o.settle()
-	})
-}
-
 // exclusive checks that no two items of a key are leased at once, wherever their leases
 // are kept: also at a node that is down, if its disk has them, or cut off.
 func (o *oracle) exclusive() {
