@@ -22,8 +22,12 @@ import (
 // here is the time of joining, in Unix microseconds, and the number being served
 // is the time up to which everybody's turn has come. So the first is up to the
 // second when it is that visitor's turn, which is what such programs look at. A
-// turn is not a slot yet: the token may take some asking. Who walked straight in
-// has the number 1, which is always served.
+// turn is not a slot yet: a token waits for that, for a moment. Who walked
+// straight in has the number 1, which is always served.
+//
+// While they wait they ask for the number being served alone, which says nothing
+// of whose asking it is. So they cannot be told from people who have gone, and
+// nobody is taken for gone before ticket_ttl is over: see ticket.Ticket.Quiet.
 
 // awsCall answers one of their requests.
 type awsCall struct {
@@ -142,17 +146,23 @@ func (c awsCall) assign() (awsAnswer, error) {
 	var id string
 	if a.State == ticket.Admitted {
 		id, err = c.g.sealPass(a.Pass)
-	} else {
-		id, err = c.g.sealTicket(a.Ticket)
+	} else if id, err = c.g.sealTicket(a.Ticket); err == nil {
+		_, err = c.ask(a.Ticket) // from now on nobody wonders about its silence
 	}
 	return awsAnswer{http.StatusOK, map[string]string{"api_request_id": id}}, err
+}
+
+// ask checks a program's ticket in.
+func (c awsCall) ask(t ticket.Ticket) (ticket.Answer, error) {
+	t.Quiet = true
+	return c.do(ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
 }
 
 // stand finds out how the holder of the request's id stands, when they joined
 // and which number they have. Asking is a sign of life.
 func (c awsCall) stand() (a ticket.Answer, stamp, number uint64, err error) {
 	if t, err := c.g.c.Sealer.OpenTicket(c.room.Name, c.request); err == nil {
-		a, err := c.do(ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
+		a, err := c.ask(t)
 		return a, t.Stamp, t.Stamp, err
 	}
 	p, err := c.g.c.Sealer.OpenPass(c.room.Name, c.request)
@@ -217,7 +227,10 @@ type awsTokens struct {
 
 // token leaves the queue. Asked again, it answers with the same session.
 func (c awsCall) token() (awsAnswer, error) {
-	a, _, _, err := c.stand()
+	a, stamp, _, err := c.stand()
+	if err == nil && a.State == ticket.Waiting && stamp <= c.state.Front {
+		a, err = c.await(a)
+	}
 	if err == nil && a.State == ticket.Called {
 		a, err = c.do(ticket.Request{Op: ticket.Leave, Room: c.room.Name, Ticket: a.Ticket})
 	}
@@ -235,6 +248,36 @@ func (c awsCall) token() (awsAnswer, error) {
 	}
 	pass, err := c.g.sealPass(s.pass)
 	return awsAnswer{http.StatusOK, awsTokens{jwt, pass, jwt, "Bearer", int((s.pass.Expires - now) / 1e6)}}, err
+}
+
+// How long a token waits for the slot of a turn that has come, and how often it
+// looks for that: the home, which hears of it at once, may be another node.
+const (
+	awsSlotWithin = 3 * time.Second
+	awsSlotEvery  = 100 * time.Millisecond
+)
+
+// await waits until somebody is called whose turn has come. Their slot may be on
+// its way yet, from another node, for a wave or two.
+func (c awsCall) await(a ticket.Answer) (ticket.Answer, error) {
+	var err error
+	over := time.NewTimer(awsSlotWithin)
+	defer over.Stop()
+	look := time.NewTicker(awsSlotEvery)
+	defer look.Stop()
+	for err == nil && a.State == ticket.Waiting {
+		select {
+		case <-look.C:
+			a, err = c.ask(a.Ticket)
+		case <-over.C:
+			return a, nil
+		case <-c.g.closing:
+			return a, nil
+		case <-c.ctx().Done():
+			return a, c.ctx().Err()
+		}
+	}
+	return a, err
 }
 
 // publicKey is the key that passes are signed with now. The others, of passes

@@ -33,7 +33,9 @@ import (
 //
 //	claim_window + 3.3 × refresh_interval × log2(2 + t / 5.4 s) + claims_max × (3.3 × refresh_interval + ToldClaim)
 //
-// and for claims_max × ToldClaim if its browser asks as it is told to. Places
+// and for claims_max × ToldClaim if its browser asks as it is told to. A program
+// that does not check in (quiet) has a silence of ticket_ttl: its later calls stand
+// for claim_window, and it has to listen for the more of ticket_ttl between them. Places
 // that were stamped anew are behind everybody who waits. Hence T places of people
 // who never come delay a person behind them, or any number of such people, by no
 // more than T × that / limit, and one claim, since the slots are shared out
@@ -47,6 +49,7 @@ const (
 	tried                      // it came on that call, and the node could not let it in
 	anew                       // an earlier place let too many calls pass, and is this one now
 	entitled                   // its turn is certain
+	quiet                      // its program does not check in while it waits
 )
 
 func (v *visitor) has(m marks) bool { return v.marks&m != 0 }
@@ -122,7 +125,7 @@ func (r *room) overdue(v *visitor) bool { return int(v.missed) >= r.gate.Room().
 func (r *room) stampAnew(v *visitor, now eviction.Time) *visitor {
 	n := r.node
 	stamp := n.ev.Stamp()
-	in := visitor{id: successor(v.id, stamp), stamp: stamp, seen: now.Boot, marks: anew}
+	in := visitor{id: successor(v.id, stamp), stamp: stamp, seen: now.Boot, marks: anew | v.marks&quiet}
 	r.withdraw(v, now)
 	r.record(Restamped, v.weight(), 0, in.weight())
 	old := v.id
@@ -147,7 +150,7 @@ func successor(id qpid.ItemID, stamp uint64) (next qpid.ItemID) {
 func (r *room) renewed(t Ticket) Ticket {
 	v := r.visitors.get(t.ID)
 	for v != nil && v.stage == replaced {
-		t = Ticket{Room: t.Room, ID: r.pasts[v.id].next, Home: r.node.c.Self.Member}
+		t = Ticket{Room: t.Room, ID: r.pasts[v.id].next, Home: r.node.c.Self.Member, Quiet: t.Quiet}
 		if v = r.visitors.get(t.ID); v != nil {
 			t.Stamp, t.Gen = v.stamp, v.gen
 		}

@@ -14,6 +14,9 @@ const refreshMin = 2 * time.Second
 // within bounds, so that a lost node's people are back within seconds where it
 // matters, ± 10 % so that they do not all come at once.
 func (r *room) refreshAfter(v *visitor, wait time.Duration) uint32 {
+	if v.has(quiet) { // so that it may be silent for as long as a place is kept
+		return uint32(min(max(r.gate.Room().TicketTTL.Milliseconds()/3, 1), math.MaxUint32))
+	}
 	most := r.gate.Room().Refresh
 	if v.slept > 0 { // it must be able to find a call, however short they are
 		most = min(most, r.gate.Room().ClaimWindow/3)

@@ -103,6 +103,9 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 
 // hearFrom notes a check-in with t.
 func (r *room) hearFrom(v *visitor, now eviction.Time, t Ticket) {
+	if t.Quiet {
+		v.marks |= quiet
+	}
 	if v.stage < onSite {
 		v.listen(now)
 	}
@@ -366,7 +369,7 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 	a.Refresh = time.Duration(v.refresh) * time.Millisecond
 	a.Ticket = Ticket{
 		Room: r.name, ID: v.id, Stamp: v.stamp, Home: n.c.Self.Member, Gen: v.gen, Position: v.shown, Issued: n.ev.Now(now),
-		Missed: v.missed, Slept: v.slept, Anew: v.has(anew),
+		Missed: v.missed, Slept: v.slept, Anew: v.has(anew), Quiet: v.has(quiet),
 	}
 	if v.gen > 0 {
 		a.Ticket.Past = r.pasts[v.id].homes

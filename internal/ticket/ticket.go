@@ -24,6 +24,7 @@ type Ticket struct {
 	Missed   uint8  // calls that this place was told of and let pass: see node's claim
 	Slept    uint8  // calls that passed while nothing asked for it
 	Anew     bool   // it was an earlier place that let too many pass
+	Quiet    bool   // its program does not check in while it waits; not sealed: whoever asks for such a program says so
 }
 
 // Homes are the last former homes of a ticket that was taken over.

@@ -96,7 +96,7 @@ func fromTicket(t ticket.Ticket) *peerv1.Ticket {
 	}
 	p := &peerv1.Ticket{
 		Room: t.Room, Weight: fromWeight(t.Weight()), Home: fromMember(t.Home), Gen: t.Gen, Position: t.Position, Issued: t.Issued,
-		Missed: uint32(t.Missed), Slept: uint32(t.Slept), Anew: t.Anew,
+		Missed: uint32(t.Missed), Slept: uint32(t.Slept), Anew: t.Anew, Quiet: t.Quiet,
 	}
 	if t.Past != (ticket.Homes{}) {
 		p.Past = encoded(t.Past[:], memberIn)
@@ -108,7 +108,7 @@ func (r *reader) ticket(p *peerv1.Ticket) ticket.Ticket {
 	w := r.weight(p.GetWeight())
 	t := ticket.Ticket{
 		Room: r.name(p.GetRoom()), ID: w.ID, Stamp: w.Stamp, Home: r.member(p.GetHome()), Gen: p.GetGen(), Position: p.GetPosition(),
-		Issued: p.GetIssued(), Missed: uint8(min(p.GetMissed(), math.MaxUint8)), Slept: uint8(min(p.GetSlept(), math.MaxUint8)), Anew: p.GetAnew(),
+		Issued: p.GetIssued(), Missed: uint8(min(p.GetMissed(), math.MaxUint8)), Slept: uint8(min(p.GetSlept(), math.MaxUint8)), Anew: p.GetAnew(), Quiet: p.GetQuiet(),
 	}
 	copy(t.Past[:], list(r, "former homes", p.GetPast(), len(t.Past), r.member))
 	return t

@@ -322,7 +322,9 @@ type Ticket struct {
 	// An earlier place was stamped anew as this one.
 	Anew bool `protobuf:"varint,9,opt,name=anew,proto3" json:"anew,omitempty"`
 	// Calls that passed while nothing asked.
-	Slept         uint32 `protobuf:"varint,10,opt,name=slept,proto3" json:"slept,omitempty"`
+	Slept uint32 `protobuf:"varint,10,opt,name=slept,proto3" json:"slept,omitempty"`
+	// Its program does not check in while it waits.
+	Quiet         bool `protobuf:"varint,11,opt,name=quiet,proto3" json:"quiet,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -425,6 +427,13 @@ func (x *Ticket) GetSlept() uint32 {
 		return x.Slept
 	}
 	return 0
+}
+
+func (x *Ticket) GetQuiet() bool {
+	if x != nil {
+		return x.Quiet
+	}
+	return false
 }
 
 // Pass lets its bearer onto the site, unsealed.
@@ -655,7 +664,7 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x06ticket\x18\x04 \x01(\v2\x18.anteroom.peer.v1.TicketR\x06ticket\x12*\n" +
 	"\x04pass\x18\x05 \x01(\v2\x16.anteroom.peer.v1.PassR\x04pass\x12\x12\n" +
 	"\x04hold\x18\a \x01(\bR\x04hold\x12\x14\n" +
-	"\x05async\x18\x06 \x01(\bR\x05async\"\x98\x02\n" +
+	"\x05async\x18\x06 \x01(\bR\x05async\"\xae\x02\n" +
 	"\x06Ticket\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\fR\x06weight\x12,\n" +
@@ -667,7 +676,8 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x06missed\x18\b \x01(\rR\x06missed\x12\x12\n" +
 	"\x04anew\x18\t \x01(\bR\x04anew\x12\x14\n" +
 	"\x05slept\x18\n" +
-	" \x01(\rR\x05slept\"\x95\x01\n" +
+	" \x01(\rR\x05slept\x12\x14\n" +
+	"\x05quiet\x18\v \x01(\bR\x05quiet\"\x95\x01\n" +
 	"\x04Pass\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\fR\x06weight\x12-\n" +
