@@ -1,6 +1,7 @@
 package verifydraw
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -25,7 +26,7 @@ func turns(n int) (log []history.Entry) {
 		id := sha256.Sum256([]byte{byte(i)})
 		ticket := [16]byte(id[:16])
 		log = append(log, history.Entry{
-			At: start + 1, Event: history.Entitled, Room: "shop", Ticket: hex.EncodeToString(ticket[:]), ID: hex.EncodeToString(ticket[:]),
+			At: start + 1, Node: "node-1", Line: start - 2e9, Event: history.Entitled, Room: "shop", Ticket: hex.EncodeToString(ticket[:]), ID: hex.EncodeToString(ticket[:]),
 			Joined: start - 1 - uint64(i), Stamp: eviction.Shuffled(seed(), start, ticket),
 		})
 	}
@@ -34,6 +35,43 @@ func turns(n int) (log []history.Entry) {
 		log[i].Epoch = uint64(1 + i/3)
 	}
 	return log
+}
+
+// busy is the log of a cluster with five rooms, some with an event at the same time,
+// that was stopped and started again in the middle of the draw: turns, by the draw
+// of the shop, are its, and one of them came back late.
+func busy(n int) (log []history.Entry) {
+	log = turns(n)
+	for i, e := range log {
+		if i < n/2 {
+			continue
+		}
+		log[i].Line, log[i].Epoch, log[i].At = start+3e6, e.Epoch-uint64(n/6), start+4e6
+	}
+	late := log[1]
+	late.Line, late.Epoch, late.At = start+3e6, 900, start+6e6
+	parked := late
+	parked.Event, parked.At, parked.Line, parked.Epoch, parked.Stamp, parked.ID = history.Parked, start-5, 0, 0, 0, ""
+	log = append([]history.Entry{parked}, append(append(log[:1:1], log[2:]...), late)...)
+	again := log[1] // its second home gave it a turn once more
+	again.Line, again.Epoch, again.At = start+3e6, 901, start+7e6
+	log = append(log, again)
+
+	for _, room := range []string{"museum", "desk", "lottery", "stage"} {
+		for i, e := range turns(7) {
+			id := sha256.Sum256([]byte{byte(i), room[0]})
+			e.Room, e.Node, e.Ticket, e.ID = room, "node-2", hex.EncodeToString(id[:16]), hex.EncodeToString(id[:16])
+			e.Stamp = e.Joined // first come, first served, or by a draw of its own
+			if room == "lottery" {
+				e.Stamp = uint64(i) << 40
+			}
+			log = append(log, e)
+		}
+	}
+	early := log[len(log)-1] // somebody of the shop, before the doors were shut for the event
+	early.Room, early.Ticket, early.Joined, early.Stamp, early.At = "shop", strings.Repeat("0e", 16), start-9e9, start-9e9, start-9e9+5
+	early.ID, early.Node = early.Ticket, "node-3"
+	return append(log, early)
 }
 
 // verify runs the script for the third in the draw and returns what it says.
@@ -63,6 +101,7 @@ func verify(t *testing.T, of []history.Entry, change func(draw map[string]any), 
 		}
 		lines += string(l) + "\n"
 	}
+	lines += `{"at":18000000` // the node was killed
 	one, log := filepath.Join(dir, "draw.json"), filepath.Join(dir, "admissions.jsonl")
 	for name, text := range map[string]string{one: string(b), log: lines} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -87,10 +126,18 @@ func TestTheScriptTellsAGoodDrawFromABadOne(t *testing.T) {
 	commitment := sha256.Sum256(s[:])
 	shown := hex.EncodeToString(commitment[:])
 	honest := func(map[string]any) {}
+	stranger := func(d map[string]any) {
+		d["ticket"], d["key"] = strings.Repeat("5a", 16), eviction.Shuffled(s, start, [16]byte(bytes.Repeat([]byte{0x5a}, 16)))
+	}
 	swapped := turns(20)
 	swapped[4].Epoch, swapped[12].Epoch = swapped[12].Epoch, swapped[4].Epoch
 	forged := turns(20)
 	forged[7].Stamp++
+	hidden := turns(20) // somebody was put forward, and their turn is said to have been before the draw
+	hidden[12].Epoch, hidden[12].At = 1, start-1e9
+	delayed, among := turns(20), busy(20)
+	delayed[5].At += 60e6
+	among[9].Epoch, among[12].Epoch = among[12].Epoch, among[9].Epoch
 	for _, c := range []struct {
 		name   string
 		log    []history.Entry
@@ -104,6 +151,11 @@ func TestTheScriptTellsAGoodDrawFromABadOne(t *testing.T) {
 		{"another commitment", turns(20), honest, strings.Repeat("cd", 32), "BAD:  the commitment"},
 		{"somebody was put forward", swapped, honest, shown, "BAD:  nobody had a turn"},
 		{"a turn by another key", forged, honest, shown, "BAD:  20 turns"},
+		{"five rooms and a restart", busy(20), honest, shown, ""},
+		{"the same, and somebody was put forward", among, honest, shown, "BAD:  nobody had a turn"},
+		{"a turn that was not in the draw", hidden, honest, shown, "BAD:  the times in the log"},
+		{"another time", delayed, honest, shown, "BAD:  the times in the log"},
+		{"a log of others", turns(20), stranger, shown, "BAD:  your ticket is not in the log"},
 	} {
 		out, ok := verify(t, c.log, c.change, c.shown)
 		if ok != (c.want == "") || !strings.Contains(out, c.want) {
