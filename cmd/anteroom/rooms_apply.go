@@ -25,12 +25,16 @@ func (p *program) roomsApplyCommand() *cobra.Command {
 		Long: `Make rooms of the cluster what a file says, and print what that changes. The file
 has one room, a list of rooms, or is a whole configuration file. Rooms that are
 not in it stay as they are. What is not said of a room has its default, as in the
-file of a node. Pages of a room's own stay with the nodes' files.`,
+file of a node. Pages of a room's own do not travel: they stay with the nodes'
+files. For a room that has one in FILE itself, say so with --without-pages.`,
 		Example: `  anteroom rooms apply -f anteroom.yaml --dry-run
   anteroom rooms get shop | sed 's/^total_active_users:.*/total_active_users: 300/' | anteroom rooms apply -f -`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rooms, err := a.read(cmd.InOrStdin())
+			if err == nil && !a.withoutPages {
+				err = pageless(rooms)
+			}
 			if err != nil {
 				return err
 			}
@@ -49,13 +53,34 @@ file of a node. Pages of a room's own stay with the nodes' files.`,
 	cmd.Flags().StringVarP(&a.file, "file", "f", "", "the `FILE`; - for standard input")
 	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "print what would change, and change nothing")
 	cmd.Flags().BoolVar(&a.asJSON, "json", false, "print one JSON object for each room")
+	cmd.Flags().BoolVar(&a.withoutPages, "without-pages", false, "leave out the pages that are in the file itself: the nodes have them")
 	client.add(cmd)
 	return cmd
 }
 
 type applying struct {
-	file           string
-	dryRun, asJSON bool
+	file                         string
+	dryRun, asJSON, withoutPages bool
+}
+
+// pageless reports the pages that are in the text of rooms: they would be lost.
+// One that is named by custom_page_file is a file of a node's in any case.
+func pageless(rooms []config.Room) error {
+	var errs []error
+	lost := func(room, key string) {
+		errs = append(errs, fmt.Errorf("room %s: %s: a page does not travel through the cluster; put it into the file of every node, as custom_page_html or custom_page_file, and say --without-pages here", room, key))
+	}
+	for _, r := range rooms {
+		if r.CustomPageHTML != "" {
+			lost(r.Name, "custom_page_html")
+		}
+		for i, e := range r.Events {
+			if e.CustomPageHTML != "" {
+				lost(r.Name, fmt.Sprintf("events[%d].custom_page_html", i))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // applied is what became of one room.

@@ -160,10 +160,10 @@ func fromCloudflare(theirs map[string]json.RawMessage) (room yaml.MapSlice, left
 	} {
 		var v any
 		if err := json.Unmarshal(theirs[key], &v); err == nil && v != nil && v != "" {
-			if n, ok := v.(float64); ok {
-				v = int(n)
+			here, why := mended(key, v)
+			if set(key, here); why != "" {
+				lack(key, why)
 			}
-			set(key, v)
 		}
 	}
 	var minutes int
@@ -201,7 +201,7 @@ func fromCloudflare(theirs map[string]json.RawMessage) (room yaml.MapSlice, left
 		case slices.Contains(told, key) || v == "null" || v == `""`:
 		case key == "json_response_enabled":
 			if v == "true" {
-				lack(key, "not needed: who asks for JSON gets it")
+				lack(key, "not needed: who asks for JSON gets it, with 429 where queueing_status_code is below")
 			}
 		case key == "description":
 			lack(key, "rooms have none here; keep it as a comment: "+v)

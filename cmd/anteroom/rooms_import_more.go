@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/anteroom/anteroom/internal/config"
 )
 
 // addToRooms puts what other answers of Cloudflare's API say into the rooms that
@@ -66,11 +68,12 @@ func cloudflareEvents(room string, list json.RawMessage) (events []yaml.MapSlice
 			if json.Unmarshal(theirs[key], &v) != nil || v == nil || v == "" {
 				continue
 			}
-			if n, ok := v.(float64); ok {
-				v = int(n)
-			}
 			if key == "session_duration" {
 				v = fmt.Sprintf("%vm", v)
+			}
+			v, why := mended(key, v)
+			if why != "" {
+				left = append(left, leftOut{room, fmt.Sprintf("events[%d].%s", i, key), why})
 			}
 			event = append(event, yaml.MapItem{Key: key, Value: unixLines(v)})
 			delete(theirs, key)
@@ -107,6 +110,22 @@ func unixLines(v any) any {
 		return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	}
 	return v
+}
+
+// mended is a value of JSON in the words that it has here, and why it is another; ""
+// if it is as it was. Numbers are whole.
+func mended(key string, v any) (here any, why string) {
+	if n, ok := v.(float64); ok {
+		return int(n), ""
+	}
+	text, _ := v.(string)
+	switch low := strings.ToLower(text); {
+	case key == "queueing_method" && low != text:
+		return low, fmt.Sprintf("%s: taken over as %s", text, low)
+	case key == "default_template_language" && !config.Speaks(text):
+		return config.Languages()[0], fmt.Sprintf("the waiting page has no words in %s: taken over as %s; a page of your own may have them", text, config.Languages()[0])
+	}
+	return v, ""
 }
 
 // whatIsLeft tells of keys that say something and were not taken over.

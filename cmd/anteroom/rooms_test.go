@@ -232,8 +232,10 @@ func TestRoomsSayWhatIsWrong(t *testing.T) {
 	slow := newBoard(shopOf(200))
 	slow.pending = true
 	late := slow.port(t, "")
+	const putIt = "put it into the file of every node, as custom_page_html or custom_page_file, and say --without-pages here\n"
 	defer inDir(t, map[string]string{
-		"bad.yaml": "name: shop\ntotal_active_users: -1\nqueueing_metod: fifo\n", "none.yaml": "node: {id: x}\n", "refused.yaml": "{name: shop, total_active_users: 1, message: refuse}\n",
+		"paged.yaml": "name: shop\ntotal_active_users: 5\ncustom_page_html: <p>\nevents: [{name: sale, event_start_time: 2026-12-01T10:00:00Z, event_end_time: 2026-12-01T12:00:00Z, custom_page_html: <p>}]\n",
+		"bad.yaml":   "name: shop\ntotal_active_users: -1\nqueueing_metod: fifo\n", "none.yaml": "node: {id: x}\n", "refused.yaml": "{name: shop, total_active_users: 1, message: refuse}\n",
 		"one.yaml": oneRoom, "token": "opensesame-opensesame\n", "empty": "",
 	})()
 	for _, c := range []struct {
@@ -259,6 +261,9 @@ func TestRoomsSayWhatIsWrong(t *testing.T) {
 		{"hold shop --token-file token --admin " + guarded, 0, ""},
 		{"hold shop --token-file empty --admin " + guarded, 1, "anteroom rooms hold: --token-file: it is empty; put security.admin_token into it\n"},
 		{"drain shop --admin " + late, 0, ""},
+		{"apply -f paged.yaml --admin " + at, 1, "anteroom rooms apply: room shop: custom_page_html: a page does not travel through the cluster; " + putIt +
+			"anteroom rooms apply: room shop: events[0].custom_page_html: a page does not travel through the cluster; " + putIt},
+		{"apply -f paged.yaml --without-pages --dry-run --admin " + at, 0, ""},
 	} {
 		stdout, stderr, code := execute(t, t.Context(), strings.Fields("rooms "+c.args)...)
 		if code != c.code || stderr != c.want {
@@ -277,7 +282,8 @@ const cloudflareAnswer = `{"success":true,"errors":[],"result":[
   "session_duration":7,"disable_session_renewal":true,"json_response_enabled":true,"queueing_method":"random","queueing_status_code":202,
   "cookie_attributes":{"samesite":"none","secure":"always"},"cookie_suffix":"abcd","custom_page_html":"<p>\n{{waitTime}}: \"now\"</p>","default_template_language":"es-ES",
   "enabled_origin_commands":["revoke"],"suspended":false,"turnstile_mode":"invisible","turnstile_action":"log","next_event_start_time":"2026-12-01T00:00:00Z","future_key":1},
- {"name":"plain","host":"a.example.com","path":"/","total_active_users":200,"new_users_per_minute":200,"turnstile_mode":"off","queueing_method":"lifo"}
+ {"name":"plain","host":"a.example.com","path":"/","total_active_users":200,"new_users_per_minute":200,"turnstile_mode":"off","queueing_method":"lifo"},
+ {"name":"mended","host":"b.example.com","path":"/","total_active_users":200,"new_users_per_minute":200,"queueing_method":"FIFO","default_template_language":"ru-RU"}
 ]}`
 
 func TestRoomsOfCloudflareAreTakenOver(t *testing.T) {
@@ -287,7 +293,7 @@ func TestRoomsOfCloudflareAreTakenOver(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	f := config.ParseRooms("out", []byte(stdout))
-	if len(f.Errors) != 1 || f.Errors[0].Key != "rooms[1].queueing_method" || len(f.Config.Rooms) != 2 || f.Config.Rooms[0].CustomPageHTML != "<p>\n{{waitTime}}: \"now\"</p>" {
+	if len(f.Errors) != 1 || f.Errors[0].Key != "rooms[1].queueing_method" || len(f.Config.Rooms) != 3 || f.Config.Rooms[0].CustomPageHTML != "<p>\n{{waitTime}}: \"now\"</p>" {
 		t.Errorf("%v\n%+v", f.Err(), f.Config.Rooms)
 	}
 	asJSON, _, _ := execute(t, t.Context(), "rooms", "import", "cloudflare.json", "--json")

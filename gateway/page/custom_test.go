@@ -195,6 +195,16 @@ func TestTheDocsHaveEveryVariable(t *testing.T) {
 	}
 }
 
+// Cloudflare's template for downloading counts down to an event in hours and minutes.
+func TestCustomPageCountsDownInHoursAndMinutes(t *testing.T) {
+	c := mustCustom(t, "{{timeUntilEventStartHours}} h {{timeUntilEventStartHourMinutes}} min, {{timeUntilEventEndHours}} h {{timeUntilEventEndHourMinutes}} min")
+	v := mustSample(t, "waiting")
+	v.Cloudflare.TimeUntilEventStart, v.Cloudflare.TimeUntilEventEnd = 95, 240
+	if got := renderCustom(t, c, v); got != "1 h 35 min, 4 h 0 min" || len(c.Warnings()) > 0 {
+		t.Errorf("%q, warnings %q", got, c.Warnings())
+	}
+}
+
 func TestCustomPageReadsNoFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "secret.mustache")
 	if err := os.WriteFile(name, []byte("SECRET"), 0o600); err != nil {

@@ -46,8 +46,12 @@ func theirs() []Variable {
 		of("isEventActive", func(f *gateway.Cloudflare) any { return f.IsEventActive }),
 		of("isEventPrequeueing", func(f *gateway.Cloudflare) any { return f.IsEventPrequeueing }),
 		of("timeUntilEventStart", func(f *gateway.Cloudflare) any { return f.TimeUntilEventStart }),
+		of("timeUntilEventStartHours", func(f *gateway.Cloudflare) any { return f.TimeUntilEventStart / 60 }),
+		of("timeUntilEventStartHourMinutes", func(f *gateway.Cloudflare) any { return f.TimeUntilEventStart % 60 }),
 		of("timeUntilEventStartFormatted", func(f *gateway.Cloudflare) any { return f.TimeUntilEventStartFormatted }),
 		of("timeUntilEventEnd", func(f *gateway.Cloudflare) any { return f.TimeUntilEventEnd }),
+		of("timeUntilEventEndHours", func(f *gateway.Cloudflare) any { return f.TimeUntilEventEnd / 60 }),
+		of("timeUntilEventEndHourMinutes", func(f *gateway.Cloudflare) any { return f.TimeUntilEventEnd % 60 }),
 		of("timeUntilEventEndFormatted", func(f *gateway.Cloudflare) any { return f.TimeUntilEventEndFormatted }),
 		of("shuffleAtEventStart", func(f *gateway.Cloudflare) any { return f.ShuffleAtEventStart }),
 		of("turnstile", func(*gateway.Cloudflare) any { return "" }), // we have no such widget

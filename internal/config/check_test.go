@@ -106,6 +106,8 @@ func TestErrorsInRoomsSayWhatWouldBeRight(t *testing.T) {
 		{"survivor_after: 90000h", "survivor_after: 90000h; give auto, 0 for never, or a time up to 8760h"},
 		{"cookie_suffix: a=b", "cookie_suffix: \"a=b\" cannot stand in the name of a cookie; give up to 64 letters, digits, - and _"},
 		{"default_template_language: dutch!", "default_template_language: \"dutch!\" is no language tag; give one such as en, nl or pt-BR"},
+		{"default_template_language: xx", "default_template_language: the waiting page has no words in \"xx\"; give en, ar, cs, da, de, es, fi, fr, he, it, ja, ko, nb, nl, pl, pt-BR, sv, tr, uk, zh-CN or zh-TW"},
+		{"default_template_language: pt-PT", ""},
 		{"message: '" + strings.Repeat("x", 1001) + "'", "message: 1001 bytes; give at most 1000, it stands on every waiting page"},
 		{"default_template_language: pt-BR, message: 'Doors open at 9'", ""},
 		{"origin: 'ftp://x', routes: [{}]", "origin: \"ftp://x\" is no address of a site; give one such as http://127.0.0.1:9000"},

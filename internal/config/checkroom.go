@@ -75,8 +75,11 @@ func (f *File) checkRoom(key string, r Room) {
 	if r.CookieSuffix != "" && !matches(roomPattern, r.CookieSuffix) {
 		f.fault(key+".cookie_suffix", "%q cannot stand in the name of a cookie; give up to 64 letters, digits, - and _", r.CookieSuffix)
 	}
-	if !matches(languagePattern, r.Language) {
+	switch {
+	case !matches(languagePattern, r.Language):
 		f.fault(key+".default_template_language", "%q is no language tag; give one such as en, nl or pt-BR", r.Language)
+	case !Speaks(r.Language):
+		f.fault(key+".default_template_language", "the waiting page has no words in %q; give %s", r.Language, either(Languages()))
 	}
 	if len(r.Message) > messageMax {
 		f.fault(key+".message", "%d bytes; give at most %d, it stands on every waiting page", len(r.Message), messageMax)
