@@ -38,6 +38,7 @@ func refusalOf(proxy string) (refusal, bool) {
 // without a body if so. It sets a cookie only when there is a new one to keep,
 // and then exactly one.
 func (c *call) apiAuth() error {
+	c.byProxy = true
 	proxy := c.r.URL.Query().Get("proxy")
 	if c.behindOwn() {
 		proxy = "envoy" // whose visitors write that query

@@ -16,17 +16,18 @@ import (
 
 // call is one request about one room.
 type call struct {
-	g      *Gateway
-	w      http.ResponseWriter
-	r      *http.Request
-	room   *Room
-	state  RoomState
-	client client
-	from   source // of the ticket or pass that was opened
-	method string // of the visitor's request; r's own is that of a proxy which asks for one
-	here   string // path and query that the visitor wanted
-	linked string // the ticket of the address, of a visitor who has a place
-	read   bool   // nothing of the body is left to be read
+	g       *Gateway
+	w       http.ResponseWriter
+	r       *http.Request
+	room    *Room
+	state   RoomState
+	client  client
+	from    source // of the ticket or pass that was opened
+	method  string // of the visitor's request; r's own is that of a proxy which asks for one
+	here    string // path and query that the visitor wanted
+	linked  string // the ticket of the address, of a visitor who has a place
+	read    bool   // nothing of the body is left to be read
+	byProxy bool   // another proxy asks for leave, see apiAuth
 
 	challenge string // the token that came with the join, or in the address
 	retake    string // our own path to come back to with a token; empty: here

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -128,6 +129,7 @@ type Gateway struct {
 	noStore    []string  // a header's value, not to be changed
 	texts      texts
 	buffers    sync.Pool // of *bytes.Buffer, for bodies and answers
+	zippers    sync.Pool // of *gzip.Writer, for pages
 	inFlight   atomic.Int64
 	streams    atomic.Int64
 	proxy      atomic.Pointer[netip.Addr] // in front, and not listed; nil: none was noticed
@@ -159,6 +161,7 @@ func New(c Config) (*Gateway, error) {
 		ops:        make(map[string]roomHandler),
 		calls:      sync.Pool{New: func() any { return new(call) }},
 		buffers:    sync.Pool{New: func() any { return new(bytes.Buffer) }},
+		zippers:    sync.Pool{New: func() any { return gzip.NewWriter(nil) }},
 		closing:    make(chan struct{}),
 		arrivals:   sync.Pool{New: func() any { return new(arrival) }},
 		bodies:     arriving{max: c.Bounds.Bodies},

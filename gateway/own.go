@@ -210,7 +210,7 @@ func (c *call) waitInAddress(s string) error {
 		return c.redirect(c.addressed(next) + "&" + triedIt + "=1")
 	}
 	v := c.viewOf(standing{answer: a, placed: true})
-	v.InAddress, v.StreamURL, v.CheckInURL, v.AbandonURL = true, "", "", ""
+	v.InAddress, v.StreamURL, v.CheckInURL, v.LeaveURL, v.AbandonURL = true, "", "", "", ""
 	v.RefreshURL = c.addressed(next)
 	if v.Kind == PageCalled {
 		v.HereURL, v.TakeURL = v.RefreshURL+"&"+entersSite+"=1", c.taking(next)

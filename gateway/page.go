@@ -21,7 +21,7 @@ func (c *call) view(kind PageKind) View {
 	return View{
 		Kind: kind, Nonce: base64.RawURLEncoding.EncodeToString(nonce),
 		AcceptLanguage: c.r.Header.Get("Accept-Language"), Language: c.room.Language,
-		Room: c.room.Name, Message: c.room.Message, LastUpdated: time.UnixMicro(c.g.c.Queue.Clock()).UTC(), HereURL: c.here,
+		Room: c.room.Name, Brand: c.room.Brand, Message: c.room.Message, LastUpdated: time.UnixMicro(c.g.c.Queue.Clock()).UTC(), HereURL: c.here,
 		Method: c.state.Room.Method.String(),
 	}
 }
@@ -47,6 +47,7 @@ func (c *call) viewOf(st standing) View {
 	v.RefreshSeconds, v.LastUpdated, v.Cloudflare = p.RefreshIntervalSeconds, p.LastUpdated, p.Cloudflare
 	v.Method, v.Queued, v.JoinedAt, v.Paused, v.Rejoined = p.QueueingMethod, p.Queued, p.JoinedAt, p.Paused, st.rejoined
 	v.Missed = p.Reason == MissedCalls
+	v.Claim, v.Confirm = c.state.Room.ToldClaim(), c.room.ConfirmEntry
 	if p.Position != nil {
 		v.Position, v.PeopleAhead = *p.Position, *p.PeopleAhead
 	}
@@ -61,7 +62,8 @@ func (c *call) viewOf(st standing) View {
 	}
 	v.Draw, v.TakeURL = p.Draw, c.otherPlace(st.answer.Ticket)
 	to := "?to=" + url.QueryEscape(c.here)
-	v.StreamURL, v.CheckInURL, v.AbandonURL, v.RefreshURL = c.own("stream"), c.own("checkin"), c.own("abandon")+to, c.own("return")+to
+	v.StreamURL, v.CheckInURL, v.LeaveURL = c.own("stream"), c.own("checkin"), c.own("leave")
+	v.AbandonURL, v.RefreshURL = c.own("abandon")+to, c.own("return")+to
 	return v
 }
 
@@ -71,10 +73,10 @@ func (c *call) page(v View, status int) {
 	if v.Cloudflare == (cloudflare{}) {
 		v.withoutPlace()
 	}
-	var b bytes.Buffer
+	b := new(bytes.Buffer)
 	own := c.ownPageOf(v.Kind)
 	if own != nil {
-		if err := own.Page(&b, v); err != nil { // better another page than none
+		if err := own.Page(b, v); err != nil { // better another page than none
 			c.g.c.Logger.LogAttrs(c.ctx(), slog.LevelWarn, "a room's own page cannot be shown, visitors see the built-in one",
 				slog.String("room", c.room.Name), slog.String("error", err.Error()))
 			own = nil
@@ -82,11 +84,12 @@ func (c *call) page(v View, status int) {
 		}
 	}
 	if own == nil {
-		if err := c.g.c.Pages.Page(&b, v); err != nil {
+		if err := c.g.c.Pages.Page(b, v); err != nil {
 			c.g.fail(c.w, c.r, fmt.Errorf("write the %s page: %w", v.Kind, err))
 			return
 		}
 	}
+	b = c.compressed(&v, b)
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(b.Len()))

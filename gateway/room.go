@@ -15,6 +15,8 @@ type Room struct {
 	CookieSuffix string     // of the cookie's name [the room's name]
 	Language     string     // of the waiting page where the browser has no better wish
 	Message      string     // for the people who wait
+	Brand        Brand      // how the built-in pages look
+	ConfirmEntry bool       // who is called and is not looking goes in by a button
 	Suspended    bool       // everybody goes straight to the origin
 	Bypass       *rules.Set // whose requests do; nil: nobody's
 	Cookie       Cookie
@@ -28,6 +30,14 @@ type Room struct {
 	StrictPaths       bool     // what servers read in different ways is refused
 
 	cookieDomain string // of newTable, see sharedDomain
+}
+
+// Brand is how the built-in pages of a room look. What cannot be read of it is as
+// if it were not there.
+type Brand struct {
+	Title       string `json:"title,omitempty"`       // empty: the room's name
+	Accent      string `json:"accent,omitempty"`      // #rrggbb
+	Description string `json:"description,omitempty"` // see brand.ParseText
 }
 
 // Route is a part of a site: a host, or * for any, and all paths below one.

@@ -47,6 +47,7 @@ type View struct {
 	AcceptLanguage string // the browser's header as it came; may be empty or nonsense
 	Language       string // the room's own default, BCP 47; empty: en
 	Room           string
+	Brand          Brand
 	Message        string // the operator's words for the people who wait, plain text; empty: none
 	RefreshSeconds int    // the browser is sent to RefreshURL after this; 0: it is not
 	LastUpdated    time.Time
@@ -60,17 +61,20 @@ type View struct {
 	Queued      int    // people waiting in the whole room
 	Wait        Estimate
 	JoinedAt    time.Time
-	Rejoined    bool      // an older place was given up after too long a silence; this is a new one
-	Missed      bool      // an older place let too many calls pass; this is a new one
-	Paused      string    // why nobody is called just now, for people; empty: they are called
-	HeldUntil   time.Time // nobody is called before; zero: not held. After a restart of everything
-	Draw        *Draw     // of an event, in which the visitor takes part; nil: none
-	StartsAt    time.Time // the doors open then and people gather until; zero: they are open
+	Rejoined    bool          // an older place was given up after too long a silence; this is a new one
+	Missed      bool          // an older place let too many calls pass; this is a new one
+	Paused      string        // why nobody is called just now, for people; empty: they are called
+	HeldUntil   time.Time     // nobody is called before; zero: not held. After a restart of everything
+	Claim       time.Duration // a call stands at least this long from the moment in which the browser is told of it
+	Confirm     bool          // who is not looking then goes in by a button
+	Draw        *Draw         // of an event, in which the visitor takes part; nil: none
+	StartsAt    time.Time     // the doors open then and people gather until; zero: they are open
 
 	// Where the page's script, forms and links go: paths on this host.
 
 	StreamURL  string // GET, server-sent events: each message has the JSON of a check-in; an event "problem" is the last one
 	CheckInURL string // POST without a body, answers the same JSON
+	LeaveURL   string // POST without a body: of somebody called, brings the pass
 	AbandonURL string // POST from a form, answers 303 to PageLeft
 	RefreshURL string // GET: finds out whether cookies come back, then 303 to HereURL; the Refresh header names it
 	HereURL    string // where the visitor wanted to go: load it to go in, or to try again

@@ -128,7 +128,7 @@ func (c *call) retryAfter(seconds int) {
 }
 
 // varies names what a waiting answer depends on.
-const varies = "Accept, Accept-Language, Cookie, Sec-Fetch-Dest, Sec-Fetch-Mode"
+const varies = "Accept, Accept-Encoding, Accept-Language, Cookie, Sec-Fetch-Dest, Sec-Fetch-Mode"
 
 // bounce sends a browser back with GET.
 func (c *call) bounce() {

@@ -3,8 +3,8 @@
 //
 // A page is one response: its style and its script are inside, under the nonce
 // of the response's Content-Security-Policy, and it fetches no picture and no
-// font. It is at most 14 KiB before compression, so that it fits in the first
-// round trip of a connection once compressed.
+// font. It is at most 8 kB once compressed, so that it fits in the first round
+// trip of a connection.
 //
 // # Without a script
 //
@@ -25,9 +25,11 @@
 // renews the cookie with the ticket, which a stream cannot do: a node that
 // takes a place over from a dead one needs a recent ticket.
 //
-// When the visitor is called, every tab loads the address that it was opened
-// for, the one that heard it first. The ticket itself is in a cookie that no
-// script can read and is nowhere in the page.
+// When the visitor is called, the tab that heard it first gets the pass, and then
+// every tab loads the address that it was opened for. The pass comes first
+// because a page that cannot be loaded is lost: without a network the browser
+// shows an error in its place, and nothing there tries again. The ticket itself
+// is in a cookie that no script can read and is nowhere in the page.
 //
 // Whatever a reload, another tab or another node says, the position shown for a
 // place never rises and the bar never goes back: the best is kept in the

@@ -15,8 +15,10 @@ const number = new Intl.NumberFormat(locale);
 const plural = new Intl.PluralRules(locale);
 const clock = new Intl.DateTimeFormat(locale, {timeStyle: "medium"});
 const time = iso => clock.format(new Date(iso));
+const hour = new Intl.DateTimeFormat(locale, {timeStyle: "short"});
 const date = new Intl.DateTimeFormat(locale, {dateStyle: "full", timeStyle: "short"});
 const two = new Intl.NumberFormat(locale, {minimumIntegerDigits: 2});
+const minutes = s => number.format(Math.floor(s / 60)) + ":" + two.format(s % 60);
 
 const say = (key, n, more) => {
   const w = words[key];
@@ -37,6 +39,12 @@ const wait = w => !w ? words["wait.unknown"]
   : page.method == "random" ? say("wait.draw", 0, {half: span(w.p50), most: span(w.p75)})
   : w.p50 < 60 ? words["wait.soon"]
   : say("wait.about", 0, {span: span(w.p50)});
+// By the visitor's own clock, and no more exact than the span.
+const turnAt = w => {
+  if (!w || page.method == "random" || w.p50 < 60 || w.p50 > 36e3) return "";
+  const step = w.p50 > 1200 ? 3e5 : 6e4;
+  return say("turn.at", 0, {time: hour.format(new Date(step * Math.ceil((Date.now() + 1e3 * w.p50) / step)))});
+};
 
 // What was shown of a place never gets worse, whichever tab or load showed it:
 // [when the place was taken and the draw that it is of, the first position seen, the lowest].
@@ -60,9 +68,13 @@ const announce = (text, news) => {
 const set = (id, text) => {
   if ($(id) && $(id).textContent != text) $(id).textContent = text;
 };
+const notice = text => {
+  $("note").hidden = !text;
+  set("note", text);
+};
 // Words that only the page of somebody has whose network is full.
 const noted = $("note").textContent, full = why => /^as many/.test(why);
-let now, heardAt = 0, ahead = 0, refresh = 20, fails = 0;
+let offline = false, now, heardAt = 0, ahead = 0, refresh = 20, fails = 0;
 // Goes by the server's clock: many another is wrong.
 const hear = o => {
   [now, heardAt] = [o, Date.now()];
@@ -70,6 +82,8 @@ const hear = o => {
   refresh = o.refresh_interval_seconds || refresh;
 };
 const until = iso => Date.parse(iso) - Date.now() - ahead;
+
+const trouble = () => offline ? words.offline : fails > 1 ? words.lost : "";
 
 // Counts down for the eyes alone: no screen reader reads a timer out.
 let ticking;
@@ -81,24 +95,30 @@ const tick = () => {
   ticking = setTimeout(s > 1 ? tick : show, ms % 1e3 || 1e3);
 };
 const show = () => {
+  if (going || claim) {
+    notice(trouble());
+    announce(trouble(), true);
+    return;
+  }
   const {position, queued, held_until: held, starts_at: starts, paused} = now;
-  const left = wait(!paused && now.estimated_wait_seconds);
+  const known = !paused && now.estimated_wait_seconds, left = wait(known);
   const early = until(starts) > 0;
   const opens = early ? say("starts", 0, {time: date.format(new Date(starts))}) : "";
   const why = page.reasons[/^waiting for /.exec(paused) || paused];
   set("lead", early ? words["starts.lead"] : page.lead);
   set("opens", opens);
-  const note = fails > 1 ? words.lost
-    : early ? ""
+  const note = trouble() || (early ? ""
     : until(held) > 0 ? say("held", 0, {time: time(held)})
     : !paused ? ""
     : full(paused) ? noted
     : ["paused", "lost"].includes(why) ? words[why]
-    : words.paused + " " + (words[why] || paused);
-  $("note").hidden = !note;
-  set("note", note);
+    : words.paused + " " + (words[why] || paused));
+  notice(note);
   set("updated", time(now.last_updated));
   set("wait", left);
+  set("at", turnAt(known));
+  $("wait").parentNode.hidden = early;
+  if (page.method != "random") $("stand").className = known ? "known" : "place";
   set("queued", number.format(queued));
   set("seed", now.draw?.seed);
   $("place").parentNode.hidden = page.method == "random" || early && !position;
@@ -107,9 +127,7 @@ const show = () => {
     const [, first, best] = keep(now.joined_at + now.draw?.seed, position);
     set("place", number.format(best));
     $("place").className = "";
-    set("ahead", number.format(best - 1));
-    $("ahead").parentNode.hidden = false;
-    $("bar").hidden = first < 2;
+    $("bar").hidden = best == first;
     $("bar").value = (first - best) / first;
     document.title = say("tab", best, {title});
     progress = say("status", best, {wait: left});
@@ -119,19 +137,128 @@ const show = () => {
   tick();
 };
 
+// Whoever asked for it hears of their turn where they are.
+let sound, rang;
+$("bell").hidden = false;
+$("tell").onchange = () => {
+  sound?.close();
+  sound = $("tell").checked ? new AudioContext() : null;
+  if (sound) self.Notification?.requestPermission();
+};
+const ring = () => {
+  if (!sound || rang) return;
+  rang = true;
+  [523, 659, 784].forEach((pitch, i) => {
+    const tone = sound.createOscillator(), loud = sound.createGain(), at = sound.currentTime + i / 4;
+    tone.frequency.value = pitch;
+    loud.gain.setValueAtTime(0.2, at);
+    loud.gain.exponentialRampToValueAtTime(0.001, at + 1);
+    tone.connect(loud).connect(sound.destination);
+    tone.start(at);
+    tone.stop(at + 1);
+  });
+  try {
+    navigator.vibrate?.([200, 100, 200]);
+    new Notification(words.turn, {tag: name}).onclick = () => focus();
+  } catch {}
+};
+
+const turn = text => {
+  document.title = words.turn;
+  set("title", words.turn);
+  set("lead", text);
+  announce(words.turn, true);
+};
+
+// Nobody's visit begins unseen, where the room asks for that: whoever is not
+// looking goes in by a button, for as long as the call certainly stands.
+let claim = 0, claiming;
+const count = () => {
+  clearTimeout(claiming);
+  const s = Math.max(0, Math.ceil((claim - Date.now()) / 1e3));
+  set("left", minutes(s));
+  claiming = setTimeout(count, 1e3);
+};
+const hold = () => {
+  if (leaving) return true;
+  if (!page.confirm || !document.hidden && !claim) return false;
+  if (!claim) {
+    claim = Date.now() + 1e3 * page.claim;
+    turn("");
+    aside(true);
+    $("claim").hidden = false;
+    count();
+    ring();
+  }
+  return true;
+};
+// The line makes way for the call, and comes back if nobody came.
+const aside = yes => ["stand", "bar", "bell"].forEach(id => $(id).hidden = yes);
+const missed = () => {
+  clearTimeout(claiming);
+  claim = 0;
+  rang = false;
+  set("title", title);
+  aside(false);
+  $("claim").hidden = true;
+};
+$("enter").onclick = () => go(0);
+
+// To stop waiting can be taken back for half a minute, and is done at once by
+// whoever goes away meanwhile.
+const sure = $("sure")?.textContent;
+let leaving = 0, parting;
+const part = () => {
+  const s = Math.ceil((leaving - Date.now()) / 1e3);
+  if (s < 1) return quit();
+  set("sure", say("leave.soon", 0, {time: minutes(s)}));
+  parting = setTimeout(part, 1e3);
+};
+const quit = () => {
+  leaving = 0;
+  clearTimeout(parting);
+  $("leave").submit();
+};
+const leave = yes => {
+  clearTimeout(parting);
+  leaving = yes && Date.now() + 3e4;
+  $("stay").hidden = !yes;
+  $("leave").querySelector("button").hidden = yes;
+  if (yes) {
+    part();
+    $("stay").focus();
+    announce($("sure").textContent, true);
+    return;
+  }
+  set("sure", sure);
+  $("leave").parentNode.open = false;
+  $("leave").parentNode.querySelector("summary").focus();
+  if (now.state != "waiting") heard(now, 0);
+};
+if ($("leave")) {
+  $("leave").onsubmit = e => {
+    e.preventDefault();
+    leave(true);
+  };
+  $("stay").onclick = () => leave(false);
+}
+
 // The server has something else to show: the site, or why there is no place.
 // The ticket is in a cookie, so loading the page that the visitor wanted is all
 // it takes.
-let going;
+let going, entering, goal;
 const go = (after, to = page.here) => {
   if (going) return;
   going = true;
+  goal = to;
+  fails = 0;
   halt();
   if (now.state != "waiting") {
-    document.title = words.turn;
-    set("title", words.turn);
-    set("lead", words["turn.lead"]);
-    announce(words.turn, true);
+    $("claim").hidden = true;
+    aside(true);
+    turn(words["turn.lead"]);
+    ring();
+    if (sound && document.hidden) after += 1500; // to be heard
   }
   // A place that is called and not let in, again and again, asks ever less often.
   let [at, times] = [0, 0];
@@ -139,12 +266,33 @@ const go = (after, to = page.here) => {
   times = Date.now() - at < 6e4 ? times + 1 : 0;
   try { sessionStorage[name] = JSON.stringify([Date.now(), times]) } catch {}
   if (times) after += 500 * 2 ** Math.min(times, 6);
-  setTimeout(() => location.hash && to == page.here ? location.reload() : location.replace(to), after);
+  entering = setTimeout(enter, after);
 };
+// The pass first, then the site: without a network the browser would have an error
+// to show in place of this page, and stay with it.
+const enter = async () => {
+  clearTimeout(entering);
+  try {
+    const r = await post(now.state == "waiting" ? page.checkin : page.leave);
+    if (busy(r)) throw r;
+  } catch {
+    fails++;
+    show();
+    entering = setTimeout(enter, 1e3 * Math.min(30, 2 ** fails));
+    return;
+  }
+  location.hash && goal == page.here ? location.reload() : location.replace(goal);
+};
+const post = url => fetch(url, {
+  method: "POST", headers: {Accept: "application/json"}, cache: "no-store", signal: AbortSignal.timeout(1e4),
+});
+const busy = r => r.status == 429 || r.status > 499;
 
 const heard = (o, after) => {
   hear(o);
   fails = 0;
+  if (o.state == "called" && hold()) return show();
+  if (o.state == "waiting" && claim) missed();
   if (o.state != "waiting" || o.queueing_method != page.method || o.reason != page.why || full(o.paused) && !full(page.now.paused)) return go(after);
   // A draw that this page has nothing of, or no more: no hurry, everyone hears of it at once.
   if (!o.draw != !$("seed")) return go(after + 1e3 * refresh * Math.random());
@@ -172,11 +320,9 @@ const ask = async () => {
   clearTimeout(timer);
   let pause = 0;
   try {
-    const r = await fetch(page.checkin, {
-      method: "POST", headers: {Accept: "application/json"}, cache: "no-store", signal: AbortSignal.timeout(1e4),
-    });
+    const r = await post(page.checkin);
     if (r.ok) tell(await r.json());
-    else if (r.status == 429 || r.status > 499) {
+    else if (busy(r)) {
       fails++;
       pause = +r.headers.get("Retry-After") || 0;
     } else go(0, page.retry);
@@ -224,6 +370,7 @@ const start = () => {
 const halt = () => {
   clearTimeout(timer);
   clearTimeout(ticking);
+  clearTimeout(entering);
   lead?.abort();
   channel?.close();
   stream?.close();
@@ -235,8 +382,25 @@ const wake = () => {
   if (lead && !document.hidden && Date.now() - heardAt > 3e3) ask();
 };
 document.addEventListener("visibilitychange", wake);
-addEventListener("online", wake);
-addEventListener("pagehide", halt);
+
+let losing;
+addEventListener("offline", () => {
+  losing = setTimeout(() => {
+    offline = true;
+    show();
+  }, 5e3);
+});
+addEventListener("online", () => {
+  clearTimeout(losing);
+  offline = false;
+  show();
+  if (going) enter();
+  else wake();
+});
+addEventListener("pagehide", () => {
+  if (leaving) navigator.sendBeacon($("leave").action);
+  halt();
+});
 addEventListener("pageshow", e => {
   stop(); // the pending Refresh: from here on the page keeps itself up to date
   going = false;

@@ -4,17 +4,20 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/brand"
 	"github.com/anteroom/anteroom/internal/ticket"
 )
 
-// sizeMax is what the README says of the waiting page: bytes, not compressed.
-const sizeMax = 14 << 10
+// sizeMax bounds the waiting page, not compressed; a test of the gateway bounds what
+// goes over the wire. In bytes.
+const sizeMax = 20 << 10
 
 func otherKinds() []gateway.PageKind {
 	return []gateway.PageKind{
@@ -58,13 +61,13 @@ func TestWaitingPageSaysWhereYouStand(t *testing.T) {
 	for _, want := range []string{
 		`<html lang="en" dir="ltr">`,
 		`<title>1,042 · You are in line</title>`,
-		`<strong id="place">1,042</strong>`,
-		`<dd id="ahead">1,041</dd>`,
+		`<dd id="place">1,042</dd>`,
+		`<dl id="stand" class="known">`,
 		`<dd id="wait">About 5 minutes</dd>`,
 		`datetime="2026-11-21T14:03:22Z">2:03:22 PM UTC</time>`,
 		`<p class="note" id="note" hidden></p>`,
 		`role="status"`,
-		`<form method="post" action="/_anteroom/v1/rooms/shop/abandon">`,
+		`<form method="post" action="/_anteroom/v1/rooms/shop/abandon" id="leave">`,
 		`<style nonce="bm9uY2U">`,
 		`<script nonce="bm9uY2U">`,
 	} {
@@ -109,13 +112,13 @@ func TestWaitingPageSaysWhyNobodyGoesIn(t *testing.T) {
 		{"after a restart", func(v *gateway.View) { v.HeldUntil = at.Add(22 * time.Second) }, "Nobody goes in before 2:03:44 PM UTC"},
 		{"a restart that is over", func(v *gateway.View) { v.HeldUntil = at.Add(-time.Second) }, `id="note" hidden></p>`},
 		{"before the doors open", func(v *gateway.View) { v.StartsAt = at.Add(time.Hour) }, "The doors open at 2026-11-21 15:03 UTC."},
-		{"before the doors open, without places", func(v *gateway.View) { v.StartsAt, v.Position = at.Add(time.Hour), 0 }, `<p class="place" hidden>Your place`},
+		{"before the doors open, without places", func(v *gateway.View) { v.StartsAt, v.Position = at.Add(time.Hour), 0 }, `<div hidden><dt>Your place`},
 		{"before a draw", func(v *gateway.View) { v.StartsAt, v.Draw = at.Add(time.Hour), &gateway.Draw{} }, `<p class="small">Everyone who waits has the same chance`},
 		{"no estimate for a line that stands still", func(v *gateway.View) { v.Paused = "lunch" }, `<dd id="wait">Not known just now</dd>`},
 		{"a place that was given up", func(v *gateway.View) { v.Rejoined = true }, "your earlier place went to the next person"},
 		{"a place that missed its calls", func(v *gateway.View) { v.Missed = true }, "your turn more than once and nobody came in"},
 		{"words for all who wait", func(v *gateway.View) { v.Message = "Tickets left: 100 & counting" }, `<p class="message">Tickets left: 100 &amp; counting</p>`},
-		{"a place that is not counted yet", func(v *gateway.View) { v.Position = 0 }, `<strong id="place" class="unknown">being counted</strong>`},
+		{"a place that is not counted yet", func(v *gateway.View) { v.Position = 0 }, `<dd id="place" class="unknown">being counted</dd>`},
 		{"a wait that nobody knows", func(v *gateway.View) { v.Wait = gateway.Estimate{} }, `<dd id="wait">Not known just now</dd>`},
 		{"the very front", func(v *gateway.View) { v.Position, v.Wait.P50 = 1, 4 }, `<dd id="wait">Less than a minute</dd>`},
 	}
@@ -135,7 +138,7 @@ func TestDrawHasNoPlaces(t *testing.T) {
 	html := render(t, newPages(t), v)
 	for _, want := range []string{
 		`<title>You are in the draw</title>`,
-		`<p class="place" hidden>`,
+		`<div hidden><dt>Your place in line</dt>`,
 		`<dt>People in the draw</dt><dd id="queued">2,000</dd>`,
 		`Half wait less than 5 minutes, three in four less than 7 minutes`,
 		`the same chance`,
@@ -258,5 +261,40 @@ func BenchmarkPage(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// An accent is readable on everything that page.css has behind it.
+func TestAccentIsReadableOnThePage(t *testing.T) {
+	light, dark := grounds()
+	var want []string
+	for _, c := range append(light, dark...) {
+		want = append(want, c.String())
+	}
+	var got []string
+	for _, name := range []string{"card", "ground", "note"} {
+		for _, m := range regexp.MustCompile(`--`+name+`: #([0-9a-f]+);`).FindAllStringSubmatch(pageCSS, -1) {
+			c, err := brand.ParseColor("#" + m[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, c.String())
+		}
+	}
+	slices.Sort(want)
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("behind the accent is %v, and it is made readable on %v", got, want)
+	}
+	v := waiting()
+	v.Brand = gateway.Brand{Title: "Leaf & Kettle", Accent: "#ffcc00", Description: "Tea. See [prices](https://example.com/?a=1&b=<script>)."}
+	html := render(t, newPages(t), v)
+	for _, want := range []string{
+		`:root{--accent:#856a00}@media (prefers-color-scheme:dark){:root{--accent:#ffcc00}}</style>`,
+		`<p class="room">Leaf &amp; Kettle</p>`,
+		`Tea. See <a href="https://example.com/?a=1&amp;b=%3cscript%3e" target="_blank" rel="noopener noreferrer">prices</a>.</p>`,
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page lacks %s\n%s", want, html[:200])
+		}
 	}
 }

@@ -1,12 +1,14 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
 	"time"
 
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/brand"
 	"github.com/anteroom/anteroom/internal/ticket"
 )
 
@@ -25,13 +27,17 @@ type sheet struct {
 	Live template.JS
 	Data template.JS
 
+	Masthead           string
 	Title, Lead, How   string
-	Place, Ahead       string // empty: not known
+	Place              string       // empty: not known
+	Standing           string       // which of wait and place is the large one
+	About              []brand.Part // what people wait for
 	Queued, Wait, Note string
 	Updated, UpdatedAt string // for people and for machines
 	Button             string // of a link to where the visitor wanted to go
 	Take               string // of the form that takes the place in the address over
 	Waiting, Random    bool
+	Early              bool // the doors are not open yet
 	NoPlace            bool // there are no places: in a draw, and before one
 	Reloads            bool // without a script
 }
@@ -74,13 +80,19 @@ type data struct {
 	Retry   string            `json:"retry"`
 	Stream  string            `json:"stream"`
 	CheckIn string            `json:"checkin"`
+	Leave   string            `json:"leave"`
+	Claim   int               `json:"claim"` // seconds
+	Confirm bool              `json:"confirm,omitempty"`
 	Reasons map[string]string `json:"reasons"`
 	Why     string            `json:"why,omitempty"` // this is not the place that it was
 	Now     state             `json:"now"`
 }
 
 func newSheet(p *Pages, l *language, v gateway.View) (*sheet, error) {
-	s := &sheet{language: l, View: v, CSS: p.css, Reloads: v.RefreshSeconds > 0, Waiting: v.Kind == gateway.PageWaiting}
+	s := &sheet{
+		language: l, View: v, CSS: p.css + accent(v.Brand.Accent), Masthead: cmp.Or(v.Brand.Title, v.Room),
+		Reloads: v.RefreshSeconds > 0, Waiting: v.Kind == gateway.PageWaiting,
+	}
 	if !s.Waiting {
 		return s, s.other(v)
 	}
@@ -96,17 +108,24 @@ func newSheet(p *Pages, l *language, v gateway.View) (*sheet, error) {
 	if v.Draw != nil {
 		s.How = l.say("random.how")
 	}
-	early := v.StartsAt.After(v.LastUpdated)
-	if early {
+	if s.Early = v.StartsAt.After(v.LastUpdated); s.Early {
 		s.Lead = l.say("starts.lead")
 	}
-	s.NoPlace = s.Random || early && v.Position == 0
+	s.NoPlace = s.Random || s.Early && v.Position == 0
 	if v.Paused != "" {
 		v.Wait.Known = false // it is for a line that moves
 	}
 	if v.Position > 0 {
-		s.Place, s.Ahead = l.number(v.Position), l.number(v.PeopleAhead)
+		s.Place = l.number(v.Position)
 	}
+	switch {
+	case s.Random:
+	case v.Wait.Known:
+		s.Standing = "known"
+	default:
+		s.Standing = "place"
+	}
+	s.About, _ = brand.ParseText(v.Brand.Description) // what was checked can be read
 	s.Queued, s.Wait = l.number(v.Queued), l.wait(v.Wait, v.Method)
 	s.Updated, s.UpdatedAt = utc(v.LastUpdated, l.Clock), v.LastUpdated.UTC().Format(time.RFC3339)
 	s.Note = p.note(l, v)
@@ -165,7 +184,8 @@ func (p *Pages) note(l *language, v gateway.View) string {
 // data puts down where the script starts from. The lead is the one for open doors.
 func (p *Pages) data(v gateway.View, lead string) (template.JS, error) {
 	d := data{
-		Room: v.Room, Lead: lead, Method: v.Method, Here: v.HereURL, Retry: v.RefreshURL, Stream: v.StreamURL, CheckIn: v.CheckInURL, Reasons: p.reasons,
+		Room: v.Room, Lead: lead, Method: v.Method, Here: v.HereURL, Retry: v.RefreshURL, Stream: v.StreamURL, CheckIn: v.CheckInURL, Leave: v.LeaveURL,
+		Claim: int(v.Claim.Seconds()), Confirm: v.Confirm, Reasons: p.reasons,
 		Now: state{
 			State: "waiting", Position: v.Position, Queued: v.Queued, Refresh: v.RefreshSeconds, JoinedAt: v.JoinedAt,
 			LastUpdated: v.LastUpdated, Method: v.Method, Paused: v.Paused, HeldUntil: v.HeldUntil, StartsAt: v.StartsAt,

@@ -88,7 +88,8 @@ func allSaid(key string) bool { return key == "paused" || key == "lost" }
 func live() []string {
 	return []string{
 		"wait.unknown", "wait.soon", "wait.about", "wait.draw", "minutes", "hours", "status", "tab",
-		"paused", "paused.split", "paused.clock", "paused.start", "paused.crowd", "held", "starts", "starts.lead", "lost", "turn", "turn.lead",
+		"paused", "paused.split", "paused.clock", "paused.start", "paused.crowd", "held", "starts", "starts.lead", "lost", "offline", "turn", "turn.lead", "turn.at",
+		"leave.soon",
 	}
 }
 
@@ -136,7 +137,7 @@ func readLanguage(name string) (*language, error) {
 		return nil, err
 	}
 	l.printer = message.NewPrinter(digits)
-	for i, without := range [][]string{{"wait.draw"}, {"wait.soon", "wait.about", "status", "tab"}} {
+	for i, without := range [][]string{{"wait.draw"}, {"wait.soon", "wait.about", "status", "tab", "turn.at"}} {
 		needed := make(map[string]words)
 		for _, key := range live() {
 			if !slices.Contains(without, key) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/brand"
 )
 
 // roomsMax is how many rooms a node may have.
@@ -62,7 +63,9 @@ func (r Room) suffix() string {
 
 const (
 	languagePattern = `^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$` // BCP 47, as far as its shape goes
-	messageMax      = 1000
+	messageMax      = 1000                                  // bytes, as are the next
+	titleMax        = 100
+	aboutMax        = 2000
 )
 
 func (f *File) checkRoom(key string, r Room) {
@@ -81,9 +84,7 @@ func (f *File) checkRoom(key string, r Room) {
 	case !Speaks(r.Language):
 		f.fault(key+".default_template_language", "the waiting page has no words in %q; give %s", r.Language, either(Languages()))
 	}
-	if len(r.Message) > messageMax {
-		f.fault(key+".message", "%d bytes; give at most %d, it stands on every waiting page", len(r.Message), messageMax)
-	}
+	f.checkLooks(key, r)
 	f.checkOrigin(key, r)
 	f.checkNumbers(key, r)
 	for _, w := range []struct {
@@ -99,6 +100,24 @@ func (f *File) checkRoom(key string, r Room) {
 		}
 	}
 	f.checkCore(key, r)
+}
+
+// checkLooks checks what a room's own words and color are, on its built-in page.
+func (f *File) checkLooks(key string, r Room) {
+	for _, t := range []struct {
+		name, text string
+		most       int
+	}{{"message", r.Message, messageMax}, {"title", r.Title, titleMax}, {"description", r.Description, aboutMax}} {
+		if len(t.text) > t.most {
+			f.fault(key+"."+t.name, "%d bytes; give at most %d, it stands on every waiting page", len(t.text), t.most)
+		}
+	}
+	if _, err := brand.ParseColor(r.Accent); err != nil && r.Accent != "" {
+		f.fault(key+".accent", "%q is %v", r.Accent, err)
+	}
+	if _, err := brand.ParseText(r.Description); err != nil {
+		f.fault(key+".description", "%v", err)
+	}
 }
 
 func (f *File) checkNumbers(key string, r Room) {

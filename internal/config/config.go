@@ -127,8 +127,12 @@ type Room struct {
 	SurvivorAfter      Patience `json:"survivor_after"`
 	CookieSuffix       string   `json:"cookie_suffix"` // empty: the room's name
 	Language           string   `json:"default_template_language"`
-	Message            string   `json:"message"`   // for the people who wait
-	Suspended          bool     `json:"suspended"` // everyone goes straight through
+	Message            string   `json:"message"`       // for the people who wait
+	Title              string   `json:"title"`         // over the page; empty: the name
+	Accent             string   `json:"accent"`        // #rrggbb; empty: the page's own
+	Description        string   `json:"description"`   // what people wait for; see brand.ParseText
+	ConfirmEntry       bool     `json:"confirm_entry"` // who is not looking when called goes in by a button
+	Suspended          bool     `json:"suspended"`     // everyone goes straight through
 
 	Events []Event `json:"events"`
 

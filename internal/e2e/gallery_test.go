@@ -24,6 +24,10 @@ func gallery() map[string]func(*gateway.View) {
 			v.Position, v.PeopleAhead, v.Queued, v.Wait.P50 = 123_456, 123_455, 130_000, 9000
 			v.Message = "Tickets for the evening are sold out.\nThere are some left for the afternoon."
 		},
+		"branded": func(v *gateway.View) {
+			v.Brand = gateway.Brand{Title: "Leaf & Kettle", Accent: "#ffb300", Description: "The harvest sale, until Sunday.\nWhile you wait: [all teas and prices](https://example.com/teas)."}
+			v.Message, v.TakeURL = "Tickets for the evening are sold out.", ""
+		},
 		"not counted yet": func(v *gateway.View) { v.Position, v.PeopleAhead, v.Wait = 0, 0, gateway.Estimate{} },
 		"draw":            func(v *gateway.View) { v.Method, v.Position, v.PeopleAhead = "random", 0, 0 },
 		"paused":          func(v *gateway.View) { v.Paused = "on a side without a quorum" },

@@ -41,6 +41,8 @@ type line struct {
 	asked   map[string]int // requests by kind
 	open    int            // event streams
 	refresh int            // seconds
+	confirm bool           // nobody goes in unseen
+	claim   time.Duration  // a call stands so long
 }
 
 func newLine(t *testing.T, limit int) *line {
@@ -57,6 +59,7 @@ func newLine(t *testing.T, limit int) *line {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", l.visit)
 	mux.HandleFunc("POST "+api+"checkin", l.checkIn)
+	mux.HandleFunc("POST "+api+"leave", l.leave)
 	mux.HandleFunc("POST "+api+"abandon", l.abandon)
 	mux.HandleFunc("GET "+api+"stream", l.stream)
 	mux.HandleFunc("GET /_anteroom/wait", func(w http.ResponseWriter, r *http.Request) {
@@ -206,7 +209,8 @@ func (l *line) viewOf(a map[string]any, r *http.Request) gateway.View {
 	v := gateway.View{
 		Kind: gateway.PageWaiting, Room: "shop", Method: "fifo", RefreshSeconds: l.refresh, LastUpdated: a["last_updated"].(time.Time),
 		Queued: a["queued"].(int), JoinedAt: a["joined_at"].(time.Time),
-		CheckInURL: api + "checkin", AbandonURL: api + "abandon", StreamURL: api + "stream",
+		Claim: l.claim, Confirm: l.confirm,
+		CheckInURL: api + "checkin", LeaveURL: api + "leave", AbandonURL: api + "abandon", StreamURL: api + "stream",
 		HereURL: r.URL.RequestURI(), RefreshURL: "/_anteroom/wait?to=" + r.URL.RequestURI(),
 	}
 	if p, ok := a["position"].(int); ok {
@@ -253,6 +257,19 @@ func (l *line) checkIn(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(a)
+}
+
+// leave lets in who is called, as a visit of the site does.
+func (l *line) leave(w http.ResponseWriter, r *http.Request) {
+	id := ticketOf(r)
+	l.change(func() {
+		l.asked["leave"]++
+		if a, _ := l.answer(id); a["state"] == "called" && !l.inside[id] {
+			l.inside[id] = true
+			l.waiting = slices.DeleteFunc(l.waiting, func(other string) bool { return other == id })
+		}
+	})
+	w.WriteHeader(http.StatusOK)
 }
 
 func (l *line) abandon(w http.ResponseWriter, r *http.Request) {

@@ -29,6 +29,8 @@ type settings struct {
 	CookieSuffix string          `json:"cookie_suffix,omitempty"`
 	Language     string          `json:"default_template_language,omitempty"`
 	Message      string          `json:"message,omitempty"`
+	Brand        gateway.Brand   `json:"brand,omitzero"`
+	ConfirmEntry bool            `json:"confirm_entry,omitempty"`
 	Suspended    bool            `json:"suspended,omitempty"`
 
 	BypassRules []rules.Rule        `json:"bypass_rules,omitempty"`
@@ -65,6 +67,7 @@ func (s settings) in(r eviction.Room) eviction.Room {
 func roomOf(r config.Room) eviction.Room {
 	s := settings{
 		Origin: r.Origin, StatusCode: r.QueueingStatusCode, CookieSuffix: r.CookieSuffix, Language: r.Language, Message: r.Message,
+		Brand: gateway.Brand{Title: r.Title, Accent: r.Accent, Description: r.Description}, ConfirmEntry: r.ConfirmEntry,
 		Suspended: r.Suspended, IgnoreOrigin: !r.Commands(config.Revoke), AWS: r.AWSAPI,
 		CORS: corsOf(r.CORS), PreflightToOrigin: r.PreflightToOrigin(), StrictPaths: r.StrictPaths,
 	}
@@ -113,6 +116,7 @@ func configOf(r eviction.Room) (config.Room, error) {
 		c.QueueingMethod = config.DefaultRoom().QueueingMethod
 	}
 	c.Origin, c.QueueingStatusCode, c.CookieSuffix, c.Language, c.Message = s.Origin, s.StatusCode, s.CookieSuffix, s.Language, s.Message
+	c.Title, c.Accent, c.Description, c.ConfirmEntry = s.Brand.Title, s.Brand.Accent, s.Brand.Description, s.ConfirmEntry
 	if l := s.PerAddress; l != nil {
 		c.JoinsPerAddress, c.PlacesPerAddress, c.ActivePerAddress, c.StreamsPerAddress = l.Joins, l.Places, config.Share(l.Active), l.Streams
 	}
@@ -210,7 +214,7 @@ func gatewayRoom(r eviction.Room) (gateway.Room, error) {
 	}
 	g := gateway.Room{
 		Name: r.Name, Routes: s.Routes, StatusCode: s.StatusCode, CookieSuffix: s.CookieSuffix, Language: s.Language, Message: s.Message,
-		Suspended: s.Suspended, Cookie: s.Cookie, IgnoreOrigin: s.IgnoreOrigin, AWS: s.AWS,
+		Brand: s.Brand, ConfirmEntry: s.ConfirmEntry, Suspended: s.Suspended, Cookie: s.Cookie, IgnoreOrigin: s.IgnoreOrigin, AWS: s.AWS,
 		PreflightToOrigin: s.PreflightToOrigin, Upgrades: s.Upgrades, StrictPaths: s.StrictPaths,
 	}
 	if s.CORS != nil {
