@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,14 +61,19 @@ prints in a browser; add --visitors to have people queue for it.`,
 			if err := d.check(); err != nil {
 				return wrongUsage(err)
 			}
+			for name, port := range map[string]*int{"port": &d.port, "admin-port": &d.adminPort} {
+				if !cmd.Flags().Changed(name) {
+					d.moveOn(name, port)
+				}
+			}
 			return d.run(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
 	f.IntVar(&d.nodes, "nodes", 3, "how many nodes")
 	f.IntVar(&d.visitors, "visitors", 0, "how many simulated visitors come")
-	f.IntVar(&d.port, "port", 8080, "the first node's port for visitors; the others have the next ones")
-	f.IntVar(&d.adminPort, "admin-port", 9090, "the first node's port for operators; the others have the next ones")
+	f.IntVar(&d.port, "port", 8080, "the first node's port for visitors; the others have the next ones. Without the flag: the first from there that are free")
+	f.IntVar(&d.adminPort, "admin-port", 9090, "the first node's port for operators; likewise")
 	f.IntVar(&d.grpcPort, "grpc-port", 7002, "the first node's port for programs; the others have the next ones. One that is taken is replaced by another")
 	f.IntVar(&d.peerPort, "peer-port", 0, "the first node's port for the other nodes, no longer for programs (--grpc-port); the others have the next ones. 0: any that is free")
 	f.IntVar(&d.limit, "limit", 50, "how many people may be in the shop at once")
@@ -108,6 +114,26 @@ func (d *demo) check() error {
 		return errors.New("--exit without --visitors would end at once; give --visitors")
 	}
 	return nil
+}
+
+// moveOn goes on to the first ports that are free, where somebody did not ask for
+// those that are taken.
+func (d *demo) moveOn(flag string, port *int) {
+	const far = 200 // of all that runs on a machine, somebody has not taken this many
+	for first := *port; first < *port+far; first++ {
+		taken := false
+		for i := 0; i < d.nodes && !taken; i++ {
+			taken = strings.HasSuffix(freeOr(first+i), ":0")
+		}
+		if taken {
+			continue
+		}
+		if first != *port {
+			fmt.Fprintf(d.p.stderr, "Of the ports from %d one is taken; the demo takes those from %d (--%s)\n", *port, first, flag)
+		}
+		*port = first
+		return
+	}
 }
 
 func (d *demo) run(ctx context.Context) error {

@@ -97,6 +97,23 @@ func TestDemoSaysWhereItIsOnceItsDoorsAreOpen(t *testing.T) {
 	}
 }
 
+// A port that nobody asked for gives way to one that is free, and that is said.
+func TestDemoGoesOnToFreePorts(t *testing.T) {
+	if os.Getenv("ANTEROOM_E2E") == "" {
+		t.Skip("NOT RUN: a test with real sockets; set ANTEROOM_E2E=1")
+	}
+	for _, at := range []string{"127.0.0.1:8081", "127.0.0.1:9090"} {
+		if l, err := net.Listen("tcp", at); err == nil { // or somebody has it
+			defer func() { _ = l.Close() }()
+		}
+	}
+	stdout, stderr, code := execute(t, t.Context(), strings.Fields("demo --nodes 2 --visitors 2 --over 10ms --stay 10ms --exit")...)
+	if code != 0 || strings.Contains(stdout, ":8081/") || strings.Contains(stdout, ":9090/") || !strings.Contains(stderr, "Of the ports from 8080 one is taken; the demo takes those from 80") ||
+		!strings.Contains(stderr, "Of the ports from 9090 one is taken") {
+		t.Errorf("exit code %d, output %q, errors %q", code, stdout, stderr)
+	}
+}
+
 // A port that is taken is told, whichever node wants it, and nothing hangs or
 // welcomes anybody.
 func TestDemoWithATakenPortEnds(t *testing.T) {

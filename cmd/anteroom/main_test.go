@@ -99,6 +99,14 @@ func TestHelpListsTheCommands(t *testing.T) {
 	}
 }
 
+func TestVersionIsAFlagToo(t *testing.T) {
+	command, _, _ := execute(t, t.Context(), "version")
+	flag, stderr, code := execute(t, t.Context(), "--version")
+	if code != 0 || stderr != "" || flag != command || !strings.HasPrefix(flag, "anteroom ") {
+		t.Errorf("exit code %d, %q, errors %q; want %q", code, flag, stderr, command)
+	}
+}
+
 func TestVersionNamesTheCommit(t *testing.T) {
 	info := &debug.BuildInfo{
 		Main:     debug.Module{Version: "v1.2.3"},

@@ -23,23 +23,33 @@ const everyMin = 100 * time.Millisecond
 
 func (p *program) statusCommand() *cobra.Command {
 	var watch, asJSON bool
+	var wait time.Duration
 	client := adminClient{url: adminDefault}
 	every := time.Second
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show a cluster and its rooms, as one of its nodes sees them",
 		Example: `  anteroom status
+  anteroom status --wait
   anteroom status --watch --admin http://10.0.0.2:9090`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every < everyMin {
 				return wrongUsage(fmt.Errorf("--every %v; give a time of at least %v", every, everyMin))
 			}
+			if wait > 0 {
+				if err := client.await(cmd.Context(), wait); err != nil {
+					return unlessStopped(cmd.Context(), err)
+				}
+			}
+			var before status
 			for {
 				s, err := client.status(cmd.Context())
 				if err != nil && (!watch || cmd.Context().Err() != nil) {
 					return unlessStopped(cmd.Context(), err)
 				}
+				s.trend = trend(before.Rooms, s.Rooms)
+				before = s
 				p.showStatus(s, err, watch, asJSON)
 				if !watch {
 					return nil
@@ -53,10 +63,56 @@ func (p *program) statusCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "go on showing it")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "first wait, this `LONG` at most [1m], until the node answers and its cluster serves")
+	cmd.Flags().Lookup("wait").NoOptDefVal = "1m"
 	cmd.Flags().DurationVar(&every, "every", every, "with --watch: how often")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with --watch one object a line")
 	client.add(cmd)
 	return cmd
+}
+
+// awaitEvery is how often a node is asked whether it serves.
+const awaitEvery = 200 * time.Millisecond
+
+// await waits until a node answers and all members that it sees are in its waves.
+func (a *adminClient) await(ctx context.Context, within time.Duration) error {
+	over := time.NewTimer(within)
+	defer over.Stop()
+	often := time.NewTicker(awaitEvery)
+	defer often.Stop()
+	for {
+		s, err := a.status(ctx)
+		c := &s.Cluster
+		if err == nil && c.Waiting == "" && inWave(c.Members) == len(c.Members) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-over.C:
+			if err == nil {
+				err = fmt.Errorf("%s is not serving: %s", c.Node, cmp.Or(c.Waiting, fmt.Sprintf("%d of %s are in its waves", inWave(c.Members), nodesText(len(c.Members)))))
+			}
+			return fmt.Errorf("after %v: %w", within, err)
+		case <-often.C:
+		}
+	}
+}
+
+// trend is how the people who wait in each room have become more since the last
+// look, or fewer.
+func trend(before, now []admin.Room) map[string]int {
+	by := make(map[string]int, len(now))
+	was := make(map[string]int, len(before))
+	for i := range before {
+		was[before[i].Name] = before[i].Queued
+	}
+	for i := range now {
+		if queued, known := was[now[i].Name]; known {
+			by[now[i].Name] = now[i].Queued - queued
+		}
+	}
+	return by
 }
 
 // unlessStopped drops an error that Ctrl-C has caused.
@@ -69,8 +125,9 @@ func unlessStopped(ctx context.Context, err error) error {
 
 // status is a cluster and its rooms.
 type status struct {
-	Cluster admin.Cluster `json:"cluster"`
-	Rooms   []admin.Room  `json:"rooms"`
+	Cluster admin.Cluster  `json:"cluster"`
+	Rooms   []admin.Room   `json:"rooms"`
+	trend   map[string]int // see there
 }
 
 func (a *adminClient) status(ctx context.Context) (s status, err error) {
@@ -143,7 +200,11 @@ func writeStatus(b *bytes.Buffer, s status, now time.Time) {
 	fmt.Fprintln(b)
 	rows = rows[:0]
 	for i := range s.Rooms {
-		rows = append(rows, roomRow(&s.Rooms[i]))
+		row := roomRow(&s.Rooms[i])
+		if by := s.trend[s.Rooms[i].Name]; by != 0 {
+			row[4] += fmt.Sprintf(" (%+d)", by)
+		}
+		rows = append(rows, row)
 	}
 	_ = term.WriteTable(b, []string{"room", "limit", "on site", "called", "waiting", "called/min", "wait", "state"}, rows)
 }

@@ -102,6 +102,53 @@ func TestStatusWatchGoesOnUntilItIsStopped(t *testing.T) {
 	}
 }
 
+// A watch says by how many people a line has grown since the last look, or shrunk.
+func TestStatusWatchShowsATrend(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	node, looks := healthy(), 0
+	node.asked = func() {
+		switch looks++; looks {
+		case 2:
+			node.rooms[0].Queued -= 56
+		case 3:
+			cancel()
+		}
+	}
+	stdout, stderr, code := execute(t, ctx, "status", "--watch", "--every", "100ms", "--admin", adminPort(t, node, ""))
+	first, second, _ := strings.Cut(stdout, "3456")
+	if code != 0 || stderr != "" || strings.Contains(first, "(") || !strings.Contains(second, "3400 (-56)") {
+		t.Errorf("exit code %d, errors %q:\n%s", code, stderr, stdout)
+	}
+}
+
+func TestStatusWaitsForTheCluster(t *testing.T) {
+	node, looks := healthy(), 0
+	members := node.cluster.Members
+	for i := range members {
+		members[i].InWave = true
+	}
+	node.cluster.Waiting = "waiting for 3 nodes to start a cluster together"
+	node.asked = func() {
+		if looks++; looks == 3 {
+			node.cluster.Waiting = ""
+		}
+	}
+	at := adminPort(t, node, "")
+	if stdout, stderr, code := execute(t, t.Context(), "status", "--wait", "--admin", at); code != 0 || looks < 3 || !strings.Contains(stdout, " sees 3 nodes") {
+		t.Errorf("exit code %d after %d looks, %q, errors %q", code, looks, stdout, stderr)
+	}
+	members[0].InWave = false
+	if _, stderr, code := execute(t, t.Context(), "status", "--wait=100ms", "--admin", at); code != 1 || !strings.Contains(stderr, "is not serving: 2 of 3 nodes are in its waves") {
+		t.Errorf("exit code %d, errors %q", code, stderr)
+	}
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	if _, stderr, code := execute(t, t.Context(), "status", "--wait=100ms", "--admin", closed.URL); code != 1 || !strings.Contains(stderr, "after 100ms: no node answers at ") {
+		t.Errorf("exit code %d, errors %q", code, stderr)
+	}
+}
+
 func TestStatusSaysWhatToDo(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
