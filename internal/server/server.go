@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -158,7 +159,7 @@ func (s *Server) Run(ctx context.Context) error {
 			continue
 		}
 		if *l.at, err = (&net.ListenConfig{}).Listen(ctx, "tcp", l.on); err != nil {
-			return fmt.Errorf("%s: %w; is another node, or another program, on that port?", l.key, err)
+			return fmt.Errorf("%s: %w; %s", l.key, err, advice(err))
 		}
 	}
 	s.at = Addresses{Gateway: ls.gateway.Addr().String(), Admin: ls.admin.Addr().String()}
@@ -176,6 +177,14 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	return s.run(ctx, ls)
+}
+
+// advice says what to do about an address where this node may not listen.
+func advice(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "ports below 1024 are not everybody's: give another one, or the right to it (setcap cap_net_bind_service=+ep on the program, AmbientCapabilities=CAP_NET_BIND_SERVICE in its unit)"
+	}
+	return "is another node, or another program, on that port?"
 }
 
 // build makes all parts of the node; nothing of it runs yet.
