@@ -132,18 +132,22 @@ func Start(t testing.TB, p Proxy, session time.Duration) *Site {
 	front, inner, asked := freePort(t), freePort(t), freePort(t)
 	nodes := startNodes(t, strings.ReplaceAll(room(t, p.room, session), "127.0.0.1:8090", "127.0.0.1:"+inner))
 	s.URL = "http://127.0.0.1:" + front
-	addresses := map[string]string{
-		"127.0.0.1:8081": nodes[0].Gateway, "127.0.0.1:8082": nodes[1].Gateway, "127.0.0.1:9000": strings.TrimPrefix(origin.URL, "http://"),
-	}
+	addresses := map[string]string{"127.0.0.1:9000": strings.TrimPrefix(origin.URL, "http://")}
+	const server = "server node-1 127.0.0.1:8081 check inter 2s" // of HAProxy
 	switch p.Name {
 	case "nginx":
-		addresses["listen 80"] = "listen 127.0.0.1:" + front
+		addresses["listen 80 "] = "listen 127.0.0.1:" + front + " "
+		addresses["server 127.0.0.1:8081;"] = "server " + nodes[0].Gateway + "; server " + nodes[1].Gateway + ";"
 	case "caddy":
+		addresses["127.0.0.1:8081"] = nodes[0].Gateway + " " + nodes[1].Gateway
 		addresses[":80 {"] = "http://127.0.0.1:" + front + " {"
 	case "haproxy":
 		addresses["bind :80"], addresses["127.0.0.1:8089"] = "bind 127.0.0.1:"+front, "127.0.0.1:"+asked
 	default:
 		addresses["bind :80"], addresses["127.0.0.1:8090"] = "bind 127.0.0.1:"+front, "127.0.0.1:"+inner
+	}
+	if p.program == "haproxy" {
+		addresses[server] = strings.Replace(server, "127.0.0.1:8081", nodes[0].Gateway, 1) + "\n    server node-2 " + nodes[1].Gateway
 	}
 	s.run(t, program, addresses)
 	return s
@@ -301,6 +305,9 @@ func (s *Site) run(t testing.TB, program string, addresses map[string]string) {
 	text := make([]string, len(s.files))
 	for i, name := range s.files {
 		text[i] = Example(t, name)
+	}
+	if s.Name == "haproxy" {
+		addresses["/etc/haproxy/anteroom.lua"] = filepath.Join(dir, "anteroom.lua")
 	}
 	const between = "\x00" // so that a word may be in any of the files
 	text = strings.Split(Replaced(t, strings.Join(text, between), addresses), between)
