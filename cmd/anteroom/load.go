@@ -193,6 +193,7 @@ func (l *loading) watched(ctx context.Context, g *load.Generator) *load.Result {
 	}
 	bar := term.NewProgress(term.ProgressConfig{
 		Out: l.stderr, Live: term.IsTerminal(l.stderr), Label: "visitors", Total: total, Now: l.now,
+		Note: func() string { return term.Count(g.Waiting()) + " wait" },
 	})
 	ended, over := make(chan struct{}), make(chan struct{})
 	go func() {

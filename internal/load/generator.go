@@ -21,6 +21,7 @@ type Generator struct {
 	pending  atomic.Int64  // of them, those who are on their way or will come
 	gone     chan struct{} // closed when there are none
 	done     atomic.Int64  // visitors, for whoever watches
+	waiting  atomic.Int64  // likewise
 }
 
 // New returns a generator, or says what is wrong with c, with ErrConfig.
@@ -43,6 +44,9 @@ func New(c Config) (*Generator, error) {
 // Done returns how many visitors have been where they wanted to go. It may be
 // called while Run runs.
 func (g *Generator) Done() int64 { return g.done.Load() }
+
+// Waiting returns how many visitors are in line. It may be called while Run runs.
+func (g *Generator) Waiting() int64 { return g.waiting.Load() }
 
 // clock is µs since the start.
 func (g *Generator) clock() int64 { return time.Since(g.start).Microseconds() }
@@ -173,7 +177,7 @@ func (g *Generator) serve(ctx context.Context, i int) {
 	defer s.w.shut()
 	for v := l.take(); v != nil; v = l.take() {
 		lane := v.lane
-		for s.step(v) {
+		for s.counted(v) {
 			if ctx.Err() != nil || v.lane != lane || v.due > g.clock() {
 				g.lanes[v.lane].put(v)
 				v = nil

@@ -236,5 +236,10 @@ func send(t *testing.T, ctx context.Context, r *room, change func(*load.Config))
 	if err := g.Reach(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return g.Run(ctx)
+	result := g.Run(ctx)
+	// Whose join is not answered is not in line yet: one for each connection at most.
+	if n, waiting := g.Waiting(), result.Visitors.Waiting; n > waiting || n < waiting-int64(c.Connections) {
+		t.Errorf("%d are said to wait, and %d do", n, waiting)
+	}
+	return result
 }

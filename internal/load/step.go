@@ -14,6 +14,19 @@ type server struct {
 	a answer
 }
 
+// counted is step, and counts who is in line.
+func (s *server) counted(v *visitor) (more bool) {
+	was := v.inLine()
+	more = s.step(v)
+	switch is := more && v.inLine(); {
+	case is && !was:
+		s.g.waiting.Add(1)
+	case was && !is:
+		s.g.waiting.Add(-1)
+	}
+	return more
+}
+
 // step does what v wants and settles what it wants next, and when. It reports
 // whether there is anything more.
 func (s *server) step(v *visitor) bool {

@@ -40,6 +40,9 @@ type visitor struct {
 // arriving reports that v is about to come for the first time.
 func (v *visitor) arriving() bool { return !v.started && v.want == join && v.tries == 0 }
 
+// inLine reports whether v has a ticket and is to go in with it, or gives it up.
+func (v *visitor) inLine() bool { return v.want == checkIn || v.want == leave || v.want == abandon }
+
 // meant is when what v wants was meant to be asked for first.
 func (v *visitor) meant() int64 {
 	if v.tries > 0 {

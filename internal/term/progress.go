@@ -24,6 +24,7 @@ type ProgressConfig struct {
 	Label string           // what is being done: "visitors"
 	Total int64            // how many there will be; 0 when nobody knows
 	Now   func() time.Time // time.Now
+	Note  func() string    // what else there is to say; nil: nothing
 }
 
 // Progress is a line that shows how far a task is, how fast it goes and when it
@@ -111,6 +112,9 @@ func (p *Progress) line(elapsed time.Duration) string {
 		fmt.Fprintf(&b, "  in %s", durationText(elapsed))
 	case total > 0 && rate > 0:
 		fmt.Fprintf(&b, "  %s left", durationText(secondsLeft(float64(total-done)/rate)))
+	}
+	if p.cfg.Note != nil && !p.ended {
+		fmt.Fprintf(&b, "  %s", p.cfg.Note())
 	}
 	return clip(b.String(), lineWidth)
 }

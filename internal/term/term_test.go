@@ -88,6 +88,32 @@ func TestProgressRewritesItsLine(t *testing.T) {
 	}
 }
 
+// What is said beside changes while nothing is done; at the end it is not said.
+func TestProgressSaysWhatElseThereIs(t *testing.T) {
+	var out bytes.Buffer
+	c := &clock{now: time.Unix(0, 0)}
+	waiting := 7
+	p := term.NewProgress(term.ProgressConfig{
+		Out: &out, Live: true, Label: "visitors", Total: 8, Now: c.Now, Note: func() string { return fmt.Sprintf("%d wait", waiting) },
+	})
+	p.Add(0)
+	c.now, waiting = c.now.Add(time.Second), 3
+	p.Add(4)
+	p.Finish()
+	want := []string{
+		"visitors [>                       ]   0 %  0/8  7 wait",
+		"visitors [============>           ]  50 %  4/8  4.00/s  1.0s left  3 wait",
+		"visitors [============>           ]  50 %  4/8  4.00/s  in 1.0s",
+	}
+	var got []string
+	for _, line := range strings.Split(out.String(), "\r")[1:] {
+		got = append(got, strings.TrimSpace(line))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
 // trimRight removes the spaces that wipe a longer line.
 func trimRight(lines []string) []string {
 	trimmed := make([]string, len(lines))
