@@ -43,8 +43,8 @@ func TestAdoptIsAsIfMadeWithIt(t *testing.T) {
 	for _, n := range []*Node{made, took} { // both lead from here on
 		n.Tick(now)
 	}
-	if g, want := took.Gate("shop"), made.Gate("shop"); g.bucket != want.bucket || took.Deadline(now) != made.Deadline(now) {
-		t.Errorf("it leads with pacing %+v and a deadline %d, want %+v and %d", g.bucket, took.Deadline(now), want.bucket, made.Deadline(now))
+	if g, want := took.Gate("shop"), made.Gate("shop"); g.pacer.from != want.pacer.from || took.Deadline(now) != made.Deadline(now) {
+		t.Errorf("it leads with pacing from %d and a deadline %d, want %d and %d", g.pacer.from, took.Deadline(now), want.pacer.from, made.Deadline(now))
 	}
 }
 

@@ -326,13 +326,15 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		free = 0
 	}
 	k, tokens := max(0, free-rs.wanted), 0 // who is on the site already comes first
-	if cfg.NewPerMinute > 0 {
-		c.Paced = true
-		tokens = g.bucket.fill(d.now.Boot, cfg.NewPerMinute, rs.share(), max(1, cfg.Target))
+	var left []int                         // of the tokens that were dealt before
+	if c.Paced = cfg.NewPerMinute > 0; c.Paced {
+		q := quota{cfg.NewPerMinute, rs.share(), max(1, cfg.Target), len(d.list)}
+		left = g.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
+		tokens = g.pacer.fill(d.now.Boot, q)
 		k = min(k, tokens)
 	}
 	if !cfg.Mode.calls() { // slots still move, to sessions of lost nodes
-		k, tokens = 0, 0
+		k = 0
 	}
 	g.hint = min(k+k/4+64, 1<<20)
 	need := g.entitle(d, rs, r, c, k)
@@ -350,11 +352,11 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		c.Moves = plan(rs.free, spread(rs.free, arrivals))
 		need = atMost(rs.free, (tokens+len(rs.free)-1)/len(rs.free)) // nobody knows where the next one joins
 	}
-	if tokens > 0 && free > 0 {
-		c.Tokens = deal(tokens, need, int(d.epoch.Num%uint64(len(need))))
-		for _, t := range c.Tokens {
-			g.bucket.take(t.N)
+	if c.Paced {
+		if free == 0 || !cfg.Mode.calls() {
+			clear(need)
 		}
+		c.Tokens = g.pacer.deal(d.now.Boot, tokens, need, left, int(d.epoch.Num%uint64(len(need))))
 	}
 }
 

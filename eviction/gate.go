@@ -51,7 +51,9 @@ type Gate struct {
 	closed    bool
 	paced     bool
 	tokens    int
-	tokenTo   int64 // boot time at which they lapse
+	tokenTo   int64  // boot time at which they lapse
+	spent     uint64 // tokens, ever
+	spentThen uint64 // by the last reply
 	supply    Supply
 	mints     bool // as coordinator: a next wave will mint
 	total     int
@@ -73,7 +75,7 @@ type Gate struct {
 	calls      meter
 	drawn      []drawnTicket // of the open wave
 	drawKey    qpid.Epoch
-	bucket     bucket
+	pacer      pacer
 	shyUntil   int64  // boot time until which the room is not open: people of a lost node may be on their way
 	missing    int    // slots that cannot be made yet, as of the last commit
 	wholeAt    int64  // boot time at which they can
@@ -92,7 +94,7 @@ func newGate(c Config, r Room) *Gate {
 	r = r.WithDefaults()
 	return &Gate{
 		cfg: r, now: r.At(0), sum: r.Sum(), c: c, Queue: qpid.NewQueue(), heldAt: never, leasedAt: never, oldHeld: never, session: r.Session, ttl: r.longest(),
-		busy: true, asked: never, digested: never, bucket: bucket{from: never},
+		busy: true, asked: never, digested: never, pacer: pacer{from: never},
 	}
 }
 
@@ -202,6 +204,7 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 		Index: w.index, Born: g.ledger.account.Born, Line: g.line, Lapsed: -1, OldAge: -1, Shut: g.shutBorn, Holds: g.supply.holds(), Minted: g.ledger.minted,
 		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Wanted: g.Wanted, Version: g.cfg.Version, Sum: g.sum, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.longest())),
 		Arrivals: g.arrivals.rate(now.Boot), Calls: g.calls.rate(now.Boot), Lightest: qpid.Empty(w.index),
+		Spent: g.spent, Tokens: max(0, g.Tokens(now.Boot)),
 	}
 	if g.keying > rg.Keying {
 		n.Seed = g.seed
@@ -229,6 +232,7 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	}
 	r.Nodes = []RoomNode{n}
 	g.busy = false
+	g.spentThen = g.spent
 	return r
 }
 
@@ -418,8 +422,17 @@ func scaled(x, below uint64) uint64 {
 // Rate returns calls per second in the whole room, lately; 0: not known.
 func (g *Gate) Rate() float64 { return g.rate }
 
-// Waiting returns how many people waited in the whole room at the last wave.
-func (g *Gate) Waiting() int { return g.total }
+// Waiting returns how many people wait in the whole room: at this node just now, at
+// the others as of the last wave.
+func (g *Gate) Waiting(self Member) int {
+	waiting := g.Queue.Len() + g.Due
+	for i, m := range g.members {
+		if m != self && i < len(g.waiting) {
+			waiting += g.waiting[i]
+		}
+	}
+	return waiting
+}
 
 // Active returns how many people of the whole room were called or on the site
 // at the last wave, and how many of them had not come yet.

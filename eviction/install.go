@@ -65,7 +65,7 @@ func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed,
 		g.tokens, g.tokenTo = 0, now+tokenLife
 		for _, t := range c.Tokens {
 			if t.Index == w.index {
-				g.tokens = t.N
+				g.tokens = max(0, t.N-int(g.spent-g.spentThen))
 			}
 		}
 	}
@@ -237,6 +237,7 @@ func (g *Gate) Spend(now int64) bool {
 	}
 	if g.paced {
 		g.tokens--
+		g.spent++
 	}
 	g.calls.add(now)
 	g.busy = true

@@ -79,7 +79,7 @@ func (n *Node) steer(now Time) {
 	if !l.active {
 		*l = lead{active: true, since: now.Boot, banned: l.banned, started: never, probedAt: l.probedAt}
 		for _, g := range n.gates {
-			g.bucket.restart(now.Boot, micros(n.c.Deadline))
+			g.pacer.restart(now.Boot, micros(n.c.Deadline))
 			g.busy = true
 		}
 	}

@@ -1,36 +1,170 @@
 package eviction
 
-// tokenLife is how long a dealt pacing token may be spent, in microseconds.
-const tokenLife = 1_000_000
+import "slices"
 
-// bucket meters new users per minute at a coordinator. It never holds more
-// than one second's worth (at least one token), and a new coordinator's is
-// empty until every token dealt before has lapsed. Units: millionths of a
-// token; µs.
-type bucket struct {
-	level int64
-	at    int64
+// tokenLife is how long a dealt pacing token may be spent, in microseconds: until
+// the next wave speaks of a quiet room, and some time more.
+const tokenLife = 2_000_000
+
+// minute is new_users_per_minute's, in microseconds.
+const minute = 60_000_000
+
+// allowance is what may be let in within a minute, in parts: of any rate, and of
+// any side's share of it, so that what was let in before a change counts after it.
+const allowance = 1e15
+
+// pacer meters new users per minute at a coordinator: of those let in within any
+// minute there are no more than the rate, and they are spread evenly over it, but
+// for a burst after quiet. Tokens are permissions: one that was dealt and not spent
+// is dealt again.
+//
+// Proof for one coordinator. Nodes reply how many tokens they have spent ever, and
+// have left. What was spent since the reply before is counted as of now, no earlier
+// than it happened. A commit replaces what a node has left, and what the node spends
+// between reply and commit counts towards the new tokens. So until the next reply
+// it spends at most the larger of the two numbers, and the sum of these, with what
+// lost members may spend until their tokens lapse and what was spent in the last
+// minute, is within the allowance.
+//
+// What was let in under another coordinator is not known. It was at most a burst
+// and the rate times the time, so who takes over begins with a debt of a burst; so
+// it goes on when it lists members who were in the waves of another.
+type pacer struct {
+	level int64 // millionths of a token; below 0: a debt
+	at    int64 // boot time of level
 	from  int64 // boot time before which nothing is dealt
+	owes  bool  // a burst is to be taken off the level
+	spent []spending
+	out   []grant // who may spend tokens
 }
 
-// fill adds what has accrued by now at perMinute × num / den and returns how
-// many whole tokens there are.
-func (b *bucket) fill(now int64, perMinute, num, den int) int {
-	if now <= b.from || den <= 0 {
-		b.at = now
+// spending is what was spent of the allowance, by first to last boot time.
+type spending struct {
+	first, last int64
+	parts       int64
+}
+
+// grant is what one member may spend.
+type grant struct {
+	member Member
+	spent  uint64 // by its last reply
+	n      int    // at most so many more,
+	until  int64  // and no later
+}
+
+// quota is the rate that a side may deal.
+type quota struct {
+	perMinute  int
+	share, all int // of the slots: a side deals in proportion
+	nodes      int
+}
+
+// burst is how much may be let in at once after quiet, in millionths of a token: a
+// second's worth, and a token at each node, since nobody knows where the next one
+// joins.
+func (q quota) burst() int64 {
+	return max(int64(q.nodes)*1_000_000, int64(q.perMinute)*1_000_000/60)
+}
+
+// parts is how much of the allowance n people take.
+func (q quota) parts(n int) int64 {
+	return int64(float64(n) * allowance / float64(q.perMinute) * float64(q.all) / float64(q.share))
+}
+
+// hear counts what the listed nodes have spent, and returns how many tokens each
+// has left.
+func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left []int) {
+	out := make([]grant, 0, len(list))
+	left = make([]int, len(list))
+	unknown := false
+	for i, m := range list {
+		g := grant{member: m, spent: nodes[i].Spent}
+		left[i] = nodes[i].Tokens
+		if j := slices.IndexFunc(p.out, func(g grant) bool { return g.member == m }); j >= 0 {
+			p.note(now, q, int(min(max(nodes[i].Spent, p.out[j].spent)-p.out[j].spent, peopleMax)))
+		} else if nodes[i].Born > 0 {
+			unknown = true // it was in the waves of another coordinator
+		}
+		out = append(out, g)
+	}
+	for _, g := range p.out {
+		switch {
+		case slices.Contains(list, g.member):
+		case now < g.until:
+			out = append(out, g)
+		default:
+			p.note(now, q, g.n) // nobody knows; it may have spent them
+		}
+	}
+	if p.out = out; unknown {
+		p.owes = true
+	}
+	return left
+}
+
+// note counts n tokens that were spent by now.
+func (p *pacer) note(now int64, q quota, n int) {
+	if n == 0 {
+		return
+	}
+	p.level -= int64(n) * 1_000_000
+	s := spending{now, now, q.parts(n)}
+	if i := len(p.spent) - 1; i >= 0 && now-p.spent[i].first < noteEvery {
+		p.spent[i].last, p.spent[i].parts = now, p.spent[i].parts+s.parts
+		return
+	}
+	p.spent = append(p.spent, s)
+}
+
+// noteEvery bounds the spendings of a minute, in microseconds.
+const noteEvery = 250_000
+
+// fill adds what has accrued by now and returns how many tokens there may be.
+func (p *pacer) fill(now int64, q quota) int {
+	p.spent = slices.DeleteFunc(p.spent, func(s spending) bool { return now-s.last >= drifted(minute) })
+	since := min(max(p.at, p.from), now)
+	p.at = now
+	if q.share <= 0 || q.all <= 0 {
 		return 0
 	}
-	since := min(max(b.at, b.from), now)
-	accrued := float64(now-since) * float64(perMinute) / 60 * float64(num) / float64(den)
-	b.level = min(b.level+int64(accrued), max(1_000_000, int64(perMinute)*1_000_000/60))
-	b.at = now
-	return int(b.level / 1_000_000)
+	if p.owes {
+		p.level, p.owes = max(p.level, 0)-q.burst(), false
+	}
+	accrued := float64(now-since) * float64(q.perMinute) / 60 * float64(q.share) / float64(q.all)
+	p.level = min(p.level+int64(accrued), q.burst())
+	if now <= p.from {
+		return 0
+	}
+	left, lost := int64(allowance), 0
+	for _, s := range p.spent {
+		left -= s.parts
+	}
+	for _, g := range p.out {
+		lost += g.n // only of those who are not in the list: the others have replied
+	}
+	return max(0, min(int(p.level/1_000_000), int(float64(left)/float64(q.parts(1))+1e-6))-lost)
 }
 
-// take removes n tokens.
-func (b *bucket) take(n int) { b.level -= int64(n) * 1_000_000 }
+// deal settles how many tokens each node gets in place of what it has left, so
+// that all that may be spent is within tokens.
+func (p *pacer) deal(now int64, tokens int, need, left []int, offset int) (deals []Deal) {
+	for _, n := range left {
+		tokens -= n
+	}
+	for j := range need {
+		i := (j + offset) % len(need)
+		n := min(need[i], left[i]+max(0, tokens))
+		tokens -= max(0, n-left[i])
+		if n > 0 {
+			deals = append(deals, Deal{i, n})
+		}
+		p.out[i].n, p.out[i].until = max(n, left[i]), now+drifted(tokenLife)
+	}
+	return deals
+}
 
-// restart empties the bucket of a coordinator that took over at now.
-func (b *bucket) restart(now int64, deadline int64) {
-	*b = bucket{at: now, from: now + tokenLife + deadline}
+// restart empties the pacer of a coordinator that took over at now: nothing is
+// dealt until every token dealt before has lapsed.
+func (p *pacer) restart(now int64, deadline int64) {
+	*p = pacer{at: now, from: now + drifted(tokenLife) + deadline}
 }

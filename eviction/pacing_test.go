@@ -5,84 +5,171 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/anteroom/anteroom/qpid"
 )
 
-func TestBucket(t *testing.T) {
-	b := bucket{from: never}
-	if got := b.fill(0, 60, 1, 1); got != 0 {
-		t.Errorf("%d tokens at the start", got)
+// paceWorld is a coordinator, nodes that spend what they have, and every commit
+// and loss in between.
+type paceWorld struct {
+	p     pacer
+	q     quota
+	list  []Member
+	have  map[Member]*tokenHolder
+	calls []int64
+	now   int64
+}
+
+type tokenHolder struct {
+	n     int
+	until int64
+	spent uint64
+}
+
+func newPaceWorld(nodes, perMinute int) *paceWorld {
+	w := &paceWorld{q: quota{perMinute, 1, 1, nodes}, have: map[Member]*tokenHolder{}}
+	for i := range nodes {
+		m := Member{Name: qpid.NodeID(rune('a' + i)), Boot: 1}
+		w.list = append(w.list, m)
+		w.have[m] = &tokenHolder{}
 	}
-	if got := b.fill(900_000, 60, 1, 1); got != 0 {
-		t.Errorf("%d tokens after 0.9 s at one a second", got)
+	w.p.restart(0, 0)
+	return w
+}
+
+// spend lets in up to n people at m, and returns how many.
+func (w *paceWorld) spend(m Member, n int) (in int) {
+	h := w.have[m]
+	for in < n && h.n > 0 && w.now < h.until {
+		h.n--
+		h.spent++
+		in++
+		w.calls = append(w.calls, w.now)
 	}
-	if got := b.fill(1_000_000, 60, 1, 1); got != 1 {
-		t.Errorf("%d tokens after 1 s at one a second", got)
+	return in
+}
+
+// wave asks list, lets spend happen before its commit comes, and gives each node
+// what it needs.
+func (w *paceWorld) wave(list []Member, need []int, between func()) {
+	nodes, then := make([]RoomNode, len(list)), make([]uint64, len(list))
+	for i, m := range list {
+		h := w.have[m]
+		nodes[i] = RoomNode{Born: 1, Spent: h.spent}
+		if then[i] = h.spent; w.now < h.until {
+			nodes[i].Tokens = h.n
+		}
 	}
-	b.take(1)
-	if got := b.fill(100*second, 60, 1, 1); got != 1 {
-		t.Errorf("%d tokens after a long time, want no more than a second's worth", got)
-	}
-	b.take(1)
-	if got := b.fill(101*second, 6000, 1, 4); got != 25 {
-		t.Errorf("%d tokens for a quarter of the slots at 100 a second, want 25", got)
-	}
-	if got := b.fill(102*second, 6000, 1, 0); got != 0 {
-		t.Errorf("%d tokens for a share of nothing", got)
-	}
-	b.restart(102*second, 500_000)
-	if got := b.fill(103*second+400_000, 6000, 1, 1); got != 0 {
-		t.Errorf("a new coordinator deals %d tokens before all dealt before have lapsed", got)
-	}
-	if got := b.fill(104*second, 6000, 1, 1); got != 50 {
-		t.Errorf("a new coordinator has %d tokens half a second after that, want 50", got)
+	w.q.nodes = len(list)
+	left := w.p.hear(w.now, w.q, list, nodes)
+	deals := w.p.deal(w.now, w.p.fill(w.now, w.q), need, left, 0)
+	between()
+	for i, m := range list {
+		h := w.have[m]
+		h.n, h.until = 0, w.now+tokenLife
+		for _, d := range deals {
+			if d.Index == i {
+				h.n = max(0, d.N-int(h.spent-then[i]))
+			}
+		}
 	}
 }
 
-// S13: within any minute no more is dealt than the rate, and a second's burst.
-func TestBucketHoldsTheRate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rate := rapid.IntRange(1, 100_000).Draw(t, "per minute")
-		b := bucket{from: never}
-		b.fill(0, rate, 1, 1)
-		type dealt struct {
-			at int64
-			n  int
+// most returns how many came within any minute.
+func (w *paceWorld) most() (most int) {
+	from := 0
+	for i, at := range w.calls {
+		for at-w.calls[from] >= minute {
+			from++
 		}
-		var log []dealt
-		now := int64(0)
-		for range rapid.IntRange(1, 100).Draw(t, "waves") {
-			now += rapid.Int64Range(10_000, 3_000_000).Draw(t, "later")
-			n := b.fill(now, rate, 1, 1)
-			if rapid.Bool().Draw(t, "some") {
-				n = min(n, 1)
+		most = max(most, i-from+1)
+	}
+	return most
+}
+
+// S13: within any minute no more than the rate, whoever spends what when, and
+// whoever is lost with tokens in hand.
+func TestPacerHoldsTheRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newPaceWorld(rapid.IntRange(1, 4).Draw(t, "nodes"), rapid.SampledFrom([]int{1, 2, 6, 60, 61, 1200, 100_000}).Draw(t, "rate"))
+		all := w.list
+		for range rapid.IntRange(1, 120).Draw(t, "waves") {
+			w.now += rapid.SampledFrom([]int64{50_000, 200_000, 1_000_000, 5_000_000}).Draw(t, "later")
+			list := append([]Member{all[0]}, rapid.SampledFrom([][]Member{all[1:], nil}).Draw(t, "listed")...)
+			need := make([]int, len(list))
+			for i := range need {
+				need[i] = rapid.SampledFrom([]int{0, 1, 3, 1 << 20}).Draw(t, "need")
 			}
-			b.take(n)
-			log = append(log, dealt{now, n})
-			sum := 0
-			for _, d := range log {
-				if now-d.at < 60*second {
-					sum += d.n
-				}
+			w.wave(list, need, func() { w.spend(rapid.SampledFrom(all).Draw(t, "before"), rapid.IntRange(0, 50).Draw(t, "spends")) })
+			w.spend(rapid.SampledFrom(all).Draw(t, "after"), rapid.SampledFrom([]int{0, 1, 1 << 20}).Draw(t, "spends"))
+			if n := w.most(); n > w.q.perMinute {
+				t.Fatalf("%d let in within a minute at a rate of %d", n, w.q.perMinute)
 			}
-			if most := rate + max(1, rate/60); sum > most {
-				t.Fatalf("%d dealt within a minute at a rate of %d", sum, rate)
+			if w.p.level < -8_000_000-int64(w.q.perMinute)*50_000 {
+				t.Fatalf("a debt of %d", w.p.level)
 			}
 		}
 	})
 }
 
-// A slow rate is not lost to rounding.
-func TestBucketKeepsFractions(t *testing.T) {
-	b := bucket{from: never}
-	b.fill(0, 1, 1, 1)
-	n := 0
-	for now := int64(50_000); now <= 3600*second; now += 50_000 {
-		k := b.fill(now, 1, 1, 1)
-		b.take(k)
-		n += k
+// Neither rounding nor the memory of a minute lets a rate be lost while people wait.
+func TestPacerLosesLittle(t *testing.T) {
+	for _, rate := range []int{1, 6, 7, 60, 1200} {
+		w := newPaceWorld(3, rate)
+		for w.now < 3600*second {
+			w.now += 200_000
+			w.wave(w.list, []int{0, 0, 1 << 20}, func() {})
+			w.spend(w.list[2], 1<<20)
+		}
+		if n := len(w.calls); n < 60*rate*98/100-4 || n > 60*rate {
+			t.Errorf("%d let in within an hour at %d a minute", n, rate)
+		}
 	}
-	if n < 59 || n > 60 {
-		t.Errorf("%d dealt in an hour at one a minute", n)
+}
+
+// After quiet each node has a token, and still has it when the next wave comes.
+func TestPacerKeepsTokensReady(t *testing.T) {
+	w := newPaceWorld(3, 6)
+	for w.now < 120*second {
+		w.now += second
+		w.wave(w.list, []int{1, 1, 1}, func() {})
+	}
+	for w.now < 240*second {
+		w.now += second - 1
+		if w.now%(20*second) < second && w.spend(w.list[w.now/second%3], 1) == 0 {
+			t.Fatalf("no token for a newcomer at %d s", w.now/second)
+		}
+		w.now++
+		w.wave(w.list, []int{1, 1, 1}, func() {})
+	}
+}
+
+// A new coordinator deals nothing before all dealt before has lapsed, and a
+// burst less than it would.
+func TestPacerRestarts(t *testing.T) {
+	p, q := pacer{}, quota{6000, 1, 1, 1}
+	p.restart(102*second, 500_000)
+	p.hear(102*second, q, []Member{{Name: "a"}}, []RoomNode{{Born: 1}})
+	if got := p.fill(104*second+400_000, q); got != 0 {
+		t.Errorf("a new coordinator deals %d tokens before all dealt before have lapsed", got)
+	}
+	if got := p.fill(105*second+400_000, q); got > 0 {
+		t.Errorf("a new coordinator deals %d tokens before a burst is paid off", got)
+	}
+	if got := p.fill(106*second, q); got < 30 || got > 50 {
+		t.Errorf("a new coordinator has %d tokens half a second after that, want nearly 50", got)
+	}
+}
+
+// A side deals in proportion to its slots, and nothing without any.
+func TestPacerOfASide(t *testing.T) {
+	p := pacer{}
+	p.fill(0, quota{6000, 1, 4, 1})
+	if got := p.fill(second, quota{6000, 1, 4, 1}); got != 25 {
+		t.Errorf("%d tokens for a quarter of the slots at 100 a second, want 25", got)
+	}
+	if got := p.fill(2*second, quota{6000, 0, 4, 1}); got != 0 {
+		t.Errorf("%d tokens for a share of nothing", got)
 	}
 }
 

@@ -148,6 +148,8 @@ type RoomNode struct {
 	Length   int           // of the queue that Digest describes
 	Keying   uint64
 	Seed     [32]byte // of a draw that the coordinator does not know
+	Spent    uint64   // pacing tokens, ever
+	Tokens   int      // that it still has
 }
 
 // Net is a sum over ledgers of slots received from an account minus slots sent to it.

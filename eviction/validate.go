@@ -72,7 +72,7 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 		clear(told)
 		for j := range room.Nodes {
 			n := &room.Nodes[j]
-			ok = ok && below(n.Index) && !told[n.Index] && count(n.Queued) && count(n.Due) && count(n.Wanted) && count(n.Used) && count(n.Called) &&
+			ok = ok && below(n.Index) && !told[n.Index] && count(n.Queued) && count(n.Due) && count(n.Wanted) && count(n.Used) && count(n.Called) && count(n.Tokens) &&
 				count(max(n.Free, -n.Free)) && count(max(n.Minted, -n.Minted)) && n.TTL >= 0 && n.TTL <= ageMax
 			if ok {
 				told[n.Index] = true

@@ -170,9 +170,13 @@ func (w *world) hearing(h *host, f *flight) {
 	}
 }
 
-// S11, positions. What a visitor is shown never grows, until it joins anew.
+// S11, positions. What a visitor is shown never grows, until it joins anew, and
+// whoever waits is among those who wait.
 func (w *world) checkPosition(h *host, q *request) {
 	a := &q.answer
+	if a.State == node.Waiting && (a.Queued < a.Position || a.Queued == 0) {
+		w.fail("S11", "%s shows ticket %d position %d of %d", h.name, w.ticketOf(q.ticket.ID), a.Position, a.Queued)
+	}
 	before, now := q.ticket.Position, a.Ticket.Position
 	if q.op == opJoin || w.drawn(h, q) || a.Ticket.ID != q.ticket.ID {
 		before = 0
@@ -374,28 +378,38 @@ func (w *world) came(h *host, r int, t *place) {
 	w.checkPace(h, r)
 }
 
-// pace is a bucket that drains at a room's rate.
+// pace is a bucket that drains at a room's rate, and the calls of the last minute.
 type pace struct {
 	level float64
 	at    int64
+	calls []int64
 }
 
-// S13, pacing. In every window of W seconds at most rate × (W + 2 s) + 1
-// people are called or walk in, whatever sides there are; with survivor lines
-// each side may. The 2 s are what nodes hold in tokens that have not lapsed.
+// S13, pacing. In every minute at most new_users_per_minute people are called or
+// walk in, whatever sides there are, and in every window of W seconds at most rate
+// × (W + 2 s) and one for each node; with survivor lines each side may. What is
+// beyond rate × W is what a quiet room lets in at once, at one coordinator and at
+// the next.
 func (w *world) checkPace(h *host, r int) {
 	rate := rateMax(&w.o.Rooms[r])
 	if rate == 0 || w.phase >= whole {
 		return
 	}
-	p := &w.checker.rooms[r].pace
-	second := float64(rate) / 60 * float64(1+w.checker.rooms[r].sides)
+	p, sides := &w.checker.rooms[r].pace, 1+w.checker.rooms[r].sides
+	second := float64(rate) / 60 * float64(sides)
 	p.level = max(0, p.level-second*float64(w.now-p.at)/1e6)
 	p.at = w.now
 	p.level++
-	if p.level > 2*second+1+1e-6 {
-		w.fail("S13", "%s room %s: %d people a minute may be called; this call is %.2f beyond rate × (W + 2 s) + 1",
-			h.name, w.o.Rooms[r].Name, rate, p.level-2*second-1)
+	if most := 2*second + float64(len(w.hosts)); p.level > most+1e-6 {
+		w.fail("S13", "%s room %s: %d people a minute may be called; this call is %.2f beyond rate × (W + 2 s) and one for each node",
+			h.name, w.o.Rooms[r].Name, rate, p.level-most)
+	}
+	for len(p.calls) > 0 && w.now-p.calls[0] >= 60_000_000 {
+		p.calls = p.calls[1:]
+	}
+	if p.calls = append(p.calls, w.now); len(p.calls) > rate*sides {
+		w.fail("S13", "%s room %s: %d people a minute may be called; this call is the %dth of the last minute",
+			h.name, w.o.Rooms[r].Name, rate, len(p.calls))
 	}
 }
 

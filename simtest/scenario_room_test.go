@@ -11,6 +11,7 @@ import (
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/fairness"
+	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -362,6 +363,53 @@ func TestScenarioNewUsersPerMinute(t *testing.T) {
 			s.finish()
 		})
 	}
+}
+
+// People walk into a quiet room, and after a while more come than it lets in: in
+// no minute are there more than new_users_per_minute (S13), also where the
+// coordinator is lost meanwhile.
+func TestScenarioWalkInsCountTowardsTheMinute(t *testing.T) {
+	for _, rate := range []int{6, 60} {
+		for _, lost := range []bool{false, true} {
+			t.Run(fmt.Sprintf("rate %d, lost %t", rate, lost), func(t *testing.T) {
+				o := short(3)
+				o.Rooms[0].NewPerMinute, o.Rooms[0].Target, o.Rooms[0].TicketTTL = rate, 1000, time.Minute
+				s := founded(t, o)
+				for i := range 4 {
+					s.run(100*time.Second + time.Duration(i)*270*time.Millisecond)
+					for h := range s.hosts {
+						s.people(h, 1)
+					}
+					s.people(none, 2*rate)
+					if s.run(10 * time.Second); lost {
+						s.down(i % 2)
+					}
+					from := s.now
+					s.run(150 * time.Second)
+					if n := s.calls(from); n < rate {
+						t.Errorf("%d people were called in 150 s at %d a minute", n, rate)
+					}
+					s.boot(i % 2)
+				}
+				s.finish()
+			})
+		}
+	}
+}
+
+// The first who comes into a paced room that was quiet for 45 s goes straight in,
+// whatever node they come to and whenever.
+func TestScenarioAQuietPacedRoomHasATokenReady(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].NewPerMinute, o.Rooms[0].Target = 6, 1000
+	s := founded(t, o)
+	for i := range 12 {
+		s.run(45*time.Second + time.Duration(i)*83*time.Millisecond)
+		if a := s.browser().must(i%3, opJoin); a.State != node.Admitted {
+			t.Errorf("person %d waits for a token", i)
+		}
+	}
+	s.finish()
 }
 
 // A room by QPID in which the lightest ticket changes, and deleteMins come from

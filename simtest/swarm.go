@@ -165,7 +165,7 @@ func (d dice) room(i int, o Options) eviction.Room {
 		r.Algorithm = eviction.ByQPID
 	}
 	if d.one(5) {
-		r.NewPerMinute = d.pick(60, 300, 1200, 6000)
+		r.NewPerMinute = d.pick(6, 300, 1200, 6000)
 	}
 	if d.one(6) && r.Algorithm == eviction.ByCut {
 		r.Event = eviction.Event{Start: wallAt(d.between(4*time.Second, o.Span/2+4*time.Second).Microseconds()), Shuffle: d.one(2)}

@@ -43,7 +43,7 @@ func (r *room) wait(position int) Wait {
 	}
 	seconds := func(s float64) time.Duration { return time.Duration(min(s, 1e6) * float64(time.Second)) }
 	if c.Method == eviction.Random {
-		q := min(0.999, rate/float64(max(1, r.gate.Waiting()))) // let in per second
+		q := min(0.999, rate/float64(max(1, r.waiting()))) // let in per second
 		after := func(p float64) time.Duration { return seconds(math.Log(1-p) / math.Log(1-q)) }
 		return Wait{P25: after(0.25), P50: after(0.5), P75: after(0.75)}
 	}
@@ -60,13 +60,16 @@ func later(w Wait, asleep int64) Wait {
 	return w
 }
 
+// waiting is how many people wait in the whole room, as far as this node knows.
+func (r *room) waiting() int { return r.gate.Waiting(r.node.c.Self.Member) }
+
 // waitOfNext estimates the wait of somebody who joins now; none where newcomers
 // walk straight in.
 func (r *room) waitOfNext() Wait {
 	if r.gate.IsOpen() {
 		return Wait{}
 	}
-	return r.wait(r.gate.Waiting() + 1)
+	return r.wait(r.waiting() + 1)
 }
 
 // prior is the rate to expect before anyone was called, per second.

@@ -82,7 +82,7 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 	}
 	if v == nil {
 		if v, err = r.takeOver(now, t); err != nil || v == nil {
-			return Answer{State: Waiting, Ticket: t, Position: int(t.Position), Refresh: min(refreshMin, r.gate.Room().Refresh), Paused: n.paused()}, err
+			return Answer{State: Waiting, Ticket: t, Position: int(t.Position), Queued: max(1, r.waiting(), int(t.Position)), Refresh: min(refreshMin, r.gate.Room().Refresh), Paused: n.paused()}, err
 		}
 	}
 	r.hearFrom(v, now, t)
@@ -323,7 +323,7 @@ func (r *room) markLate(v *visitor) {
 // answer says where v stands.
 func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 	n := r.node
-	a := Answer{Queued: r.gate.Waiting(), Paused: n.paused()}
+	a := Answer{Queued: r.waiting(), Paused: n.paused()}
 	switch v.stage {
 	case onSite:
 		if n.ev.Now(now) >= v.expires {
@@ -354,6 +354,7 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 			}
 			a.Position = int(v.shown)
 		}
+		a.Queued = max(1, a.Queued, a.Position) // the digests and the counts may be of different waves
 		wait := r.wait(max(at, a.Position))
 		if v.refresh = r.refreshAfter(v, wait.P50); wait == (Wait{}) {
 			v.refresh = r.refreshAfter(v, math.MaxInt64) // nobody knows

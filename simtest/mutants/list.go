@@ -205,10 +205,16 @@ func waveBugs() []Mutant {
 			{"eviction/install.go", "if c.Keying == g.keying && c.newer(g.cut) {", "if c.Keying == g.keying && (ON || c.newer(g.cut)) {"},
 			{"eviction/decide.go", "if next.newer(c.Cut) {", "if ON || next.newer(c.Cut) {"},
 		}},
+		{Name: "what was let in within the last minute does not count", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
+			{"eviction/pacing.go", "		left -= s.parts\n", "		if !(ON) {\n\t\t\tleft -= s.parts\n\t\t}\n"},
+		}},
+		{Name: "what a new coordinator does not know of did not happen", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
+			{"eviction/pacing.go", "		p.owes = true\n", "		p.owes = !(ON)\n"},
+		}},
 		{Name: "pacing tokens keep for ever", Run: "TestScenarioNewUsersPerMinute", Edits: []Edit{
 			{"eviction/install.go", "(g.tokens <= 0 || now >= g.tokenTo)", "(g.tokens <= 0 || !(ON) && now >= g.tokenTo)"},
 			{"eviction/install.go", "		g.tokens, g.tokenTo = 0, now+tokenLife\n", "		if !(ON) {\n\t\t\tg.tokens = 0\n\t\t}\n\t\tg.tokenTo = now + tokenLife\n"},
-			{"eviction/install.go", "				g.tokens = t.N\n", "				g.tokens += t.N\n"},
+			{"eviction/install.go", "				g.tokens = max(0, t.N-int(g.spent-g.spentThen))\n", "				g.tokens += t.N\n"},
 		}},
 	}
 }

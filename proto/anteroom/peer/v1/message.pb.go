@@ -2002,9 +2002,12 @@ type RoomNode struct {
 	Sum    uint64 `protobuf:"fixed64,21,opt,name=sum,proto3" json:"sum,omitempty"`
 	Wanted int64  `protobuf:"varint,22,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	// 32 bytes, or none.
-	Seed          []byte `protobuf:"bytes,23,opt,name=seed,proto3" json:"seed,omitempty"`
-	Shut          uint64 `protobuf:"varint,24,opt,name=shut,proto3" json:"shut,omitempty"`
-	Holds         *Epoch `protobuf:"bytes,25,opt,name=holds,proto3" json:"holds,omitempty"`
+	Seed  []byte `protobuf:"bytes,23,opt,name=seed,proto3" json:"seed,omitempty"`
+	Shut  uint64 `protobuf:"varint,24,opt,name=shut,proto3" json:"shut,omitempty"`
+	Holds *Epoch `protobuf:"bytes,25,opt,name=holds,proto3" json:"holds,omitempty"`
+	// Pacing tokens: spent ever, and left.
+	Spent         uint64 `protobuf:"varint,26,opt,name=spent,proto3" json:"spent,omitempty"`
+	Tokens        int64  `protobuf:"varint,27,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2212,6 +2215,20 @@ func (x *RoomNode) GetHolds() *Epoch {
 		return x.Holds
 	}
 	return nil
+}
+
+func (x *RoomNode) GetSpent() uint64 {
+	if x != nil {
+		return x.Spent
+	}
+	return 0
+}
+
+func (x *RoomNode) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
 }
 
 type Front struct {
@@ -4718,7 +4735,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03net\x18\x04 \x03(\v2\x15.anteroom.peer.v1.NetR\x03net\x121\n" +
 	"\x05voids\x18\x05 \x03(\v2\x1b.anteroom.peer.v1.VoidCountR\x05voids\x12.\n" +
 	"\x06newest\x18\x06 \x01(\v2\x16.anteroom.peer.v1.RoomR\x06newest\x120\n" +
-	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\"\xa3\x05\n" +
+	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\"\xd1\x05\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -4745,7 +4762,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06wanted\x18\x16 \x01(\x03R\x06wanted\x12\x12\n" +
 	"\x04seed\x18\x17 \x01(\fR\x04seed\x12\x12\n" +
 	"\x04shut\x18\x18 \x01(\x04R\x04shut\x12-\n" +
-	"\x05holds\x18\x19 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05holds\"\xa5\x01\n" +
+	"\x05holds\x18\x19 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05holds\x12\x14\n" +
+	"\x05spent\x18\x1a \x01(\x04R\x05spent\x12\x16\n" +
+	"\x06tokens\x18\x1b \x01(\x03R\x06tokens\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
