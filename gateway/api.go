@@ -28,6 +28,7 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 	for op, h := range map[string]func(*call) error{
 		"stream": (*call).apiStream, "status": (*call).apiStatus,
 		"page": (*call).ownPage, "return": (*call).ownReturn, "left": (*call).ownLeft,
+		"logo": (*call).ownLogo, "favicon": (*call).ownIcon,
 	} {
 		answer := g.about(http.MethodGet, h)
 		mux.HandleFunc(room+op, named(answer))

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
@@ -18,10 +19,11 @@ import (
 func (c *call) view(kind PageKind) View {
 	nonce := make([]byte, 16)
 	rand.Read(nonce) // crypto/rand: it never fails
+	logo := c.picture("logo", c.room.Logo)
 	return View{
 		Kind: kind, Nonce: base64.RawURLEncoding.EncodeToString(nonce),
 		AcceptLanguage: c.r.Header.Get("Accept-Language"), Language: c.room.Language,
-		Room: c.room.Name, Brand: c.room.Brand, Message: c.room.Message, LastUpdated: time.UnixMicro(c.g.c.Queue.Clock()).UTC(), HereURL: c.here,
+		Room: c.room.Name, Brand: c.room.Brand, LogoURL: logo, IconURL: cmp.Or(c.picture("favicon", c.room.Icon), logo), Message: c.room.Message, LastUpdated: time.UnixMicro(c.g.c.Queue.Clock()).UTC(), HereURL: c.here,
 		Method: c.state.Room.Method.String(),
 	}
 }
@@ -151,6 +153,10 @@ func (c *call) policy(v View, own bool) string {
 	if v.TakeURL != "" {
 		forms = "" // that one leads on to the site, which may send its visitors elsewhere
 	}
+	pictures := "data:"
+	if v.LogoURL != "" || v.IconURL != "" {
+		pictures = "data: 'self'"
+	}
 	return "default-src 'none'; script-src 'nonce-" + v.Nonce + "'; style-src 'nonce-" + v.Nonce +
-		"'; img-src data:; connect-src 'self'; " + forms + "base-uri 'none'; " + frames
+		"'; img-src " + pictures + "; connect-src 'self'; " + forms + "base-uri 'none'; " + frames
 }

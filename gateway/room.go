@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/url"
 
+	"github.com/anteroom/anteroom/internal/brand"
 	"github.com/anteroom/anteroom/internal/rules"
 )
 
@@ -10,15 +11,16 @@ import (
 type Room struct {
 	Name         string
 	Routes       []Route
-	Origin       *url.URL   // nil: no reverse proxy; for the API and for other proxies
-	StatusCode   int        // of the waiting page [200]
-	CookieSuffix string     // of the cookie's name [the room's name]
-	Language     string     // of the waiting page where the browser has no better wish
-	Message      string     // for the people who wait
-	Brand        Brand      // how the built-in pages look
-	ConfirmEntry bool       // who is called and is not looking goes in by a button
-	Suspended    bool       // everybody goes straight to the origin
-	Bypass       *rules.Set // whose requests do; nil: nobody's
+	Origin       *url.URL       // nil: no reverse proxy; for the API and for other proxies
+	StatusCode   int            // of the waiting page [200]
+	CookieSuffix string         // of the cookie's name [the room's name]
+	Language     string         // of the waiting page where the browser has no better wish
+	Message      string         // for the people who wait
+	Brand        Brand          // how the built-in pages look
+	Logo, Icon   *brand.Picture // on them; nil: none
+	ConfirmEntry bool           // who is called and is not looking goes in by a button
+	Suspended    bool           // everybody goes straight to the origin
+	Bypass       *rules.Set     // whose requests do; nil: nobody's
 	Cookie       Cookie
 	Page         Pager // the room's own page for those who wait, or cannot [Config.Pages]
 	IgnoreOrigin bool  // the origin's commands mean nothing

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -95,6 +96,8 @@ func (p *program) previewOf(cmd *cobra.Command, name, room string, v *gateway.Vi
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		html, v.Room, v.Message, v.Language = r.CustomPageHTML, r.Name, r.Message, r.Language
+		v.Brand = gateway.Brand{Title: r.Title, Accent: r.Accent, Description: r.Description}
+		v.LogoURL, v.IconURL = string(r.Logo), string(cmp.Or(r.Favicon, r.Logo))
 		if html == "" {
 			return pages, nil
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anteroom/anteroom/internal/brand"
 	"github.com/anteroom/anteroom/internal/config"
 )
 
@@ -74,6 +75,11 @@ func pageless(rooms []config.Room) error {
 		if r.CustomPageHTML != "" {
 			lost(r.Name, "custom_page_html")
 		}
+		for _, p := range []struct{ key, picture string }{{"logo", string(r.Logo)}, {"favicon", string(r.Favicon)}} {
+			if brand.IsDataURL(p.picture) {
+				errs = append(errs, fmt.Errorf("room %s: %s: a picture does not travel through the cluster; put it into the file of every node, and say --without-pages here", r.Name, p.key))
+			}
+		}
 		for i, e := range r.Events {
 			if e.CustomPageHTML != "" {
 				lost(r.Name, fmt.Sprintf("events[%d].custom_page_html", i))
@@ -129,7 +135,7 @@ func (a *applying) read(stdin io.Reader) ([]config.Room, error) {
 // apply makes one room what it should be. It is put on the condition that nobody
 // else has changed it since it was compared.
 func (a *applying) apply(ctx context.Context, client *adminClient, want config.Room) (applied, error) {
-	want.CustomPageHTML, want.CustomPageFile = "", ""
+	want.CustomPageHTML, want.CustomPageFile, want.Logo, want.Favicon = "", "", "", ""
 	want = want.WithoutEventPages()
 	now, found, err := client.room(ctx, want.Name)
 	if err != nil {

@@ -62,7 +62,9 @@ func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 func TestTheDescriptionHasEveryField(t *testing.T) {
 	d := description(t)
 	place, _ := typeOf[gateway.Place]().FieldByName("Cloudflare")
-	room := slices.DeleteFunc(keysOf(typeOf[config.Room]()), func(key string) bool { return strings.HasPrefix(key, "custom_page_") })
+	room := slices.DeleteFunc(keysOf(typeOf[config.Room]()), func(key string) bool {
+		return strings.HasPrefix(key, "custom_page_") || key == "logo" || key == "favicon"
+	})
 	answer := slices.Concat(room, keysOf(typeOf[admin.Room](), typeOf[admin.Configuration]()))
 	slices.Sort(answer)
 	want := map[string][]string{
@@ -107,7 +109,7 @@ func TestTheDescriptionHasEveryPath(t *testing.T) {
 		}
 	}
 	for op := range source(t, `"(\w+)": \(\*call\)`, "../api.go") {
-		if op != "page" && op != "return" && op != "left" && op != "take" {
+		if op != "page" && op != "return" && op != "left" && op != "take" && op != "logo" && op != "favicon" {
 			want["/_anteroom/v1/rooms/{room}/"+op] = true
 		}
 	}

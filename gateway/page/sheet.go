@@ -28,6 +28,7 @@ type sheet struct {
 	Data template.JS
 
 	Masthead           string
+	Logo, Icon         template.URL // empty: the masthead is text
 	Title, Lead, How   string
 	Place              string       // empty: not known
 	Standing           string       // which of wait and place is the large one
@@ -90,7 +91,7 @@ type data struct {
 
 func newSheet(p *Pages, l *language, v gateway.View) (*sheet, error) {
 	s := &sheet{
-		language: l, View: v, CSS: p.css + accent(v.Brand.Accent), Masthead: cmp.Or(v.Brand.Title, v.Room),
+		language: l, View: v, Logo: template.URL(v.LogoURL), Icon: template.URL(cmp.Or(v.IconURL, "data:,")), CSS: p.css + accent(v.Brand.Accent), Masthead: cmp.Or(v.Brand.Title, v.Room),
 		Reloads: v.RefreshSeconds > 0, Waiting: v.Kind == gateway.PageWaiting,
 	}
 	if !s.Waiting {

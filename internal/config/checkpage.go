@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/anteroom/anteroom/internal/brand"
 )
 
 // CookieAttributes are those of a room's cookie. Words and keys are Cloudflare's.
@@ -45,6 +47,8 @@ func (f *File) readPages() {
 	for i := range f.Config.Rooms {
 		r, key := &f.Config.Rooms[i], "rooms"+index(i)
 		f.readPage(key+".custom_page_file", &r.CustomPageHTML, &r.CustomPageFile)
+		f.readPicture(key+".logo", &r.Logo)
+		f.readPicture(key+".favicon", &r.Favicon)
 		for j := range r.Events {
 			e := &r.Events[j]
 			f.readPage(key+".events"+index(j)+".custom_page_file", &e.CustomPageHTML, &e.CustomPageFile)
@@ -65,6 +69,30 @@ func (f *File) readPage(key string, html *string, file *Path) {
 	default:
 		*html, *file = text, ""
 	}
+}
+
+// readPicture puts a picture in the place of the name of its file.
+func (f *File) readPicture(key string, at *Path) {
+	if *at == "" || brand.IsDataURL(string(*at)) || f.blamed(key) || !f.readable(key, *at, "give a file with a picture, or data:image/png;base64,…") {
+		return
+	}
+	file, err := os.Open(string(*at))
+	if err != nil {
+		f.fault(key, "%s cannot be read: %v; give a file that this user may read", *at, cause(err))
+		return
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	b, err := io.ReadAll(io.LimitReader(file, brand.PictureMax+1))
+	if err != nil {
+		f.fault(key, "%s cannot be read: %v; give a file that this user may read", *at, cause(err))
+		return
+	}
+	p, err := brand.NewPicture(b)
+	if err != nil {
+		f.fault(key, "%s is %v", *at, err)
+		return
+	}
+	*at = Path(p.URL())
 }
 
 func readPage(name Path) (string, error) {

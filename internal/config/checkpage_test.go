@@ -81,3 +81,36 @@ func TestCheckPagesTellsWhereAPageIsWrong(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// A picture can stand in a file, or in the configuration itself.
+func TestPicturesComeFromFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	write("logo.svg", "<svg/>")
+	write("page.html", "<p>")
+	write("large.png", strings.Repeat("x", 1<<16+1))
+	const room = "node: {data: ''}\nrooms:\n  - name: shop\n    total_active_users: 1\n"
+	for _, c := range []struct{ keys, logo, want string }{
+		{"    logo: logo.svg\n", "data:image/svg+xml;base64,PHN2Zy8+", ""},
+		{"    logo: data:image/gif;base64,R0lGODlh\n", "data:image/gif;base64,R0lGODlh", ""},
+		{"    logo: data:image/gif;base64,\n", "", "5: rooms[0].logo: it is no picture that browsers show; give SVG, PNG, JPEG, WebP, GIF or ICO"},
+		{"    logo: nope.png\n", "", "5: rooms[0].logo: " + dir + "/nope.png is not there; give a file with a picture, or data:image/png;base64,…"},
+		{"    logo: page.html\n", "", "5: rooms[0].logo: " + dir + "/page.html is no picture that browsers show; give SVG, PNG, JPEG, WebP, GIF or ICO"},
+		{"    favicon: large.png\n", "", "5: rooms[0].favicon: " + dir + "/large.png is over 65536 bytes; give a smaller picture, such as an SVG"},
+	} {
+		f := config.Load(write("a.yaml", room+c.keys), config.Options{Host: "host-1"})
+		if got := strings.TrimPrefix(errorText(f), f.Name+":"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.keys, got, c.want)
+		}
+		if got := string(f.Config.Rooms[0].Logo); c.want == "" && got != c.logo {
+			t.Errorf("%s: %q, want %q", c.keys, got, c.logo)
+		}
+	}
+}

@@ -115,6 +115,11 @@ func (f *File) checkLooks(key string, r Room) {
 	if _, err := brand.ParseColor(r.Accent); err != nil && r.Accent != "" {
 		f.fault(key+".accent", "%q is %v", r.Accent, err)
 	}
+	for _, p := range []struct{ name, picture string }{{"logo", string(r.Logo)}, {"favicon", string(r.Favicon)}} {
+		if _, err := brand.ParsePicture(p.picture); err != nil && brand.IsDataURL(p.picture) {
+			f.fault(key+"."+p.name, "it is %v", err)
+		}
+	}
 	if _, err := brand.ParseText(r.Description); err != nil {
 		f.fault(key+".description", "%v", err)
 	}

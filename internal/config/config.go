@@ -129,6 +129,8 @@ type Room struct {
 	Language           string   `json:"default_template_language"`
 	Message            string   `json:"message"`       // for the people who wait
 	Title              string   `json:"title"`         // over the page; empty: the name
+	Logo               Path     `json:"logo"`          // a data URL; Load reads a file into one
+	Favicon            Path     `json:"favicon"`       // the same
 	Accent             string   `json:"accent"`        // #rrggbb; empty: the page's own
 	Description        string   `json:"description"`   // what people wait for; see brand.ParseText
 	ConfirmEntry       bool     `json:"confirm_entry"` // who is not looking when called goes in by a button

@@ -15,6 +15,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/anteroom/anteroom/internal/brand"
 )
 
 // decoder fills f.Config from the syntax tree of the file. The library's own
@@ -273,7 +275,7 @@ func (d *decoder) leaf(key string, n ast.Node, to reflect.Value) {
 		d.wrongAt(n, key, "%v", err)
 		return
 	}
-	if p, isPath := to.Addr().Interface().(*Path); isPath && *p != "" && !filepath.IsAbs(text) {
+	if p, isPath := to.Addr().Interface().(*Path); isPath && *p != "" && !filepath.IsAbs(text) && !brand.IsDataURL(text) {
 		*p = Path(filepath.Join(filepath.Dir(d.f.Name), text))
 	}
 }

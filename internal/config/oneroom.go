@@ -106,6 +106,11 @@ func without(n ast.Node, keys []string) ast.Node {
 }
 
 func (f *File) checkPageless(key string) {
+	for _, name := range []string{"logo", "favicon"} {
+		if r := f.Config.Rooms[0]; f.given(key+"."+name) && r.Logo+r.Favicon != "" {
+			f.fault(key+"."+name, "a picture belongs in the files of the nodes, which read it at SIGHUP; leave it out: the room keeps the one that it has")
+		}
+	}
 	for _, name := range []string{"custom_page_html", "custom_page_file"} {
 		if r := f.Config.Rooms[0]; f.given(key+"."+name) && r.CustomPageHTML+string(r.CustomPageFile) != "" {
 			f.fault(key+"."+name, "a page of your own belongs in the files of the nodes, which read it at SIGHUP; leave it out: the room keeps the page that it has")
@@ -208,6 +213,12 @@ func cutShort(text string) string {
 	return text
 }
 
+// staysHere reports whether a room's key does not travel: pages and pictures are
+// too large for that, and each node has them in its file.
+func staysHere(key string) bool {
+	return slices.Contains([]string{"custom_page_html", "custom_page_file", "logo", "favicon"}, key)
+}
+
 // Rest returns the keys of r, as JSON, that differ from those of base: what a
 // room that was put together from other sources lacks. Pages of its own are no
 // part of it.
@@ -216,7 +227,7 @@ func Rest(base, r Room) map[string]json.RawMessage {
 	a, b := reflect.ValueOf(base), reflect.ValueOf(r)
 	for i, name := range tags(a.Type()) {
 		x, y := shown(a.Field(i)), shown(b.Field(i))
-		if x == y || name == "custom_page_html" || name == "custom_page_file" {
+		if x == y || staysHere(name) {
 			continue
 		}
 		if rest == nil {
@@ -247,7 +258,7 @@ func (r Room) JSON() []byte {
 	all := map[string]json.RawMessage{}
 	v := reflect.ValueOf(r)
 	for i, name := range tags(v.Type()) {
-		if name != "custom_page_html" && name != "custom_page_file" {
+		if !staysHere(name) {
 			all[name] = json.RawMessage(shown(v.Field(i)))
 		}
 	}
@@ -270,14 +281,14 @@ func FromEviction(e eviction.Room) Room {
 
 // YAML is the room as an item of a file has it, but for pages of its own.
 func (r Room) YAML() string {
-	r.CustomPageHTML, r.CustomPageFile = "", ""
+	r.CustomPageHTML, r.CustomPageFile, r.Logo, r.Favicon = "", "", "", ""
 	text, err := yaml.MarshalWithOptions(r, yaml.IndentSequence(true))
 	if err != nil {
 		panic("config: " + err.Error()) // plain values only
 	}
 	var b strings.Builder
 	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "custom_page_") {
+		if name, _, _ := strings.Cut(line, ":"); !staysHere(name) {
 			b.WriteString(line)
 		}
 	}

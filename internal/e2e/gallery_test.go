@@ -10,7 +10,11 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/brand"
 )
+
+// leaf is the logo of a tea house.
+const leaf = `<svg xmlns="http://www.w3.org/2000/svg" width="44" height="44" viewBox="0 0 44 44"><path fill="#ffb300" d="M6 38C4 16 18 5 40 5c1 20-9 31-27 27l-4 7z"/><path fill="none" stroke="#8a5a00" stroke-width="2" d="M10 36C16 25 23 18 32 13"/></svg>`
 
 // gallery is every state that the page can be in.
 func gallery() map[string]func(*gateway.View) {
@@ -26,7 +30,9 @@ func gallery() map[string]func(*gateway.View) {
 		},
 		"branded": func(v *gateway.View) {
 			v.Brand = gateway.Brand{Title: "Leaf & Kettle", Accent: "#ffb300", Description: "The harvest sale, until Sunday.\nWhile you wait: [all teas and prices](https://example.com/teas)."}
-			v.Message, v.TakeURL = "Tickets for the evening are sold out.", ""
+			v.Message = "Tickets for the evening are sold out."
+			logo := brand.Picture{Type: "image/svg+xml", Bytes: []byte(leaf)}
+			v.LogoURL, v.IconURL = logo.URL(), logo.URL()
 		},
 		"not counted yet": func(v *gateway.View) { v.Position, v.PeopleAhead, v.Wait = 0, 0, gateway.Estimate{} },
 		"draw":            func(v *gateway.View) { v.Method, v.Position, v.PeopleAhead = "random", 0, 0 },

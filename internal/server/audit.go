@@ -76,6 +76,8 @@ func changesOf(a, b eviction.Room) []admin.Change {
 		x, _ := settingsOf(a)
 		y, _ := settingsOf(b)
 		add("custom_page", x.CustomPage, y.CustomPage)
+		add("logo", x.Logo, y.Logo)
+		add("favicon", x.Icon, y.Icon)
 	}
 	add("mode", a.Mode, b.Mode)
 	add("reclaimed", a.Reclaimed, b.Reclaimed)

@@ -20,7 +20,7 @@ func TestWhatAFileHasIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := config.DefaultRoom()
 		drawRoom(t, reflect.ValueOf(&r).Elem(), "room")
-		r.CustomPageHTML, r.CustomPageFile = "", ""
+		r.CustomPageHTML, r.CustomPageFile, r.Logo, r.Favicon = "", "", "", ""
 		r = r.WithoutEventPages()
 		r = r.WithoutEventPages()
 		_, asked := r.Rules()

@@ -157,6 +157,7 @@ func TestAPutIsCheckedLikeAFile(t *testing.T) {
 			`{"total_active_users":1,"cookie_suffix":"shop"}`:                           {"cookie_suffix"},
 			`{"total_active_users":1,"name":"other"}`:                                   {"name"},
 			`{"total_active_users":1,"custom_page_html":"<p>"}`:                         {"custom_page_html"},
+			`{"total_active_users":1,"logo":"data:image/gif;base64,R0lGODlh"}`:          {"logo"},
 			`{"total_active_users":1,"bypass_rules":[{"expression":"http.hots eq 1"}]}`: {"bypass_rules[0].expression"},
 			`{"total_active_users":1,"routes":[{"host":"x","path":"/_anteroom/x"}]}`:    {"routes[0].path"},
 			`[1]`:                            {""},

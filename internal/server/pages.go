@@ -9,6 +9,7 @@ import (
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/gateway/page"
+	"github.com/anteroom/anteroom/internal/brand"
 	"github.com/anteroom/anteroom/internal/config"
 )
 
@@ -22,9 +23,10 @@ type customPages struct {
 
 	mu    sync.Mutex
 	bySum map[string]gateway.Pager
-	file  map[string]bool // sums of the pages of the last file
-	told  map[string]bool // rooms of which the log knows that their page is missing
-	news  bool            // there are pages that the gateway has not seen
+	drawn map[string]brand.Picture // logos and icons, by their sums; a node has those of its last file
+	file  map[string]bool          // sums of the pages of the last file
+	told  map[string]bool          // rooms of which the log knows that their page is missing
+	news  bool                     // there are pages that the gateway has not seen
 }
 
 func newCustomPages(base *page.Pages, log *slog.Logger) *customPages {
@@ -44,8 +46,10 @@ func sumOfPage(html string) string {
 func (p *customPages) learn(rooms []config.Room) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.file = make(map[string]bool)
+	p.file, p.drawn = make(map[string]bool), make(map[string]brand.Picture)
 	for _, r := range rooms {
+		p.learnPicture(r.Logo)
+		p.learnPicture(r.Favicon)
 		p.learnPage(r.Name, r.CustomPageHTML)
 		for _, e := range r.Events {
 			p.learnPage(r.Name, e.CustomPageHTML)
@@ -68,6 +72,39 @@ func (p *customPages) learnPage(room, html string) {
 		return
 	}
 	p.bySum[sum], p.news = c, true
+}
+
+// sumOfPicture names a picture of a file; empty for none.
+func sumOfPicture(of config.Path) string {
+	if p, err := brand.ParsePicture(string(of)); err == nil {
+		return p.Sum
+	}
+	return ""
+}
+
+func (p *customPages) learnPicture(of config.Path) {
+	if picture, err := brand.ParsePicture(string(of)); err == nil { // what is none was refused with the file
+		p.drawn[picture.Sum], p.news = picture, true
+	}
+}
+
+// pictures returns the logo and the icon of a room; nil for one that it has not,
+// or that this node's file has not.
+func (p *customPages) pictures(r eviction.Room) (logo, icon *brand.Picture) {
+	s, err := settingsOf(r)
+	if err != nil {
+		return nil, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	find := func(sum string) *brand.Picture {
+		picture, ok := p.drawn[sum]
+		if !ok {
+			return nil
+		}
+		return &picture
+	}
+	return find(s.Logo), find(s.Icon)
 }
 
 // eventPages are the sums of the pages that events of the room have, by event.

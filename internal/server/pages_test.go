@@ -103,3 +103,21 @@ func TestCookieAttributesReachTheGateway(t *testing.T) {
 		t.Errorf("%+v, %v", g.Cookie, err)
 	}
 }
+
+// Pictures travel as their sums, as pages do, and a node shows those of its file.
+func TestPicturesOfTheFile(t *testing.T) {
+	p, _ := newTestPages(t)
+	r := withPage("")
+	r.Logo, r.Favicon = "data:image/gif;base64,R0lGODlh", "data:image/gif;base64,R0lGODdh"
+	p.learn([]config.Room{r})
+	if logo, icon := p.pictures(roomOf(r)); logo == nil || icon == nil || string(logo.Bytes) != "GIF89a" || string(icon.Bytes) != "GIF87a" {
+		t.Errorf("pictures %v, %v", logo, icon)
+	}
+	if s := roomOf(r).Settings; strings.Contains(s, "R0lGODlh") {
+		t.Errorf("the picture itself travels: %s", s)
+	}
+	p.learn([]config.Room{withPage("")})
+	if logo, icon := p.pictures(roomOf(r)); logo != nil || icon != nil {
+		t.Error("pictures that the file has no more")
+	}
+}

@@ -30,6 +30,8 @@ type settings struct {
 	Language     string          `json:"default_template_language,omitempty"`
 	Message      string          `json:"message,omitempty"`
 	Brand        gateway.Brand   `json:"brand,omitzero"`
+	Logo         string          `json:"logo,omitempty"` // its sum, as of a custom page
+	Icon         string          `json:"favicon,omitempty"`
 	ConfirmEntry bool            `json:"confirm_entry,omitempty"`
 	Suspended    bool            `json:"suspended,omitempty"`
 
@@ -82,6 +84,7 @@ func roomOf(r config.Room) eviction.Room {
 		s.PerAddress = &l
 	}
 	s.Cookie, s.CustomPage, s.EventPages = cookieOf(r), sumOfPage(r.CustomPageHTML), eventPages(r)
+	s.Logo, s.Icon = sumOfPicture(r.Logo), sumOfPicture(r.Favicon)
 	room := s.in(r.Eviction())
 	base, _ := configOf(room) // which can be read: it was written just now
 	s.Rest = config.Rest(base, r.WithoutEventPages())
@@ -154,7 +157,7 @@ func withPageOf(r, running eviction.Room) eviction.Room {
 	if err != nil || errOld != nil {
 		return r
 	}
-	s.CustomPage, s.EventPages = old.CustomPage, old.EventPages
+	s.CustomPage, s.EventPages, s.Logo, s.Icon = old.CustomPage, old.EventPages, old.Logo, old.Icon
 	return s.in(r)
 }
 
@@ -272,6 +275,7 @@ func (s *Server) followRooms() {
 			}
 		}
 		g.Page = s.pages.of(r)
+		g.Logo, g.Icon = s.pages.pictures(r)
 		rooms = append(rooms, g)
 	}
 	s.addresses.SetRooms(limits)
