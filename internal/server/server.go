@@ -92,11 +92,12 @@ type Server struct {
 	// hasRooms: the gateway has any.
 	hasRooms atomic.Bool
 
-	book    *book
-	samples *samples
-	audits  *audits
-	edits   sync.Mutex      // held while a room is changed by way of this node
-	settled map[string]bool // rooms of which the node has the cluster's configuration; of the goroutine that watches
+	book     *book
+	visitors *visitorMetrics
+	samples  *samples
+	audits   *audits
+	edits    sync.Mutex      // held while a room is changed by way of this node
+	settled  map[string]bool // rooms of which the node has the cluster's configuration; of the goroutine that watches
 }
 
 // New returns a server that has not started. The error lists everything that is
@@ -108,9 +109,10 @@ func New(c config.Config, o Options) *Server {
 	if o.Clock == nil {
 		o.Clock = loop.SystemClock()
 	}
+	metrics := prometheus.NewRegistry()
 	return &Server{
-		c: c, o: o, log: o.Logger.With("node", c.Node.ID), ready: make(chan struct{}), metrics: prometheus.NewRegistry(),
-		book: newBook(), samples: &samples{}, audits: &audits{log: o.Logger.With("node", c.Node.ID)}, settled: make(map[string]bool),
+		c: c, o: o, log: o.Logger.With("node", c.Node.ID), ready: make(chan struct{}), metrics: metrics,
+		book: newBook(), visitors: newVisitorMetrics(metrics), samples: &samples{}, audits: &audits{log: o.Logger.With("node", c.Node.ID)}, settled: make(map[string]bool),
 	}
 }
 

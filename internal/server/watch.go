@@ -18,6 +18,7 @@ import (
 func (s *Server) admission(a node.Admission) {
 	e := history.Of(time.Now().UnixMicro(), s.self.Name, a)
 	s.book.add(e)
+	s.visitors.observe(e)
 	if s.o.Admission != nil {
 		s.o.Admission(e)
 	}
