@@ -17,7 +17,7 @@ type New struct {
 	Payload   []byte        // at most the queue's max_payload
 	NotBefore time.Time     // not delivered earlier [now]
 	TTL       time.Duration // dropped that long from now, unless leased then [never]
-	Key       string        // at most 256 bytes: of one key, one item is leased at a time; the queue needs exclusive_keys [none]
+	Key       string        // at most 256 bytes: keys take turns, or of one key one item is leased at a time; the queue needs fair_keys or exclusive_keys [none]
 }
 
 // Placed is an item that is in a queue.

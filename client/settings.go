@@ -26,6 +26,7 @@ type Settings struct {
 	PerInterval     uint32        `json:"per_interval"`
 	MaxInFlight     uint32        `json:"max_in_flight"`  // 0: no bound
 	ExclusiveKeys   bool          `json:"exclusive_keys"` // of the items of one key, one is leased at a time
+	FairKeys        bool          `json:"fair_keys"`      // of the items of one priority, those of each key go out in turn
 	BackoffBase     time.Duration `json:"-"`              // 0: none
 	BackoffFactor   uint32        `json:"-"`
 	BackoffMax      time.Duration `json:"-"`
@@ -48,6 +49,7 @@ type NewSettings struct {
 	PerInterval     *uint32
 	MaxInFlight     *uint32
 	ExclusiveKeys   *bool
+	FairKeys        *bool
 	BackoffBase     *time.Duration
 	BackoffFactor   *uint32
 	BackoffMax      *time.Duration
@@ -68,7 +70,7 @@ func (q *Queue) Configure(ctx context.Context, n NewSettings) (s Settings, missi
 	return q.configure(ctx, &anteroomv1.QueueSettings{
 		MaxItems: n.MaxItems, MaxPayload: n.MaxPayload, Lease: spanOf(n.Lease), LeaseMax: spanOf(n.LeaseMax), MaxAttempts: n.MaxAttempts,
 		DeadLettersMax: n.DeadLettersMax, DeadLetterQueue: n.DeadLetterQueue, Remember: spanOf(n.Remember), RememberMax: n.RememberMax,
-		Interval: spanOf(n.Interval), PerInterval: n.PerInterval, MaxInFlight: n.MaxInFlight, ExclusiveKeys: n.ExclusiveKeys,
+		Interval: spanOf(n.Interval), PerInterval: n.PerInterval, MaxInFlight: n.MaxInFlight, ExclusiveKeys: n.ExclusiveKeys, FairKeys: n.FairKeys,
 		BackoffBase: spanOf(n.BackoffBase), BackoffFactor: n.BackoffFactor, BackoffMax: spanOf(n.BackoffMax),
 	})
 }
@@ -84,7 +86,7 @@ func (q *Queue) configure(ctx context.Context, n *anteroomv1.QueueSettings) (Set
 		Kind: a.GetKind(), MaxItems: s.GetMaxItems(), MaxPayload: s.GetMaxPayload(), Lease: s.GetLease().AsDuration(), LeaseMax: s.GetLeaseMax().AsDuration(),
 		MaxAttempts: s.GetMaxAttempts(), DeadLettersMax: s.GetDeadLettersMax(), DeadLetterQueue: s.GetDeadLetterQueue(),
 		Remember: s.GetRemember().AsDuration(), RememberMax: s.GetRememberMax(), Interval: s.GetInterval().AsDuration(), PerInterval: s.GetPerInterval(),
-		MaxInFlight: s.GetMaxInFlight(), ExclusiveKeys: s.GetExclusiveKeys(),
+		MaxInFlight: s.GetMaxInFlight(), ExclusiveKeys: s.GetExclusiveKeys(), FairKeys: s.GetFairKeys(),
 		BackoffBase: s.GetBackoffBase().AsDuration(), BackoffFactor: s.GetBackoffFactor(), BackoffMax: s.GetBackoffMax().AsDuration(),
 		ChangedAt: timeOf(a.GetChangedAt()), ChangedBy: a.GetChangedBy(),
 	}, a.GetMissing(), err

@@ -18,12 +18,12 @@ func TestConfigureChangesWhatIsSet(t *testing.T) {
 		all := client.NewSettings{
 			MaxItems: new(uint32(1)), MaxPayload: new(uint32(2)), Lease: new(3 * time.Second), LeaseMax: new(4 * time.Second), MaxAttempts: new(uint32(0)),
 			DeadLettersMax: new(uint32(6)), DeadLetterQueue: new("dead"), Remember: new(7 * time.Second), RememberMax: new(uint32(8)),
-			Interval: new(time.Duration(0)), PerInterval: new(uint32(9)), MaxInFlight: new(uint32(13)), ExclusiveKeys: new(true), BackoffBase: new(10 * time.Second), BackoffFactor: new(uint32(11)), BackoffMax: new(12 * time.Second),
+			Interval: new(time.Duration(0)), PerInterval: new(uint32(9)), MaxInFlight: new(uint32(13)), ExclusiveKeys: new(true), FairKeys: new(true), BackoffBase: new(10 * time.Second), BackoffFactor: new(uint32(11)), BackoffMax: new(12 * time.Second),
 		}
 		got, missing, err := q.Configure(t.Context(), all)
 		want := client.Settings{
 			Kind: "durable", MaxItems: 1, MaxPayload: 2, Lease: 3 * time.Second, LeaseMax: 4 * time.Second, DeadLettersMax: 6, DeadLetterQueue: "dead",
-			Remember: 7 * time.Second, RememberMax: 8, PerInterval: 9, MaxInFlight: 13, ExclusiveKeys: true, BackoffBase: 10 * time.Second, BackoffFactor: 11, BackoffMax: 12 * time.Second,
+			Remember: 7 * time.Second, RememberMax: 8, PerInterval: 9, MaxInFlight: 13, ExclusiveKeys: true, FairKeys: true, BackoffBase: 10 * time.Second, BackoffFactor: 11, BackoffMax: 12 * time.Second,
 			ChangedAt: time.Unix(7, 0).UTC(), ChangedBy: "node-1",
 		}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" || !cmp.Equal(missing, []string{"node-2"}) {

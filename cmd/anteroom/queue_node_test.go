@@ -219,7 +219,7 @@ func (n *queueNode) Configure(_ context.Context, r *anteroomv1.ConfigureRequest)
 	s := &anteroomv1.QueueSettings{
 		MaxItems: new(uint32(1000)), MaxPayload: new(uint32(65536)), Lease: durationpb.New(30 * time.Second), LeaseMax: durationpb.New(12 * time.Hour),
 		MaxAttempts: new(uint32(5)), DeadLettersMax: new(uint32(10_000)), DeadLetterQueue: new(""), Remember: durationpb.New(5 * time.Minute),
-		RememberMax: new(uint32(100_000)), Interval: durationpb.New(0), PerInterval: new(uint32(1)), MaxInFlight: new(uint32(0)), ExclusiveKeys: new(false), BackoffBase: durationpb.New(0),
+		RememberMax: new(uint32(100_000)), Interval: durationpb.New(0), PerInterval: new(uint32(1)), MaxInFlight: new(uint32(0)), ExclusiveKeys: new(false), FairKeys: new(false), BackoffBase: durationpb.New(0),
 	}
 	a := &anteroomv1.ConfigureResponse{Settings: s, Kind: "memory"}
 	if r.GetSettings() == nil {

@@ -84,7 +84,7 @@ is not put again, so a command that failed can simply be repeated with the same
 		return q.put(ctx, to, cmd.InOrStdin(), args)
 	})
 	q.flags.StringVar(&q.id, "id", "", "`ID` of the item [random]")
-	q.flags.StringVar(&q.key, "key", "", "`KEY`: of the items of one key, one is taken at a time; the queue needs exclusive_keys [none]")
+	q.flags.StringVar(&q.key, "key", "", "`KEY`: keys take turns, or of the items of one key one is taken at a time; the queue needs fair_keys or exclusive_keys [none]")
 	q.flags.whole(&q.priority, "priority", 0, math.MaxUint32, "the lowest goes first")
 	q.define(q.flags)
 	q.flags.duration(&q.ttl, "ttl", 0, 10*365*24*time.Hour, "dropped after so long, unless somebody works on it; 0s is never")

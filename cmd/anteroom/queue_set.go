@@ -39,6 +39,7 @@ func settingsInto(n *client.NewSettings) []setting {
 		{key: "per-interval", usage: "how many", number: &n.PerInterval},
 		{key: "max-in-flight", usage: "items that are leased at once, over all nodes; 0: no bound", number: &n.MaxInFlight},
 		{key: "exclusive-keys", usage: "true: of the items of one key, one is leased at a time; false: keys mean nothing", truth: &n.ExclusiveKeys},
+		{key: "fair-keys", usage: "true: of the items of one priority, those of each key go out in turn; false: keys have no turns", truth: &n.FairKeys},
 		{key: "backoff-base", usage: "how long an item waits after its first lease; 0s: not at all", span: &n.BackoffBase},
 		{key: "backoff-factor", usage: "after each further one so many times as long", number: &n.BackoffFactor},
 		{key: "backoff-max", usage: "and never longer", span: &n.BackoffMax},
@@ -149,6 +150,7 @@ func (q *queueing) settings(s client.Settings, missing []string) error {
 		{"per_interval", u(s.PerInterval)},
 		{"max_in_flight", u(s.MaxInFlight)},
 		{"exclusive_keys", strconv.FormatBool(s.ExclusiveKeys)},
+		{"fair_keys", strconv.FormatBool(s.FairKeys)},
 		{"backoff.base", d(s.BackoffBase)},
 	}
 	if s.BackoffBase > 0 {

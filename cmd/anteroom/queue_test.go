@@ -61,7 +61,7 @@ func TestQueueCommands(t *testing.T) {
 		{"purge", "--json"},
 		{"set"},
 		{"set", "--json"},
-		{"set", "--max-items", "0", "--lease", "1m", "--dead-letter-queue", "failed", "--backoff-base", "5s", "--backoff-factor", "3", "--backoff-max", "1h", "--max-in-flight", "3", "--exclusive-keys", "true"},
+		{"set", "--max-items", "0", "--lease", "1m", "--dead-letter-queue", "failed", "--backoff-base", "5s", "--backoff-factor", "3", "--backoff-max", "1h", "--max-in-flight", "3", "--exclusive-keys", "true", "--fair-keys", "true"},
 		{"set", "--interval", "0s", "--json"},
 		{"set", "--max-items", "-1", "--lease", "soon", "--exclusive-keys", "perhaps"},
 		{"stats", "--queue="},

@@ -149,7 +149,7 @@ func (b *Broker) addQueue(c Queue, listed bool) *queue {
 	if err != nil {
 		panic(fmt.Sprintf("broker: queue %q: %v", c.Name, err))
 	}
-	q := &queue{c: c, listed: listed, q: n, used: b.now.Boot, pacer: pacer{interval: c.Interval, most: perInterval(c.PerInterval)}}
+	q := &queue{c: c, listed: listed, q: n, used: b.now.Boot, pacer: pacer{interval: c.Interval, most: perInterval(c.PerInterval)}, turns: turns{lines: map[lineID]*line{}}}
 	i, _ := b.find(c.Name)
 	b.queues = slices.Insert(b.queues, i, q)
 	b.tally.admit(q)
@@ -395,6 +395,15 @@ func (b *Broker) Leases(name string) []pqueue.Item {
 		return nil
 	}
 	return b.shards[q.c.Kind].state.Leases(name)
+}
+
+// Offered are the items of a queue at this node that may be leased, the first one first.
+// For those who check.
+func (b *Broker) Offered(name string) (all []pqueue.Item) {
+	if q := b.queue(name); q != nil && b.shards[q.c.Kind].leads {
+		b.shards[q.c.Kind].state.EachOffered(name, func(i pqueue.Item) { all = append(all, i) })
+	}
+	return all
 }
 
 // Slots is how many of a queue's slots this node has, with those that it takes to be

@@ -126,7 +126,7 @@ func (b *Broker) callInsert(c pqueue.Command, then func(Answer)) {
 		then(Answer{Result: pqueue.Result{Code: b.leaderless()}})
 		return
 	}
-	if c.Key != "" && !q.c.Limits.Exclusive {
+	if c.Key != "" && !q.c.Limits.Exclusive && !q.c.FairKeys {
 		then(Answer{Result: pqueue.Result{Code: pqueue.Invalid}})
 		return
 	}
@@ -153,9 +153,10 @@ func (b *Broker) callInsert(c pqueue.Command, then func(Answer)) {
 }
 
 // place is the member of the list at which a new item is at home: all of one key are at
-// the same, so that nobody else need be asked who has the key.
+// the same, so that nobody else need be asked who has the key, or whose turn it is. Where
+// keys take turns, no key is one of them.
 func (q *queue) place(c pqueue.Command, list []eviction.Member) eviction.Member {
-	if c.Key != "" {
+	if c.Key != "" || q.c.FairKeys {
 		return winner(c.Queue, c.Key, list)
 	}
 	return home(c.Queue, c.ID, list)

@@ -23,6 +23,7 @@ type cluster struct {
 	votes []qpid.NodeID
 	few   bool // there is the queue of that name
 	keys  bool // which has exclusive keys, and no other bound
+	fair  bool // whose keys take turns, and which has no bound
 }
 
 type host struct {
@@ -70,6 +71,9 @@ func (c *cluster) start(m eviction.Member) *host {
 		few.Name, few.Limits.AttemptsMax, few.Limits.InFlightMax, few.Limits.LeaseMax, few.Lease = "few", 0, fewMany, fewMax, fewMax
 		if c.keys {
 			few.Limits.InFlightMax, few.Limits.Exclusive = 0, true
+		}
+		if c.fair {
+			few.Limits.InFlightMax, few.FairKeys = 0, true
 		}
 		all.Queues = append(all.Queues, few)
 	}

@@ -160,6 +160,20 @@ may be any besides is what the slots say, of which such a queue has as many as a
 wants: as long as some are lost, a root takes its items with keys out of QPID, and goes by
 what has none. So this holds through whatever that does.
 
+# Fair keys
+
+Where the keys of a queue take turns, QPID knows of each key, in each priority, only the
+first item here, and that one not by when it was put but by the key's turn: when it came,
+or when the one before it went. So the key goes next whose last item went the longest time
+ago. A turn is a time, and comes after all that were given: the root gives them, and
+the latest one travels with its office. So the clocks of nodes do not matter but for keys
+that come anew. All items of a key are put at one node, as where keys are exclusive; when
+members come and go a key may have items, and so turns, at two.
+
+Turns are of the node that keeps the items, and in no log: who begins to lead one
+has all keys come anew, in the order of their first items. A lease that comes to nothing,
+or does not reach its taker, gives the turn back.
+
 # Who is missing
 
 An answer about a whole queue is made of what all nodes of the view said. Who may

@@ -74,7 +74,7 @@ func (b *Broker) onHeld(m Message) {
 	for _, l := range m.Keys {
 		if q := b.queue(l.Queue); q != nil && q.gates() {
 			q.keys.lent[l.Key] = lent{m.From, l.Seq}
-			b.withdraw(q, q.keys.here[l.Key])
+			b.withdraw(q, l.Key, q.keys.here[l.Key])
 			b.pump(q)
 		}
 	}
@@ -125,7 +125,7 @@ func (b *Broker) rekey() {
 				b.seq++
 				k.seq = b.seq
 			} else if foreign {
-				b.withdraw(q, k)
+				b.withdraw(q, key, k)
 			}
 			b.admit(q, key, k)
 		}
@@ -162,7 +162,7 @@ func (b *Broker) regate(q *queue) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(ring.here)) {
 		k := ring.here[key]
-		b.withdraw(q, k)
+		b.withdraw(q, key, k)
 		k.front = qpid.Weight{}
 	}
 	if s.state == nil || !s.leads {
@@ -170,7 +170,7 @@ func (b *Broker) regate(q *queue) {
 	}
 	s.state.EachOffered(q.c.Name, func(i pqueue.Item) {
 		if w := pqueue.WeightOf(i.Priority, i.Stamp, s.state.Salt(), i.Number); i.Key != "" {
-			q.q.Remove(w)
+			b.drop(q, i.Key, w)
 			b.came(q, i.Key, w)
 		}
 	})

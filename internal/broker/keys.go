@@ -90,7 +90,7 @@ func (b *Broker) keyHome(q *queue, key string) eviction.Member {
 // came puts an item that may be leased into QPID, if its key is this node's to lease.
 func (b *Broker) came(q *queue, key string, w qpid.Weight) {
 	if key == "" || !q.gates() {
-		q.q.Insert(w)
+		b.put(q, key, w)
 		return
 	}
 	k := q.keys.here[key]
@@ -102,7 +102,7 @@ func (b *Broker) came(q *queue, key string, w qpid.Weight) {
 		if !w.Less(k.front) {
 			return // the shard does not know yet that keys are exclusive
 		}
-		q.q.Remove(k.front)
+		b.drop(q, key, k.front)
 	}
 	k.front, k.in = w, false
 	b.admit(q, key, k)
@@ -110,7 +110,7 @@ func (b *Broker) came(q *queue, key string, w qpid.Weight) {
 
 // left takes an item out of QPID.
 func (b *Broker) left(q *queue, key string, w qpid.Weight) {
-	q.q.Remove(w)
+	b.drop(q, key, w)
 	if k := q.keys.here[key]; k != nil && key != "" && k.front == w {
 		k.front, k.in = qpid.Weight{}, false
 	}
@@ -122,10 +122,10 @@ func (b *Broker) admit(q *queue, key string, k *keyed) {
 	case k.front == (qpid.Weight{}) || k.in || q.keys.shutAt != 0 || !b.round.installed():
 	case b.keyHome(q, key) == b.self:
 		if _, out := q.keys.lent[key]; !out {
-			b.enter(q, k)
+			b.enter(q, key, k)
 		}
 	case k.held:
-		b.enter(q, k)
+		b.enter(q, key, k)
 	case k.seq == 0:
 		b.seq++
 		k.seq = b.seq
@@ -134,17 +134,17 @@ func (b *Broker) admit(q *queue, key string, k *keyed) {
 	}
 }
 
-func (b *Broker) enter(q *queue, k *keyed) {
+func (b *Broker) enter(q *queue, key string, k *keyed) {
 	k.in = true
-	q.q.Insert(k.front)
+	b.put(q, key, k.front)
 	b.tellAskers(q)
 }
 
 // withdraw takes the first item of a key out of QPID.
-func (b *Broker) withdraw(q *queue, k *keyed) {
+func (b *Broker) withdraw(q *queue, key string, k *keyed) {
 	if k != nil && k.in {
 		k.in = false
-		q.q.Remove(k.front)
+		b.drop(q, key, k.front)
 	}
 }
 
@@ -191,7 +191,7 @@ func (b *Broker) lend(q *queue, key string) {
 	} else {
 		delete(q.keys.wants, key)
 	}
-	b.withdraw(q, q.keys.here[key])
+	b.withdraw(q, key, q.keys.here[key])
 	to := q.keys.lent[key]
 	b.sendKey(MsgKeyLend, to.to, q, key, to.seq)
 }
@@ -291,11 +291,11 @@ func (b *Broker) onBack(q *queue, l KeyLock, from eviction.Member) {
 // keyHeldBack reports whether the first item of q, at its root, may not go out just now
 // for its key, and sees to the deleteMin if so.
 func (b *Broker) keyHeldBack(q *queue, o heldOp) bool {
-	first := q.q.Min()
-	key := b.shards[q.c.Kind].state.KeyOf(q.c.Name, pqueue.NumberOf(first))
+	key := b.shards[q.c.Kind].state.KeyOf(q.c.Name, pqueue.NumberOf(q.q.Min()))
 	if key == "" || !q.gates() {
 		return false
 	}
+	first := q.inLine(key, q.q.Min())
 	k, home := q.keys.here[key], b.keyHome(q, key) == b.self
 	_, out := q.keys.lent[key]
 	switch {
@@ -308,7 +308,7 @@ func (b *Broker) keyHeldBack(q *queue, o heldOp) bool {
 	default:
 		return false
 	}
-	q.q.Remove(first) // if it is to be there, it comes back when it may
+	b.drop(q, key, first) // if it is to be there, it comes back when it may
 	b.pump(q)
 	b.deleteMin(q, o)
 	return true
@@ -346,7 +346,7 @@ func (b *Broker) granted(q *queue, key string, doubt int64) {
 func (b *Broker) shut(q *queue) {
 	q.keys.shutAt = max(q.slots.until, b.now.Boot+1)
 	for _, key := range slices.Sorted(maps.Keys(q.keys.here)) {
-		b.withdraw(q, q.keys.here[key])
+		b.withdraw(q, key, q.keys.here[key])
 	}
 	b.pump(q)
 }

@@ -19,7 +19,7 @@ const (
 	MsgBroken                      // Epoch, the highest seen: another round, please
 	MsgVouch                       // Epoch, Seq: is that still the epoch?
 	MsgVouched                     // Epoch, Seq: it was when this was asked
-	MsgQPID                        // Queue, QPID, For, Pace
+	MsgQPID                        // Queue, QPID, For, Pace; For of a findRoot: the latest turn that was given
 	MsgGranted                     // Queue, Seq, Result, For: how a deleteMin has ended
 	MsgRequest                     // Seq, Command; Seq 0: no answer wanted
 	MsgResponse                    // Seq, Result

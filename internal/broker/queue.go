@@ -27,6 +27,7 @@ type queue struct {
 	pacer   pacer
 	slots   slots
 	keys    keyring
+	turns   turns
 	touched bool  // messages of the installed round's tree have come or gone
 	used    int64 // boot time
 	filled  int64 // boot time at which something was in it when it was looked at; 0: it was not
@@ -138,6 +139,7 @@ func (b *Broker) onQPID(m Message) error {
 	}
 	if m.QPID.Kind == qpid.MsgFindRoot && m.QPID.Epoch == b.round.made {
 		q.pacer.merge(b.now.Boot, m.Pace)
+		b.heardTurn(q, m.For)
 	}
 	q.touched, q.used = true, b.now.Boot
 	err := q.q.Step(m.QPID)
@@ -167,11 +169,13 @@ func (b *Broker) deleteMin(q *queue, o heldOp) {
 	case q.q.IsRoot() && !q.q.Min().IsEmpty() && b.heldBack(q, o):
 		return
 	}
+	turn := b.letOut(q)
 	if caller == b.self.Name && o.m.From == b.self.Name {
 		q.q.DeleteMin(o.m.Op)
 	} else if q.q.Step(o.m) != nil {
 		b.stats.Refused++
 	}
+	b.stayed(q, turn)
 	b.pumpWith(q, &o)
 }
 
@@ -283,6 +287,9 @@ func (b *Broker) pumpWith(q *queue, o *heldOp) {
 		if m.Kind == qpid.MsgFindRoot && q.c.Interval > 0 {
 			out.Pace = q.pacer.pace(b.now.Boot)
 		}
+		if m.Kind == qpid.MsgFindRoot && q.c.FairKeys {
+			out.For = q.turns.last
+		}
 		b.send(out)
 	}
 	for _, a := range r.Answers {
@@ -350,7 +357,7 @@ func (b *Broker) grant(q *queue, w qpid.Weight, o heldOp) {
 		b.granted(q, key, doubt)
 		if r.Code != pqueue.OK {
 			b.recent.drop(op)
-			b.mend(q, c.Number)
+			b.mend(q, w)
 			b.freed(q)
 			if !slices.Contains([]pqueue.Code{pqueue.IsPaused, pqueue.StorageFull, pqueue.StorageDoubt, pqueue.Empty}, r.Code) {
 				r = pqueue.Result{Code: pqueue.Busy} // somebody was quicker: ask anew
@@ -372,12 +379,13 @@ func (b *Broker) repeat(q *queue, w qpid.Weight, o heldOp) {
 }
 
 // mend puts an item back into QPID whose lease came to nothing.
-func (b *Broker) mend(q *queue, number uint64) {
+func (b *Broker) mend(q *queue, granted qpid.Weight) {
 	s := &b.shards[q.c.Kind]
-	if i, ok := s.state.Offered(q.c.Name, number); ok && s.leads {
+	if i, ok := s.state.Offered(q.c.Name, pqueue.NumberOf(granted)); ok && s.leads {
 		w := pqueue.WeightOf(i.Priority, i.Stamp, s.state.Salt(), i.Number)
 		b.left(q, i.Key, w)
 		b.came(q, i.Key, w)
+		q.turnBack(i.Key, w, pqueue.StampOf(granted))
 		b.pump(q)
 	}
 }

@@ -128,7 +128,12 @@ func (b *Broker) serve(c pqueue.Command, then func(pqueue.Result)) {
 	case pqueue.OpPurge:
 		c.Max = min(c.Max, b.c.PurgeSteps)
 		b.execute(q.c.Kind, c, then)
-	case pqueue.OpAck, pqueue.OpNack, pqueue.OpRelease, pqueue.OpCancel, pqueue.OpRequeue, pqueue.OpBury,
+	case pqueue.OpRelease:
+		b.execute(q.c.Kind, c, func(r pqueue.Result) {
+			b.released(q, c.Number)
+			then(r)
+		})
+	case pqueue.OpAck, pqueue.OpNack, pqueue.OpCancel, pqueue.OpRequeue, pqueue.OpBury,
 		pqueue.OpPeek, pqueue.OpFind, pqueue.OpRank, pqueue.OpDead:
 		b.execute(q.c.Kind, c, then)
 	default: // nobody asks another node for the rest

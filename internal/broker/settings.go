@@ -24,6 +24,7 @@ func (b *Broker) adopt(q *queue, l pqueue.Limits, s pqueue.Settings) {
 	}
 	was := q.c.Limits
 	q.set = s
+	b.takeTurns(q, s.FairKeys)
 	q.c.Limits, q.c.Lease, q.c.PayloadMax, q.c.Interval, q.c.PerInterval = l, s.Lease, s.PayloadMax, s.Interval, s.PerInterval
 	q.pacer.set(b.now.Boot, s.Interval, s.PerInterval, 3*b.c.Fresh)
 	b.settled.last++
@@ -60,7 +61,7 @@ func (b *Broker) set(q *queue, c pqueue.Command, then func(pqueue.Result)) {
 
 // Settings are those of q that no shard goes by, as a call of OpConfigure has them.
 func (q Queue) Settings() pqueue.Settings {
-	return pqueue.Settings{Lease: q.Lease, PayloadMax: q.PayloadMax, Interval: q.Interval, PerInterval: max(1, q.PerInterval)}
+	return pqueue.Settings{Lease: q.Lease, PayloadMax: q.PayloadMax, Interval: q.Interval, PerInterval: max(1, q.PerInterval), FairKeys: q.FairKeys}
 }
 
 // Stays reports whether a queue that this node knows is there also when nothing has been

@@ -42,6 +42,7 @@ type Queue struct {
 	PayloadMax  int   // bytes
 	Interval    int64 // µs; 0: items go out as fast as they are asked for
 	PerInterval int   // items in any Interval
+	FairKeys    bool  // of the items of one priority, those of each key go out in turn
 }
 
 // Config is what a broker needs to know at its start.

@@ -33,6 +33,7 @@ type Queue struct {
 	PerInterval    int      `json:"per_interval"`
 	MaxInFlight    int      `json:"max_in_flight"` // leased at once; 0: no bound
 	ExclusiveKeys  bool     `json:"exclusive_keys"`
+	FairKeys       bool     `json:"fair_keys"`
 	Backoff        Backoff  `json:"backoff"`
 }
 

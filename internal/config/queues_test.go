@@ -65,7 +65,7 @@ queues:
 		"q.yaml:14: queues[2].max_attempts: -1; give a number from 0 to 1000000",
 		`q.yaml:15: queues[3].name: "mail/out" is the name of queues[2] too; give each queue its own`,
 		"q.yaml:16: queues[3].replicas: needs a disk; set node.data",
-		"q.yaml:17: queues[3].weight: unknown key; there are name, durable, replicas, max_items, max_payload, lease, lease_max, max_attempts, dead_letters_max, dead_letter_queue, remember, remember_max, interval, per_interval, max_in_flight, exclusive_keys, backoff",
+		"q.yaml:17: queues[3].weight: unknown key; there are name, durable, replicas, max_items, max_payload, lease, lease_max, max_attempts, dead_letters_max, dead_letter_queue, remember, remember_max, interval, per_interval, max_in_flight, exclusive_keys, fair_keys, backoff",
 		"q.yaml:19: queues[4].backoff.factor: 0; give a number from 1 to 100",
 		"q.yaml:19: queues[4].backoff.max: 0s; give a time from 1ms to 8760h",
 		"q.yaml:19: queues[4].backoff.base: 1µs; give at least 1ms, or 0 for none",

@@ -91,6 +91,7 @@ const (
 	hasFlow
 	hasKey
 	hasExclusive
+	hasFair
 	partsEnd
 )
 
@@ -129,6 +130,9 @@ func (c Command) parts() uint64 {
 	}
 	if c.Limits.Exclusive {
 		parts |= hasExclusive
+	}
+	if c.Settings.FairKeys {
+		parts |= hasFair
 	}
 	return parts
 }
@@ -223,7 +227,7 @@ func DecodeCommand(b []byte) (Command, error) {
 	if parts&hasKey != 0 {
 		c.Key = d.String()
 	}
-	c.Limits.Exclusive = parts&hasExclusive != 0
+	c.Limits.Exclusive, c.Settings.FairKeys = parts&hasExclusive != 0, parts&hasFair != 0
 	if c.Op == 0 && d.err == nil {
 		return Command{}, errors.New("pqueue: a command without an operation")
 	}

@@ -10,43 +10,10 @@ import (
 // KeyMax bounds the key of an item, in bytes.
 const KeyMax = 256
 
-// keyed is what a queue has of one key.
-//
-// Invariant: first is the lightest of the key's ready items, and the zero weight if
-// there is none; rest has the others, nil if there never were any.
+// keyed is what a queue has of one key: its ready items, and how many are leased.
 type keyed struct {
-	first  qpid.Weight
-	rest   *qpid.Queue
+	Line
 	leased int
-}
-
-func (k *keyed) insert(w qpid.Weight) {
-	if k.first == (qpid.Weight{}) {
-		k.first = w
-		return
-	}
-	if k.rest == nil {
-		k.rest = qpid.NewQueue()
-	}
-	if w.Less(k.first) {
-		w, k.first = k.first, w
-	}
-	k.rest.Insert(w)
-}
-
-func (k *keyed) delete(w qpid.Weight) {
-	if w != k.first {
-		k.rest.Delete(w)
-		return
-	}
-	k.first = (qpid.Weight{})
-	if k.rest == nil {
-		return
-	}
-	if next, ok := k.rest.Min(); ok {
-		k.rest.Delete(next)
-		k.first = next
-	}
 }
 
 // waits is how many ready items wait for another one of the key.
@@ -82,12 +49,12 @@ func (q *queue) withKey(i *item, change func(*keyed)) {
 // inLine puts a ready item where the ready ones are, and outOfLine takes it away.
 func (q *queue) inLine(i *item) {
 	q.ready.Insert(i.weight())
-	q.withKey(i, func(k *keyed) { k.insert(i.weight()) })
+	q.withKey(i, func(k *keyed) { k.Insert(i.weight()) })
 }
 
 func (q *queue) outOfLine(i *item) {
 	q.ready.Delete(i.weight())
-	q.withKey(i, func(k *keyed) { k.delete(i.weight()) })
+	q.withKey(i, func(k *keyed) { k.Delete(i.weight()) })
 }
 
 // countLeased counts the leased items, and those of i's key.

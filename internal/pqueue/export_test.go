@@ -12,7 +12,7 @@ func Resum(b []byte) []byte {
 		return b
 	}
 	header := version
-	if h := string(b[:len(version)]); h == version2 || h == version3 || h == version4 {
+	if h := string(b[:len(version)]); h == version2 || h == version3 || h == version4 || h == version5 {
 		header = h
 	}
 	body := append([]byte(header), b[len(version):len(b)-4]...)

@@ -78,3 +78,28 @@ func TestSettingsThatMakeNoSenseAreRefused(t *testing.T) {
 		do(t, shard(t), 10, c, pqueue.Invalid)
 	}
 }
+
+func TestFairKeysAreInTheSnapshotAndOnlyThen(t *testing.T) {
+	for fair, header := range map[bool]string{false: "anteroom-shard-3\n", true: "anteroom-shard-5\n"} {
+		s, c := shard(t), set(5, "n", 3)
+		c.Settings.FairKeys = fair
+		do(t, s, 10, c, pqueue.OK)
+		again, err := pqueue.Restore(s.Encode())
+		if err != nil || !bytes.HasPrefix(s.Encode(), []byte(header)) || again.SettingsOf("q") != c.Settings {
+			t.Errorf("fair %v: %q, restored %+v, %v", fair, s.Encode()[:17], again, err)
+		}
+		if got, err := pqueue.DecodeCommand(c.Encode(nil)); err != nil || got.Settings != c.Settings {
+			t.Errorf("fair %v: a command comes to be %+v, %v", fair, got, err)
+		}
+	}
+}
+
+func TestAWeightIsRestamped(t *testing.T) {
+	w := pqueue.WeightOf(7, 1_700_000_000_000_000, 3, 9)
+	if got := pqueue.Restamped(w, 1_800_000_000_000_001); got != pqueue.WeightOf(7, 1_800_000_000_000_001, 3, 9) {
+		t.Errorf("restamped: %v", got)
+	}
+	if pqueue.StampOf(w) != 1_700_000_000_000_000 || pqueue.PriorityOf(w) != 7 {
+		t.Errorf("of a weight: stamp %d, priority %d", pqueue.StampOf(w), pqueue.PriorityOf(w))
+	}
+}

@@ -77,6 +77,14 @@ func (s *Shard) Leased(name string) int {
 	return 0
 }
 
+// TakerOf is who had the last lease of an item.
+func (s *Shard) TakerOf(name string, number uint64) Taker {
+	if q := s.byName[name]; q != nil && q.items[number] != nil {
+		return q.items[number].taker
+	}
+	return Taker{}
+}
+
 // Leases are the leased items of a queue, by number.
 func (s *Shard) Leases(name string) []Item {
 	q := s.byName[name]

@@ -16,6 +16,7 @@ const (
 	version2    = "anteroom-shard-2\n" // queues have policies
 	version3    = "anteroom-shard-3\n" // and were set at run time or have a bound on what is leased at once, and items may have more
 	version4    = "anteroom-shard-4\n" // and some are to have one item of a key leased at a time
+	version5    = "anteroom-shard-5\n" // and of some, the keys take turns
 	versionSize = len(version)
 )
 
@@ -25,6 +26,11 @@ func (s *Shard) header() string {
 	for _, q := range s.queues {
 		if q.limits.hasPolicies() {
 			header = version2
+		}
+	}
+	for _, q := range s.queues {
+		if q.set.FairKeys {
+			return version5
 		}
 	}
 	for _, q := range s.queues {
@@ -67,6 +73,9 @@ func (s *Shard) Encode() []byte {
 		if header >= version4 {
 			e.Bool(q.limits.Exclusive)
 		}
+		if header >= version5 {
+			e.Bool(q.set.FairKeys)
+		}
 		e.queue(q, header)
 	}
 	return binary.BigEndian.AppendUint32(e.B, crc32.ChecksumIEEE(e.B))
@@ -102,7 +111,7 @@ func Restore(b []byte) (*Shard, error) {
 	if len(b) >= versionSize+4 {
 		header = string(b[:versionSize])
 	}
-	if header != version && header != version2 && header != version3 && header != version4 {
+	if !slices.Contains([]string{version, version2, version3, version4, version5}, header) {
 		return nil, errors.New("pqueue: not a snapshot of this version")
 	}
 	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
@@ -134,6 +143,9 @@ func restore(body []byte, header string) (*Shard, error) {
 		}
 		if header >= version4 {
 			with.Exclusive = d.Bool()
+		}
+		if header >= version5 {
+			q.set.FairKeys = d.Bool()
 		}
 		d.queue(q, with, header)
 	}

@@ -79,6 +79,7 @@ type Settings struct {
 	PayloadMax  int   // bytes
 	Interval    int64 // µs; 0: items go out as fast as they are asked for
 	PerInterval int   // items in any Interval
+	FairKeys    bool  // of the items of one priority, those of each key go out in turn
 }
 
 // Newer reports whether s holds over o.
@@ -171,6 +172,21 @@ func WeightOf(priority uint32, stamp int64, salt uint32, number uint64) qpid.Wei
 
 // NumberOf is the number of the item whose weight w is.
 func NumberOf(w qpid.Weight) uint64 { return binary.BigEndian.Uint64(w.ID[8:]) }
+
+// Restamped is w with another stamp.
+func Restamped(w qpid.Weight, stamp int64) qpid.Weight {
+	t := uint64(min(max(stamp, 0), stampMax))
+	w.Stamp = w.Stamp>>32<<32 | t>>32
+	binary.BigEndian.PutUint32(w.ID[:], uint32(t))
+	return w
+}
+
+// StampOf and PriorityOf are what WeightOf made w of.
+func StampOf(w qpid.Weight) int64 {
+	return int64(w.Stamp&(1<<32-1)<<32 | uint64(binary.BigEndian.Uint32(w.ID[:])))
+}
+
+func PriorityOf(w qpid.Weight) uint32 { return uint32(w.Stamp >> 32) }
 
 // scramble is the finalizer of MurmurHash3 over both numbers.
 func scramble(salt uint32, number uint64) uint32 {

@@ -86,7 +86,7 @@ func freshFor(c eviction.Config) int64 {
 func queueOf(c config.Queue) broker.Queue {
 	micros := func(d config.Duration) int64 { return time.Duration(d).Microseconds() }
 	q := broker.Queue{
-		Name: c.Name, Lease: micros(c.Lease), PayloadMax: c.MaxPayload, Interval: micros(c.Interval), PerInterval: c.PerInterval,
+		Name: c.Name, Lease: micros(c.Lease), PayloadMax: c.MaxPayload, Interval: micros(c.Interval), PerInterval: c.PerInterval, FairKeys: c.FairKeys,
 		Limits: pqueue.Limits{
 			ItemsMax: c.MaxItems, BytesMax: 1 << 50, AttemptsMax: c.MaxAttempts, DeadMax: c.DeadLettersMax, RememberMax: c.RememberMax,
 			Remember: micros(c.Remember), LeaseMax: micros(c.LeaseMax), DeadTo: c.DeadLetters, InFlightMax: c.MaxInFlight, Exclusive: c.ExclusiveKeys,

@@ -20,7 +20,7 @@ func fileOf(q broker.Queue) config.Queue {
 	c.DeadLettersMax, c.DeadLetters = q.Limits.DeadMax, q.Limits.DeadTo
 	c.Remember, c.RememberMax = span(q.Limits.Remember), q.Limits.RememberMax
 	c.Interval, c.PerInterval, c.MaxInFlight = span(q.Interval), q.PerInterval, q.Limits.InFlightMax
-	c.ExclusiveKeys = q.Limits.Exclusive
+	c.ExclusiveKeys, c.FairKeys = q.Limits.Exclusive, q.FairKeys
 	if b := q.Limits.Backoff; b.Base > 0 {
 		c.Backoff = config.Backoff{Base: span(b.Base), Factor: int(b.Factor / 1000), Max: span(b.Max)}
 	}

@@ -95,6 +95,9 @@ func merge(q broker.Queue, s *anteroomv1.QueueSettings) (broker.Queue, error) {
 	if s.ExclusiveKeys != nil {
 		l.Exclusive = s.GetExclusiveKeys()
 	}
+	if s.FairKeys != nil {
+		q.FairKeys = s.GetFairKeys()
+	}
 	if s.DeadLetterQueue != nil {
 		l.DeadTo = s.GetDeadLetterQueue()
 	}
@@ -144,7 +147,7 @@ func settingsOf(q broker.Queue) *anteroomv1.QueueSettings {
 	s := &anteroomv1.QueueSettings{
 		MaxItems: u(l.ItemsMax), MaxPayload: u(q.PayloadMax), Lease: d(q.Lease), LeaseMax: d(l.LeaseMax), MaxAttempts: u(l.AttemptsMax),
 		DeadLettersMax: u(l.DeadMax), DeadLetterQueue: &l.DeadTo, Remember: d(l.Remember), RememberMax: u(l.RememberMax),
-		Interval: d(q.Interval), PerInterval: u(q.PerInterval), MaxInFlight: u(l.InFlightMax), ExclusiveKeys: &l.Exclusive, BackoffBase: d(l.Backoff.Base),
+		Interval: d(q.Interval), PerInterval: u(q.PerInterval), MaxInFlight: u(l.InFlightMax), ExclusiveKeys: &l.Exclusive, FairKeys: &q.FairKeys, BackoffBase: d(l.Backoff.Base),
 	}
 	if l.Backoff.Base > 0 {
 		s.BackoffFactor, s.BackoffMax = u(int(l.Backoff.Factor/1000)), d(l.Backoff.Max)

@@ -59,3 +59,32 @@ func TestOneItemOfAKeyIsLeasedAtATime(t *testing.T) {
 		t.Errorf("the first of a is acknowledged, and a take gets %v", next)
 	}
 }
+
+func TestKeysTakeTurns(t *testing.T) {
+	nodes, ctx := cluster(t, 3, "letters"), t.Context()
+	set, err := nodes[2].client.Configure(ctx, &anteroomv1.ConfigureRequest{Queue: "letters", Settings: &anteroomv1.QueueSettings{FairKeys: new(true)}})
+	if err != nil || !set.GetSettings().GetFairKeys() {
+		t.Fatalf("set: %v, %v", set, err)
+	}
+	var items []*anteroomv1.NewItem
+	for i := range 20 {
+		items = append(items, &anteroomv1.NewItem{Id: fmt.Sprintf("noisy-%02d", i), Key: "noisy"})
+	}
+	items = append(items, &anteroomv1.NewItem{Id: "quiet", Key: "quiet"})
+	if _, err := nodes[0].client.InsertBatch(ctx, &anteroomv1.InsertBatchRequest{Queue: "letters", Items: items}); err != nil {
+		t.Fatal(err)
+	}
+	first := ""
+	for i := range 21 {
+		got := take(t, nodes[i%3], &anteroomv1.DeleteMinRequest{Queue: "letters", Wait: durationpb.New(30 * time.Second)})
+		if len(got) != 1 {
+			t.Fatalf("take %d: %v", i, got)
+		}
+		if first += got[0].GetItem().GetId() + " "; i == 1 && first != "noisy-00 quiet " && first != "quiet noisy-00 " {
+			t.Errorf("the first two, of two keys: %s", first)
+		}
+	}
+	if !strings.HasSuffix(first, "noisy-17 noisy-18 noisy-19 ") {
+		t.Errorf("all of them, in the order of their keys: %s", first)
+	}
+}

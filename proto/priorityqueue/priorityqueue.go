@@ -198,8 +198,8 @@ func (s *Server) checkKey(queue, key string) error {
 	if key == "" || checkQueue(queue) != nil {
 		return nil
 	}
-	if is, _, ok := s.c.Queues.Settings(queue, false); !ok || !is.Limits.Exclusive {
-		return invalid("key: the queue has no exclusive keys; give it some first (exclusive_keys, anteroom queue set --exclusive-keys true), or leave the key out")
+	if is, _, ok := s.c.Queues.Settings(queue, false); !ok || !is.Limits.Exclusive && !is.FairKeys {
+		return invalid("key: the queue has neither fair nor exclusive keys; give it some first (fair_keys, exclusive_keys, anteroom queue set --fair-keys true), or leave the key out")
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func Queues() []Mutant {
 		{Name: "a purge passes over what is delayed", Edits: []Edit{
 			{"internal/pqueue/queue.go", "[]*qpid.Queue{q.ready, q.delayed} {\n", "[]*qpid.Queue{q.ready, q.delayed} {\n		if ON && line == q.delayed {\n			continue\n		}\n"},
 		}},
-	}, slices.Concat(items(), slots(), keys())...)
+	}, slices.Concat(items(), slots(), keys(), turns())...)
 }
 
 // items are bugs in what becomes of items and of their queues' settings.
@@ -138,6 +138,24 @@ func keys() []Mutant {
 		}},
 		{Name: "a key that was lent does not come back", First: 42, Edits: []Edit{
 			{"internal/broker/keys.go", "		b.sendKey(MsgKeyBack, home, q, key, k.seq)\n", "		if !(ON) {\n			b.sendKey(MsgKeyBack, home, q, key, k.seq)\n		}\n"},
+		}},
+	}
+}
+
+// turns are bugs in whose turn it is, of the keys of a queue.
+func turns() []Mutant {
+	return []Mutant{
+		{Name: "a key keeps its turn", By: "to go before", Edits: []Edit{
+			{"internal/broker/turns.go", "	l.turn = b.nextTurn(q)\n", "	if !(ON) {\n		l.turn = b.nextTurn(q)\n	}\n"},
+		}},
+		{Name: "turns go by each node's clock", By: "to go before", Edits: []Edit{
+			{"internal/broker/turns.go", "	if last <= b.now.Clock+epochLeapMax {\n", "	if !(ON) && last <= b.now.Clock+epochLeapMax {\n"},
+		}},
+		{Name: "an item whose lease came to nothing has lost its turn", By: "to go before", Edits: []Edit{
+			{"internal/broker/turns.go", "q.change(l, func() { l.turn = min(l.turn, turn) })", "q.change(l, func() {\n			if !(ON) {\n				l.turn = min(l.turn, turn)\n			}\n		})"},
+		}},
+		{Name: "the next of a key comes when the one before it is gone", Edits: []Edit{
+			{"internal/broker/turns.go", "	if next := l.front(); next != (qpid.Weight{}) {\n		q.q.Insert(next)\n	}\n", "	if next := l.front(); next != (qpid.Weight{}) && !(ON) {\n		q.q.Insert(next)\n	}\n"},
 		}},
 	}
 }

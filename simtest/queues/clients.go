@@ -125,6 +125,8 @@ func (c *client) answered(a broker.Answer) {
 				c.n.workOn(l, c.n.w.few, fewMax)
 			case isKeyed(c.queue):
 				c.n.workOn(l, c.n.w.keyed, keyMax)
+			case isFair(c.queue):
+				c.n.workOn(l, c.n.w.fair, fairMax)
 			default:
 				c.n.work(l)
 			}
@@ -196,6 +198,9 @@ func (w *World) drain() {
 	}
 	if w.o.Keys {
 		w.drainKeyed()
+	}
+	if w.o.Fair {
+		w.drainFair()
 	}
 	w.oracle.end()
 }

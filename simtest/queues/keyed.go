@@ -20,11 +20,12 @@ const (
 )
 
 // keyedConfig is their configuration.
-func keyedConfig(q func(string, broker.Kind) broker.Queue) []broker.Queue {
+func (o Options) keyedConfig(q func(string, broker.Kind) broker.Queue) []broker.Queue {
 	var all []broker.Queue
 	for k, name := range keyedQueues() {
 		c := q(name, broker.Kind(k))
 		c.Lease, c.Limits.LeaseMax, c.Limits.Exclusive, c.Limits.ItemsMax = keyLease, keyMax, true, 20
+		c.FairKeys = o.Fair
 		all = append(all, c)
 	}
 	return all

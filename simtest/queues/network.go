@@ -147,6 +147,7 @@ func (n *node) committed(p broker.Proposal) {
 	w.note("%v: %d is committed, or not", n.m, p.Token)
 	switch {
 	case w.unlucky():
+		w.oracle.nobodyHas(n, p)
 		n.b.Proposed(n.time(), p.Token, nil, true)
 		return
 	case n.room == broker.RoomForNone:
@@ -170,6 +171,7 @@ func (n *node) committed(p broker.Proposal) {
 	if w.unlucky() { // it is applied, and nobody here is told how
 		n.b.Proposed(n.time(), p.Token, nil, false)
 		n.catchUp(len(w.group.log))
+		w.oracle.nobodyHas(n, p)
 		return
 	}
 	n.applied++

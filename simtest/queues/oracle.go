@@ -26,6 +26,7 @@ type oracle struct {
 	settings
 	safe       follower // of the log of the replicated queues
 	exclusives follower
+	fairness   map[string]*turnsOf // by queue
 }
 
 // key names an item: the shard it is in, and its number there.
@@ -78,7 +79,7 @@ type lease struct {
 }
 
 func (o *oracle) init(w *World) {
-	*o = oracle{w: w, items: map[key]*item{}, lost: map[qpid.NodeID]uint64{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}, rounds: map[qpid.Epoch]begun{}, gone: map[entry]int64{}, letters: map[entry]int64{}}
+	*o = oracle{w: w, items: map[key]*item{}, lost: map[qpid.NodeID]uint64{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}, rounds: map[qpid.Epoch]begun{}, gone: map[entry]int64{}, letters: map[entry]int64{}, fairness: map[string]*turnsOf{}}
 	o.settings = settings{seen: map[int]pqueue.Settings{}, acked: map[string]pqueue.Settings{}, paces: map[string][]pace{}}
 }
 

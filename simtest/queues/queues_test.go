@@ -66,6 +66,7 @@ func add(to *queues.Reached, r queues.Reached) {
 	to.SetLater += r.SetLater
 	to.InFlight += r.InFlight
 	to.Keyed += r.Keyed
+	to.Turns += r.Turns
 }
 
 func run(t *testing.T, seed uint64) queues.Reached {

@@ -40,6 +40,7 @@ type Options struct {
 	Sets   bool  // settings change
 	Few    bool  // of some queues, few items may be leased at once
 	Keys   bool  // of some queues, one item of a key
+	Fair   bool  // of some queues, the keys take turns
 	// Disk makes the disk of a node's log; nil: logs are in memory and always right.
 	Disk func(node string, k broker.Kind) Disk
 	Log  func(line string) // hears of everything; nil: nobody
@@ -54,6 +55,7 @@ func Draw(seed uint64) Options {
 		Delay: []int64{300, 5 * milli, 40 * milli, 120 * milli}[r.IntN(4)], Repeat: r.IntN(20), Fills: r.IntN(4) == 2, Bins: r.IntN(4) == 2, Loses: r.IntN(4) == 2,
 		Again: r.IntN(3) == 1, Sets: r.IntN(2) == 1, Few: r.IntN(4) == 1,
 		Keys: rand.New(rand.NewPCG(seed, 11)).IntN(4) == 1,
+		Fair: rand.New(rand.NewPCG(seed, 13)).IntN(3) == 1,
 	}
 }
 
@@ -79,6 +81,7 @@ type World struct {
 	damage   *rand.Rand
 	few      *rand.Rand
 	keyed    *rand.Rand
+	fair     *rand.Rand
 	binned   []binned // lately, and not updated
 	now      int64
 	events   heap
@@ -99,7 +102,7 @@ type World struct {
 
 // Reached counts what a run came to: one that does nothing proves nothing.
 type Reached struct {
-	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited, Died, Crowded, Set, SetLater, InFlight, Keyed int
+	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited, Died, Crowded, Set, SetLater, InFlight, Keyed, Turns int
 }
 
 // node is one node, through all its lives.
@@ -137,6 +140,7 @@ func New(o Options) *World {
 		sets: rand.New(rand.NewPCG(o.Seed, 10)), damage: rand.New(rand.NewPCG(o.Seed, 8)),
 		few:   rand.New(rand.NewPCG(o.Seed, 8)), // damage is of runs that have disks
 		keyed: rand.New(rand.NewPCG(o.Seed, 12)),
+		fair:  rand.New(rand.NewPCG(o.Seed, 14)),
 		links: map[[2]string]*way{}, trace: 14695981039346656037,
 	}
 	w.oracle.init(w)
@@ -184,7 +188,10 @@ func (o Options) queues() []broker.Queue {
 		all = append(all, fewQueues(q)...)
 	}
 	if o.Keys {
-		all = append(all, keyedConfig(q)...)
+		all = append(all, o.keyedConfig(q)...)
+	}
+	if o.Fair {
+		all = append(all, fairConfig(q)...)
 	}
 	return all
 }
@@ -205,7 +212,7 @@ func (n *node) boot() {
 	onUse := all[2]
 	onUse.Name, onUse.Kind = "", broker.Memory
 	b, err := broker.New(broker.Config{
-		Self: n.m, Queues: all, CreateOnUse: true, OnUse: onUse, QueuesMax: 20, Logs: []broker.Kind{broker.Durable, broker.Replicated}, Fresh: fresh, PurgeSteps: 3,
+		Self: n.m, Queues: all, CreateOnUse: true, OnUse: onUse, QueuesMax: 30, Logs: []broker.Kind{broker.Durable, broker.Replicated}, Fresh: fresh, PurgeSteps: 3,
 	}, n.time())
 	if err != nil {
 		panic(err)
@@ -267,6 +274,7 @@ func (n *node) settle() {
 	n.w.oracle.roots()
 	n.w.oracle.inFlight()
 	n.w.oracle.exclusive()
+	n.w.oracle.turns(n)
 }
 
 func (w *World) tick() {
@@ -297,6 +305,9 @@ func (w *World) Run() error {
 	}
 	if w.o.Keys {
 		w.after(second, w.useKeyed)
+	}
+	if w.o.Fair {
+		w.after(second, w.useFair)
 	}
 	if !w.o.Calm {
 		w.after(2*second, w.fault)

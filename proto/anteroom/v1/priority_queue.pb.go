@@ -454,8 +454,9 @@ type InsertRequest struct {
 	NotBefore *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
 	// Counts from now. Unset: forever.
 	Ttl *durationpb.Duration `protobuf:"bytes,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// Of the items of one key, one is leased at a time, over all nodes. At most 256
-	// bytes, and only where the queue has exclusive_keys. Empty: none.
+	// At most 256 bytes, and only where the queue has fair_keys, so that keys take
+	// turns, or exclusive_keys, so that of the items of one key one is leased at a
+	// time, over all nodes. Empty: none.
 	Key           string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2714,6 +2715,9 @@ type QueueSettings struct {
 	// Items may have keys, and of those of one key one is leased at a time. Without,
 	// keys of items that are there mean nothing.
 	ExclusiveKeys *bool `protobuf:"varint,16,opt,name=exclusive_keys,json=exclusiveKeys,proto3,oneof" json:"exclusive_keys,omitempty"`
+	// Items may have keys, and of the items of one priority those of each key go out
+	// in turn.
+	FairKeys      *bool `protobuf:"varint,17,opt,name=fair_keys,json=fairKeys,proto3,oneof" json:"fair_keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2856,6 +2860,13 @@ func (x *QueueSettings) GetMaxInFlight() uint32 {
 func (x *QueueSettings) GetExclusiveKeys() bool {
 	if x != nil && x.ExclusiveKeys != nil {
 		return *x.ExclusiveKeys
+	}
+	return false
+}
+
+func (x *QueueSettings) GetFairKeys() bool {
+	if x != nil && x.FairKeys != nil {
+		return *x.FairKeys
 	}
 	return false
 }
@@ -4067,7 +4078,7 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\"A\n" +
 	"\rPurgeResponse\x12\x16\n" +
 	"\x06purged\x18\x01 \x01(\x04R\x06purged\x12\x18\n" +
-	"\amissing\x18\x02 \x03(\tR\amissing\"\xb5\a\n" +
+	"\amissing\x18\x02 \x03(\tR\amissing\"\xe5\a\n" +
 	"\rQueueSettings\x12 \n" +
 	"\tmax_items\x18\x01 \x01(\rH\x00R\bmaxItems\x88\x01\x01\x12$\n" +
 	"\vmax_payload\x18\x02 \x01(\rH\x01R\n" +
@@ -4087,7 +4098,9 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\vbackoff_max\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"backoffMax\x12'\n" +
 	"\rmax_in_flight\x18\x0f \x01(\rH\bR\vmaxInFlight\x88\x01\x01\x12*\n" +
-	"\x0eexclusive_keys\x18\x10 \x01(\bH\tR\rexclusiveKeys\x88\x01\x01B\f\n" +
+	"\x0eexclusive_keys\x18\x10 \x01(\bH\tR\rexclusiveKeys\x88\x01\x01\x12 \n" +
+	"\tfair_keys\x18\x11 \x01(\bH\n" +
+	"R\bfairKeys\x88\x01\x01B\f\n" +
 	"\n" +
 	"_max_itemsB\x0e\n" +
 	"\f_max_payloadB\x0f\n" +
@@ -4098,7 +4111,9 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\r_per_intervalB\x11\n" +
 	"\x0f_backoff_factorB\x10\n" +
 	"\x0e_max_in_flightB\x11\n" +
-	"\x0f_exclusive_keys\"t\n" +
+	"\x0f_exclusive_keysB\f\n" +
+	"\n" +
+	"_fair_keys\"t\n" +
 	"\x10ConfigureRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x126\n" +
 	"\bsettings\x18\x02 \x01(\v2\x1a.anteroom.v1.QueueSettingsR\bsettings\x12\x12\n" +
