@@ -125,7 +125,7 @@ func TestTurnsGoOnWhileALogIsSlow(t *testing.T) {
 			l.do(pqueue.Command{Op: pqueue.OpInsert, ID: fmt.Sprintf("%s-%d", key, i), Key: key}, broker.Handle{})
 		}
 	}
-	for id := range uint64(4) {
+	for id := range uint64(3) {
 		l.b.Take(l.now, broker.Take{ID: 10 + id, Queue: "kept", Max: 1, Within: 5_000_000})
 	}
 	var out []broker.Proposal
@@ -134,8 +134,8 @@ func TestTurnsGoOnWhileALogIsSlow(t *testing.T) {
 			out = append(out, p)
 		}
 	}
-	if len(out) != 4 {
-		t.Fatalf("of four takes %d have an item on its way", len(out))
+	if len(out) != 3 {
+		t.Fatalf("of three takes %d have an item on its way", len(out))
 	}
 	for i, p := range out {
 		if i == 0 {
@@ -155,7 +155,7 @@ func TestTurnsGoOnWhileALogIsSlow(t *testing.T) {
 	if c, _ := again.b.ConfigOf("kept"); !c.FairKeys {
 		t.Error("the log does not say that keys take turns")
 	}
-	for _, want := range []string{"a-2", "b-2"} {
+	for _, want := range []string{"a-2", "b-1"} {
 		if got := again.take().Result.Items[0].ID; got != want {
 			t.Errorf("after a restart: %s, want %s", got, want)
 		}

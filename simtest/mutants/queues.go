@@ -52,7 +52,7 @@ func Queues() []Mutant {
 			{"internal/broker/list.go", "a.More = all[n-1].weight", "if !(ON) {\n			a.More = all[n-1].weight\n		}"},
 		}},
 		{Name: "an item whose lease came to nothing is forgotten", Edits: []Edit{
-			{"internal/broker/queue.go", "			b.mend(q, c.Number)\n", "			if !(ON) {\n				b.mend(q, c.Number)\n			}\n"},
+			{"internal/broker/queue.go", "			b.mend(q, w)\n", "			if !(ON) {\n				b.mend(q, w)\n			}\n"},
 		}},
 		{Name: "a purge passes over what is delayed", Edits: []Edit{
 			{"internal/pqueue/queue.go", "[]*qpid.Queue{q.ready, q.delayed} {\n", "[]*qpid.Queue{q.ready, q.delayed} {\n		if ON && line == q.delayed {\n			continue\n		}\n"},
