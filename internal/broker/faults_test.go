@@ -355,10 +355,11 @@ func TestARoundOvertakesNothing(t *testing.T) {
 
 // logged is a life of a node with a durable log, which it reads first.
 type logged struct {
-	t   *testing.T
-	b   *broker.Broker
-	now broker.Time
-	log [][]byte
+	self eviction.Member
+	t    *testing.T
+	b    *broker.Broker
+	now  broker.Time
+	log  [][]byte
 }
 
 func begin(t *testing.T, now broker.Time, log [][]byte) *logged {
@@ -371,7 +372,7 @@ func begin(t *testing.T, now broker.Time, log [][]byte) *logged {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &logged{t, b, now, log}
+	l := &logged{self, t, b, now, log}
 	b.Apply(now, broker.Durable, log)
 	b.SetView(now, broker.View{List: []eviction.Member{self}, Primary: true, At: now.Boot})
 	b.Leads(now, broker.Durable, true)

@@ -227,3 +227,35 @@ func TestKeysAreExclusiveFromWhenThatIsSet(t *testing.T) {
 		t.Errorf("a key in a queue without exclusive keys: %v", a.Result.Code)
 	}
 }
+
+// Items that a log takes before it hears that keys are exclusive come and go: the first
+// one of the key that is left goes out.
+func TestKeysComeToBeExclusiveWhileItemsAreOnTheirWay(t *testing.T) {
+	l := begin(t, broker.Time{Boot: 1_000_000, Clock: 1_700_000_000_000_000}, nil)
+	set := func(on bool) {
+		is, _ := l.b.ConfigOf("kept")
+		is.Limits.Exclusive, is.FairKeys = on, true
+		l.b.Do(l.now, broker.Call{ID: 3, Command: pqueue.Command{Op: pqueue.OpConfigure, Queue: "kept", Limits: is.Limits, Settings: is.Settings()}})
+	}
+	set(false)
+	l.run()
+	for _, id := range []string{"a@n1", "b@n1"} {
+		l.do(pqueue.Command{Op: pqueue.OpInsert, ID: id, Key: "k", Priority: 5}, broker.Handle{})
+	}
+	light := pqueue.Command{Op: pqueue.OpInsert, Queue: "kept", ID: "light@n1", Key: "k"}
+	l.b.Do(l.now, broker.Call{ID: 4, Command: light})
+	l.b.Do(l.now, broker.Call{ID: 5, Command: pqueue.Command{Op: pqueue.OpCancel, Queue: "kept", ID: "light@n1"}})
+	set(true)
+	l.run()
+	for range 300 { // until who may be anywhere has been in a round
+		l.now.Boot, l.now.Clock = l.now.Boot+broker.TickEvery, l.now.Clock+broker.TickEvery
+		if l.now.Boot%200_000 == 0 {
+			l.b.SetView(l.now, broker.View{List: []eviction.Member{l.self}, Primary: true, At: l.now.Boot})
+		}
+		l.b.Tick(l.now)
+		l.run()
+	}
+	if got := l.take().Result.Items[0].ID; got != "a@n1" {
+		t.Errorf("took %s", got)
+	}
+}

@@ -160,7 +160,9 @@ func (o *oracle) wentOut(queue string, t *turnsOf, n *node, i pqueue.Item) {
 			}
 			delete(t.firsts, other)
 		}
-		if other == line || other.priority != line.priority || !w.sound() || at <= max(f.since, t.calm, w.troubled)+slack {
+		// Who is in another round goes by that, and who led the log before by nothing.
+		known := t.epochs[other.at] == t.epochs[n.m.Name] && (other.at == n.m.Name || queue != "fair/safe")
+		if other == line || other.priority != line.priority || !known || !w.sound() || at <= max(f.since, t.calm, w.troubled)+slack {
 			continue
 		}
 		w.Reached.Turns++
