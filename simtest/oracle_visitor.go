@@ -57,6 +57,9 @@ func (w *world) judge(h *host, q *request) {
 		w.reached.n[reachStandsFor]++
 	}
 	w.checkPosition(h, q)
+	if w.told != nil {
+		w.told(q)
+	}
 	t := &w.crowd.tickets[w.ticketOf(a.Ticket.ID)]
 	if t.state == parked && t.home == h.index && a.State == node.Waiting {
 		t.state = queued

@@ -62,6 +62,7 @@ type world struct {
 	trace     trace
 	reached   reached
 	keys      keys
+	told      func(q *request) // looks at each answer about a place; nil: nobody does
 	broken    *Violation
 	over      bool
 	unmade    int // how many of the last rooms no node starts with: they are made while it runs

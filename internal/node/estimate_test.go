@@ -50,29 +50,26 @@ func TestRefreshAfter(t *testing.T) {
 	}
 }
 
-func TestWaitEstimate(t *testing.T) {
+func TestTurnByTheRate(t *testing.T) {
 	near := func(got time.Duration, want float64) bool { return math.Abs(got.Seconds()-want) < 0.02*want+0.01 }
 	r := newRoomOf(t, eviction.Room{Target: 60, Session: time.Minute}) // one a second, before anyone was called
-	if w := r.wait(100); !near(w.P50, 100) || !near(w.P25, 93.3) || !near(w.P75, 106.7) {
-		t.Errorf("wait of the hundredth at one a second: %v", w)
-	}
-	if w := r.wait(1); w.P25 <= 0 || w.P25 >= w.P50 || w.P50 >= w.P75 {
-		t.Errorf("wait of the first: %v", w)
+	if d := r.turn(100); !near(d, 100) {
+		t.Errorf("turn of the hundredth at one a second: %v", d)
 	}
 	r = newRoomOf(t, eviction.Room{Target: 600, Session: time.Minute, NewPerMinute: 30})
-	if w := r.wait(10); !near(w.P50, 20) {
-		t.Errorf("wait of the tenth at 30 a minute: %v", w)
+	if d := r.turn(10); !near(d, 20) {
+		t.Errorf("turn of the tenth at 30 a minute: %v", d)
 	}
 	for name, c := range map[string]eviction.Room{"no slots": {Session: time.Minute}, "no session": {Target: 9}} {
-		if w := newRoomOf(t, c).wait(10); w != (Wait{}) {
-			t.Errorf("%s: wait %v, want unknown", name, w)
+		if d := newRoomOf(t, c).turn(10); d != 0 {
+			t.Errorf("%s: turn %v, want unknown", name, d)
 		}
 	}
 	r = newRoomOf(t, eviction.Room{Target: 60, Session: time.Minute, Method: eviction.Random})
-	if w := r.wait(0); w.P25 < 0 || w.P25 > w.P50 || w.P50 > w.P75 || w.P75 > time.Second {
-		t.Errorf("wait in a draw of one: %v", w)
+	if d := r.turn(0); d <= 0 || d > time.Second {
+		t.Errorf("turn in a draw of one: %v", d)
 	}
-	if w := newRoomOf(t, eviction.Room{Target: 1, Session: 1000 * time.Hour}).wait(1 << 30); w.P75 > 12*24*time.Hour || w.P75 < 0 {
-		t.Errorf("a very long wait: %v", w)
+	if d := newRoomOf(t, eviction.Room{Target: 1, Session: 1000 * time.Hour}).turn(1 << 30); d > 12*24*time.Hour || d <= 0 {
+		t.Errorf("a very long wait: %v", d)
 	}
 }

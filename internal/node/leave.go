@@ -133,6 +133,7 @@ func (r *room) visitGiven(now eviction.Time, heir eviction.Member, visit *evicti
 	}
 	r.node.used.add(usedHash(v.id), r.node.ev.Now(now), r.node.c.UsedMax) // everybody is told
 	r.onSite--
+	r.waits.visits.Forget(v.seen)
 	r.remove(v)
 	r.moved.put(visit.ID, movedTo{heir, visit.Gen, r.ticketEnds(now)}, movedMax)
 	r.plan()
@@ -153,6 +154,7 @@ func (r *room) takeIn(now eviction.Time, from eviction.Account, visit *eviction.
 	r.pasts[v.id] = past{adopted: from, earlier: visit.Homes}
 	r.moved.back(v.id)
 	r.onSite++
+	r.waits.visits.Begin(v.seen, r.node.ev.Now(now))
 	r.schedule(v)
 	r.record(Given, v.weight(), 0, v.weight())
 }

@@ -369,6 +369,6 @@ func (n *Node) Room(name string, now eviction.Time) (RoomStatus, bool) {
 		Free: l.Free(), Peers: l.Peers(), Voided: g.Voids(), Queued: g.Queue.Len() + len(r.due.ids),
 		Called: r.called, OnSite: r.onSite, Parked: r.parked, Spent: r.spent, Cut: g.Cut(), Open: g.IsOpen(),
 		Closed: g.Closed(), MayAdmit: n.ev.Calls(g, now), LeaseUntil: n.ev.LeaseOf(g), QPIDRoot: r.q.IsRoot(), QPIDFrozen: r.q.Frozen(), QPIDEpoch: r.q.Epoch(), Total: r.waiting(), Tokens: g.Tokens(now.Boot),
-		Active: active, Coming: coming, Rate: g.Rate(), HeldUntil: g.HeldUntil(), Wanting: len(r.wanting), Missing: missing, WholeAt: wholeAt, Wait: r.waitOfNext(),
+		Active: active, Coming: coming, Rate: g.Rate(), HeldUntil: g.HeldUntil(), Wanting: len(r.wanting), Missing: missing, WholeAt: wholeAt, Wait: r.waitOfNext(now),
 	}, true
 }

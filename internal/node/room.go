@@ -77,6 +77,7 @@ type room struct {
 	wanting                       []Pass  // of lost nodes, that wait for a slot here: first come, first served
 	deletes                       deletes
 	giving                        giving
+	waits                         waits
 
 	stirred, restless bool  // see dues
 	wakes             int64 // boot time up to which nothing is due
@@ -219,6 +220,7 @@ func (r *room) reset(now eviction.Time) {
 			r.takeBack(v, now)
 		case onSite: // not spent: its pass is good until it expires, and may be taken over
 			r.onSite--
+			r.waits.visits.Forget(v.seen)
 			r.remove(v)
 		default:
 		}
@@ -336,10 +338,12 @@ func (r *room) lookAt(v *visitor, now eviction.Time) {
 			r.watch(v, now)
 			return
 		}
+		r.drops(v)
 		r.dequeue(v)
 		r.park(v, now)
 	case called:
 		r.called--
+		r.waits.visits.NoShow()
 		r.release(v, now)
 		v.pass()
 		r.park(v, now)
@@ -391,6 +395,7 @@ func (r *room) release(v *visitor, now eviction.Time) {
 // leaveSite ends a session: its slot is free.
 func (r *room) leaveSite(v *visitor, now eviction.Time) {
 	r.onSite--
+	r.waits.visits.End(v.seen, r.node.ev.Now(now))
 	r.release(v, now)
 	r.record(Ended, v.weight(), 0, qpid.Weight{})
 	r.retire(v, spent, now)

@@ -92,6 +92,9 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
 	case v.stage == parked && v.asleep(now) == 0:
 		r.parked--
 		v.expires = 0
+		if v.missed > 0 || v.slept > 0 {
+			r.waits.visits.Back()
+		}
 		r.enqueue(v)
 		r.watch(v, now)
 		r.markLate(v)
@@ -173,6 +176,7 @@ func (n *Node) Leave(now eviction.Time, t Ticket) (Answer, error) {
 	}
 	v := r.visitors.get(a.Ticket.ID)
 	r.called--
+	r.waits.visits.Came()
 	r.admit(now, v, n.ev.Now(now))
 	n.use(v.id)
 	r.record(AdmittedQ, v.weight(), 0, qpid.Weight{})
@@ -185,6 +189,7 @@ func (r *room) admit(now eviction.Time, v *visitor, started int64) {
 	v.stage = onSite
 	r.onSite++
 	v.seen, v.expires = started, r.until(now, started)
+	r.waits.visits.Begin(started, r.node.ev.Now(now))
 	v.due = now.Boot + r.gate.Session().Microseconds() + 2*r.skew()
 	r.schedule(v)
 }
@@ -209,12 +214,14 @@ func (n *Node) Abandon(now eviction.Time, t Ticket) (Answer, error) {
 func (r *room) withdraw(v *visitor, now eviction.Time) bool {
 	switch v.stage {
 	case queued, drawn:
+		r.drops(v)
 		r.dequeue(v)
 	case parked:
 		r.parked--
 		v.expires = 0
 	case called:
 		r.called--
+		r.waits.visits.NoShow()
 		r.release(v, now)
 	default:
 		return false
@@ -355,15 +362,17 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 			a.Position = int(v.shown)
 		}
 		a.Queued = max(1, a.Queued, a.Position) // the digests and the counts may be of different waves
-		wait := r.wait(max(at, a.Position))
-		if v.refresh = r.refreshAfter(v, wait.P50); wait == (Wait{}) {
+		place := max(at, a.Position)
+		if turn := r.turn(place); turn > 0 {
+			v.refresh = r.refreshAfter(v, turn)
+		} else {
 			v.refresh = r.refreshAfter(v, math.MaxInt64) // nobody knows
 		}
 		switch {
 		case draw > 0:
 			v.refresh = r.refreshAfter(v, max(0, time.Duration(draw-n.ev.Now(now))*time.Microsecond))
 		case r.gate.InForce().Method == eviction.Random || a.Position > 0:
-			a.Wait = later(wait, v.asleep(now))
+			a.Wait = later(r.wait(now, place), v.asleep(now))
 		}
 		r.watch(v, now)
 	}

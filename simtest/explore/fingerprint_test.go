@@ -24,7 +24,7 @@ func digestOf(b []byte) digest {
 func ignored() map[string][]string {
 	return map[string][]string{
 		"node.Node":     {"c", "dues"},                      // fixed at the start; what each room says of itself
-		"node.room":     {"node", "place"},                  // the way back up; an index of dues
+		"node.room":     {"node", "place", "waits"},         // the way back up; an index of dues; only told
 		"eviction.Node": {"c", "start", "dues"},             // fixed at the start; says only where there is nothing to do
 		"eviction.Gate": {"c", "Prepare", "revised"},        // likewise
 		"qpid.answered": {"at"},                             // an index of ring

@@ -15,7 +15,7 @@ import (
 const root = "../.."
 
 func TestProtocolIsPure(t *testing.T) {
-	for _, pkg := range []string{"qpid", "eviction", "internal/node", "internal/pqueue", "internal/broker", "internal/fairness"} {
+	for _, pkg := range []string{"qpid", "eviction", "internal/node", "internal/estimate", "internal/pqueue", "internal/broker", "internal/fairness"} {
 		t.Run(pkg, func(t *testing.T) {
 			found, err := puretest.Check(filepath.Join(root, pkg))
 			if err != nil {

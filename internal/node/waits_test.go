@@ -1,0 +1,44 @@
+package node_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+)
+
+// A crowd at an empty site: twenty walk in, forty wait, and nobody can know for how
+// long until some have left. Then everybody is told, and the last the most.
+func TestACrowdAtAnEmptySiteIsToldNothingUntilVisitsEnd(t *testing.T) {
+	c := founded(t, 1, eviction.Room{Name: "shop", Target: 20, Session: time.Minute, TicketTTL: time.Hour})
+	var inside []node.Pass
+	var line []node.Ticket
+	for range 60 {
+		switch a := c.join(c.node[0], "shop"); a.State {
+		case node.Admitted:
+			inside = append(inside, a.Pass)
+		default:
+			line = append(line, a.Ticket)
+		}
+	}
+	told := func(ticket node.Ticket) node.Wait {
+		a, err := c.checkIn(c.node[0], ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Wait
+	}
+	if c.run(5 * time.Second); len(inside) != 20 || told(line[39]) != (node.Wait{}) {
+		t.Errorf("%d walked in, and the last is told %v", len(inside), told(line[39]))
+	}
+	c.run(35 * time.Second)
+	for _, p := range inside[:10] {
+		c.end(c.node[0], p)
+	}
+	c.run(3 * time.Second)
+	near, far := told(line[12]), told(line[29])
+	if near == (node.Wait{}) || far.P50 <= near.P50 || far.P50 < 20*time.Second || far.P25 > far.P50 || far.P50 > far.P75 {
+		t.Errorf("after ten visits of 40 s the 13th is told %v, the 30th %v", near, far)
+	}
+}

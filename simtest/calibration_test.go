@@ -1,0 +1,165 @@
+package simtest
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+)
+
+// calibration is how often the truth fell under the quartiles that people were
+// told while they waited.
+type calibration struct {
+	told    []telling
+	unknown int // answers without an estimate
+}
+
+// telling is one estimate.
+type telling struct {
+	ticket int32
+	at     int64 // true time
+	wait   node.Wait
+}
+
+// calibrate listens to all that people are told.
+func (s *script) calibrate() *calibration {
+	c := &calibration{}
+	s.told = func(q *request) {
+		switch a := &q.answer; {
+		case a.State != node.Waiting:
+		case a.Wait == node.Wait{}:
+			c.unknown++
+		default:
+			c.told = append(c.told, telling{s.ticketOf(a.Ticket.ID), s.now, a.Wait})
+		}
+	}
+	return c
+}
+
+// under is which shares of the truth fell under each quartile, in percent, of
+// those that were told to people who were called.
+func (c *calibration) under(s *script) (under [3]float64, n int) {
+	for _, t := range c.told {
+		called := s.crowd.tickets[t.ticket].calledAt
+		if called < t.at {
+			continue
+		}
+		n++
+		took := time.Duration(called-t.at) * time.Microsecond
+		for i, q := range []time.Duration{t.wait.P25, t.wait.P50, t.wait.P75} {
+			if took <= q {
+				under[i]++
+			}
+		}
+	}
+	for i := range under {
+		under[i] *= 100 / float64(max(1, n))
+	}
+	return under, n
+}
+
+// visitors brings n people who have the traits of the load, evenly over d.
+func (s *script) visitors(n int, d time.Duration) {
+	for i := range n {
+		v := s.newVisitor()
+		p := &s.crowd.visitors.at[v]
+		p.traits, p.asks, p.host = s.drawTraits(), uint8(1+s.rngLoad.IntN(12)), s.anyHost(none)
+		p.since = s.now + d.Microseconds()*int64(i)/int64(n)
+		s.agenda.push(p.since, evWake, v, 0)
+	}
+}
+
+// crowds are the ways in which people come, and what happens meanwhile. All
+// estimates count, also those of which nobody could know that the limit would change.
+var crowds = []struct {
+	name string
+	set  func(o *Options)
+	run  func(s *script)
+}{
+	{"steady", nil, func(s *script) {
+		s.visitors(80, 5*time.Second)
+		s.visitors(1400, 10*time.Minute)
+		s.run(11 * time.Minute)
+	}},
+	{"first crowd", func(o *Options) {
+		o.Rooms[0].Target, o.Load.Vanish, o.Load.Browse = 20, 100, Range{time.Second, 30 * time.Second}
+	}, func(s *script) {
+		s.visitors(60, time.Second)
+		s.run(4 * time.Minute)
+		s.visitors(100, time.Second)
+		s.run(8 * time.Minute)
+	}},
+	{"bursts", nil, func(s *script) {
+		for range 6 {
+			s.visitors(200, 2*time.Second)
+			s.run(2 * time.Minute)
+		}
+	}},
+	{"abandoning", func(o *Options) { o.Load.Silent, o.Load.Cancel, o.Load.NoShow = 15, 20, 10 }, func(s *script) {
+		s.visitors(80, 5*time.Second)
+		s.visitors(2200, 10*time.Minute)
+		s.run(11 * time.Minute)
+	}},
+	{"limit changed", nil, func(s *script) {
+		s.visitors(1500, 8*time.Minute)
+		s.run(3 * time.Minute)
+		s.limit(1, 20)
+		s.run(3 * time.Minute)
+		s.limit(2, 60)
+		s.run(4 * time.Minute)
+	}},
+	{"node lost", nil, func(s *script) {
+		s.visitors(1400, 10*time.Minute)
+		s.run(4 * time.Minute)
+		s.down(0)
+		s.run(2 * time.Minute)
+		s.boot(0)
+		s.run(5 * time.Minute)
+	}},
+	{"rate", func(o *Options) { o.Rooms[0].NewPerMinute = 90 }, func(s *script) {
+		s.visitors(1000, 8*time.Minute)
+		s.run(11 * time.Minute)
+	}},
+	{"event with draw", func(o *Options) {
+		o.Rooms[0].Event = eviction.Event{Start: wallAt((3 * time.Minute).Microseconds()), Shuffle: true}
+	}, func(s *script) {
+		s.visitors(600, 2*time.Minute)
+		s.run(3 * time.Minute)
+		s.visitors(400, 2*time.Minute)
+		s.run(8 * time.Minute)
+	}},
+}
+
+// offMost is how far the three shares may be from 25, 50 and 75 %, on average, in points.
+const offMost = 21
+
+// What people are told is true about as often as it says: of those who were told that
+// half of people like them are called within so long, half are. The table that it
+// logs is in docs/operating.md.
+func TestEstimatesAreCalibrated(t *testing.T) {
+	for _, c := range crowds {
+		t.Run(c.name, func(t *testing.T) {
+			o := short(3)
+			o.Cluster.Period, o.Cluster.Urgent = 200*time.Millisecond, 50*time.Millisecond
+			r := &o.Rooms[0]
+			r.Target, r.Session, r.Refresh, r.ClaimWindow, r.TicketTTL = 40, 60*time.Second, 5*time.Second, 10*time.Second, time.Minute
+			o.Load.Browse = Range{5 * time.Second, 35 * time.Second}
+			o.Span = 20 * time.Minute
+			if c.set != nil {
+				c.set(&o)
+			}
+			s := founded(t, o)
+			told := s.calibrate()
+			c.run(s)
+			s.check()
+			under, n := told.under(s)
+			t.Logf("| %s | %d | %.0f | %.0f | %.0f | %d |", c.name, n, under[0], under[1], under[2], told.unknown)
+			off := (math.Abs(under[0]-25) + math.Abs(under[1]-50) + math.Abs(under[2]-75)) / 3
+			if n < 2000 || off > offMost {
+				t.Errorf("of %d estimates %.0f %%, %.0f %% and %.0f %% were under the quartiles: %.0f points off, want at most %d", n, under[0], under[1], under[2], off, offMost)
+			}
+		})
+	}
+}
