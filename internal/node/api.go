@@ -78,6 +78,11 @@ type Admission struct {
 	Line  uint64 // Unix microseconds
 	Epoch uint64
 	Key   qpid.Weight
+
+	OnSite int   // people on the site at this node, now that it has happened
+	Visit  int64 // of Ended: for how long the visitor was on the site, µs
+	Early  bool  // of Ended: before the pass ran out
+	NoShow bool  // of Parked: was called and did not come
 }
 
 // Ready is the work a node wants done. The caller owns the slices.

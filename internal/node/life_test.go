@@ -94,6 +94,9 @@ func TestVisit(t *testing.T) {
 	if want := []node.Event{node.Entitled, node.CalledIn, node.AdmittedQ, node.Ended}; !slices.Equal(events, want) {
 		t.Errorf("log %v, want %v", events, want)
 	}
+	if e := c.log[len(c.log)-1]; !e.Early || e.Visit < 12e6 || e.Visit > 13e6 || e.OnSite != 0 || c.log[2].OnSite != 1 {
+		t.Errorf("the end is %+v, after %+v; want a visit of 12 s that ended early", e, c.log[2])
+	}
 }
 
 // A pass nobody refreshes runs out, and its slot is free a little later, when
@@ -116,6 +119,9 @@ func TestPassRunsOut(t *testing.T) {
 	c.wantUsed("shop", 1)
 	c.run(1500 * time.Millisecond)
 	c.wantUsed("shop", 0)
+	if e := c.log[len(c.log)-1]; e.Event != node.Ended || e.Early || e.Visit != 10e6 {
+		t.Errorf("the end is %+v; want a visit of 10 s that ran out", e)
+	}
 }
 
 // Who is silent leaves the queue and finds their old place when they return;

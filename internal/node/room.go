@@ -208,8 +208,13 @@ func (r *room) mark(v *visitor, epoch uint64, key qpid.Weight) {
 }
 
 func (r *room) record(e Event, w qpid.Weight, epoch uint64, key qpid.Weight) {
-	r.node.log = append(r.node.log, Admission{e, r.name, w, r.gate.Line().Stamp, epoch, key})
+	r.node.log = append(r.node.log, Admission{
+		Event: e, Room: r.name, Weight: w, Line: r.gate.Line().Stamp, Epoch: epoch, Key: key, OnSite: r.onSite,
+	})
 }
+
+// recorded is the entry that record has just made.
+func (r *room) recorded() *Admission { return &r.node.log[len(r.node.log)-1] }
 
 // reset answers for a ledger that is gone: the called wait again at their old
 // place, sessions run out by themselves.
@@ -347,6 +352,7 @@ func (r *room) lookAt(v *visitor, now eviction.Time) {
 		r.release(v, now)
 		v.pass()
 		r.park(v, now)
+		r.recorded().NoShow = true
 	case parked:
 		if now.Boot-v.seen < c.TicketTTL.Microseconds() {
 			r.watch(v, now)
@@ -398,6 +404,9 @@ func (r *room) leaveSite(v *visitor, now eviction.Time) {
 	r.waits.visits.End(v.seen, r.node.ev.Now(now))
 	r.release(v, now)
 	r.record(Ended, v.weight(), 0, qpid.Weight{})
+	clock := r.node.ev.Now(now)
+	e := r.recorded()
+	e.Early, e.Visit = clock < v.expires, max(0, min(clock, v.expires)-v.seen)
 	r.retire(v, spent, now)
 }
 
