@@ -44,6 +44,7 @@ func layers() []layer {
 		{pkg: "internal/seal", ours: []string{"eviction", "internal/ticket", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/loop", ours: []string{"eviction", "internal/fairness", "internal/node", "internal/ticket", "qpid"}, foreign: []string{"golang.org/x/sys/unix"}},
 		{pkg: "internal/history", ours: []string{"internal/fairness", "internal/node", "qpid"}},
+		{pkg: "internal/series"},
 		{pkg: "internal/visitors"},
 		{pkg: "internal/conns", foreign: []string{"github.com/prometheus/client_golang", "google.golang.org/grpc"}},
 		{pkg: "internal/load", ours: []string{"internal/fairness", "internal/plot", "qpid"}, foreign: []string{"github.com/HdrHistogram/hdrhistogram-go"}},
