@@ -36,14 +36,15 @@ type Source interface {
 
 // Config is what the port needs.
 type Config struct {
-	Source   Source
-	Operator Operator            // nil: nothing can be changed here
-	Token    string              // asked for as Authorization: Bearer; empty: nobody is asked
-	Bearer   Bearers             // where Token is set, these count as well; nil: nobody's
-	Hosts    []string            // names that the port goes by beside localhost, in lower case; see named
-	Profiles bool                // /debug/pprof/ is there
-	Metrics  prometheus.Gatherer // nil: no /metrics
-	Logger   *slog.Logger        // nil: none
+	Source    Source
+	Operator  Operator            // nil: nothing can be changed here
+	Historian Historian           // nil: there is no history but that of this node's last hour
+	Token     string              // asked for as Authorization: Bearer; empty: nobody is asked
+	Bearer    Bearers             // where Token is set, these count as well; nil: nobody's
+	Hosts     []string            // names that the port goes by beside localhost, in lower case; see named
+	Profiles  bool                // /debug/pprof/ is there
+	Metrics   prometheus.Gatherer // nil: no /metrics
+	Logger    *slog.Logger        // nil: none
 }
 
 // Bearers says whose a token is, and what that one may: look, or do everything.

@@ -77,6 +77,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 		"CookieAttributes": typeOf[config.CookieAttributes](), "CORS": typeOf[config.CORS](),
 		"RoomState": typeOf[admin.Room](), "RoomHere": typeOf[admin.RoomHere](), "RoomList": typeOf[admin.RoomList](), "Cluster": typeOf[admin.Cluster](),
 		"Member": typeOf[admin.Member](), "Reclaimed": typeOf[admin.Reclaimed](), "HistoryList": typeOf[admin.HistoryList](), "Sample": typeOf[admin.Sample](),
+		"Figures": typeOf[admin.Figures](), "Durations": typeOf[admin.Durations](), "Totals": typeOf[admin.Totals](), "Shares": typeOf[admin.Shares](), "MissingNode": typeOf[admin.MissingNode](),
 		"AuditList": typeOf[admin.AuditList](), "AuditEntry": typeOf[admin.AuditEntry](), "Change": typeOf[admin.Change](), "Check": typeOf[admin.Check](), "Checked": typeOf[admin.Checked](),
 		"Verdict": typeOf[admin.Verdict](), "FieldError": typeOf[admin.FieldError](),
 		"Fairness": typeOf[fairness.Report](), "Percentiles": typeOf[fairness.Percentiles](), "Delay": typeOf[fairness.Delay](),

@@ -78,6 +78,8 @@ func (e *Error) Detail() string {
 type Config struct {
 	Clock   func() int64   // pass time, Unix microseconds
 	Proxies []netip.Prefix // trusted ones: a private address among them is not exempt
+	// Did hears what became of each request; nil: nobody does.
+	Did func(op ticket.Op, room string, a ticket.Answer, err error)
 }
 
 // Table has the bounds of all rooms at this node. A nil one bounds nothing.
@@ -145,6 +147,14 @@ func (t *Table) Do(ctx context.Context, v Visitor, q ticket.Request, ask Ask) (t
 	if t == nil {
 		return ask(ctx, q)
 	}
+	a, err := t.do(ctx, v, q, ask)
+	if t.c.Did != nil {
+		t.c.Did(q.Op, q.Room, a, err)
+	}
+	return a, err
+}
+
+func (t *Table) do(ctx context.Context, v Visitor, q ticket.Request, ask Ask) (ticket.Answer, error) {
 	limits, ok := (*t.rooms.Load())[q.Room]
 	if bounded := ok && limits != (Limits{}); !bounded && t.count.n.Load() == 0 {
 		return ask(ctx, q)

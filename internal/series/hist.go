@@ -56,7 +56,11 @@ func plus(a, b uint32) uint32 { return uint32(min(uint64(a)+uint64(b), math.MaxU
 
 // Merge adds what o has.
 func (h *Hist) Merge(o Hist) {
-	if len(o) == 0 {
+	switch {
+	case len(o) == 0:
+		return
+	case len(*h) == 0:
+		*h = slices.Clip(o) // nobody changes it in place
 		return
 	}
 	a := *h
@@ -118,6 +122,11 @@ type reader struct {
 }
 
 func (r *reader) uvarint(most uint64) uint64 {
+	if len(r.b) > 0 && r.b[0] < 0x80 && most >= 0x80 { // as most are
+		v := uint64(r.b[0])
+		r.b = r.b[1:]
+		return v
+	}
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 || v > most {
 		r.bad, r.b = true, nil

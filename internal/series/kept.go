@@ -121,6 +121,7 @@ func (k *Kept) has(node string, at int64, mark Settings) (found bool) {
 	if of == nil {
 		return false
 	}
+	var u unpacker
 	look := func(r *Row) bool { found = found || r.At == at && r.Settings == mark; return !found }
 	for _, c := range of.open {
 		if c.start == at/hour*hour {
@@ -129,7 +130,7 @@ func (k *Kept) has(node string, at int64, mark Settings) (found bool) {
 	}
 	for i := range of.hours {
 		if of.hours[i].start == at/hour*hour && !found {
-			k.visit(&of.hours[i], minute, look)
+			k.visit(&u, &of.hours[i], minute, look)
 		}
 	}
 	return found
@@ -222,17 +223,32 @@ func deflate(to, b []byte) []byte {
 // rawMax bounds what an hour unpacks to: a minute of every bucket is some 20 kB.
 const rawMax = 4 << 20
 
-func inflate(b []byte) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(b)), rawMax+1))
-	if err == nil && len(raw) > rawMax {
+// unpacker unpacks one block after another.
+type unpacker struct {
+	in  bytes.Reader
+	z   io.ReadCloser
+	raw bytes.Buffer
+}
+
+// inflate returns bytes that are good until the next call.
+func (u *unpacker) inflate(b []byte) ([]byte, error) {
+	u.in.Reset(b)
+	if u.z == nil {
+		u.z = flate.NewReader(&u.in)
+	} else if err := u.z.(flate.Resetter).Reset(&u.in, nil); err != nil {
+		return nil, err
+	}
+	u.raw.Reset()
+	n, err := u.raw.ReadFrom(io.LimitReader(u.z, rawMax+1))
+	if err == nil && n > rawMax {
 		err = errRow
 	}
-	return raw, err
+	return u.raw.Bytes(), err
 }
 
 // visit hands out the rows of a block: its minutes, or for whole hours its sum.
-func (k *Kept) visit(b *block, step int64, visit func(*Row) bool) {
-	raw, err := k.unpack(b, step)
+func (k *Kept) visit(u *unpacker, b *block, step int64, visit func(*Row) bool) {
+	raw, err := k.unpack(u, b, step)
 	if err == nil {
 		err = Decode(raw, b.start, step, visit)
 	}
@@ -241,19 +257,19 @@ func (k *Kept) visit(b *block, step int64, visit func(*Row) bool) {
 	}
 }
 
-func (k *Kept) unpack(b *block, step int64) ([]byte, error) {
+func (k *Kept) unpack(u *unpacker, b *block, step int64) ([]byte, error) {
 	from, to := b.sum, b.len
 	if step == hour {
 		from, to = 0, b.sum
 	}
 	if b.packed != nil {
-		return inflate(b.packed[from:to])
+		return u.inflate(b.packed[from:to])
 	}
 	part, err := k.disk.read(b.place, from, to)
 	if err != nil {
 		return nil, err
 	}
-	return inflate(part)
+	return u.inflate(part)
 }
 
 // read adds to f what there is of a room at a node, in steps of whole minutes.
@@ -268,9 +284,10 @@ func (k *Kept) read(node, room string, f *fold) {
 	if f.Step%hour == 0 {
 		step = hour
 	}
+	var u unpacker
 	first, _ := slices.BinarySearchFunc(m.hours, f.From/hour*hour, func(b block, from int64) int { return int(b.start - from) })
 	for i := max(0, first-1); i < len(m.hours) && m.hours[i].start < f.To; i++ { // the one before tells the settings
-		k.visit(&m.hours[i], step, func(r *Row) bool { f.add(r); return true })
+		k.visit(&u, &m.hours[i], step, func(r *Row) bool { f.add(r); return true })
 	}
 	for _, c := range m.open {
 		if c.start < f.To {
@@ -310,11 +327,12 @@ func (k *Kept) Since(node string, to int64) (from, until int64, left, ok bool) {
 		ok = true
 		return true
 	}
+	var u unpacker
 	if n := len(of.hours); n > 0 {
-		k.visit(&of.hours[0], minute, see)
+		k.visit(&u, &of.hours[0], minute, see)
 		for i := n - 1; i >= 0; i-- {
 			if of.hours[i].start < to {
-				k.visit(&of.hours[i], minute, see)
+				k.visit(&u, &of.hours[i], minute, see)
 				break
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/anteroom/anteroom/internal/queueloop"
 	"github.com/anteroom/anteroom/internal/replog"
 	"github.com/anteroom/anteroom/membership"
+	peerv1 "github.com/anteroom/anteroom/proto/anteroom/peer/v1"
 	"github.com/anteroom/anteroom/proto/priorityqueue"
 	"github.com/anteroom/anteroom/proto/queuelink"
 )
@@ -158,9 +159,10 @@ func (o offered) Watch(queue string) (priorityqueue.Watch, func(), pqueue.Code) 
 	return o.Loop.Watch(queue)
 }
 
-// register offers what the peers call.
+// register offers what the peers call, of the history as well.
 func (q *queues) register(g grpc.ServiceRegistrar) {
 	q.links.Register(g)
+	peerv1.RegisterHistoryServer(g, historyService{h: q.s.past})
 	for _, l := range q.logs {
 		l.Register(g)
 	}

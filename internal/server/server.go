@@ -91,6 +91,7 @@ type Server struct {
 	leaving   atomic.Bool
 	// hasRooms: the gateway has any.
 	hasRooms atomic.Bool
+	past     *past // how the rooms were
 
 	book     *book
 	visitors *visitorMetrics
@@ -195,6 +196,9 @@ func (s *Server) build() error {
 	s.self = eviction.Peer{Member: eviction.Member{Name: qpid.NodeID(s.c.Node.ID), Boot: uint64(now)}, Start: now}
 	record, err := s.openStore()
 	if err != nil {
+		return err
+	}
+	if err := s.buildHistory(); err != nil {
 		return err
 	}
 	if err := s.buildKeys(); err != nil {
@@ -315,7 +319,10 @@ func (s *Server) buildGateway() error {
 	)
 	s.metrics.MustRegister(admin.NewCollector(source{s}), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.limit()
-	s.addresses = peraddress.New(peraddress.Config{Clock: s.loop.PassTime, Proxies: s.c.Proxies()})
+	s.addresses = peraddress.New(peraddress.Config{
+		Clock: s.loop.PassTime, Proxies: s.c.Proxies(),
+		Did: s.past.did,
+	})
 	s.metrics.MustRegister(s.addresses.Metrics()...)
 	s.challenge = challenge.New(s.c.Security.ChallengeKey.Reveal(), s.loop.PassTime)
 	s.metrics.MustRegister(s.challenge.Metrics()...)
@@ -338,13 +345,14 @@ func shed(what, help string, n func() uint64) prometheus.CounterFunc {
 // onView hands a view to the links and to the node.
 func (s *Server) onView(v membership.View) {
 	s.links.SetMembers(v.Addr)
+	s.past.peers.only(v.Addr)
 	s.queues.setMembers(v)
 	s.loop.SetView(v.Members)
 }
 
 // run starts everything and stops it in order.
 func (s *Server) run(ctx context.Context, ls listeners) error {
-	port := admin.New(admin.Config{Source: source{s}, Operator: operator{s}, Hosts: s.c.AdminNames(), Profiles: s.o.Profiles, Token: s.c.Security.AdminToken.Reveal(), Bearer: s.bearers(), Metrics: s.metrics, Logger: s.log})
+	port := admin.New(admin.Config{Source: source{s}, Operator: operator{s}, Historian: historian{s.past}, Hosts: s.c.AdminNames(), Profiles: s.o.Profiles, Token: s.c.Security.AdminToken.Reveal(), Bearer: s.bearers(), Metrics: s.metrics, Logger: s.log})
 	front := s.roomed(s.keyed(s.gateway))
 	public, private := s.httpServer(front), s.adminServer(port)
 	visitors, operators := s.limits.gateway.HTTP(public, ls.gateway), s.limits.admin.HTTP(private, ls.admin)
@@ -363,6 +371,7 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	all.Go(func() error { return s.members.Run(inner) })
 	all.Go(func() error { s.keys.keep(inner, s.loop); return nil })
 	all.Go(func() error { s.watch(inner, health); return nil })
+	s.past.run(inner, all)
 	if ls.peer != nil {
 		all.Go(func() error { return serve(peers, s.limits.peer.Listen(ls.peer), "node.peer") })
 	}
@@ -397,6 +406,7 @@ func (s *Server) live(ctx, inner context.Context, public *http.Server) {
 	select {
 	case <-ctx.Done():
 		s.leave(inner, public)
+		s.past.leave(inner)
 	case <-inner.Done():
 	}
 }
@@ -446,6 +456,7 @@ func (s *Server) shutdown(public, private *http.Server, calls ...*grpc.Server) {
 	for _, g := range calls {
 		g.Stop()
 	}
+	s.past.close()
 	s.log.Info("left")
 }
 

@@ -16,7 +16,9 @@ import (
 
 // admission writes down what has happened to a visitor.
 func (s *Server) admission(a node.Admission) {
-	e := history.Of(time.Now().UnixMicro(), s.self.Name, a)
+	at := time.Now().UnixMicro()
+	s.past.admission(at, &a)
+	e := history.Of(at, s.self.Name, a)
 	s.book.add(e)
 	s.visitors.observe(e)
 	if s.o.Admission != nil {
