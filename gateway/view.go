@@ -37,6 +37,7 @@ const (
 const (
 	PausedHeld      = "nobody is let in for now; places are kept" // by an operator
 	PausedOverLimit = "there are more people on the site than its limit, which was lowered; calls go on when some have left"
+	PausedUnhealthy = "the site does not answer as it should, so nobody is let in; places are kept, and calls go on when it is well again" // by on_unhealthy: hold
 )
 
 // View is all that a page may show. It never has a ticket or a pass in it:

@@ -5,6 +5,7 @@
 //	wire              the types of the core to and from the generated ones
 //	auth              who counts as a peer
 //	link              the streams between nodes, and forwarded requests
+//	notice            what nodes tell each other beside the waves
 //	waitingroom       the public service, over whatever queue is behind it
 //	envoy             the service that Envoys ask, over the gateway
 //	rpc               the gRPC server that offers all of them on one port

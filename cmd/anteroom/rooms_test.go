@@ -47,6 +47,7 @@ func (b *board) set(r config.Room) {
 
 func (b *board) Cluster() admin.Cluster                          { return admin.Cluster{Node: "node-1"} }
 func (b *board) Fairness(string) (r fairness.Report, ok bool)    { return r, false }
+func (b *board) Health() []admin.RoomHealth                      { return nil }
 func (b *board) Ready() string                                   { return "" }
 func (b *board) History(string) (samples []admin.Sample, _ bool) { return nil, false }
 func (b *board) Audit() []admin.AuditEntry                       { return nil }

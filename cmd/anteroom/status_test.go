@@ -27,6 +27,7 @@ func (s *shown) Cluster() admin.Cluster {
 }
 func (s *shown) Rooms() []admin.Room                          { return s.rooms }
 func (s *shown) Fairness(string) (r fairness.Report, ok bool) { return r, false }
+func (s *shown) Health() []admin.RoomHealth                   { return nil }
 func (s *shown) Ready() string                                { return s.cluster.Waiting }
 
 // adminPort serves s and returns its address, which no golden file may have in it.

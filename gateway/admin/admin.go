@@ -30,6 +30,8 @@ type Source interface {
 	Rooms() []Room
 	// Fairness is the live measure of a room; false: there is no such room.
 	Fairness(room string) (fairness.Report, bool)
+	// Health is what is known of the origins behind the rooms that have checks.
+	Health() []RoomHealth
 	// Ready says why the node cannot serve visitors just now; empty: it can.
 	Ready() string
 }
@@ -72,6 +74,7 @@ func New(c Config) http.Handler {
 	get("/{$}", a.index)
 	get("/v1/cluster", func(w http.ResponseWriter, r *http.Request) { a.json(w, r, c.Source.Cluster()) })
 	get("/v1/rooms", func(w http.ResponseWriter, r *http.Request) { a.json(w, r, RoomList{Rooms: rooms(c.Source)}) })
+	get("/v1/health", func(w http.ResponseWriter, r *http.Request) { a.json(w, r, HealthList{Rooms: c.Source.Health()}) })
 	get("/v1/openapi.yaml", func(w http.ResponseWriter, r *http.Request) { write(w, r, http.StatusOK, "application/yaml", openAPI) })
 	if c.Operator != nil {
 		a.edits(inner)

@@ -25,6 +25,10 @@ func (n node) Cluster() admin.Cluster { return n.cluster }
 func (n node) Rooms() []admin.Room    { return n.rooms }
 func (n node) Ready() string          { return n.ready }
 
+func (n node) Health() []admin.RoomHealth {
+	return []admin.RoomHealth{{Room: "shop", Status: "unhealthy", Holds: true}}
+}
+
 func (n node) Fairness(room string) (fairness.Report, bool) {
 	return fairness.Report{N: 12}, room == "shop"
 }

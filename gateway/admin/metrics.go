@@ -46,6 +46,8 @@ func NewCollector(s Source) *Collector {
 			room("open", "1 if newcomers walk straight in.", func(r Room) float64 { return truth(r.Open) }),
 			room("held", "1 if an operator lets nobody new in.", func(r Room) float64 { return truth(r.Mode == Held) }),
 			room("draining", "1 if an operator lets nobody join any more.", func(r Room) float64 { return truth(r.Mode == Draining) }),
+			room("origin_unhealthy", "1 if the health checks say that the origin is unhealthy.", func(r Room) float64 { return truth(r.OriginHealth == "unhealthy") }),
+			room("held_by_origin", "1 if nobody is let in because the origin is unhealthy.", func(r Room) float64 { return truth(r.OriginHolds) }),
 			room("slots_owned", "Slots that this node owns.", func(r Room) float64 { return float64(r.Here.SlotsOwned) }),
 			room("slots_used", "Slots of this node with somebody called or on the site.", func(r Room) float64 { return float64(r.Here.SlotsUsed) }),
 			room("queued_here", "People waiting at this node.", func(r Room) float64 { return float64(r.Here.Queued) }),

@@ -79,6 +79,8 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 		"Member": typeOf[admin.Member](), "Reclaimed": typeOf[admin.Reclaimed](), "HistoryList": typeOf[admin.HistoryList](), "Sample": typeOf[admin.Sample](),
 		"Figures": typeOf[admin.Figures](), "Durations": typeOf[admin.Durations](), "Totals": typeOf[admin.Totals](), "Shares": typeOf[admin.Shares](), "MissingNode": typeOf[admin.MissingNode](),
 		"AuditList": typeOf[admin.AuditList](), "AuditEntry": typeOf[admin.AuditEntry](), "Change": typeOf[admin.Change](), "Check": typeOf[admin.Check](), "Checked": typeOf[admin.Checked](),
+		"HealthCheck": typeOf[config.HealthCheck](), "HealthList": typeOf[admin.HealthList](), "RoomHealth": typeOf[admin.RoomHealth](),
+		"CheckHealth": typeOf[admin.CheckHealth](), "CheckSeen": typeOf[admin.CheckSeen](),
 		"Verdict": typeOf[admin.Verdict](), "FieldError": typeOf[admin.FieldError](),
 		"Fairness": typeOf[fairness.Report](), "Percentiles": typeOf[fairness.Percentiles](), "Delay": typeOf[fairness.Delay](),
 		"Place": typeOf[gateway.Place](), "Seconds": typeOf[gateway.Seconds](), "Cloudflare": place.Type, "Status": typeOf[gateway.Status](),

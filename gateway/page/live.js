@@ -72,8 +72,8 @@ const notice = text => {
   $("note").hidden = !text;
   set("note", text);
 };
-// Words that only the page of somebody has whose network is full.
-const noted = $("note").textContent, full = why => /^as many/.test(why);
+// Words that only the page of somebody has whose network is full, or while the site is unhealthy.
+const noted = $("note").textContent, rare = why => /^as m|^the s/.test(why);
 let offline = false, now, heardAt = 0, ahead = 0, refresh = 20, fails = 0;
 // Goes by the server's clock: many another is wrong.
 const hear = o => {
@@ -110,7 +110,7 @@ const show = () => {
   const note = trouble() || (early ? ""
     : until(held) > 0 ? say("held", 0, {time: time(held)})
     : !paused ? ""
-    : full(paused) ? noted
+    : rare(paused) ? noted
     : ["paused", "lost"].includes(why) ? words[why]
     : words.paused + " " + (words[why] || paused));
   notice(note);
@@ -293,9 +293,9 @@ const heard = (o, after) => {
   fails = 0;
   if (o.state == "called" && hold()) return show();
   if (o.state == "waiting" && claim) missed();
-  if (o.state != "waiting" || o.queueing_method != page.method || o.reason != page.why || full(o.paused) && !full(page.now.paused)) return go(after);
-  // A draw that this page has nothing of, or no more: no hurry, everyone hears of it at once.
-  if (!o.draw != !$("seed")) return go(after + 1e3 * refresh * Math.random());
+  if (o.state != "waiting" || o.queueing_method != page.method || o.reason != page.why) return go(after);
+  // A draw, or words, that this page has nothing of: no hurry, everyone hears of it at once.
+  if (!o.draw != !$("seed") || rare(o.paused) && !rare(page.now.paused)) return go(after + 1e3 * refresh * Math.random());
   show();
 };
 const tell = o => {

@@ -104,6 +104,7 @@ func TestWaitingPageSaysWhyNobodyGoesIn(t *testing.T) {
 		{"an operator's own words", func(v *gateway.View) { v.Paused = "Back after <lunch>" }, "Your place is kept. Back after &lt;lunch&gt;"},
 		{"a node without a cluster", func(v *gateway.View) { v.Paused = "waiting for 3 nodes to start a cluster together" }, "kept. The waiting room is starting.</p>"},
 		{"an operator's hold", func(v *gateway.View) { v.Paused = gateway.PausedHeld }, `id="note">Nobody is being let in just now. Your place is kept.</p>`},
+		{"an unhealthy origin", func(v *gateway.View) { v.Paused = gateway.PausedUnhealthy }, "kept. The site does not answer as it should just now. The line moves on when it is well again."},
 		{"a limit that was lowered", func(v *gateway.View) { v.Paused = gateway.PausedOverLimit }, "kept. There are more people on the site than it can take now."},
 		{"somebody whose network is full", func(v *gateway.View) { v.Paused = ticket.HeldBack }, `id="note">It is your turn, but as many people on your network`},
 		{"a node that is not reached", func(v *gateway.View) {

@@ -172,6 +172,8 @@ func (p *Pages) note(l *language, v gateway.View) string {
 		return ""
 	case v.Paused == ticket.HeldBack: // rare: the script shows what it finds in the page, so that not every page has to carry it
 		return l.say("network.held")
+	case v.Paused == gateway.PausedUnhealthy: // as rare
+		return l.say("paused") + " " + l.say("paused.unhealthy")
 	}
 	why := v.Paused
 	if key := p.reason(v.Paused); key != "" {

@@ -50,6 +50,7 @@ func (f *File) checkRooms() {
 		f.checkEvents(key, r)
 		f.checkCommands(key, r)
 		f.checkEdge(key, r)
+		f.checkHealth(key, r)
 	}
 }
 

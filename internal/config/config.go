@@ -136,6 +136,9 @@ type Room struct {
 	ConfirmEntry       bool     `json:"confirm_entry"` // who is not looking when called goes in by a button
 	Suspended          bool     `json:"suspended"`     // everyone goes straight through
 
+	HealthChecks []HealthCheck `json:"health_checks"`
+	OnUnhealthy  string        `json:"on_unhealthy"` // what the room does while one of them fails
+
 	Events []Event `json:"events"`
 
 	BypassRules   []BypassRule `json:"bypass_rules"`
@@ -227,6 +230,7 @@ func DefaultRoom() Room {
 		Preflight:          byGateway,
 		CORS:               CORS{Origins: []string{}, Methods: []string{"GET", "HEAD", "POST"}, Headers: []string{}, MaxAge: Duration(10 * time.Minute)},
 		Upgrades:           []string{WebSocket},
+		OnUnhealthy:        Continue,
 	}
 }
 

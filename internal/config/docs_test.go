@@ -29,6 +29,7 @@ func defaults() map[string]string {
 	room.Routes = []config.Route{config.DefaultRoute()}
 	room.BypassRules, room.IPLists = []config.BypassRule{config.DefaultBypassRule()}, []config.IPList{{}}
 	room.Events = []config.Event{{}}
+	room.HealthChecks = []config.HealthCheck{config.DefaultHealthCheck()}
 	collect(all, "rooms[]", reflect.ValueOf(room))
 	collect(all, "queues[]", reflect.ValueOf(config.DefaultQueue()))
 	collect(all, "security.tokens[]", reflect.ValueOf(config.Token{}))
@@ -38,13 +39,14 @@ func defaults() map[string]string {
 	for _, key := range []string{"name", "hash", "may"} {
 		all["security.tokens[]."+key] = "required"
 	}
-	for _, key := range []string{"bypass_rules[].expression", "ip_lists[].name", "ip_lists[].items", "events[].name", "events[].event_start_time", "events[].event_end_time"} {
+	for _, key := range []string{"bypass_rules[].expression", "ip_lists[].name", "ip_lists[].items", "events[].name", "events[].event_start_time", "events[].event_end_time", "health_checks[].name"} {
 		all["rooms[]."+key] = "required"
 	}
 	all["rooms[].bypass_rules"], all["rooms[].ip_lists"], all["rooms[].events"] = "none", "none", "none"
+	all["rooms[].health_checks"] = "none"
 	all["rooms[].name"], all["rooms[].total_active_users"] = "required", "required"
 	all["rooms[].routes"] = "none"
-	for key, words := range map[string]string{"enabled_origin_commands": "revoke", "cors.methods": "GET HEAD POST", "upgrades": "websocket"} {
+	for key, words := range map[string]string{"enabled_origin_commands": "revoke", "cors.methods": "GET HEAD POST", "upgrades": "websocket", "health_checks[].expected_codes": "200"} {
 		delete(all, "rooms[]."+key+"[]")
 		all["rooms[]."+key] = words
 	}
@@ -91,6 +93,7 @@ func TestTheSampleIsAGoodConfiguration(t *testing.T) {
 	room := config.DefaultRoom()
 	room.Name, room.TotalActiveUsers, room.Origin, room.Routes = "shop", 200, "http://127.0.0.1:9000", []config.Route{config.DefaultRoute()}
 	room.BypassRules, room.IPLists, room.Events = []config.BypassRule{}, []config.IPList{}, []config.Event{}
+	room.HealthChecks = []config.HealthCheck{}
 	queue := config.DefaultQueue()
 	queue.Name = "jobs"
 	want.Queues = []config.Queue{queue}

@@ -38,6 +38,7 @@ func gallery() map[string]func(*gateway.View) {
 		"draw":            func(v *gateway.View) { v.Method, v.Position, v.PeopleAhead = "random", 0, 0 },
 		"paused":          func(v *gateway.View) { v.Paused = "on a side without a quorum" },
 		"held by hand":    func(v *gateway.View) { v.Paused = gateway.PausedHeld },
+		"origin ill":      func(v *gateway.View) { v.Paused = gateway.PausedUnhealthy },
 		"over its limit":  func(v *gateway.View) { v.Paused = gateway.PausedOverLimit },
 		"held":            func(v *gateway.View) { v.HeldUntil = v.LastUpdated.Add(20 * time.Second) },
 		"before the start": func(v *gateway.View) {

@@ -72,14 +72,18 @@ func (a source) Rooms() []admin.Room {
 		if rs.Room.Mode == eviction.Deleted {
 			continue
 		}
-		g, _ := queue{a.s.loop, a.s.keys.ring}.Room(rs.Room.Name)
+		g, _ := a.s.queue().Room(rs.Room.Name)
 		served, _ := settingsOf(rs.Room) // what is wrong with it is in the log
+		origin := originHealth{}
+		if served.Health != nil {
+			origin = *served.Health
+		}
 		r := admin.Room{
 			Name: rs.Room.Name, TotalActiveUsers: rs.Room.Target, NewUsersPerMinute: rs.Room.NewPerMinute,
 			QueueingMethod: rs.Room.Method.String(), Algorithm: rs.Room.Algorithm.String(), QueueAll: rs.Room.QueueAll,
-			Suspended: served.Suspended, Mode: modeOf(rs.Room.Mode), SessionSeconds: rs.Room.Session.Seconds(),
+			Suspended: served.Suspended, Mode: modeOf(byHand(rs.Room)), SessionSeconds: rs.Room.Session.Seconds(),
 			Queued: g.Queued, Called: g.Called, Active: g.Active, AdmittedPerMinute: g.AdmittedPerMinute,
-			EstimatedWaitSeconds: g.Wait.P50.Seconds(), Open: g.Open, Paused: g.Paused, Here: here(rs),
+			EstimatedWaitSeconds: g.Wait.P50.Seconds(), Open: g.Open, Paused: g.Paused, OriginHealth: admin.HealthText(string(origin.status())), OriginHolds: origin.Holds, Here: here(rs),
 		}
 		if g.HeldUntil > 0 {
 			at := time.UnixMicro(g.HeldUntil).UTC()

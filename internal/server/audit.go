@@ -79,7 +79,10 @@ func changesOf(a, b eviction.Room) []admin.Change {
 		add("logo", x.Logo, y.Logo)
 		add("favicon", x.Icon, y.Icon)
 	}
-	add("mode", a.Mode, b.Mode)
+	add("mode", byHand(a), byHand(b))
+	x, y := healthOf(a), healthOf(b)
+	add("origin_health", admin.HealthText(string(x.status())), admin.HealthText(string(y.status())))
+	add("origin_holds", x.Holds, y.Holds)
 	add("reclaimed", a.Reclaimed, b.Reclaimed)
 	return changes
 }
@@ -110,11 +113,11 @@ func actionOf(old, r eviction.Room) string {
 		return "delete"
 	case old.Name == "" || old.Mode == eviction.Deleted || old.Version == eviction.Version{}:
 		return "create"
-	case r.Mode == old.Mode:
+	case byHand(r) == byHand(old):
 		return "update"
-	case r.Mode == eviction.Held:
+	case byHand(r) == eviction.Held:
 		return "hold"
-	case r.Mode == eviction.Draining:
+	case byHand(r) == eviction.Draining:
 		return "drain"
 	default:
 		return "release"

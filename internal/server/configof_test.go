@@ -69,7 +69,9 @@ func drawRoom(t *rapid.T, v reflect.Value, name string) {
 			drawRoom(t, v.Index(i), name)
 		}
 	case reflect.String:
-		if of := words[name]; of != nil {
+		if v.Type() == reflect.TypeFor[config.StatusCode]() {
+			v.SetString(rapid.SampledFrom([]string{"200", "2xx"}).Draw(t, name))
+		} else if of := words[name]; of != nil {
 			v.SetString(rapid.SampledFrom(of).Draw(t, name))
 		} else {
 			v.SetString(rapid.SampledFrom([]string{"", "a", "shop", "$a"}).Draw(t, name))

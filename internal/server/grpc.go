@@ -44,7 +44,7 @@ func (s *Server) programs(visitors http.Handler) (*grpc.Server, *health.Server, 
 		}
 		o = append(o, grpc.Creds(c))
 	}
-	s.public = waitingroom.New(waitingroom.Config{Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Addresses: s.addresses, Challenges: s.challenge, Logger: s.log})
+	s.public = waitingroom.New(waitingroom.Config{Queue: s.queue(), Sealer: s.keys.ring, Addresses: s.addresses, Challenges: s.challenge, Logger: s.log})
 	g, h := rpc.NewServer(rpc.Config{
 		WaitingRoom: s.public, Authorization: s.envoys(visitors), PriorityQueue: s.queues.public, Options: o,
 		Guard: rpc.NewGuard(s.c.Tokens(), s.log),
@@ -52,9 +52,15 @@ func (s *Server) programs(visitors http.Handler) (*grpc.Server, *health.Server, 
 	return g, h, nil
 }
 
+// register offers what the peers call beside the links.
+func (s *Server) register(g grpc.ServiceRegistrar) {
+	s.queues.register(g)
+	s.notices.Register(g)
+}
+
 // peers is the server of the port for the other nodes.
 func (s *Server) peers() *grpc.Server {
-	return rpc.NewPeers(rpc.PeersConfig{Policy: s.auth, Links: s.links, Register: s.queues.register, Options: s.limits.peer.GRPC()})
+	return rpc.NewPeers(rpc.PeersConfig{Policy: s.auth, Links: s.links, Register: s.register, Options: s.limits.peer.GRPC()})
 }
 
 // serve serves a port until the server is stopped.

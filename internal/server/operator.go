@@ -50,7 +50,7 @@ func modeOf(m eviction.Mode) admin.Mode { return admin.Mode(m.String()) }
 
 func configured(r eviction.Room) admin.Configured {
 	c, _ := configOf(r) // what is wrong with it is in the log
-	return admin.Configured{Keys: c.JSON(), ETag: etagOf(r), Mode: modeOf(r.Mode)}
+	return admin.Configured{Keys: c.JSON(), ETag: etagOf(r), Mode: modeOf(byHand(r))}
 }
 
 func (o operator) Configured(room string) (admin.Configured, bool) {
@@ -136,7 +136,7 @@ func invalidRoom(problems []config.Problem) error {
 
 // bothWays refuses what would be a hold that lets everybody in.
 func bothWays(r eviction.Room) error {
-	if r.Mode != eviction.Normal && r.Mode != eviction.Deleted && r.Method == eviction.Passthrough {
+	if byHand(r) != eviction.Normal && r.Mode != eviction.Deleted && r.Method == eviction.Passthrough {
 		return refuse(http.StatusConflict, "room_open",
 			"Everybody goes straight through a room that is suspended, or whose queueing_method is passthrough, so it cannot be held or drained. Release it first, or have people wait.")
 	}
@@ -183,16 +183,16 @@ func (o operator) SetMode(ctx context.Context, e admin.Edit, m admin.Mode) (admi
 	if err := met(&e, running); err != nil {
 		return admin.Outcome{}, err
 	}
-	next, action := running.Room, "release"
+	mode, action := eviction.Normal, "release"
 	switch m {
 	case admin.Held:
-		next.Mode, action = eviction.Held, "hold"
+		mode, action = eviction.Held, "hold"
 	case admin.Draining:
-		next.Mode, action = eviction.Draining, "drain"
-	default:
-		next.Mode = eviction.Normal
+		mode, action = eviction.Draining, "drain"
+	case admin.Normal:
 	}
-	if next.Mode == running.Room.Mode {
+	next := withMode(running.Room, mode)
+	if mode == byHand(running.Room) {
 		return admin.Outcome{Room: configured(running.Room)}, nil
 	}
 	if err := bothWays(next); err != nil {

@@ -45,6 +45,7 @@ func (o *operated) boot(rooms ...config.Room) {
 	s := New(c, Options{Logger: slog.New(slog.NewTextHandler(o.log, nil))})
 	s.pages, _ = newTestPages(o.t)
 	s.keys = &keys{ring: seal.New(seal.Config{Now: s.passTime})}
+	s.buildOrigins()
 	now := time.Now().UnixMicro()
 	s.self = eviction.Peer{Member: eviction.Member{Name: "a", Boot: uint64(now)}, Start: now}
 	began := time.Now()
@@ -235,7 +236,7 @@ func TestAModeStaysUntilItIsReleased(t *testing.T) {
 		if c, _ := o.Configured("shop"); c.Mode != admin.Held || o.key("shop", "total_active_users") != "5" {
 			t.Errorf("after SIGHUP: %+v", c)
 		}
-		if s, _ := (queue{loop: o.s.loop}).Room("shop"); s.Paused == "" || s.Wait.P50 != 0 {
+		if s, _ := o.s.queue().Room("shop"); s.Paused == "" || s.Wait.P50 != 0 {
 			t.Error("people who wait are not told")
 		}
 		_, err := o.put("shop", `{"suspended":true}`, admin.Edit{})
@@ -289,7 +290,7 @@ func TestChangesOutliveARestart(t *testing.T) {
 					t.Error("the deleted room is listed")
 				}
 			}
-			if _, ok := (queue{loop: o.s.loop}).Room("news"); ok {
+			if _, ok := o.s.queue().Room("news"); ok {
 				t.Error("visitors see the deleted room")
 			}
 		}

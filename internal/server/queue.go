@@ -14,11 +14,14 @@ import (
 
 // queue is the loop as the gateway knows it.
 type queue struct {
-	loop *loop.Loop
-	keys *seal.Ring
+	loop    *loop.Loop
+	keys    *seal.Ring
+	origins *origins
 }
 
 var _ gateway.Queue = queue{}
+
+func (s *Server) queue() queue { return queue{s.loop, s.keys.ring, s.origins} }
 
 func (q queue) Do(ctx context.Context, r ticket.Request) (ticket.Answer, error) {
 	if r.Op == ticket.Join && q.keys.Empty() { // nobody could be given the place
@@ -41,7 +44,7 @@ func (q queue) Room(name string) (gateway.RoomState, bool) {
 	}
 	state := gateway.RoomState{
 		Room: r.Now, Draw: r.Draw, Queued: r.Total, Called: r.Coming, Active: r.Active - r.Coming, AdmittedPerMinute: 60 * r.Rate,
-		Wait: r.Wait, Open: r.Open, Paused: paused(s, r),
+		Wait: r.Wait, Open: r.Open, Paused: q.paused(s, r),
 	}
 	if r.Room.Mode == eviction.Held {
 		state.Wait = ticket.Wait{} // nobody knows
@@ -67,10 +70,12 @@ func front(r eviction.Room, cut eviction.Cut) uint64 {
 }
 
 // paused says why nobody is called in a room, for the people who wait in it.
-func paused(s *loop.Snapshot, r *node.RoomStatus) string {
+func (q queue) paused(s *loop.Snapshot, r *node.RoomStatus) string {
 	switch {
 	case s.Status.Waiting != "":
 		return s.Status.Waiting
+	case r.Room.Mode == eviction.Held && q.origins.holds(r.Room.Name):
+		return gateway.PausedUnhealthy
 	case r.Room.Mode == eviction.Held:
 		return gateway.PausedHeld
 	case r.Closed:

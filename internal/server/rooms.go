@@ -53,6 +53,8 @@ type settings struct {
 	Upgrades          []string      `json:"upgrades,omitzero"` // nil: as by default
 	StrictPaths       bool          `json:"strict_paths,omitempty"`
 
+	Health *originHealth `json:"health,omitempty"` // of no file
+
 	// Rest are keys of the room in a file that nothing else here tells, so that an
 	// operator reads what was written.
 	Rest map[string]json.RawMessage `json:"rest,omitempty"`
@@ -287,6 +289,7 @@ func (s *Server) followRooms() {
 		s.log.Error("the rooms of the cluster cannot be served", "err", err)
 	}
 	s.limits.gateway.Resize(s.share.Gateway(slices.ContainsFunc(rooms, func(r gateway.Room) bool { return r.Origin != nil })))
+	s.origins.follow(now)
 	s.rooms = now
 	s.pages.keep(now)
 	s.hasRooms.Store(len(now) > 0)
@@ -299,7 +302,8 @@ func otherwise(r config.Room, running *node.RoomStatus) (eviction.Room, bool) {
 	if running == nil {
 		return next, true
 	}
-	next.Reclaimed, next.Mode = running.Room.Reclaimed, running.Room.Mode // no file has them
+	next.Reclaimed = running.Room.Reclaimed // no file has them, nor what follows
+	next = carryHealth(next, running.Room)
 	next = next.KeepSeeds(&running.Room)
 	return next, running.Room.Sum() != next.Sum()
 }

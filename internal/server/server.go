@@ -37,6 +37,7 @@ import (
 	"github.com/anteroom/anteroom/membership"
 	"github.com/anteroom/anteroom/proto/auth"
 	"github.com/anteroom/anteroom/proto/link"
+	"github.com/anteroom/anteroom/proto/notice"
 	"github.com/anteroom/anteroom/proto/waitingroom"
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -83,7 +84,9 @@ type Server struct {
 	challenge *challenge.Table  // what a join takes
 	public    *waitingroom.Server
 	queues    *queues
-	share     conns.Shares // of the connections
+	notices   *notice.Links // what nodes tell each other beside the waves
+	origins   *origins      // behind the rooms
+	share     conns.Shares  // of the connections
 	limits    limiters
 	rooms     []eviction.Room // that the gateway has; of the goroutine that watches
 	pages     *customPages
@@ -237,6 +240,8 @@ func (s *Server) build() error {
 	if err := s.buildQueues(); err != nil {
 		return err
 	}
+	s.notices = notice.New(notice.Config{Self: s.self.Member, Policy: s.auth, Heard: s.notice, Logger: s.log, Dial: s.o.Dial})
+	s.buildOrigins()
 	s.members, err = membership.New(membership.Config{
 		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Join: s.c.Node.Join, Alone: s.alone(),
 		Ask: s.ask, Silent: time.Duration(s.c.Cluster.ExcludeAfter),
@@ -327,7 +332,7 @@ func (s *Server) buildGateway() error {
 	s.challenge = challenge.New(s.c.Security.ChallengeKey.Reveal(), s.loop.PassTime)
 	s.metrics.MustRegister(s.challenge.Metrics()...)
 	s.gateway, err = gateway.New(gateway.Config{
-		Queue: queue{s.loop, s.keys.ring}, Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
+		Queue: s.queue(), Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
 		Addresses: s.addresses, Challenges: s.challenge, TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: s.bounds(),
 	})
 	if err == nil {
@@ -347,6 +352,7 @@ func (s *Server) onView(v membership.View) {
 	s.links.SetMembers(v.Addr)
 	s.past.peers.only(v.Addr)
 	s.queues.setMembers(v)
+	s.notices.SetMembers(v.Addr)
 	s.loop.SetView(v.Members)
 }
 
@@ -368,6 +374,8 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	all.Go(func() error { return s.loop.Run(inner) })
 	all.Go(func() error { return s.links.Run(inner) })
 	s.queues.run(inner, all)
+	all.Go(func() error { return s.notices.Run(inner) })
+	all.Go(func() error { s.origins.run(inner); return nil })
 	all.Go(func() error { return s.members.Run(inner) })
 	all.Go(func() error { s.keys.keep(inner, s.loop); return nil })
 	all.Go(func() error { s.watch(inner, health); return nil })

@@ -55,6 +55,7 @@ func layers() []layer {
 		{pkg: "internal/challenge", ours: []string{"internal/peraddress", "internal/ticket"}, foreign: []string{"github.com/prometheus/client_golang/prometheus"}},
 		{pkg: "internal/config", ours: []string{"eviction", "internal/brand", "internal/peraddress", "internal/rules", "internal/tokens", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/brand"},
+		{pkg: "internal/health", foreign: []string{"github.com/prometheus/client_golang/prometheus"}},
 		{pkg: "internal/shop"},
 		{pkg: "gateway/...", ours: []string{"eviction", "gateway/...", "internal/brand", "internal/challenge", "internal/fairness", "internal/peraddress", "internal/rules", "internal/ticket", "qpid"}, foreign: []string{whatever}},
 		{pkg: "membership", ours: []string{"eviction", "qpid"}, foreign: []string{whatever}},
