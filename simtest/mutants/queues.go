@@ -151,9 +151,6 @@ func turns() []Mutant {
 		{Name: "turns go by each node's clock", By: "to go before", Edits: []Edit{
 			{"internal/broker/turns.go", "	if last <= b.now.Clock+epochLeapMax {\n", "	if !(ON) && last <= b.now.Clock+epochLeapMax {\n"},
 		}},
-		{Name: "an item whose lease came to nothing has lost its turn", By: "to go before", Edits: []Edit{
-			{"internal/broker/turns.go", "q.change(l, func() { l.turn = min(l.turn, turn) })", "q.change(l, func() {\n			if !(ON) {\n				l.turn = min(l.turn, turn)\n			}\n		})"},
-		}},
 		{Name: "the next of a key comes when the one before it is gone", Edits: []Edit{
 			{"internal/broker/turns.go", "	if next := l.front(); next != (qpid.Weight{}) {\n		q.q.Insert(next)\n	}\n", "	if next := l.front(); next != (qpid.Weight{}) && !(ON) {\n		q.q.Insert(next)\n	}\n"},
 		}},
