@@ -122,6 +122,10 @@ func links() []Mend {
 		14, "who is called by a link is shown the page of its place",
 		[]Edit{{"gateway/own.go", "	case s != newTicket && (keeps || q.Has(entersSite)):\n", "	case s != newTicket && (!(ON) && keeps || q.Has(entersSite)):\n"}},
 		[]Test{{"gateway", "TestLinkPlantsNoTicket", "{Kind:waiting"}},
+	}, {
+		14, "a page with a ticket in it is compressed, so that its length tells of the ticket",
+		[]Edit{{"gateway/compress.go", "c.byProxy || v.InAddress || v.TakeURL != \"\" ||", "c.byProxy || !(ON) && (v.InAddress || v.TakeURL != \"\") ||"}},
+		[]Test{{"gateway", "TestPagesThatAreNotCompressed", "a page with a ticket: 200, Content-Encoding \"gzip\""}},
 	}}
 }
 
