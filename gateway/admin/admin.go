@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
@@ -18,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/gateway/admin/dashboard"
 	"github.com/anteroom/anteroom/internal/fairness"
 )
 
@@ -53,13 +53,23 @@ type Config struct {
 // The name is empty where it is nobody's.
 type Bearers func(token string) (name string, view, operate bool)
 
+// Port is what New returns.
+type Port struct {
+	http.Handler
+	board *dashboard.Dashboard
+}
+
+// Close ends the streams of the dashboard, which would hold up a server that stops.
+func (p *Port) Close() { p.board.Close() }
+
 // New returns the port's handler. Only /healthz and /readyz are answered
 // without the token, and by whatever name: balancers ask by the site's.
-func New(c Config) http.Handler {
+func New(c Config) *Port {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	a := &admin{c: c}
+	a.board = dashboard.New(dashboard.Config{Look: a.look, Sentences: sentences()})
 	inner := http.NewServeMux()
 	get := func(path string, h http.HandlerFunc) {
 		inner.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +81,7 @@ func New(c Config) http.Handler {
 			h(w, r)
 		})
 	}
-	get("/{$}", a.index)
+	a.dashboard(get)
 	get("/v1/cluster", func(w http.ResponseWriter, r *http.Request) { a.json(w, r, c.Source.Cluster()) })
 	get("/v1/rooms", func(w http.ResponseWriter, r *http.Request) { a.json(w, r, RoomList{Rooms: rooms(c.Source)}) })
 	get("/v1/health", func(w http.ResponseWriter, r *http.Request) { a.json(w, r, HealthList{Rooms: c.Source.Health()}) })
@@ -82,6 +92,7 @@ func New(c Config) http.Handler {
 		get("/v1/rooms/{room}", a.room)
 	}
 	get("/v1/rooms/{room}/fairness", a.fairness)
+	get("/v1/rooms/{room}/why", a.why)
 	if c.Metrics != nil {
 		get("/metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{
 			ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),
@@ -95,10 +106,13 @@ func New(c Config) http.Handler {
 	outer.HandleFunc("/healthz", a.healthz)
 	outer.HandleFunc("/readyz", a.readyz)
 	outer.Handle("/", a.named(a.guarded(a.sameSite(inner))))
-	return outer
+	return &Port{outer, a.board}
 }
 
-type admin struct{ c Config }
+type admin struct {
+	c     Config
+	board *dashboard.Dashboard
+}
 
 // profiles adds what pprof shows: memory and command line of the process, and
 // as much of its time as somebody asks for.
@@ -248,35 +262,3 @@ func write(w http.ResponseWriter, r *http.Request, status int, kind string, b []
 		_, _ = w.Write(append(b, '\n'))
 	}
 }
-
-// index is a plain page with the way to the rest.
-func (a *admin) index(w http.ResponseWriter, r *http.Request) {
-	page, err := template.New("index").Parse(indexHTML)
-	if err != nil {
-		panic("admin: the page does not parse: " + err.Error()) // it is part of the program
-	}
-	var b strings.Builder
-	if err := page.Execute(&b, struct {
-		Cluster  Cluster
-		Rooms    []Room
-		Profiles bool
-	}{a.c.Source.Cluster(), a.c.Source.Rooms(), a.c.Profiles}); err != nil {
-		a.c.Logger.Error("admin page", "error", err)
-		a.fail(w, r, http.StatusInternalServerError, "internal", "Something went wrong here.")
-		return
-	}
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'")
-	write(w, r, http.StatusOK, "text/html; charset=utf-8", []byte(b.String()))
-}
-
-const indexHTML = `<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
-<meta name="viewport" content="width=device-width, initial-scale=1"><title>{{.Cluster.Node}} · anteroom</title>
-<h1>{{.Cluster.Node}}</h1>
-<p>{{len .Cluster.Members}} members{{with .Cluster.Coordinator}}, coordinator {{.}}{{end}}{{with .Cluster.Waiting}}; {{.}}{{end}}</p>
-<table><tr><th>room<th>waiting<th>called<th>on the site<th>limit<th></tr>
-{{range .Rooms}}<tr><td><a href="/v1/rooms/{{.Name}}">{{.Name}}</a><td>{{.Queued}}<td>{{.Called}}<td>{{.Active}}<td>{{.TotalActiveUsers}}<td><a href="/v1/rooms/{{.Name}}/fairness">fairness</a></tr>
-{{end}}</table>
-<p><a href="/v1/cluster">cluster</a> · <a href="/v1/rooms">rooms</a> · <a href="/metrics">metrics</a>{{if .Profiles}} · <a href="/debug/pprof/">profiles</a>{{end}}</p>
-</html>
-`

@@ -15,9 +15,11 @@ type Cluster struct {
 	Lease       float64   `json:"lease_seconds"` // left
 	Quarantined bool      `json:"quarantined"`   // its clock is off
 	Waiting     string    `json:"waiting"`       // why it serves nobody; empty: it serves
-	Voters      []string  `json:"voters"`
-	Warnings    []string  `json:"warnings,omitempty"` // what an operator should change
-	Members     []Member  `json:"members"`            // by seniority: the order of the tree
+	// WaitingSince is since when it does not, where that is so.
+	WaitingSince *time.Time `json:"waiting_since,omitempty"`
+	Voters       []string   `json:"voters"`
+	Warnings     []string   `json:"warnings,omitempty"` // what an operator should change
+	Members      []Member   `json:"members"`            // by seniority: the order of the tree
 }
 
 // Member is one node of the cluster.
@@ -29,6 +31,9 @@ type Member struct {
 	Parent    string    `json:"parent"`  // in the tree; empty: the coordinator
 	InWave    bool      `json:"in_wave"` // of the last wave; gossip may call a member alive that waves leave out
 	RoundTrip float64   `json:"round_trip_seconds"`
+	// ClockAhead is how far its clock is ahead of this node's, give or take half a
+	// round trip; 0: not measured.
+	ClockAhead float64 `json:"clock_ahead_seconds"`
 }
 
 // Room is one room: its limits, how it is doing as a whole, and what this node
@@ -42,6 +47,9 @@ type Room struct {
 	QueueAll             bool       `json:"queue_all"`
 	Suspended            bool       `json:"suspended"`
 	Mode                 Mode       `json:"mode"`
+	ModeBy               string     `json:"mode_by,omitempty"`    // who held, drained or released it last, where this node heard of it
+	ModeSince            *time.Time `json:"mode_since,omitempty"` // and when
+	Event                *Event     `json:"next_event,omitempty"` // the one that holds, or the one that comes next
 	SessionSeconds       float64    `json:"session_seconds"`
 	Queued               int        `json:"queued"`
 	Called               int        `json:"called"`
@@ -70,6 +78,23 @@ type RoomHere struct {
 	Parked     int  `json:"parked"`    // silent: out of the queue until they check in
 	MayAdmit   bool `json:"may_admit"` // lease and policy allow calls now
 	IsRoot     bool `json:"is_root"`
+}
+
+// Event is one for which people gather, or that holds.
+type Event struct {
+	Name              string     `json:"name"`
+	Prequeue          time.Time  `json:"prequeue_start_time"` // from here to its start everybody waits
+	StartsAt          time.Time  `json:"event_start_time"`
+	EndsAt            *time.Time `json:"event_end_time,omitempty"` // none: it never ends
+	Shuffle           bool       `json:"shuffle_at_event_start"`
+	Drawn             bool       `json:"drawn"` // the order of who gathered is drawn, and its seed public
+	TotalActiveUsers  int        `json:"total_active_users"`
+	NewUsersPerMinute int        `json:"new_users_per_minute"`
+}
+
+// Holds reports whether the event has anything to say.
+func (e *Event) Holds(now time.Time) bool {
+	return !now.Before(e.Prequeue) && (e.EndsAt == nil || now.Before(*e.EndsAt))
 }
 
 // RoomList is the answer to GET /v1/rooms.

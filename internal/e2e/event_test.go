@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// operate changes the room of a demo at its admin port.
-func operate(t *testing.T, shop, change string) {
+// adminOf is the admin port of a demo's first node.
+func adminOf(t *testing.T, shop string) string {
 	t.Helper()
 	u, err := url.Parse(shop)
 	if err != nil {
@@ -21,7 +21,13 @@ func operate(t *testing.T, shop, change string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := fmt.Sprintf("http://127.0.0.1:%d/v1/rooms/shop", port+3) // after the ports of three nodes
+	return fmt.Sprintf("http://127.0.0.1:%d", port+3) // after the ports of three nodes
+}
+
+// operate changes the room of a demo at its admin port.
+func operate(t *testing.T, shop, change string) {
+	t.Helper()
+	at := adminOf(t, shop) + "/v1/rooms/shop"
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, at, strings.NewReader(change))
 	if err != nil {
 		t.Fatal(err)

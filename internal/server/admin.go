@@ -12,6 +12,7 @@ import (
 	"github.com/anteroom/anteroom/internal/fairness"
 	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/internal/tokens"
+	"github.com/anteroom/anteroom/proto/link"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -28,6 +29,7 @@ func (a source) Cluster() admin.Cluster {
 		Grade: st.Grade.String(), Lease: max(0, float64(st.LeaseUntil-snap.At.Boot)/1e6), Quarantined: st.Quarantined, Waiting: a.waiting().text,
 		Voters: []string{},
 	}
+	c.WaitingSince = a.s.waitingSince.Load()
 	if w := a.s.gateway.Warning(); w != "" {
 		c.Warnings = append(c.Warnings, w)
 	}
@@ -46,9 +48,9 @@ func (a source) Cluster() admin.Cluster {
 	if len(st.List) > 0 {
 		c.Coordinator = string(st.List[0].Name)
 	}
-	trips := make(map[eviction.Member]time.Duration)
+	measured := make(map[eviction.Member]link.Stats)
 	for _, l := range a.s.links.Stats() {
-		trips[l.Member] = l.RTT
+		measured[l.Member] = l
 	}
 	for _, m := range a.s.members.Members() {
 		i, in := place[m.Member]
@@ -58,7 +60,8 @@ func (a source) Cluster() admin.Cluster {
 		}
 		c.Members = append(c.Members, admin.Member{
 			Name: string(m.Name), Boot: strconv.FormatUint(m.Boot, 10), Address: m.Addr, Started: time.UnixMicro(m.Start).UTC(),
-			Parent: parent, InWave: in, RoundTrip: trips[m.Member].Seconds(),
+			Parent: parent, InWave: in,
+			RoundTrip: measured[m.Member].RTT.Seconds(), ClockAhead: measured[m.Member].Offset.Seconds(),
 		})
 	}
 	return c
@@ -85,6 +88,8 @@ func (a source) Rooms() []admin.Room {
 			Queued: g.Queued, Called: g.Called, Active: g.Active, AdmittedPerMinute: g.AdmittedPerMinute,
 			EstimatedWaitSeconds: g.Wait.P50.Seconds(), Open: g.Open, Paused: g.Paused, OriginHealth: admin.HealthText(string(origin.status())), OriginHolds: origin.Holds, Here: here(rs),
 		}
+		r.ModeBy, r.ModeSince = a.s.audits.modeOf(r.Name)
+		r.Event = eventOf(rs, snap.Status.Clock)
 		if g.HeldUntil > 0 {
 			at := time.UnixMicro(g.HeldUntil).UTC()
 			r.HeldUntil = &at
@@ -99,6 +104,29 @@ func (a source) Rooms() []admin.Room {
 		rooms = append(rooms, r)
 	}
 	return rooms
+}
+
+// eventOf is the event of a room that holds at now, Unix microseconds, or the one
+// that comes next; nil: there is none.
+func eventOf(r *node.RoomStatus, now int64) *admin.Event {
+	e := r.Now.Event
+	if e.Start == 0 {
+		i := slices.IndexFunc(r.Room.Events, func(e eviction.Event) bool { return e.Start > now })
+		if i < 0 {
+			return nil
+		}
+		e = r.Room.Events[i]
+	}
+	set := r.Room.At(uint64(e.Start))
+	shown := &admin.Event{
+		Name: e.Name, Prequeue: time.UnixMicro(e.Prequeue).UTC(), StartsAt: time.UnixMicro(e.Start).UTC(), Shuffle: e.Shuffle,
+		Drawn: r.Draw.Start == e.Start && r.Draw.Over(), TotalActiveUsers: set.Target, NewUsersPerMinute: set.NewPerMinute,
+	}
+	if e.End > 0 {
+		end := time.UnixMicro(e.End).UTC()
+		shown.EndsAt = &end
+	}
+	return shown
 }
 
 func here(r *node.RoomStatus) admin.RoomHere {

@@ -55,6 +55,19 @@ func (a *audits) list() []admin.AuditEntry {
 	return all
 }
 
+// modeOf says who has held, drained or released a room last, and when, as far as
+// this node remembers.
+func (a *audits) modeOf(room string) (who string, since *time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range slices.Backward(a.last) {
+		if e.Room == room && slices.ContainsFunc(e.Changes, func(c admin.Change) bool { return c.Key == "mode" }) {
+			return e.Who, &e.At
+		}
+	}
+	return "", nil
+}
+
 // changesOf lists what differs between two configurations of a room. Of a new one
 // it lists what has not its default.
 func changesOf(a, b eviction.Room) []admin.Change {

@@ -92,6 +92,8 @@ type Server struct {
 	pages     *customPages
 	metrics   *prometheus.Registry
 	leaving   atomic.Bool
+	// waitingSince is since when the node calls nobody; nil: it does.
+	waitingSince atomic.Pointer[time.Time]
 	// hasRooms: the gateway has any.
 	hasRooms atomic.Bool
 	past     *past // how the rooms were
@@ -361,6 +363,7 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	port := admin.New(admin.Config{Source: source{s}, Operator: operator{s}, Historian: historian{s.past}, Hosts: s.c.AdminNames(), Profiles: s.o.Profiles, Token: s.c.Security.AdminToken.Reveal(), Bearer: s.bearers(), Metrics: s.metrics, Logger: s.log})
 	front := s.roomed(s.keyed(s.gateway))
 	public, private := s.httpServer(front), s.adminServer(port)
+	private.RegisterOnShutdown(port.Close)
 	visitors, operators := s.limits.gateway.HTTP(public, ls.gateway), s.limits.admin.HTTP(private, ls.admin)
 	peers := s.peers()
 	programs, health, err := s.programs(front)

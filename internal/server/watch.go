@@ -43,6 +43,7 @@ func (s *Server) watch(ctx context.Context, h *health.Server) {
 		if w.serves() {
 			rpc.Serving(h, w.ready == reason{})
 		}
+		w.waits(time.Now())
 		w.calls()
 		w.waves(&s.loop.Snapshot().Status)
 		w.unseen = s.compareRooms(w.unseen)
@@ -76,6 +77,17 @@ func (w *watcher) serves() bool {
 		w.s.log.Info("not serving", "why", now.text)
 	}
 	return true
+}
+
+// waits keeps since when the node calls nobody.
+func (w *watcher) waits(now time.Time) {
+	since := &w.s.waitingSince
+	if (source{w.s}).waiting() == (reason{}) {
+		since.Store(nil)
+	} else if since.Load() == nil {
+		now = now.UTC()
+		since.Store(&now)
+	}
 }
 
 // calls tells whether people are called, where visitors are served.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,15 +103,16 @@ func writeLicences(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	page, err := licencesPage(all)
-	if err != nil {
-		return err
-	}
 	top, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", ourModule).Output()
 	if err != nil {
 		return fmt.Errorf("go list -m: %w", err)
 	}
-	name := filepath.Join(strings.TrimSpace(string(top)), "docs", "licences.md")
+	root := strings.TrimSpace(string(top))
+	page, err := licencesPage(all, root)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(root, "docs", "licences.md")
 	if err := os.WriteFile(name, []byte(page), 0o644); err != nil {
 		return err
 	}
@@ -118,7 +120,31 @@ func writeLicences(out io.Writer) error {
 	return err
 }
 
-func licencesPage(all []*module) (string, error) {
+// vendored is what lies in this repository as its authors have published it, each
+// in a directory of its own with its licence.
+func vendored() map[string]string {
+	return map[string]string{"gateway/admin/dashboard/assets/uplot": "uPlot 1.6.32, for the charts of the dashboard"}
+}
+
+// copied lists what is vendored in the repository at top.
+func copied(b *strings.Builder, top string, may map[string]string) error {
+	b.WriteString("\n## Copied into it\n\n| directory | what | licence |\n| --- | --- | --- |\n")
+	all := vendored()
+	for _, dir := range slices.Sorted(maps.Keys(all)) {
+		text, err := os.ReadFile(filepath.Join(top, dir, "LICENSE"))
+		if err != nil {
+			return err
+		}
+		id := identify(string(text))
+		if may[id] == "" {
+			return fmt.Errorf("%s is under %q, which is not allowed", dir, id)
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", dir, all[dir], id)
+	}
+	return nil
+}
+
+func licencesPage(all []*module, top string) (string, error) {
 	var b strings.Builder
 	b.WriteString(header)
 	may := allowed()
@@ -151,6 +177,9 @@ func licencesPage(all []*module) (string, error) {
 		}
 	}
 	table("In the program", true)
+	if err := copied(&b, top, may); err != nil {
+		wrong = append(wrong, err)
+	}
 	table("In tests alone", false)
 	return b.String(), errors.Join(wrong...)
 }

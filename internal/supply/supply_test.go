@@ -53,14 +53,14 @@ func cached(t *testing.T, path, licence string) *module {
 
 func TestLicenceThatIsNotAllowedFails(t *testing.T) {
 	good := cached(t, "example.com/good", "Apache License Version 2.0, January 2004")
-	if page, err := licencesPage([]*module{good}); err != nil || !strings.Contains(page, "| `example.com/good` | Apache-2.0 |") {
+	if page, err := licencesPage([]*module{good}, filepath.Join("..", "..")); err != nil || !strings.Contains(page, "| `example.com/good` | Apache-2.0 |") {
 		t.Errorf("%v\n%s", err, page)
 	}
 	for text, want := range map[string]string{
 		"GNU General Public License version 2, June 1991": "example.com/bad is under GPL-2.0, which is not allowed",
 		"All rights reserved.":                            "is a licence that is not known here",
 	} {
-		if _, err := licencesPage([]*module{good, cached(t, "example.com/bad", text)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := licencesPage([]*module{good, cached(t, "example.com/bad", text)}, filepath.Join("..", "..")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestLicenceThatIsNotAllowedFails(t *testing.T) {
 	if err := os.Remove(filepath.Join(none.root, "LICENSE")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := licencesPage([]*module{none}); err == nil || !strings.Contains(err.Error(), "example.com/none has no licence file") {
+	if _, err := licencesPage([]*module{none}, filepath.Join("..", "..")); err == nil || !strings.Contains(err.Error(), "example.com/none has no licence file") {
 		t.Errorf("without a licence file: %v", err)
 	}
 }

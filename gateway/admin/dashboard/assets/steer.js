@@ -1,0 +1,111 @@
+// What an operator can do with a room. Each asks once, and says who has it.
+
+import {predict} from "./predict.js";
+import {attribute, count, h, page, people, rate, set, span} from "./words.js";
+
+const $ = id => document.getElementById(id);
+
+// sure asks in a dialog, which Escape leaves.
+const sure = (title, text, yes) => new Promise(done => {
+  const ask = $("ask");
+  set($("ask-title"), title);
+  set($("ask-text"), text);
+  set($("ask-yes"), yes);
+  ask.returnValue = "no";
+  ask.addEventListener("close", () => done(ask.returnValue == "yes"), {once: true});
+  ask.showModal();
+});
+
+const send = async (method, path, body) => {
+  const answer = await fetch(path, {method, headers: body ? {"Content-Type": "application/json"} : {}, body: body && JSON.stringify(body)});
+  const it = await answer.json();
+  if (!answer.ok) throw new Error(it.errors?.map(e => `${e.key || ""} ${e.detail}`).join("; ") || it.detail || answer.statusText);
+  return {pending: answer.status == 202, ...it};
+};
+
+// A change comes into force with one wave, at all nodes that take part in it.
+const has = ({members}) => {
+  const [there, out] = [members.filter(m => m.in_wave), members.filter(m => !m.in_wave)].map(some => some.map(m => m.name).join(", "));
+  return `In force at ${there || page.node}.` + (out ? ` ${out}: when it takes part again.` : "");
+};
+
+const length = seconds => seconds == Infinity ? "for ever" : seconds < 1 ? "not at all" : `about ${span(seconds)}`;
+
+const foretell = (r, limit, flow) => {
+  if (!(limit >= 0) || !(flow >= 0)) return "";
+  const then = predict(r, limit, flow), now = predict(r, r.why.total_active_users, r.why.new_users_per_minute);
+  const first = then.drain >= 1 ? then.drain == Infinity ? "Nobody is called any more. " : `Nobody is called for ${length(then.drain)}, until ${people(r.why.inside - limit)} have left. ` : "";
+  if (!r.queued) return `${first}Nobody waits. Up to ${rate(then.flow)} people a minute could go in.`;
+  return `${first}Who joins now would wait ${length(then.wait)}; as it is, ${length(now.wait)}. It goes by how long people stay now.`;
+};
+
+const deeds = {
+  hold: ["Hold", "Nobody is called until you release it. Who waits keeps the place, who is inside stays, and others may join the line.", "Hold it"],
+  release: ["Release", "People are called again, as the limit allows.", "Release it"],
+  drain: ["Drain", "Nobody may join any more. Who waits is let in as the limit allows.", "Drain it"],
+};
+
+export const steer = name => {
+  const base = `/v1/rooms/${encodeURIComponent(name)}`;
+  const said = h("p", {class: "said", role: "status"});
+  let state, now, seen = "";
+  // do asks, acts and tells.
+  const act = async (title, text, yes, ...request) => {
+    if (!await sure(title, text, yes)) return;
+    set(said, "Sending …");
+    try {
+      const it = await send(...request);
+      set(said, `${title}: ` + (it.pending ? "on its way; no wave has brought it into force yet. It counts once a majority of the nodes is back." : has(state.cluster)));
+      seen = "";
+    } catch (e) {
+      set(said, `${title}: nothing was changed. ${e.message}`);
+    }
+  };
+  const limit = h("input", {type: "number", min: 0, step: 1, required: true, id: "limit", inputmode: "numeric"});
+  const flow = h("input", {type: "number", min: 0, step: 1, required: true, id: "flow", inputmode: "numeric"});
+  const foretold = h("p", {class: "foretold", role: "status"});
+  const tell = () => set(foretold, now ? foretell(now, limit.valueAsNumber, flow.valueAsNumber) : "");
+  limit.addEventListener("input", tell);
+  flow.addEventListener("input", tell);
+  const limits = h("form", {id: "limits", onsubmit: e => {
+    e.preventDefault();
+    const body = {total_active_users: limit.valueAsNumber, new_users_per_minute: flow.valueAsNumber};
+    act("Change the limits", `${name}: ${count(body.total_active_users)} people inside at most, ${body.new_users_per_minute ? count(body.new_users_per_minute) + " new ones a minute" : "no limit of new ones a minute"}. ${foretold.textContent}`, "Change them", "PATCH", base, body);
+  }}, h("h3", {}, "Limits"), h("div", {class: "two"}, h("div", {}, h("label", {for: "limit"}, "People inside"), limit), h("div", {}, h("label", {for: "flow"}, "New a minute (0: any)"), flow)),
+    foretold, h("p", {class: "buttons"}, h("button", {}, "Change the limits")));
+  const message = h("textarea", {rows: 3, id: "message", maxlength: 500});
+  const post = h("form", {id: "post", onsubmit: e => {
+    e.preventDefault();
+    act(message.value ? "Post the message" : "Remove the message", message.value ? `Everybody who waits for ${name} reads: “${message.value}”` : `Nobody who waits for ${name} reads a message any more.`, "Do it", "PATCH", base, {message: message.value});
+  }}, h("h3", {}, "Message"), h("label", {for: "message"}, "For everybody who waits"), message, h("p", {class: "buttons"}, h("button", {}, "Post it")));
+  const modes = Object.entries(deeds).map(([deed, [title, text, yes]]) => h("button", {type: "button", id: deed,
+    onclick: () => act(`${title} ${name}`, text, yes, "POST", `${base}/${deed}`)}, title));
+  const lost = h("div");
+  const mode = h("div", {}, h("h3", {}, "Flow"), h("p", {class: "soft small"}, ""), h("p", {class: "buttons"}, ...modes), lost);
+  const e = h("section", {class: "card", "aria-labelledby": "steer"}, h("h2", {id: "steer"}, "Steer"), h("div", {class: "steer"}, limits, mode, post), said);
+
+  // What was typed stays; what the room has now is shown where nobody types.
+  const refill = async () => {
+    const answer = await fetch(base);
+    if (!answer.ok) return;
+    const keys = await answer.json();
+    for (const [field, key] of [[limit, "total_active_users"], [flow, "new_users_per_minute"], [message, "message"]]) {
+      if (field != document.activeElement && field.value == (field.dataset.was ?? "")) field.value = field.dataset.was = keys[key];
+    }
+    tell();
+  };
+  return {e, show: (all, r) => {
+    [state, now] = [all, r];
+    const [hold, release, drain] = modes;
+    hold.disabled = r.mode == "held";
+    release.disabled = r.mode == "normal";
+    drain.disabled = r.mode == "draining";
+    set(mode.children[1], r.mode == "held" ? "The room is held." : r.mode == "draining" ? "The room drains." : "People are called as the limits allow.");
+    const version = JSON.stringify([r.total_active_users, r.new_users_per_minute, all.changes[0]?.at]);
+    if (version != seen) {
+      seen = version;
+      refill().catch(() => {}); // the fields stay as they are
+    }
+    tell();
+  }};
+};

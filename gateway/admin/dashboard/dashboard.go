@@ -1,0 +1,144 @@
+package dashboard
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"time"
+)
+
+//go:embed assets page.html
+var files embed.FS
+
+// Config is what the page needs.
+type Config struct {
+	Look      func() []byte     // what the node sees, as JSON; asked once a second while somebody listens
+	Sentences map[string]string // what is said of each code of a reason
+	Listeners int               // at most; 0: 16, half of the admin port's connections
+}
+
+// Visit is who looks at the page, and what the page itself says.
+type Visit struct {
+	Node    string
+	Version string
+	Who     string // by which name changes are written down; empty: nobody logs in here
+	Operate bool   // may change rooms
+
+	Profiles bool // /debug/pprof/ is there
+}
+
+// Dashboard serves the page.
+type Dashboard struct {
+	c    Config
+	page *template.Template
+	feed feed
+}
+
+// New returns a dashboard that nobody looks at yet.
+func New(c Config) *Dashboard {
+	if c.Listeners == 0 {
+		c.Listeners = 16
+	}
+	return &Dashboard{
+		c: c, page: template.Must(template.ParseFS(files, "page.html")), // part of the program
+		feed: feed{look: c.Look, every: time.Second, max: c.Listeners},
+	}
+}
+
+// Close ends all streams.
+func (d *Dashboard) Close() { d.feed.close() }
+
+// policy lets the page load its own files, and ask its own node.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// Page writes the page.
+func (d *Dashboard) Page(w http.ResponseWriter, r *http.Request, v Visit) error {
+	var b bytes.Buffer
+	if err := d.page.Execute(&b, struct {
+		Visit
+		Sentences map[string]string
+		State     json.RawMessage // so that the first look is not at an empty page
+	}{v, d.c.Sentences, d.c.Look()}); err != nil {
+		return fmt.Errorf("dashboard: %w", err)
+	}
+	w.Header().Set("Content-Security-Policy", policy)
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	write(w, r, "text/html; charset=utf-8", "no-store", b.Bytes())
+	return nil
+}
+
+// Asset writes one of the page's files; false: there is none of that name. A
+// browser asks again each time that it opens the page: after an update the parts
+// of two versions would not fit together.
+func (d *Dashboard) Asset(w http.ResponseWriter, r *http.Request, name string) bool {
+	b, err := fs.ReadFile(files, "assets/"+name) // a name with .. in it is not found
+	if err != nil {
+		return false
+	}
+	write(w, r, kindOf(name), "no-store", b)
+	return true
+}
+
+func kindOf(name string) string {
+	switch path.Ext(name) {
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	}
+	return "text/plain; charset=utf-8"
+}
+
+func write(w http.ResponseWriter, r *http.Request, kind, keep string, b []byte) {
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Cache-Control", keep)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(b) // a client that is gone cannot be told so
+	}
+}
+
+// takenWithin is how long a page may take to take in one event.
+const takenWithin = 10 * time.Second
+
+// Stream sends what the node sees once a second, until the client goes, takes
+// nothing in, or the dashboard is closed; false: as many listen as may.
+func (d *Dashboard) Stream(w http.ResponseWriter, r *http.Request) bool {
+	news, end, ok := d.feed.listen()
+	if !ok {
+		return false
+	}
+	defer end()
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would collect events first
+	h.Set("X-Content-Type-Options", "nosniff")
+	if r.Method == http.MethodHead {
+		return true
+	}
+	out := http.NewResponseController(w)
+	_ = out.SetReadDeadline(time.Time{}) // the port's bound is for requests that end
+	for {
+		select {
+		case <-r.Context().Done():
+			return true
+		case state, open := <-news:
+			if !open {
+				return true
+			}
+			_ = out.SetWriteDeadline(time.Now().Add(takenWithin)) // a test's writer has none
+			if _, err := fmt.Fprintf(w, "data: %s\n\n", state); err != nil || out.Flush() != nil {
+				return true
+			}
+		}
+	}
+}

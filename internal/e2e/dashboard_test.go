@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// confirms presses a button and says yes to what is asked.
+func (p *person) confirms(selector, title string) {
+	p.t.Helper()
+	p.click(selector)
+	p.until("the question", fmt.Sprintf("document.querySelector('dialog').open && document.querySelector('#ask-title').textContent === %q", title))
+	p.picture("asked " + title)
+	p.click("#ask-yes")
+}
+
+// types puts a value into a field as a person does: what listens to it hears so.
+func (p *person) types(selector, value string) {
+	p.t.Helper()
+	if _, err := eval[bool](p, fmt.Sprintf("(e => { e.value = %q; e.dispatchEvent(new Event('input', {bubbles: true})); return true })(document.querySelector(%q))", value, selector)); err != nil {
+		p.t.Fatalf("type into %s: %v", selector, err)
+	}
+}
+
+// An operator sees a line form, steers the room, and sees it drain.
+func TestAnOperatorSteersARoom(t *testing.T) {
+	shop := demo(t)
+	p := newPerson(t)
+	p.open(adminOf(t, shop) + "/")
+	p.sees("All is well, nobody waits")
+	p.sees("all 3 nodes take part")
+	inside := guests(t, shop, 5, 3)
+	p.sees("3 people wait for shop")
+	p.sees("total_active_users limits the flow: 5 of 5 are inside")
+	p.picture("rooms")
+	p.isAccessible("rooms")
+	p.click(".room a")
+	p.sees("shop: 3 people wait")
+	p.until("the charts", "document.querySelectorAll('.chart canvas').length === 3")
+	p.until("the limit in its field", "limit.value === '5' && flow.value === '0'")
+	p.isAccessible("room")
+
+	p.types("#limit", "3")
+	p.sees("until 2 people have left")
+	p.confirms("#limits button", "Change the limits")
+	p.sees("In force at node-1, node-2, node-3.")
+	p.sees("5 people are inside and the limit is 3: nobody is called until 2 have left.")
+	p.confirms("#hold", "Hold shop")
+	p.sees("Held by loopback since")
+	p.sees("shop: nobody is let in")
+	p.picture("held")
+	p.isAccessible("held")
+	p.types("#message", "Back at ten.")
+	p.confirms("#post button", "Post the message")
+	p.sees("Post the message: In force")
+	waits := newPerson(t)
+	waits.open(shop + "/")
+	waits.sees("Back at ten.")
+	p.sees("until it is released. 4 wait.")
+	p.confirms("#release", "Release shop")
+	for _, g := range inside[:5] {
+		g.goesOut()
+	}
+	for _, g := range inside[5:] {
+		g.comesIn()
+	}
+	p.types("#limit", "30")
+	p.confirms("#limits button", "Change the limits")
+	waits.sees("The new harvest is here")
+	p.sees("shop: nobody waits")
+	p.do("go back", chromedp.Evaluate[chromedp.Void]("location.hash = ''"))
+	p.sees("All is well, nobody waits")
+	p.sees("total_active_users: 3 → 30")
+}
+
+// Whatever they look at it with, it fits, and nothing in it is hard to read.
+func TestTheDashboardInEveryBrowser(t *testing.T) {
+	shop := demo(t)
+	guests(t, shop, 5, 2)
+	for look, options := range map[string][]chromedp.Action[chromedp.Void]{
+		"light": {},
+		"dark":  {inDark()},
+		"phone": {onPhone()},
+		"night": {onPhone(), inDark()},
+		"wall":  {chromedp.EmulateViewport(2560, 1440)},
+	} {
+		t.Run(look, func(t *testing.T) {
+			p := newPerson(t, options...)
+			for _, at := range []string{"", "#shop", "#nowhere"} {
+				p.open(adminOf(t, shop) + "/" + at)
+				p.do("load it anew", chromedp.Reload())
+				p.until("news", "live.className == 'live on'")
+				p.picture("at" + at)
+				p.isAccessible("at " + at)
+				wide, err := eval[bool](p, "document.documentElement.scrollWidth > innerWidth")
+				if err != nil || wide {
+					t.Errorf("%s: the page is wider than the window (%v)", at, err)
+				}
+			}
+		})
+	}
+}
