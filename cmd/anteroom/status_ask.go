@@ -101,6 +101,8 @@ func (a *adminClient) barred(answer *http.Response, body []byte) error {
 		return fmt.Errorf("%s asks for a token; give the node's security.admin_token as --token or in ANTEROOM_SECURITY_ADMIN_TOKEN", a.url)
 	case answer.StatusCode == http.StatusUnauthorized && p.Code == "token_invalid":
 		return fmt.Errorf("%s asks for a token, and it is not the one given; it is security.admin_token of that node, for --token or ANTEROOM_SECURITY_ADMIN_TOKEN", a.url)
+	case answer.StatusCode == http.StatusTooManyRequests && p.Code == "too_many_requests":
+		return fmt.Errorf("%s: %s", a.url, p.Detail)
 	case answer.StatusCode == http.StatusBadRequest && strings.Contains(string(body), "HTTP request to an HTTPS server"):
 		return a.stranger("it speaks https, and node.admin speaks http")
 	}

@@ -4,6 +4,7 @@
 package admin
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"net/http/pprof"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -41,8 +43,8 @@ type Config struct {
 	Source    Source
 	Operator  Operator            // nil: nothing can be changed here
 	Historian Historian           // nil: there is no history but that of this node's last hour
-	Token     string              // asked for as Authorization: Bearer; empty: nobody is asked
-	Bearer    Bearers             // where Token is set, these count as well; nil: nobody's
+	Token     string              // asked for as Authorization: Bearer, or by a form; empty, and no Bearer: nobody is asked
+	Bearer    Bearers             // whose these are, beside Token; nil: nobody's
 	Hosts     []string            // names that the port goes by beside localhost, in lower case; see named
 	Profiles  bool                // /debug/pprof/ is there
 	Metrics   prometheus.Gatherer // nil: no /metrics
@@ -68,7 +70,7 @@ func New(c Config) *Port {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &admin{c: c}
+	a := &admin{c: c, wrong: wrongTokens{log: c.Logger}}
 	a.board = dashboard.New(dashboard.Config{Look: a.look, Sentences: sentences()})
 	inner := http.NewServeMux()
 	get := func(path string, h http.HandlerFunc) {
@@ -105,6 +107,9 @@ func New(c Config) *Port {
 	outer := http.NewServeMux()
 	outer.HandleFunc("/healthz", a.healthz)
 	outer.HandleFunc("/readyz", a.readyz)
+	outer.Handle("/assets/{name...}", a.named(http.HandlerFunc(a.asset))) // those of the login page, and no secret
+	outer.Handle("/login", a.named(a.sameSite(http.HandlerFunc(a.login))))
+	outer.Handle("/logout", a.named(a.sameSite(http.HandlerFunc(a.logout))))
 	outer.Handle("/", a.named(a.guarded(a.sameSite(inner))))
 	return &Port{outer, a.board}
 }
@@ -112,6 +117,9 @@ func New(c Config) *Port {
 type admin struct {
 	c     Config
 	board *dashboard.Dashboard
+
+	logins logins
+	wrong  wrongTokens
 }
 
 // profiles adds what pprof shows: memory and command line of the process, and
@@ -130,52 +138,82 @@ func (a *admin) profiles(get func(path string, h http.HandlerFunc)) {
 	get("/debug/pprof/trace", pprof.Trace)
 }
 
+// asks reports whether a token is needed at all.
+func (a *admin) asks() bool { return a.c.Token != "" || a.c.Bearer != nil }
+
 // guarded asks for a token, if there is one.
 func (a *admin) guarded(h http.Handler) http.Handler {
-	if a.c.Token == "" {
+	if !a.asks() {
 		return h
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		safe := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
-		name, view, operate := a.bearer(r)
+		b, wait := a.who(r)
 		switch {
-		case name == "":
+		case wait:
+			a.slowed(w, r)
+		case b.name == "" && wantsPage(r):
+			a.loginPage(w, r, "")
+		case b.name == "":
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			a.fail(w, r, http.StatusUnauthorized, "token_invalid", "Send security.admin_token as Authorization: Bearer, or one of security.tokens that may view or operate.")
-		case operate, view && safe && !strings.HasPrefix(r.URL.Path, "/debug/"): // which shows what is in memory
-			h.ServeHTTP(w, r)
+		case b.operate, b.view && safe && !strings.HasPrefix(r.URL.Path, "/debug/"): // which shows what is in memory
+			h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), bearerKey{}, b)))
 		default:
-			a.fail(w, r, http.StatusForbidden, "not_allowed", "The token "+name+" may not do this: it takes operate, or view to look, and rooms: [\"*\"].")
+			a.fail(w, r, http.StatusForbidden, "not_allowed", "The token "+b.name+" may not do this: it takes operate, or view to look, and rooms: [\"*\"].")
 		}
 	})
 }
 
+// bearerKey is under which a request carries who asks, once that is known.
+type bearerKey struct{}
+
 // proved reports whether a request shows a token that is somebody's. Where there
 // is none nothing can be shown.
 func (a *admin) proved(r *http.Request) bool {
-	name, _, _ := a.bearer(r)
-	return name != ""
+	b, _ := a.who(r)
+	return b.name != ""
 }
 
 // adminToken is the name of who shows security.admin_token.
 const adminToken = "admin_token"
 
-// bearer is who shows a token, found in a time that does not depend on how much
-// of it is right.
-func (a *admin) bearer(r *http.Request) (name string, view, operate bool) {
+// who asks: by the token in the header, or by a login where there is none. True: that
+// was not looked at, as too many wrong ones came from there.
+func (a *admin) who(r *http.Request) (b bearer, wait bool) {
+	if b, ok := r.Context().Value(bearerKey{}).(bearer); ok {
+		return b, false
+	}
 	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if a.c.Token == "" || !strings.EqualFold(kind, "Bearer") {
-		return "", false, false
+	switch {
+	case !a.asks():
+		return bearer{}, false
+	case kind == "":
+		return a.loggedIn(r), false
+	case !strings.EqualFold(kind, "Bearer"):
+		return bearer{}, false
 	}
-	token = strings.TrimSpace(token)
+	return a.shown(r, strings.TrimSpace(token))
+}
+
+// shown is whose a token is, found in a time that does not depend on how much of
+// it is right. True: that was not looked at.
+func (a *admin) shown(r *http.Request, token string) (b bearer, wait bool) {
+	now := time.Now()
+	if a.wrong.spent(r, now) {
+		return bearer{}, true
+	}
 	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(a.c.Token))
-	if subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
-		return adminToken, true, true
+	if subtle.ConstantTimeCompare(got[:], want[:]) == 1 && a.c.Token != "" {
+		return bearer{adminToken, true, true}, false
 	}
-	if a.c.Bearer == nil {
-		return "", false, false
+	if a.c.Bearer != nil {
+		b.name, b.view, b.operate = a.c.Bearer(token)
 	}
-	return a.c.Bearer(token)
+	if b.name == "" {
+		a.wrong.add(r, now)
+	}
+	return b, false
 }
 
 // healthz says that the process answers.

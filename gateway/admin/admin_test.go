@@ -178,6 +178,16 @@ func TestTokensLookOrOperate(t *testing.T) {
 		t.Errorf("who is %q", got)
 	}
 	c.Token = ""
+	if w := get(c, "GET", "/v1/rooms"); w.Code != 401 {
+		t.Errorf("without admin_token, where other tokens count: %d", w.Code)
+	}
+	if w := get(c, "GET", "/v1/rooms", "Authorization: Bearer operates"); w.Code != 200 {
+		t.Errorf("with one of those: %d", w.Code)
+	}
+	if w := get(c, "GET", "/v1/rooms", "Authorization: Bearer "); w.Code != 401 {
+		t.Errorf("with an empty token, where there is no admin_token: %d", w.Code)
+	}
+	c.Bearer = nil
 	if w := get(c, "GET", "/v1/rooms"); w.Code != 200 {
 		t.Errorf("where no token is asked for: %d", w.Code)
 	}

@@ -28,6 +28,9 @@ const changesShown = 6
 // look is what the dashboard's stream sends.
 func (a *admin) look() []byte {
 	s := State{At: time.Now().UTC(), Cluster: a.c.Source.Cluster(), Rooms: []RoomNow{}, Changes: []AuditEntry{}}
+	if s.Cluster.Members == nil {
+		s.Cluster.Members = []Member{} // an empty list, not null: it has just started
+	}
 	for _, r := range a.c.Source.Rooms() {
 		s.Rooms = append(s.Rooms, RoomNow{r, Why(&s.Cluster, &r, s.At)})
 	}
@@ -46,15 +49,11 @@ func (a *admin) look() []byte {
 func (a *admin) dashboard(get func(path string, h http.HandlerFunc)) {
 	get("/{$}", func(w http.ResponseWriter, r *http.Request) {
 		c := a.c.Source.Cluster()
-		v := dashboard.Visit{Node: c.Node, Version: c.Version, Operate: a.c.Operator != nil && a.mayOperate(r), Profiles: a.c.Profiles}
+		b, _ := a.who(r)
+		v := dashboard.Visit{Node: c.Node, Version: c.Version, Who: b.name, Operate: a.c.Operator != nil && (b.operate || !a.asks()), Profiles: a.c.Profiles}
 		if err := a.board.Page(w, r, v); err != nil {
 			a.c.Logger.Error("admin page", "error", err)
 			a.fail(w, r, http.StatusInternalServerError, "internal", "Something went wrong here.")
-		}
-	})
-	get("/assets/{name...}", func(w http.ResponseWriter, r *http.Request) {
-		if !a.board.Asset(w, r, r.PathValue("name")) {
-			a.fail(w, r, http.StatusNotFound, "not_found", "There is nothing at this path.")
 		}
 	})
 	get("/v1/stream", func(w http.ResponseWriter, r *http.Request) {
@@ -65,9 +64,10 @@ func (a *admin) dashboard(get func(path string, h http.HandlerFunc)) {
 	})
 }
 
-func (a *admin) mayOperate(r *http.Request) bool {
-	_, _, operate := a.bearer(r)
-	return operate || a.c.Token == ""
+func (a *admin) asset(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || !a.board.Asset(w, r, r.PathValue("name")) {
+		a.fail(w, r, http.StatusNotFound, "not_found", "There is nothing at this path.")
+	}
 }
 
 // why says what limits the flow into a room.

@@ -77,8 +77,9 @@ func (a *admin) edits(mux *http.ServeMux) {
 
 func (a *admin) edit(r *http.Request) Edit {
 	who := "loopback"
-	if a.c.Token != "" {
-		if who, _, _ = a.bearer(r); who != adminToken {
+	if a.asks() {
+		b, _ := a.who(r)
+		if who = b.name; who != adminToken {
 			who = "token " + who
 		}
 	}

@@ -187,7 +187,7 @@ func (f *File) checkSecurity() {
 
 	token := s.AdminToken.Reveal()
 	switch {
-	case token == "" && !f.blamed("security.admin_token") && !isLoopback(hostOf(f.Config.Node.Admin)):
+	case token == "" && !f.Config.TokensForAdmin() && !f.blamed("security.admin_token") && !isLoopback(hostOf(f.Config.Node.Admin)):
 		f.fault("node.admin", "%s can be reached from other machines, and there is no security.admin_token; set one in the file or in %s, or listen on 127.0.0.1:9090",
 			f.Config.Node.Admin, Variable("security.admin_token"))
 	case isSample(s.AdminToken):

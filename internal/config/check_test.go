@@ -51,6 +51,12 @@ func TestErrorsSayWhatWouldBeRight(t *testing.T) {
 		{"security:\n  gossip_key: " + gossipKey + "\n  gossip_key_file: cluster.key", "3: security.gossip_key_file: given beside security.gossip_key; give one of them"},
 		{"node: {admin: ':9090'}", "1: node.admin: :9090 can be reached from other machines, and there is no security.admin_token; " +
 			"set one in the file or in ANTEROOM_SECURITY_ADMIN_TOKEN, or listen on 127.0.0.1:9090"},
+		{"node: {admin: ':9090'}\nsecurity: {tokens: [{name: lou, hash: 'sha256:" + strings.Repeat("0", 64) + "', may: [view], rooms: ['*']}]}", ""},
+		{
+			"node: {admin: ':9090'}\nsecurity: {tokens: [{name: lou, hash: 'sha256:" + strings.Repeat("0", 64) + "', may: [view], rooms: [shop]}]}",
+			"1: node.admin: :9090 can be reached from other machines, and there is no security.admin_token; " +
+				"set one in the file or in ANTEROOM_SECURITY_ADMIN_TOKEN, or listen on 127.0.0.1:9090",
+		},
 		{"node: {admin: 'localhost:9090', gateway: '[::1]:80'}", ""},
 		{"node: {join: [node-2:7946, node-3:7946]}", "1: node.join: nodes know each other by a key, and there is none; " + makeKey},
 		{"node: {join: [127.0.0.1:7946], expect: 3}", "1: node.join: nodes know each other by a key, and there is none; " + makeKey},

@@ -32,6 +32,14 @@ func (c Config) Tokens() *tokens.Set {
 	return tokens.NewSet(all)
 }
 
+// TokensForAdmin reports whether any of them counts on the admin port, which
+// shows all rooms.
+func (c Config) TokensForAdmin() bool {
+	return slices.ContainsFunc(c.Security.Tokens, func(t Token) bool {
+		return slices.Contains(t.Rooms, "*") && (slices.Contains(t.May, tokens.View.String()) || slices.Contains(t.May, tokens.Operate.String()))
+	})
+}
+
 const (
 	tokensMax  = 1000 // each is compared with that of a call
 	makeTokens = "make one with: anteroom keys token"

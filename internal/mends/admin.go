@@ -20,8 +20,8 @@ func adminPort() []Mend {
 			[]Edit{{file, "a.named(a.guarded(a.sameSite(inner)))", "a.named(a.guarded(func() http.Handler {\n		if ON {\n			return inner\n		}\n		return a.sameSite(inner)\n	}()))"}},
 			[]Test{{"gateway/admin", "TestPagesOfOtherSitesChangeNothing", "cross-site"}},
 		},
-		{13, "who may look may change rooms", []Edit{{file, "case operate, view && safe && ", "case operate, view && (ON || safe) && "}}, tokens("POST /v1/rooms/shop/hold with looks: 200")},
+		{13, "who may look may change rooms", []Edit{{file, "case b.operate, b.view && safe && ", "case b.operate, b.view && (ON || safe) && "}}, tokens("POST /v1/rooms/shop/hold with looks: 200")},
 		{13, "who may look sees what is in memory", []Edit{{file, "&& !strings.HasPrefix(r.URL.Path, \"/debug/\"):", "&& (ON || !strings.HasPrefix(r.URL.Path, \"/debug/\")):"}}, tokens("GET /debug/pprof/cmdline with looks: 200")},
-		{13, "any token opens the admin port", []Edit{{file, "		case name == \"\":\n", "		case name == \"\" && !(ON):\n"}, {file, "		case operate, view", "		case ON, operate, view"}}, tokens("with nobody's: 200")},
+		{13, "any token opens the admin port", []Edit{{file, "		case b.name == \"\":\n", "		case b.name == \"\" && !(ON):\n"}, {file, "		case b.operate, b.view", "		case ON, b.operate, b.view"}}, tokens("with nobody's: 200")},
 	}
 }

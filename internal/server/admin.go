@@ -224,10 +224,14 @@ func (a source) off() (time.Duration, bool) {
 	return middle, middle.Abs() > a.s.settings.now().MaxSkew
 }
 
-// bearers are the tokens that count on the admin port, which shows all rooms.
+// bearers are the tokens that count on the admin port, which shows all rooms; nil:
+// none does.
 func (s *Server) bearers() admin.Bearers {
 	all := s.c.Tokens()
 	look, do := tokens.RightsOf(tokens.View), tokens.Rights(1<<tokens.Operate)
+	if !s.c.TokensForAdmin() {
+		return nil
+	}
 	return func(secret string) (name string, view, operate bool) {
 		t := all.Find(secret)
 		if t == nil {

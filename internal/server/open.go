@@ -23,8 +23,11 @@ func openTo(c config.Config, at Addresses, profiles bool) []any {
 		return "the network"
 	}
 	operators := reach(at.Admin)
-	if !c.Security.AdminToken.Empty() {
+	switch {
+	case !c.Security.AdminToken.Empty():
 		operators += " with admin_token"
+	case c.TokensForAdmin():
+		operators += " with a token"
 	}
 	if profiles {
 		operators += ", profiles too"

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-//go:embed assets page.html
+//go:embed assets page.html login.html
 var files embed.FS
 
 // Config is what the page needs.
@@ -36,7 +36,7 @@ type Visit struct {
 // Dashboard serves the page.
 type Dashboard struct {
 	c    Config
-	page *template.Template
+	page *template.Template // and that of the login
 	feed feed
 }
 
@@ -46,7 +46,7 @@ func New(c Config) *Dashboard {
 		c.Listeners = 16
 	}
 	return &Dashboard{
-		c: c, page: template.Must(template.ParseFS(files, "page.html")), // part of the program
+		c: c, page: template.Must(template.ParseFS(files, "page.html", "login.html")), // part of the program
 		feed: feed{look: c.Look, every: time.Second, max: c.Listeners},
 	}
 }
@@ -60,17 +60,31 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 // Page writes the page.
 func (d *Dashboard) Page(w http.ResponseWriter, r *http.Request, v Visit) error {
 	var b bytes.Buffer
-	if err := d.page.Execute(&b, struct {
+	if err := d.page.ExecuteTemplate(&b, "page.html", struct {
 		Visit
 		Sentences map[string]string
 		State     json.RawMessage // so that the first look is not at an empty page
 	}{v, d.c.Sentences, d.c.Look()}); err != nil {
 		return fmt.Errorf("dashboard: %w", err)
 	}
-	w.Header().Set("Content-Security-Policy", policy)
-	w.Header().Set("Referrer-Policy", "no-referrer")
-	write(w, r, "text/html; charset=utf-8", "no-store", b.Bytes())
+	document(w, r, http.StatusOK, b.Bytes())
 	return nil
+}
+
+// Login writes the page that asks for a token, with what was wrong with the last.
+func (d *Dashboard) Login(w http.ResponseWriter, r *http.Request, wrong string) error {
+	var b bytes.Buffer
+	if err := d.page.ExecuteTemplate(&b, "login.html", wrong); err != nil {
+		return fmt.Errorf("login: %w", err)
+	}
+	document(w, r, http.StatusUnauthorized, b.Bytes())
+	return nil
+}
+
+func document(w http.ResponseWriter, r *http.Request, status int, b []byte) {
+	w.Header().Set("Content-Security-Policy", policy)
+	w.Header().Set("Referrer-Policy", "same-origin") // with none a form has no Origin
+	write(w, r, status, "text/html; charset=utf-8", b)
 }
 
 // Asset writes one of the page's files; false: there is none of that name. A
@@ -81,7 +95,7 @@ func (d *Dashboard) Asset(w http.ResponseWriter, r *http.Request, name string) b
 	if err != nil {
 		return false
 	}
-	write(w, r, kindOf(name), "no-store", b)
+	write(w, r, http.StatusOK, kindOf(name), b)
 	return true
 }
 
@@ -95,12 +109,13 @@ func kindOf(name string) string {
 	return "text/plain; charset=utf-8"
 }
 
-func write(w http.ResponseWriter, r *http.Request, kind, keep string, b []byte) {
+func write(w http.ResponseWriter, r *http.Request, status int, kind string, b []byte) {
 	h := w.Header()
 	h.Set("Content-Type", kind)
-	h.Set("Cache-Control", keep)
+	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(b) // a client that is gone cannot be told so
 	}
