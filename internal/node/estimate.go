@@ -85,7 +85,7 @@ func (r *room) forecastAt(now eviction.Time) *estimate.Forecast {
 		w.visits.Stood(r.gate.Queue.Len(), r.called, min(now.Boot-w.at, memoryOfLine))
 	}
 	w.at = now.Boot
-	w.forecast = w.visits.Forecast(r.figures(now), r.node.ev.Now(now))
+	w.forecast = w.visits.Forecast(r.figures(now), r.node.ev.LastNow())
 	return w.forecast
 }
 
@@ -105,7 +105,7 @@ func (r *room) figures(now eviction.Time) estimate.Room {
 	c := r.gate.InForce()
 	active, coming := r.gate.Active()
 	missing, wholeAt := r.gate.Missing()
-	clock := r.node.ev.Now(now)
+	clock := r.node.ev.LastNow()
 	micros := func(µs int64) time.Duration { return time.Duration(max(0, µs)) * time.Microsecond }
 	f := estimate.Room{
 		OnSite: max(0, active-coming), Coming: coming, Free: c.Target - missing - active, Missing: missing, WholeIn: micros(wholeAt - now.Boot),

@@ -154,7 +154,7 @@ func (r *room) takeIn(now eviction.Time, from eviction.Account, visit *eviction.
 	r.pasts[v.id] = past{adopted: from, earlier: visit.Homes}
 	r.moved.back(v.id)
 	r.onSite++
-	r.waits.visits.Begin(v.seen, r.node.ev.Now(now))
+	r.waits.visits.Begin(v.seen, r.node.ev.LastNow())
 	r.schedule(v)
 	r.record(Given, v.weight(), 0, v.weight())
 }

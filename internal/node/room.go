@@ -401,7 +401,7 @@ func (r *room) release(v *visitor, now eviction.Time) {
 // leaveSite ends a session: its slot is free.
 func (r *room) leaveSite(v *visitor, now eviction.Time) {
 	r.onSite--
-	r.waits.visits.End(v.seen, r.node.ev.Now(now))
+	r.waits.visits.End(v.seen, r.node.ev.LastNow())
 	r.release(v, now)
 	r.record(Ended, v.weight(), 0, qpid.Weight{})
 	clock := r.node.ev.Now(now)

@@ -189,7 +189,7 @@ func (r *room) admit(now eviction.Time, v *visitor, started int64) {
 	v.stage = onSite
 	r.onSite++
 	v.seen, v.expires = started, r.until(now, started)
-	r.waits.visits.Begin(started, r.node.ev.Now(now))
+	r.waits.visits.Begin(started, r.node.ev.LastNow())
 	v.due = now.Boot + r.gate.Session().Microseconds() + 2*r.skew()
 	r.schedule(v)
 }

@@ -42,3 +42,19 @@ func TestACrowdAtAnEmptySiteIsToldNothingUntilVisitsEnd(t *testing.T) {
 		t.Errorf("after ten visits of 40 s the 13th is told %v, the 30th %v", near, far)
 	}
 }
+
+// Looking at a room is no event: an account whose time is over by then is given up by the
+// next one, with all that follows.
+func TestLookingAtARoomChangesNothing(t *testing.T) {
+	c := founded(t, 2, eviction.Room{Name: "shop", Target: 1, Session: time.Minute, TicketTTL: time.Hour})
+	c.admitted(c.node[0], "shop")
+	c.join(c.node[0], "shop")
+	c.run(time.Second)
+	now := c.at(c.node[0])
+	now.Boot += time.Hour.Microseconds() // nothing of its account may act any more
+	for range 2 {
+		if st, _ := c.node[0].Room("shop", now); st.OnSite != 1 || st.Used != 1 {
+			t.Errorf("%d on the site, by %d slots", st.OnSite, st.Used)
+		}
+	}
+}
