@@ -15,6 +15,7 @@ func (still) Cluster() admin.Cluster                       { return admin.Cluste
 func (still) Rooms() []admin.Room                          { return nil }
 func (still) Fairness(string) (f fairness.Report, ok bool) { return f, false }
 func (still) Ready() string                                { return "" }
+func (still) Health() []admin.RoomHealth                   { return nil }
 
 // An operator logs in by a form, and out again.
 func TestAnOperatorLogsIn(t *testing.T) {
