@@ -25,6 +25,7 @@ func (f *File) check() {
 	f.checkAdminHosts()
 	f.checkRooms()
 	f.checkQueues()
+	f.checkNotifications()
 }
 
 // fault notes an error about key unless there is one already.

@@ -40,6 +40,8 @@ type Config struct {
 	Rooms          []Room   `json:"rooms"`
 	Queueing       Queueing `json:"queueing"`
 	Queues         []Queue  `json:"queues"`
+
+	Notifications []Notification `json:"notifications"`
 }
 
 // None in the place of an address means that nothing listens.

@@ -237,6 +237,8 @@ func setDefaults(to reflect.Value) {
 		*p = DefaultBypassRule()
 	case *Queue:
 		*p = DefaultQueue()
+	case *Notification:
+		*p = DefaultNotification()
 	case *HealthCheck:
 		*p = DefaultHealthCheck()
 	}

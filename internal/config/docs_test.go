@@ -33,9 +33,11 @@ func defaults() map[string]string {
 	collect(all, "rooms[]", reflect.ValueOf(room))
 	collect(all, "queues[]", reflect.ValueOf(config.DefaultQueue()))
 	collect(all, "security.tokens[]", reflect.ValueOf(config.Token{}))
+	collect(all, "notifications[]", reflect.ValueOf(config.DefaultNotification()))
 	delete(all, "rooms")
 	delete(all, "queues")
 	all["queues[].name"] = "required"
+	all["notifications[].name"], all["notifications[].url"] = "required", "required"
 	for _, key := range []string{"name", "hash", "may"} {
 		all["security.tokens[]."+key] = "required"
 	}
@@ -124,7 +126,7 @@ func TestTheSampleHasEveryKeyWithItsDefault(t *testing.T) {
 	}
 	want := defaults()
 	for key := range want {
-		if strings.Contains(key, "[].") && strings.Count(key, "[]") > 1 || strings.HasPrefix(key, "security.tokens[]") { // on one line with the others
+		if strings.Contains(key, "[].") && strings.Count(key, "[]") > 1 || strings.HasPrefix(key, "security.tokens[]") || strings.HasPrefix(key, "notifications[]") { // on one line with the others
 			delete(want, key)
 		}
 	}
@@ -165,7 +167,7 @@ func TestTheReferenceHasEveryKey(t *testing.T) {
 func TestKeysAreThoseWithAVariable(t *testing.T) {
 	want := []string{}
 	for key := range defaults() {
-		if !strings.HasPrefix(key, "rooms") && !strings.HasPrefix(key, "queues") && !strings.HasPrefix(key, "security.tokens") {
+		if !strings.HasPrefix(key, "rooms") && !strings.HasPrefix(key, "queues") && !strings.HasPrefix(key, "security.tokens") && !strings.HasPrefix(key, "notifications") {
 			want = append(want, key)
 		}
 	}

@@ -51,7 +51,7 @@ func walk(key string, v reflect.Value, visit func(string, reflect.Value)) {
 
 // listed reports whether a key has no variable, and is no single value.
 func listed(key string) bool {
-	return key == "rooms" || key == "queues" || key == "security.tokens"
+	return key == "rooms" || key == "queues" || key == "security.tokens" || key == "notifications"
 }
 
 // Differences lists the keys outside rooms in which a and b differ: those that

@@ -1,10 +1,17 @@
 package server_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -105,4 +112,109 @@ func TestAnIllOriginIsKnownAtAllNodes(t *testing.T) {
 	ill.Store(false)
 	r.until("a healthy origin everywhere", 10*time.Second, everywhere("healthy", false))
 	r.nodes[0].enter("")
+}
+
+// pager is a webhook that checks what it gets, and can be down.
+type pager struct {
+	down atomic.Bool
+
+	mu    sync.Mutex
+	tries int
+	got   []notified
+	wrong []string
+}
+
+type notified struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	Data struct {
+		Status string `json:"status"`
+		Reason string `json:"reason"`
+		Name   string `json:"name"`
+		Code   int    `json:"actual_code"`
+	} `json:"data"`
+}
+
+func (p *pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	m := hmac.New(sha256.New, []byte(strings.Repeat("k", 32)))
+	_, _ = io.WriteString(m, r.Header.Get("webhook-id")+"."+r.Header.Get("webhook-timestamp")+"."+string(body)) // a hash
+	var n notified
+	err := json.Unmarshal(body, &n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tries++
+	if sig := "v1," + base64.StdEncoding.EncodeToString(m.Sum(nil)); err != nil || r.Header.Get("webhook-signature") != sig || r.Header.Get("webhook-id") != n.ID {
+		p.wrong = append(p.wrong, string(body))
+	}
+	if p.down.Load() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	p.got = append(p.got, n)
+}
+
+func (p *pager) notifications() (got []notified, tries int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.got), p.tries
+}
+
+// TestANotificationComesWhicheverNodeGoes: the origin falls ill while the webhook is
+// down, and the node that was to call it goes. When it is up again it hears once of
+// each, or twice under one ID.
+func TestANotificationComesWhicheverNodeGoes(t *testing.T) {
+	r := newRig(t, 5)
+	url, ill := patient(t)
+	p := &pager{}
+	hook := httptest.NewServer(p)
+	t.Cleanup(hook.Close)
+	file := fmt.Sprintf(illFile, url) + fmt.Sprintf("notifications: [{name: pager, url: %q, secret: whsec_%s, events: [origin.unhealthy, origin.healthy]}]\n",
+		hook.URL, base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32))))
+	for range 3 {
+		r.startWith(file, 3, 0)
+	}
+	r.serving()
+	r.until("a healthy origin", 15*time.Second, func() bool { return r.nodes[0].origin().Status == "healthy" })
+
+	began := time.Now()
+	ill.Store(true)
+	r.until("the state", 10*time.Second, func() bool { return r.nodes[0].origin().Status == "unhealthy" })
+	r.until("the word to who waits", 10*time.Second, func() bool { return r.nodes[0].visit("join", "", "").Paused != "" })
+	r.until("the notification", 10*time.Second, func() bool { got, _ := p.notifications(); return len(got) == 1 })
+	t.Logf("%v after the origin fell ill", time.Since(began))
+	if got, _ := p.notifications(); got[0].Type != "origin.unhealthy" || got[0].Data.Status != "Unhealthy" || got[0].Data.Code != 503 || got[0].Data.Name != "front" {
+		t.Errorf("%+v", got)
+	}
+
+	p.down.Store(true)
+	ill.Store(false)
+	r.until("a try while the webhook is down", 20*time.Second, func() bool { _, tries := p.notifications(); return tries > 1 })
+	at := -1
+	r.until("the node that tried", 5*time.Second, func() bool {
+		at = slices.IndexFunc(r.nodes, func(m *member) bool { return strings.Contains(m.log.String(), "a notification was not delivered") })
+		return at >= 0
+	})
+	r.nodes[at].end()
+	r.nodes = slices.Delete(slices.Clone(r.nodes), at, at+1)
+	p.down.Store(false)
+	r.until("the notification by another", 60*time.Second, func() bool { got, _ := p.notifications(); return len(got) >= 2 })
+	ids := map[string]bool{}
+	got, _ := p.notifications()
+	for _, n := range got {
+		ids[n.ID+" "+n.Type] = true
+	}
+	if len(ids) != 2 {
+		t.Errorf("%+v", got)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.wrong) > 0 {
+		t.Errorf("not signed as they should be: %q", p.wrong)
+	}
+	for _, m := range r.nodes {
+		if strings.Contains(m.log.String(), hook.URL) || strings.Contains(m.log.String(), "whsec_") {
+			t.Errorf("%s has told the log a secret", m.id)
+		}
+	}
 }

@@ -255,6 +255,7 @@ func (s *Server) followRooms() {
 		return
 	}
 	s.heard(s.rooms, now)
+	s.tell(s.rooms, now)
 	rooms, limits := make([]gateway.Room, 0, len(now)), make(map[string]peraddress.Limits, len(now))
 	challenges := make(map[string]string)
 	for _, r := range now {

@@ -31,6 +31,7 @@ import (
 	"github.com/anteroom/anteroom/internal/history"
 	"github.com/anteroom/anteroom/internal/loop"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/notify"
 	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/seal"
 	"github.com/anteroom/anteroom/internal/store"
@@ -86,7 +87,8 @@ type Server struct {
 	queues    *queues
 	notices   *notice.Links // what nodes tell each other beside the waves
 	origins   *origins      // behind the rooms
-	share     conns.Shares  // of the connections
+	sender    *notify.Sender
+	share     conns.Shares // of the connections
 	limits    limiters
 	rooms     []eviction.Room // that the gateway has; of the goroutine that watches
 	pages     *customPages
@@ -244,6 +246,9 @@ func (s *Server) build() error {
 	}
 	s.notices = notice.New(notice.Config{Self: s.self.Member, Policy: s.auth, Heard: s.notice, Logger: s.log, Dial: s.o.Dial})
 	s.buildOrigins()
+	if err := s.buildNotifications(); err != nil {
+		return err
+	}
 	s.members, err = membership.New(membership.Config{
 		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Join: s.c.Node.Join, Alone: s.alone(),
 		Ask: s.ask, Silent: time.Duration(s.c.Cluster.ExcludeAfter),
@@ -379,6 +384,7 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	s.queues.run(inner, all)
 	all.Go(func() error { return s.notices.Run(inner) })
 	all.Go(func() error { s.origins.run(inner); return nil })
+	all.Go(func() error { s.sender.Run(inner); return nil })
 	all.Go(func() error { return s.members.Run(inner) })
 	all.Go(func() error { s.keys.keep(inner, s.loop); return nil })
 	all.Go(func() error { s.watch(inner, health); return nil })
