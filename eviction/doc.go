@@ -35,9 +35,14 @@
 //
 // The coordinator decides only if every listed node has replied within the
 // deadline. Who fails waves for exclude_after is left out for a while, longer
-// each time. Members enter the list by answering a Probe, which also measures
-// their clock: it must be within max_skew of the median. If a coordinator falls
-// silent for exclude_after times its place in the order, the next one begins.
+// each time; and who fails one and is slow, its last two round trips longer than the
+// deadline, is so at once, until three in a row have fitted. Nobody is void before
+// exclude_after, and the one who left them out lists neither any sooner: whoever is
+// left out early is in no other state than one that is lost. Members enter the list
+// by answering a Probe within the deadline, which also measures their clock: it must
+// be within max_skew of the median. If a coordinator falls silent for exclude_after
+// times its place in the order, as one does to whom all others are slow, the next one
+// begins.
 //
 // # The cut
 //

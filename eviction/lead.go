@@ -30,7 +30,19 @@ type candidate struct {
 	blamed  int64 // boot time since which waves fail because of it; never: they do not
 	blocked int64 // boot time until which it is left out
 	backoff int64
+	late    int  // so many of its round trips, the last ones, took longer than a wave may: lateMin at most
+	owes    int  // so many more have to fit, in a row, before it is listed
+	gray    bool // it was left out as slow, not long ago
 }
+
+// A node is slow when the last lateMin round trips to it took longer than a wave may:
+// it lives, and every wave would wait for it in vain. One alone may be due to this
+// node's own standing still. Who was left out is back when fitsMin in a row have
+// fitted; of a newcomer one has to.
+const (
+	lateMin = 2
+	fitsMin = 3
+)
 
 // prune forgets candidates that are not among those who may be listed any more.
 func (l *lead) prune(others []Peer) {
@@ -142,7 +154,7 @@ func (n *Node) probe(now Time) {
 	for _, p := range n.others() {
 		c := l.find(p.Member)
 		if c == nil {
-			l.peers = append(l.peers, candidate{Peer: p, heard: never, probed: never, blamed: never, blocked: never})
+			l.peers = append(l.peers, candidate{Peer: p, heard: never, probed: never, blamed: never, blocked: never, owes: 1})
 			c = &l.peers[len(l.peers)-1]
 		}
 		if now.Boot-c.heard >= micros(n.c.Period) || now.Boot-c.probed >= 1_000_000 {
@@ -192,6 +204,20 @@ func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
 	c.follows = follows || a.Leaving
 	c.heard = now.Boot
 	c.clock = measure(a.Sent, n.clock.now, a.Clock)
+	c.fits(2*c.clock.err <= micros(n.c.Deadline))
+}
+
+// fits notes whether a round trip fitted a wave's deadline. Who is listed owes
+// nothing: it is not left out before a wave has missed it.
+func (c *candidate) fits(ok bool) {
+	if !ok {
+		c.late = min(c.late+1, lateMin)
+		if c.owes > 0 {
+			c.owes = fitsMin
+		}
+		return
+	}
+	c.late, c.owes = 0, max(0, c.owes-1)
 }
 
 // epochLeap bounds how far one message may carry the epoch: more than this many
@@ -215,16 +241,18 @@ func (n *Node) onNack(m *Nack) {
 	}
 }
 
-// yield leaves the lead to a more senior coordinator that is at work.
+// yield leaves the lead to a more senior coordinator that is at work, as another node
+// says. That one may have heard of it last a little later than this one, so this one
+// asks again after a deadline.
 func (n *Node) yield(now Time) {
 	n.lead.active = false
-	n.followedAt = now.Boot
+	n.followedAt = max(n.followedAt, now.Boot+micros(n.c.Deadline)-micros(n.c.ExcludeAfter)*n.rank())
 }
 
 // ready reports whether c may be listed: heard of lately, its clock within
-// bounds of the median, and not left out for failing waves.
+// bounds of the median, and neither slow nor left out for failing waves.
 func (n *Node) ready(now Time, c *candidate, mid int64) bool {
-	if c == nil || c.follows || now.Boot < c.blocked || now.Boot-c.heard >= micros(n.c.ExcludeAfter) {
+	if c == nil || c.follows || c.owes > 0 || now.Boot < c.blocked || now.Boot-c.heard >= micros(n.c.ExcludeAfter) {
 		return false
 	}
 	return c.clock.ok && abs(c.clock.offset-mid)+c.clock.err <= micros(n.c.MaxSkew)
@@ -323,7 +351,8 @@ func (n *Node) stepDown(now Time) {
 }
 
 // blame notes whom a failed wave lacked: the topmost of the silent in each
-// branch. One that fails waves for exclude_after is left out for a while.
+// branch. One that fails waves for exclude_after is left out for a while, and one
+// that is slow at once.
 func (n *Node) blame(now Time, w *wave) {
 	for _, r := range w.Rooms { // whose nodes take them for reported
 		if g := n.Gate(r.Room); g != nil {
@@ -352,7 +381,8 @@ func (n *Node) blame(now Time, w *wave) {
 		if c.blamed == never {
 			c.blamed = w.at
 		}
-		if now.Boot-c.blamed >= micros(n.c.ExcludeAfter) {
+		c.gray = c.gray || c.late >= lateMin
+		if now.Boot-c.blamed >= micros(n.c.ExcludeAfter) || c.gray {
 			n.block(now, c)
 		}
 	}
@@ -360,9 +390,15 @@ func (n *Node) blame(now Time, w *wave) {
 
 // block leaves c out of waves, longer each time.
 func (n *Node) block(now Time, c *candidate) {
-	c.backoff = min(max(2*c.backoff, micros(n.c.ExcludeAfter)), 8*micros(n.c.ExcludeAfter))
-	c.blocked, c.blamed, c.heard = now.Boot+c.backoff, never, never
+	c.backoff = min(max(2*c.backoff, micros(n.c.ExcludeAfter)), n.patience())
+	if c.blocked, c.blamed, c.heard = now.Boot+c.backoff, never, never; c.gray {
+		c.owes = fitsMin
+	}
 }
+
+// patience is how long a node is left out at most, and how long one that was slow has
+// to be back until that is forgotten.
+func (n *Node) patience() int64 { return 8 * micros(n.c.ExcludeAfter) }
 
 // commit decides a complete wave and installs it.
 func (n *Node) commit(now Time, w *wave) {
@@ -399,7 +435,10 @@ func (n *Node) commit(now Time, w *wave) {
 			}
 		}
 		if cand := n.lead.find(w.list[r.Index]); cand != nil {
-			cand.heard, cand.blamed, cand.backoff = now.Boot, never, 0
+			cand.heard, cand.blamed = now.Boot, never
+			if !cand.gray || now.Boot-cand.blocked >= n.patience() {
+				cand.backoff, cand.gray = 0, false
+			}
 		}
 	}
 	if len(w.list) > 1 {
