@@ -34,6 +34,7 @@ type checker struct {
 	offAt      []int64       // by host: true time at which its pass clock was last found near its bounds
 	makes      map[making]made
 	newestT    map[uint64]uint64 // by epoch number: the latest T of a wave of it
+	gray       grayCheck
 }
 
 // roomCheck is what the oracles know of one room.
@@ -185,6 +186,7 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 			w.share(h, lead)
 		}
 		w.note('i', uint64(h.index), s.Installed.Num)
+		w.waveOfGray(h, s)
 		w.checker.installed(s.Installed, s.List)
 		if len(s.List) == 1 { // its gather went to nobody
 			w.checker.gatheredUpTo(s.Installed.Num, s.HLC)
@@ -331,5 +333,6 @@ func (w *world) sample() {
 		w.checkRoots(r)
 	}
 	w.checkProgress()
+	w.checkGray()
 	w.agenda.push(w.now+samplePeriod, evSample, 0, 0)
 }

@@ -12,6 +12,7 @@ import (
 type link struct {
 	last int64   // arrival of the latest message, for order
 	slow int64   // extra latency, µs
+	gray int64   // more than that, µs, and up to half as much again: an end is gray
 	gen  uint32  // raised when the link breaks with all in flight
 	cut  int16   // faults that cut it
 	due  int16   // of held, on the agenda again
@@ -34,6 +35,7 @@ type wires struct {
 	links   []link
 	flights slab[flight]
 	rng     *rand.Rand
+	rngGray *rand.Rand
 	base    int64
 	spread  int64
 	calm    bool // no loss, no repetition, no overtaking
@@ -41,8 +43,8 @@ type wires struct {
 	qpid    int // QPID messages in flight
 }
 
-func (x *wires) init(places int, n Net, rng *rand.Rand) {
-	x.net, x.places, x.rng = n, int32(places), rng
+func (x *wires) init(places int, n Net, rng, rngGray *rand.Rand) {
+	x.net, x.places, x.rng, x.rngGray = n, int32(places), rng, rngGray
 	x.links = make([]link, places*places)
 	x.base = n.Latency.Min.Microseconds()
 	x.spread = max(0, n.Latency.Max.Microseconds()-x.base) + 1
@@ -95,7 +97,13 @@ func (w *world) mend(from, to int32) {
 func (x *wires) dead(from, to int32) bool { return x.link(from, to).cut > 0 }
 
 // delay draws one message's latency on l.
-func (x *wires) delay(l *link) int64 { return x.base + x.rng.Int64N(x.spread) + l.slow }
+func (x *wires) delay(l *link) int64 {
+	d := x.base + x.rng.Int64N(x.spread) + l.slow
+	if l.gray > 0 {
+		d += l.gray + x.rngGray.Int64N(l.gray/2)
+	}
+	return d
+}
 
 // send puts m on its link.
 func (w *world) send(from *host, m eviction.Message, kind msgKind) {

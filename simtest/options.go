@@ -92,6 +92,7 @@ type Faults struct {
 	Kills, Adds, Partitions int           // this many of each besides, spread over the span
 	Standstills, Resessions int           // and of these
 	Saves                   int           // bad disks and crashes inside a save, taken together
+	Grays                   int           // nodes that turn gray
 	Gone                    int           // of the crashed nodes this many never return, if a majority lives
 	Detect                  Range         // gossip notices after [500ms to 3s]
 	Disk                    bool          // nodes have one

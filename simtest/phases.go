@@ -47,6 +47,7 @@ func (w *world) heal() {
 		w.end(&w.nemesis.troubles[i])
 	}
 	w.nemesis.traps = nil
+	w.endGray()
 	w.wires.calm = true
 	for i := range w.hosts {
 		h := &w.hosts[i]

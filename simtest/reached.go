@@ -17,6 +17,8 @@ const (
 	reachGoodbye
 	reachPause
 	reachPausedAnswer
+	reachGray
+	reachGrayAlone
 	reachStandstill
 	reachLongStandstill
 	reachCut
@@ -98,7 +100,7 @@ const (
 
 func (g goal) String() string {
 	return [...]string{
-		"restart", "restart with disk", "save", "save that failed", "crash inside a save", "all nodes down", "goodbye", "pause", "answer held by a pause", "standstill", "long standstill", "link cut",
+		"restart", "restart with disk", "save", "save that failed", "crash inside a save", "all nodes down", "goodbye", "pause", "answer held by a pause", "gray node", "gray node and no other fault", "standstill", "long standstill", "link cut",
 		"clock jump", "false suspicion", "node added", "crash inside a wave", "limit changed", "mode changed", "session changed", "clock quarantine", "founding",
 		"second founding", "coordinator take-over", "side without quorum", "unanimous wave", "survivor line", "voter change",
 		"node left out of a wave", "freeze", "nack", "void", "settled", "mint", "top-up", "burn", "slots moved", "room over the limit",

@@ -49,6 +49,10 @@ func Swarm(seed uint64) Options {
 	if e := (dice{rand.New(rand.NewPCG(seed, streamSaves))}); o.Faults.Every > 0 && o.Faults.Disk && e.one(2) {
 		o.Faults.Saves = e.pick(1, 2, 4, 8)
 	}
+	// Where nothing else happens the waves are held to their bound.
+	if e := (dice{rand.New(rand.NewPCG(seed, streamGray))}); o.Nodes > 1 && (o.Faults.Every == 0 && e.one(2) || e.one(10)) {
+		o.Faults.Grays = 1
+	}
 	return o
 }
 

@@ -80,11 +80,13 @@ const (
 	streamStandstill
 	streamResession
 	streamSaves
+	streamGray
+	streamGrayLinks
 )
 
 // Violation is a promise that did not hold.
 type Violation struct {
-	Oracle string        // S1 … S13, L1 … L5
+	Oracle string        // S1 … S19, L1 … L6
 	At     time.Duration // since the run began
 	Text   string
 }
@@ -125,7 +127,7 @@ func newWorld(o Options) *world {
 	}
 	// Places for every node that can ever be added.
 	places := min(hostsMax, o.Nodes+o.Faults.Adds+w.o.addsMax())
-	w.wires.init(places, o.Net, w.rngNet)
+	w.wires.init(places, o.Net, w.rngNet, rand.New(rand.NewPCG(o.Seed, streamGrayLinks)))
 	w.gossip.init(places)
 	w.checker.init(o)
 	w.crowd.init(o)

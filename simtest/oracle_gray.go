@@ -1,0 +1,106 @@
+package simtest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+)
+
+// L6, gray nodes. A node that lives, and answers all, too late for any wave, is not
+// for the others to wait for: from the moment that its links are slow, waves stand
+// for less than four deadlines (or periods, if those are longer: nodes are asked once
+// in each) in any minute, 2 s by default. Waves stand while none commits for longer
+// than a deadline and a period, which is what one may take; of such a gap all counts
+// but the period.
+//
+// This is demanded where nothing else goes wrong, and of a node without which the
+// coordinator has a quorum: if it was the coordinator itself, the lead has to move.
+
+// grayCheck is what the oracle knows.
+type grayCheck struct {
+	host   int32
+	on     bool
+	judged bool
+	last   int64
+	gaps   []gap
+}
+
+// gap is a time in which waves stood.
+type gap struct{ from, to int64 }
+
+// turnGray makes all links of h slow, so that no round trip fits a wave's deadline:
+// 260 to 400 ms each way, for one of 500 ms. It needs somebody to be left out by.
+func (w *world) turnGray(h *host) {
+	c := &w.checker.gray
+	if c.on || h.seen.status.Grade < eviction.Primary || len(h.seen.status.List) < 2 || len(h.seen.status.List) < len(w.runningHosts()) {
+		return
+	}
+	f := &w.o.Faults
+	*c = grayCheck{host: h.index, on: true, last: w.now}
+	c.judged = f.Every == 0 && f.Kills+f.Adds+f.Partitions+f.Standstills == 0 && w.o.Net.Loss == 0 && !h.seen.status.Leading && w.o.Nodes > 2
+	w.reached.n[reachGray]++
+	if c.judged {
+		w.reached.n[reachGrayAlone]++
+	}
+	h.mishaps++
+	w.afflict(h.index, 1)
+	w.slowDown(h, w.o.Cluster.Deadline*52/100)
+}
+
+// slowDown has every message from and to h take so much longer, and up to half as
+// much again.
+func (w *world) slowDown(h *host, by time.Duration) {
+	for i := range w.wires.places {
+		w.wires.link(h.index, i).gray, w.wires.link(i, h.index).gray = by.Microseconds(), by.Microseconds()
+	}
+}
+
+func (w *world) endGray() {
+	if c := &w.checker.gray; c.on {
+		c.on = false
+		w.afflict(c.host, -1)
+		w.slowDown(&w.hosts[c.host], 0)
+	}
+}
+
+// waveOfGray notes that h has installed a wave. Of two nodes the gray one may be the
+// one that goes on.
+func (w *world) waveOfGray(h *host, s *node.Status) {
+	c := &w.checker.gray
+	if !c.on || h.index == c.host && w.o.Nodes > 2 || s.Grade < eviction.Primary {
+		return
+	}
+	if w.now-c.last > w.waveTime() {
+		c.gaps = append(c.gaps, gap{c.last + w.o.Cluster.Period.Microseconds(), w.now})
+	}
+	c.last = w.now
+}
+
+// waveTime is how long it may be from one wave's commit to the next.
+func (w *world) waveTime() int64 { return (w.o.Cluster.Deadline + w.o.Cluster.Period).Microseconds() }
+
+// stood is for how long of the last minute waves have stood.
+func (c *grayCheck) stood(now int64) (total int64) {
+	for _, g := range c.gaps {
+		total += max(0, g.to-max(g.from, now-time.Minute.Microseconds()))
+	}
+	return total
+}
+
+// checkGray runs with every sample.
+func (w *world) checkGray() {
+	c := &w.checker.gray
+	if !c.on || !c.judged {
+		return
+	}
+	now := *c
+	if w.now-c.last > w.waveTime() { // it is not over yet
+		now.gaps = append(slices.Clone(c.gaps), gap{c.last + w.o.Cluster.Period.Microseconds(), w.now})
+	}
+	most := 4 * max(w.o.Cluster.Deadline, w.o.Cluster.Period)
+	if stood := now.stood(w.now); stood >= most.Microseconds() {
+		w.fail("L6", "%s is gray, and waves stood for %v of the last minute: %s", w.hosts[c.host].name, micros(stood), w.statuses())
+	}
+}

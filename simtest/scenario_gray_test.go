@@ -1,0 +1,134 @@
+package simtest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+// asShipped is a cluster with the settings that one has whose file names none.
+func asShipped(nodes int) Options {
+	o := short(nodes)
+	o.Cluster = eviction.Config{}
+	o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
+	return o
+}
+
+// The links of a node are slow, 260 to 390 ms each way where a wave has 500 ms, and
+// stay so: waves stand no longer than L6 says while others wait for it, people are
+// called at the others, and it is back when its links are fast again.
+func TestScenarioAGrayNodeIsNotWaitedFor(t *testing.T) {
+	for _, nodes := range []int{2, 3, 5} {
+		for x := range nodes {
+			t.Run(fmt.Sprintf("%d nodes, n%02d", nodes, x), func(t *testing.T) {
+				s := founded(t, asShipped(nodes))
+				s.turnGray(&s.hosts[x])
+				s.peopleOver((x+1)%nodes, 600, time.Minute)
+				s.run(time.Minute)
+				most := int64(1_500_000)
+				if x == 0 && nodes > 2 { // the lead has to move
+					most = 4_000_000
+				}
+				if stood := s.checker.gray.stood(s.now); stood > most {
+					t.Errorf("waves stood for %v, want at most %v", micros(stood), micros(most))
+				}
+				if n := s.calls(s.now - 20_000_000); n < 100 && nodes > 2 {
+					t.Errorf("%d people were called in the last 20 s, want about 200", n)
+				}
+				s.endGray()
+				s.until(20*time.Second, "all together", func() bool { return s.together(nodes) })
+				s.finish()
+			})
+		}
+	}
+}
+
+// A newcomer, or a node that restarts, whose links are slow costs nothing: it is not
+// waited for before a round trip to it has fitted the deadline.
+func TestScenarioAGrayNewcomerIsNotWaitedFor(t *testing.T) {
+	s := founded(t, asShipped(5))
+	s.turnGray(&s.hosts[3])
+	s.run(5 * time.Second)
+	for range 3 {
+		s.reboot(3)
+		s.run(3 * time.Second) // its last life is missed
+		for end := s.now + 10_000_000; s.now < end; s.run(10 * time.Millisecond) {
+			if since := s.now - s.checker.installs[1]; since > 500_000 {
+				t.Fatalf("no wave for %v: %s", micros(since), s.statuses())
+			}
+		}
+	}
+	s.endGray()
+	s.until(20*time.Second, "all together", func() bool { return s.together(5) })
+	s.finish()
+}
+
+// Links that are slow every other moment: one round trip that fits says little.
+func TestScenarioANodeWithJitterStaysOut(t *testing.T) {
+	s := founded(t, asShipped(5))
+	s.turnGray(&s.hosts[2])
+	s.run(3 * time.Second)
+	if s.sees(0, 5) {
+		t.Fatal("it is not left out")
+	}
+	for range 60 {
+		s.slowDown(&s.hosts[2], 0)
+		for end := s.now + 200_000; s.now < end; s.run(10 * time.Millisecond) {
+			if s.sees(0, 5) {
+				t.Fatalf("it is back: %s", s.statuses())
+			}
+		}
+		s.slowDown(&s.hosts[2], 260*time.Millisecond)
+		s.run(700 * time.Millisecond)
+	}
+	s.endGray()
+	s.finish()
+}
+
+// Links that are good for some seconds and then slow again, over and over: each time
+// that the node is back it costs as much as the first time, so it is back more and
+// more seldom. L6 is about links that stay slow.
+func TestScenarioANodeThatTurnsGrayAgainAndAgainIsLeftOutLonger(t *testing.T) {
+	s := founded(t, asShipped(5))
+	s.turnGray(&s.hosts[2])
+	s.checker.gray.judged = false
+	for range 10 {
+		s.slowDown(&s.hosts[2], 260*time.Millisecond)
+		s.run(3 * time.Second)
+		s.slowDown(&s.hosts[2], 0)
+		s.run(3 * time.Second)
+	}
+	if stood := s.checker.gray.stood(s.now); stood > 7_000_000 {
+		t.Errorf("waves stood for %v of a minute", micros(stood))
+	}
+	s.endGray()
+	s.finish()
+}
+
+// The coordinator stands still for longer than a wave may take, with a probe under
+// way. What it was to hear meanwhile is late by its own clock, and is no sign that the
+// others are slow.
+func TestScenarioACoordinatorThatStoodStillTakesNobodyForSlow(t *testing.T) {
+	o := short(5)
+	o.Cluster.MaxSkew = 400 * time.Millisecond // a clock that is measured so late is not thereby off
+	s := founded(t, o)
+	probed := false
+	probe := ofKind(mProbe, 0, 2)
+	s.tap = func(f *flight) verdict {
+		probed = probed || probe(f)
+		return pass
+	}
+	for range 10 {
+		probed = false
+		s.until(3*time.Second, "a probe", func() bool { return probed })
+		s.stall(0, 300*time.Millisecond)
+		for end := s.now + 1_500_000; s.now < end; s.run(5 * time.Millisecond) {
+			if st := &s.hosts[0].seen.status; len(st.List) < 5 {
+				t.Fatalf("left out: %s", s.statuses())
+			}
+		}
+	}
+	s.finish()
+}
