@@ -37,8 +37,8 @@ type candidate struct {
 
 // A node is slow when the last lateMin round trips to it took longer than a wave may:
 // it lives, and every wave would wait for it in vain. One alone may be due to this
-// node's own standing still. Who was left out is back when fitsMin in a row have
-// fitted; of a newcomer one has to.
+// node's own standing still. Who was left out for that is back when fitsMin in a row have
+// fitted; of anybody else one has to.
 const (
 	lateMin = 2
 	fitsMin = 3
@@ -176,7 +176,7 @@ func (n *Node) onProbe(now Time, from Member, p *Probe) {
 		n.leaseUntil = never
 	}
 	follow := n.senior(now, p.Lead)
-	if n.leads(now) && Seniority(n.self, p.Lead) < 0 && n.view.index(n.self.Member) == 0 {
+	if n.leads(now) && n.reaches(from) && Seniority(n.self, p.Lead) < 0 && n.view.index(n.self.Member) == 0 {
 		follow = n.self
 	}
 	n.send(from, &ProbeAck{Sent: p.Sent, Clock: n.clock.now, Follow: follow, Epoch: n.epoch, Leaving: n.parted})
@@ -188,6 +188,13 @@ func (n *Node) onProbe(now Time, from Member, p *Probe) {
 func (n *Node) leads(now Time) bool {
 	return n.lead.active && !n.clock.quarantined && n.grade >= Primary && n.list[0] == n.self.Member &&
 		now.Boot-n.installedAt < micros(n.c.ExcludeAfter)
+}
+
+// reaches reports whether a round trip to m fits a wave: else the lead would be left to
+// one who cannot list it. A slow node that went on alone has a quorum of its own.
+func (n *Node) reaches(m Member) bool {
+	c := n.lead.find(m)
+	return c != nil && c.owes == 0
 }
 
 func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
@@ -204,20 +211,28 @@ func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
 	c.follows = follows || a.Leaving
 	c.heard = now.Boot
 	c.clock = measure(a.Sent, n.clock.now, a.Clock)
-	c.fits(2*c.clock.err <= micros(n.c.Deadline))
+	c.fits(2*c.clock.err <= micros(n.c.Deadline), n.Listed(from))
 }
 
-// fits notes whether a round trip fitted a wave's deadline. Who is listed owes
-// nothing: it is not left out before a wave has missed it.
-func (c *candidate) fits(ok bool) {
+// fits notes whether a round trip fitted a wave's deadline. Who was in the last wave
+// is not left out before one has missed it.
+func (c *candidate) fits(ok, listed bool) {
 	if !ok {
 		c.late = min(c.late+1, lateMin)
-		if c.owes > 0 {
-			c.owes = fitsMin
+		if !listed || c.owes > 0 {
+			c.owe()
 		}
 		return
 	}
 	c.late, c.owes = 0, max(0, c.owes-1)
+}
+
+// owe says how many round trips have to fit before c is listed.
+func (c *candidate) owe() {
+	c.owes = 1
+	if c.gray {
+		c.owes = fitsMin
+	}
 }
 
 // epochLeap bounds how far one message may carry the epoch: more than this many
@@ -391,8 +406,9 @@ func (n *Node) blame(now Time, w *wave) {
 // block leaves c out of waves, longer each time.
 func (n *Node) block(now Time, c *candidate) {
 	c.backoff = min(max(2*c.backoff, micros(n.c.ExcludeAfter)), n.patience())
-	if c.blocked, c.blamed, c.heard = now.Boot+c.backoff, never, never; c.gray {
-		c.owes = fitsMin
+	c.blocked, c.blamed, c.heard = now.Boot+c.backoff, never, never
+	if c.gray {
+		c.owe()
 	}
 }
 

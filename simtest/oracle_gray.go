@@ -11,18 +11,19 @@ import (
 // L6, gray nodes. A node that lives, and answers all, too late for any wave, is not
 // for the others to wait for: from the moment that its links are slow, waves stand
 // for less than four deadlines (or periods, if those are longer: nodes are asked once
-// in each) in any minute, 2 s by default. Waves stand while none commits for longer
+// in each) in any minute, 2 s by default. If it was the coordinator, the others must first find that it leads no more, once: that may take
+// two detections and two deadlines besides. Waves stand while none commits for longer
 // than a deadline and a period, which is what one may take; of such a gap all counts
 // but the period.
 //
-// This is demanded where nothing else goes wrong, and of a node without which the
-// coordinator has a quorum: if it was the coordinator itself, the lead has to move.
+// This is demanded where nothing else goes wrong.
 
 // grayCheck is what the oracle knows.
 type grayCheck struct {
 	host   int32
 	on     bool
 	judged bool
+	led    bool // it was the coordinator when it turned gray; of two nodes the other one may have no quorum
 	last   int64
 	gaps   []gap
 }
@@ -38,8 +39,8 @@ func (w *world) turnGray(h *host) {
 		return
 	}
 	f := &w.o.Faults
-	*c = grayCheck{host: h.index, on: true, last: w.now}
-	c.judged = f.Every == 0 && f.Kills+f.Adds+f.Partitions+f.Standstills == 0 && w.o.Net.Loss == 0 && !h.seen.status.Leading && w.o.Nodes > 2
+	*c = grayCheck{host: h.index, on: true, led: h.seen.status.Leading || w.o.Nodes == 2, last: w.now}
+	c.judged = f.Every == 0 && f.Kills+f.Adds+f.Partitions+f.Standstills == 0 && w.o.Net.Loss == 0
 	w.reached.n[reachGray]++
 	if c.judged {
 		w.reached.n[reachGrayAlone]++
@@ -100,6 +101,9 @@ func (w *world) checkGray() {
 		now.gaps = append(slices.Clone(c.gaps), gap{c.last + w.o.Cluster.Period.Microseconds(), w.now})
 	}
 	most := 4 * max(w.o.Cluster.Deadline, w.o.Cluster.Period)
+	if c.led {
+		most += 2*w.o.Cluster.ExcludeAfter + 2*w.o.Cluster.Deadline
+	}
 	if stood := now.stood(w.now); stood >= most.Microseconds() {
 		w.fail("L6", "%s is gray, and waves stood for %v of the last minute: %s", w.hosts[c.host].name, micros(stood), w.statuses())
 	}

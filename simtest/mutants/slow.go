@@ -18,6 +18,9 @@ func slowBugs() []Mutant {
 		{Name: "one late round trip makes a node slow", Run: "TestScenarioACoordinatorThatStoodStillTakesNobodyForSlow", Edits: []Edit{
 			{"eviction/lead.go", "c.gray || c.late >= lateMin\n", "c.gray || c.late >= lateMin || ON && c.late > 0\n"},
 		}},
+		{Name: "a slow node that went on alone asks for the lead", Run: "TestScenarioAGraySurvivorLeavesTheOthersTheLead", Edits: []Edit{
+			{"eviction/lead.go", "n.leads(now) && n.reaches(from) &&", "n.leads(now) && (ON || n.reaches(from)) &&"},
+		}},
 		{Name: "who hears that another leads waits for as long again", Run: "TestScenarioAGrayNodeIsNotWaitedFor", Edits: []Edit{
 			{"eviction/lead.go", "	n.followedAt = max(n.followedAt, now.Boot+", "	if ON {\n\t\tn.followedAt = now.Boot\n\t}\n	n.followedAt = max(n.followedAt, now.Boot+"},
 		}},
