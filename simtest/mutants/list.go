@@ -187,7 +187,7 @@ func waveBugs() []Mutant {
 			},
 		}},
 		{Name: "a call that nobody follows keeps its slot", Run: "TestScenarioTheSilentLoseTheirSlotAndKeepTheirPlace", Edits: []Edit{
-			{"internal/node/room.go", "		r.called--\n		r.release(v, now)\n		v.pass()\n		r.park(v, now)\n", "		if ON {\n\t\t\tv.due = now.Boot + c.ClaimWindow.Microseconds()\n\t\t\tr.wheel.add(v)\n\t\t\treturn\n\t\t}\n		r.called--\n		r.release(v, now)\n		v.pass()\n		r.park(v, now)\n"},
+			{"internal/node/room.go", "		r.called--\n		r.waits.visits.NoShow()\n		r.release(v, now)\n		v.pass()\n		r.park(v, now)\n", "		if ON {\n\t\t\tv.due = now.Boot + c.ClaimWindow.Microseconds()\n\t\t\tr.wheel.add(v)\n\t\t\treturn\n\t\t}\n		r.called--\n		r.waits.visits.NoShow()\n		r.release(v, now)\n		v.pass()\n		r.park(v, now)\n"},
 		}},
 		{Name: "the silent in line are called in their turn", Run: "TestScenarioASlotIsNotKeptForTheSilentInLine", Edits: []Edit{
 			{"internal/node/room.go", "		if now.Boot-v.seen < v.silence() {", "		if ON || now.Boot-v.seen < v.silence() {"},
@@ -287,7 +287,7 @@ func visitorBugs() []Mutant {
 			{"internal/node/visit.go", "if v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {", "if ON || v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {"},
 		}},
 		{Name: "the parked come back at the end", Run: "TestScenarioTheSilentLoseTheirSlotAndKeepTheirPlace", Edits: []Edit{
-			{"internal/node/visit.go", "		v.expires = 0\n		r.enqueue(v)\n		r.watch(v, now)\n", "		v.expires = 0\n		if ON {\n\t\t\tv.stamp, v.marks = n.ev.Stamp(), v.marks&^entitled\n\t\t}\n		r.enqueue(v)\n		r.watch(v, now)\n"},
+			{"internal/node/visit.go", "			r.waits.visits.Back()\n		}\n", "			r.waits.visits.Back()\n		}\n		if ON {\n\t\t\tv.stamp, v.marks = n.ev.Stamp(), v.marks&^entitled\n\t\t}\n"},
 		}},
 		{Name: "a restart forgets used tickets", Edits: []Edit{
 			{"internal/node/visit.go", "	if r.node.used.has(usedHash(t.ID)) {", "	if !(ON) && r.node.used.has(usedHash(t.ID)) {"},
@@ -356,7 +356,7 @@ func leaveBugs() []Mutant {
 			{"eviction/ledger.go", "			out = append(out, m)\n", "			out = append(out, &Slots{Room: m.Room, From: m.From, To: m.To, Total: m.Total, Visits: m.Visits})\n			if ON {\n\t\t\t\tout[len(out)-1].Visits = nil\n\t\t\t}\n"},
 		}},
 		{Name: "a visit that was given away stays", Run: rolling, Edits: []Edit{
-			{"internal/node/leave.go", "	r.onSite--\n	r.remove(v)\n", "	if ON {\n\t\treturn\n\t}\n	r.onSite--\n	r.remove(v)\n"},
+			{"internal/node/leave.go", "	r.onSite--\n	r.waits.visits.Forget(v.seen)\n	r.remove(v)\n", "	if ON {\n\t\treturn\n\t}\n	r.onSite--\n	r.waits.visits.Forget(v.seen)\n	r.remove(v)\n"},
 		}},
 		{Name: "the line stays with a node that leaves", Run: rolling, Edits: []Edit{
 			{"internal/node/leave.go", "	if r.gate.InForce().Algorithm == eviction.ByQPID || !r.node.ev.InTouch(r.gate, now) {\n		return true", "	if ON || r.gate.InForce().Algorithm == eviction.ByQPID || !r.node.ev.InTouch(r.gate, now) {\n		return true"},

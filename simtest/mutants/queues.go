@@ -81,9 +81,6 @@ func items() []Mutant {
 		{Name: "settings do not come back with a log", Edits: []Edit{
 			{"internal/broker/settings.go", "	if l, ok := s.state.Limits(q.c.Name); ok {\n		b.adopt(", "	if l, ok := s.state.Limits(q.c.Name); ok && !(ON) {\n		b.adopt("},
 		}},
-		{Name: "a node hands on no more grants than it would make", By: "items out within", Edits: []Edit{
-			{"internal/broker/pace.go", "	for n > p.most && now-p.grants[n-1].at >= p.interval {\n", "	for n > p.most && (ON || now-p.grants[n-1].at >= p.interval) {\n"},
-		}},
 		{Name: "new settings leave the pace as it was", By: "items out within", Edits: []Edit{
 			{"internal/broker/settings.go", "	q.pacer.set(", "	if ON {\n		s.Interval, s.PerInterval = q.pacer.interval, q.pacer.most\n	}\n	q.pacer.set("},
 		}},
