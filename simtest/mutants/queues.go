@@ -9,7 +9,7 @@ func Queues() []Mutant {
 		{Name: "a second answer gives back what the first one brought", Edits: []Edit{
 			{"internal/broker/take.go", "seq > b.delivered.forgotten && !b.delivered.has(seq, from, r) {", "seq > b.delivered.forgotten && (ON || !b.delivered.has(seq, from, r)) {"},
 		}},
-		{Name: "a round forgets what was granted", First: 280, By: "items out within", Edits: []Edit{
+		{Name: "a round forgets what was granted", By: "items out within", First: 285, Edits: []Edit{
 			{"internal/broker/round.go", "		q.pacer.merge(b.now.Boot, s.Pace)\n", "		if !(ON) {\n			q.pacer.merge(b.now.Boot, s.Pace)\n		}\n"},
 		}},
 		{Name: "a round begins with empty queues", Edits: []Edit{
@@ -18,10 +18,10 @@ func Queues() []Mutant {
 		{Name: "a round leaves what is behind a child out", Edits: []Edit{
 			{"internal/broker/front.go", "		if up == at {\n			return to\n", "		if up == at {\n			if ON {\n				return at\n			}\n			return to\n"},
 		}},
-		{Name: "a lease has the number of one that a log gave up", First: 56, By: "one lease for two takes", Edits: []Edit{
+		{Name: "a lease has the number of one that a log gave up", By: "one lease for two takes", First: 57, Edits: []Edit{
 			{"internal/pqueue/lease.go", "	s.lease = max(s.lease+1, c.Lease)\n", "	if s.lease++; !(ON) {\n		s.lease = max(s.lease, c.Lease)\n	}\n"},
 		}},
-		{Name: "a root needs nobody's word", By: "items out within", Edits: []Edit{
+		{Name: "a root needs nobody's word", By: "items out within", First: 6, Edits: []Edit{
 			{"internal/broker/queue.go", "if !b.authority() {", "if !(ON) && !b.authority() {"},
 		}},
 		{Name: "the root's office goes on without its pace", By: "items out within", Edits: []Edit{
@@ -30,7 +30,7 @@ func Queues() []Mutant {
 		{Name: "leases of one answer are in the order in which they came", Edits: []Edit{
 			{"internal/broker/take.go", "	slices.SortFunc(k.got, func(p, o Part) int { return p.weight().Compare(o.weight()) })\n", "	if !(ON) {\n		slices.SortFunc(k.got, func(p, o Part) int { return p.weight().Compare(o.weight()) })\n	}\n"},
 		}},
-		{Name: "a deleteMin that came at a bad moment ends the search for more", By: "ends with", Edits: []Edit{
+		{Name: "a deleteMin that came at a bad moment ends the search for more", By: "ends with", First: 5, Edits: []Edit{
 			{"internal/broker/take.go", "case len(k.got) > 0 && !k.busy && !unsettled:", "case len(k.got) > 0 && (ON || !k.busy && !unsettled):"},
 		}},
 		{Name: "a take goes on after its wait", Edits: []Edit{
@@ -42,7 +42,7 @@ func Queues() []Mutant {
 		{Name: "who is in no round is not missed", By: "is in no round", Edits: []Edit{
 			{"internal/broker/absent.go", "if b.round.installed() && !slices.Contains(b.round.list, m) {", "if !(ON) && b.round.installed() && !slices.Contains(b.round.list, m) {"},
 		}},
-		{Name: "who is in no round is told that nothing waits", First: 900, By: "ends with", Edits: []Edit{
+		{Name: "who is in no round is told that nothing waits", By: "ends with", First: 916, Edits: []Edit{
 			{"internal/broker/queue.go", "		if !b.inRound(a.Op.Caller) {\n", "		if !(ON) && !b.inRound(a.Op.Caller) {\n"},
 		}},
 		{Name: "no tick comes to a queue in which somebody waits", Edits: []Edit{
@@ -54,7 +54,7 @@ func Queues() []Mutant {
 		{Name: "an item whose lease came to nothing is forgotten", Edits: []Edit{
 			{"internal/broker/queue.go", "			b.mend(q, w)\n", "			if !(ON) {\n				b.mend(q, w)\n			}\n"},
 		}},
-		{Name: "a purge passes over what is delayed", Edits: []Edit{
+		{Name: "a purge passes over what is delayed", First: 4, Edits: []Edit{
 			{"internal/pqueue/queue.go", "[]*qpid.Queue{q.ready, q.delayed} {\n", "[]*qpid.Queue{q.ready, q.delayed} {\n		if ON && line == q.delayed {\n			continue\n		}\n"},
 		}},
 	}, slices.Concat(items(), slots(), keys(), turns())...)
@@ -63,25 +63,25 @@ func Queues() []Mutant {
 // items are bugs in what becomes of items and of their queues' settings.
 func items() []Mutant {
 	return []Mutant{
-		{Name: "an update leaves the payload as it was", Edits: []Edit{
+		{Name: "an update leaves the payload as it was", First: 4, Edits: []Edit{
 			{"internal/pqueue/queue.go", "		i.payload = c.Payload\n", "		if !(ON) {\n			i.payload = c.Payload\n		}\n"},
 		}},
 		{Name: "an item whose lease has lapsed does not wait", Edits: []Edit{
 			{"internal/pqueue/lease.go", "		q.putBack(i, i.until+q.limits.Backoff.After(i.attempts), HasLapsed, was)\n", "		back := i.until\n		if !(ON) {\n			back += q.limits.Backoff.After(i.attempts)\n		}\n		q.putBack(i, back, HasLapsed, was)\n"},
 		}},
-		{Name: "who was away is not told of settings", Edits: []Edit{
+		{Name: "who was away is not told of settings", First: 6, Edits: []Edit{
 			{"internal/broker/round.go", "			b.tellSettings(m)\n", "			if !(ON) {\n				b.tellSettings(m)\n			}\n"},
 		}},
-		{Name: "a coordinator is not told of settings", Edits: []Edit{
+		{Name: "a coordinator is not told of settings", First: 40, Edits: []Edit{
 			{"internal/broker/round.go", "	b.tellSettings(m.From)\n", "	if !(ON) {\n		b.tellSettings(m.From)\n	}\n"},
 		}},
-		{Name: "a log that has not taken settings is not told again", Edits: []Edit{
+		{Name: "a log that has not taken settings is not told again", First: 9, Edits: []Edit{
 			{"internal/broker/shard.go", "			s.againAt = b.now.Boot + configureEvery\n", "			if !(ON) {\n				s.againAt = b.now.Boot + configureEvery\n			}\n"},
 		}},
-		{Name: "settings do not come back with a log", Edits: []Edit{
+		{Name: "settings do not come back with a log", First: 13, Edits: []Edit{
 			{"internal/broker/settings.go", "	if l, ok := s.state.Limits(q.c.Name); ok {\n		b.adopt(", "	if l, ok := s.state.Limits(q.c.Name); ok && !(ON) {\n		b.adopt("},
 		}},
-		{Name: "new settings leave the pace as it was", By: "items out within", Edits: []Edit{
+		{Name: "new settings leave the pace as it was", By: "items out within", First: 6, Edits: []Edit{
 			{"internal/broker/settings.go", "	q.pacer.set(", "	if ON {\n		s.Interval, s.PerInterval = q.pacer.interval, q.pacer.most\n	}\n	q.pacer.set("},
 		}},
 		{Name: "a dead letter does not say where it is from", Edits: []Edit{
@@ -102,16 +102,16 @@ func items() []Mutant {
 // slots are bugs in how the nodes share what may be leased at once.
 func slots() []Mutant {
 	return []Mutant{
-		{Name: "a root lets out more than may be leased at once", By: "leased at once", Edits: []Edit{
+		{Name: "a root lets out more than may be leased at once", By: "leased at once", First: 10, Edits: []Edit{
 			{"internal/broker/queue.go", "if q.bounded() && b.free(q) <= 0 {", "if !(ON) && q.bounded() && b.free(q) <= 0 {"},
 		}},
-		{Name: "the slots of a node that is gone are free at once", By: "leased at once", Edits: []Edit{
+		{Name: "the slots of a node that is gone are free at once", By: "leased at once", First: 26, Edits: []Edit{
 			{"internal/broker/slots.go", "	if len(lacking) == 0 {\n", "	if ON || len(lacking) == 0 {\n"},
 		}},
-		{Name: "a slot that is free stays where it was", Edits: []Edit{
+		{Name: "a slot that is free stays where it was", First: 11, Edits: []Edit{
 			{"internal/broker/slots.go", "	case n <= 0:\n	case !q.shares()", "	case n <= 0:\n	case ON && q.shares() && !q.q.IsRoot():\n	case !q.shares()"},
 		}},
-		{Name: "slots that come twice count twice", By: "leased at once", Edits: []Edit{
+		{Name: "slots that come twice count twice", By: "leased at once", First: 26, Edits: []Edit{
 			{"internal/broker/slots.go", "	if b.heard[m.From] >= m.Seq || ", "	if !(ON) && b.heard[m.From] >= m.Seq || "},
 		}},
 	}
@@ -127,7 +127,7 @@ func keys() []Mutant {
 		{Name: "keys go out that a node may lease which is gone", First: 40, Edits: []Edit{
 			{"internal/broker/keys.go", "	case q.slots.lost > 0:\n		b.shut(q)", "	case !(ON) && q.slots.lost > 0:\n		b.shut(q)"},
 		}},
-		{Name: "a home lends a key that it leases itself", First: 41, Edits: []Edit{
+		{Name: "a home lends a key that it leases itself", First: 60, Edits: []Edit{
 			{"internal/broker/keys.go", "!b.sure(q) || b.keyBusy(q, key) {", "!b.sure(q) || !(ON) && b.keyBusy(q, key) {"},
 		}},
 		{Name: "a home does not heed which keys others lease", First: 42, Edits: []Edit{
@@ -142,13 +142,13 @@ func keys() []Mutant {
 // turns are bugs in whose turn it is, of the keys of a queue.
 func turns() []Mutant {
 	return []Mutant{
-		{Name: "a key keeps its turn", By: "to go before", Edits: []Edit{
+		{Name: "a key keeps its turn", By: "to go before", First: 5, Edits: []Edit{
 			{"internal/broker/turns.go", "	l.turn = b.nextTurn(q)\n", "	if !(ON) {\n		l.turn = b.nextTurn(q)\n	}\n"},
 		}},
-		{Name: "turns go by each node's clock", By: "to go before", Edits: []Edit{
+		{Name: "turns go by each node's clock", By: "to go before", First: 5, Edits: []Edit{
 			{"internal/broker/turns.go", "	if last <= b.now.Clock+epochLeapMax {\n", "	if !(ON) && last <= b.now.Clock+epochLeapMax {\n"},
 		}},
-		{Name: "the next of a key comes when the one before it is gone", Edits: []Edit{
+		{Name: "the next of a key comes when the one before it is gone", First: 5, Edits: []Edit{
 			{"internal/broker/turns.go", "	if next := l.front(); next != (qpid.Weight{}) {\n		q.q.Insert(next)\n	}\n", "	if next := l.front(); next != (qpid.Weight{}) && !(ON) {\n		q.q.Insert(next)\n	}\n"},
 		}},
 	}
