@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,22 +75,36 @@ func (p *program) statusCommand() *cobra.Command {
 // awaitEvery is how often a node is asked whether it serves.
 const awaitEvery = 200 * time.Millisecond
 
-// await waits until a node answers and all members that it sees are in its waves.
+// settlesIn is for how long a node that serves is asked on while a room in which nobody
+// is has not opened: the places of a new one are on their way to the nodes.
+const settlesIn = 2 * time.Second
+
+// await waits until a node answers, all members that it sees are in its waves, and new
+// rooms have opened.
 func (a *adminClient) await(ctx context.Context, within time.Duration) error {
 	over := time.NewTimer(within)
 	defer over.Stop()
 	often := time.NewTicker(awaitEvery)
 	defer often.Stop()
+	var served time.Time // since when it serves; zero: it does not
 	for {
 		s, err := a.status(ctx)
 		c := &s.Cluster
-		if err == nil && c.Waiting == "" && inWave(c.Members) == len(c.Members) {
+		switch serves := err == nil && c.Waiting == "" && inWave(c.Members) == len(c.Members); {
+		case !serves:
+			served = time.Time{}
+		case !slices.ContainsFunc(s.Rooms, settles) || !served.IsZero() && time.Since(served) >= settlesIn:
 			return nil
+		case served.IsZero():
+			served = time.Now()
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-over.C:
+			if !served.IsZero() {
+				return nil
+			}
 			if err == nil {
 				err = fmt.Errorf("%s is not serving: %s", c.Node, cmp.Or(c.Waiting, fmt.Sprintf("%d of %s are in its waves", inWave(c.Members), nodesText(len(c.Members)))))
 			}
@@ -97,6 +112,11 @@ func (a *adminClient) await(ctx context.Context, within time.Duration) error {
 		case <-often.C:
 		}
 	}
+}
+
+// settles reports whether nobody is in a room, or waits for it, and it may open yet.
+func settles(r admin.Room) bool {
+	return !r.Open && !r.Suspended && r.Paused == "" && r.HeldUntil == nil && r.Queued+r.Called+r.Active == 0
 }
 
 // trend is how the people who wait in each room have become more since the last
@@ -220,8 +240,11 @@ func inWave(members []admin.Member) (n int) {
 
 func roomRow(r *admin.Room) []string {
 	state := "full"
-	if r.Queued > 0 {
+	switch {
+	case r.Queued > 0:
 		state = "queueing"
+	case r.Called+r.Active < r.TotalActiveUsers:
+		state = "in turn" // whoever comes is called by a wave
 	}
 	switch {
 	case r.Suspended:

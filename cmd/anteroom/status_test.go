@@ -139,6 +139,16 @@ func TestStatusWaitsForTheCluster(t *testing.T) {
 	if stdout, stderr, code := execute(t, t.Context(), "status", "--wait", "--admin", at); code != 0 || looks < 3 || !strings.Contains(stdout, " sees 3 nodes") {
 		t.Errorf("exit code %d after %d looks, %q, errors %q", code, looks, stdout, stderr)
 	}
+	node.rooms = []admin.Room{{Name: "shop", TotalActiveUsers: 3}}
+	node.asked = func() {
+		if looks++; looks == 8 {
+			node.rooms[0].Open = true
+		}
+	}
+	if stdout, _, code := execute(t, t.Context(), "status", "--wait", "--admin", at); code != 0 || looks < 8 || !strings.Contains(stdout, " open\n") {
+		t.Errorf("exit code %d after %d looks, %q", code, looks, stdout)
+	}
+	node.asked = nil
 	members[0].InWave = false
 	if _, stderr, code := execute(t, t.Context(), "status", "--wait=100ms", "--admin", at); code != 1 || !strings.Contains(stderr, "is not serving: 2 of 3 nodes are in its waves") {
 		t.Errorf("exit code %d, errors %q", code, stderr)
