@@ -256,7 +256,7 @@ func clockBugs() []Mutant {
 			{"eviction/leave.go", "	if n.follow.Member == from {", "	if !(ON) && n.follow.Member == from {"},
 		}},
 		{Name: "a coordinator that stood still blames the others", Run: "TestScenarioACoordinatorThatStoodStillBlamesNobody", Edits: []Edit{
-			{"eviction/lead.go", "	if now.Boot-w.at > 2*micros(n.c.Deadline) {", "	if !(ON) && now.Boot-w.at > 2*micros(n.c.Deadline) {"},
+			{"eviction/candidate.go", "	if now.Boot-w.at > 2*micros(n.c.Deadline) {", "	if !(ON) && now.Boot-w.at > 2*micros(n.c.Deadline) {"},
 		}},
 		{Name: "who is missing is awaited before anybody may take them over", Run: "TestScenarioAStoppedRoomWaitsForTheFirstInLine", Edits: []Edit{
 			{"eviction/gate.go", "	if b.due && mayTakeOver {", "	if b.due && (ON || mayTakeOver) {"},
@@ -365,7 +365,7 @@ func leaveBugs() []Mutant {
 			{"eviction/leave.go", "i >= len(g.waiting) || g.waiting[i] == 0)", "i >= len(g.waiting) || ON || g.waiting[i] == 0)"},
 		}},
 		{Name: "who takes over the lead leaves out whom it has not seen yet", Run: "TestScenarioTheNextCoordinatorListsWhomItHasNotSeen", Edits: []Edit{
-			{"eviction/lead.go", "if n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {", "if !(ON) && n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {"},
+			{"eviction/candidate.go", "if n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {", "if !(ON) && n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {"},
 		}},
 		{Name: "goodbye is said by a voter", Run: "TestScenarioAPlaceGivenOnSeveralTimesIsAtOneNode", Edits: []Edit{
 			{"eviction/leave.go", "	return !slices.Contains(n.voters.Names", "	return ON || !slices.Contains(n.voters.Names"},

@@ -4,19 +4,19 @@ package mutants
 func slowBugs() []Mutant {
 	return []Mutant{
 		{Name: "a slow node is waited for like any other", Run: "TestScenarioAGrayNodeIsNotWaitedFor", Edits: []Edit{
-			{"eviction/lead.go", ">= micros(n.c.ExcludeAfter) || c.gray {", ">= micros(n.c.ExcludeAfter) || !(ON) && c.gray {"},
+			{"eviction/candidate.go", ">= micros(n.c.ExcludeAfter) || c.gray {", ">= micros(n.c.ExcludeAfter) || !(ON) && c.gray {"},
 		}},
 		{Name: "a node is listed before a round trip to it has fitted", Run: "TestScenarioAGrayNewcomerIsNotWaitedFor", Edits: []Edit{
-			{"eviction/lead.go", "c.follows || c.owes > 0 ||", "c.follows || !(ON) && c.owes > 0 ||"},
+			{"eviction/candidate.go", "c.follows || c.owes > 0 ||", "c.follows || !(ON) && c.owes > 0 ||"},
 		}},
 		{Name: "one round trip that fits brings a slow node back", Run: "TestScenarioANodeWithJitterStaysOut", Edits: []Edit{
-			{"eviction/lead.go", "	c.late, c.owes = 0, max(0, c.owes-1)\n", "	if c.late, c.owes = 0, max(0, c.owes-1); ON {\n\t\tc.owes = 0\n\t}\n"},
+			{"eviction/candidate.go", "	c.late, c.owes = 0, max(0, c.owes-1)\n", "	if c.late, c.owes = 0, max(0, c.owes-1); ON {\n\t\tc.owes = 0\n\t}\n"},
 		}},
 		{Name: "a node that is slow again and again is left out no longer", Run: "TestScenarioANodeThatTurnsGrayAgainAndAgainIsLeftOutLonger", Edits: []Edit{
-			{"eviction/lead.go", "if !cand.gray || now.Boot-cand.blocked", "if ON || !cand.gray || now.Boot-cand.blocked"},
+			{"eviction/candidate.go", "if !c.gray || now.Boot-c.blocked", "if ON || !c.gray || now.Boot-c.blocked"},
 		}},
 		{Name: "one late round trip makes a node slow", Run: "TestScenarioACoordinatorThatStoodStillTakesNobodyForSlow", Edits: []Edit{
-			{"eviction/lead.go", "c.gray || c.late >= lateMin\n", "c.gray || c.late >= lateMin || ON && c.late > 0\n"},
+			{"eviction/candidate.go", "c.gray || c.late >= lateMin\n", "c.gray || c.late >= lateMin || ON && c.late > 0\n"},
 		}},
 		{Name: "a slow node that went on alone asks for the lead", Run: "TestScenarioAGraySurvivorLeavesTheOthersTheLead", Edits: []Edit{
 			{"eviction/lead.go", "n.leads(now) && n.reaches(from) &&", "n.leads(now) && (ON || n.reaches(from)) &&"},
