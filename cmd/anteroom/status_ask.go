@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,8 +25,9 @@ import (
 
 // adminClient asks a node's admin port.
 type adminClient struct {
-	url, token, tokenFile string
-	looked                bool // that it is not the visitors' port
+	url, token, tokenFile, ca string
+	looked                    bool // that it is not the visitors' port
+	client                    *http.Client
 }
 
 func (a *adminClient) add(cmd *cobra.Command) {
@@ -33,6 +36,7 @@ func (a *adminClient) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.token, "token", given, "security.admin_token [$ANTEROOM_SECURITY_ADMIN_TOKEN]")
 	cmd.Flag("token").DefValue = ""
 	cmd.Flags().StringVar(&a.tokenFile, "token-file", "", "`FILE` that has it, and nothing else")
+	cmd.Flags().StringVar(&a.ca, "ca", "", "`FILE` with the authority that signed the node's security.tls.admin, where this machine does not trust it")
 }
 
 // readToken takes the token from its file, once.
@@ -47,6 +51,29 @@ func (a *adminClient) readToken() error {
 	if a.token, a.tokenFile = strings.TrimSpace(string(text)), ""; a.token == "" {
 		return errors.New("--token-file: it is empty; put security.admin_token into it")
 	}
+	return nil
+}
+
+// dial makes the client that asks, once. A node sends nobody elsewhere.
+func (a *adminClient) dial() error {
+	if a.client != nil {
+		return nil
+	}
+	made := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if a.ca != "" {
+		text, err := os.ReadFile(a.ca)
+		if err != nil {
+			return fmt.Errorf("--ca: %w; name a PEM file of the authority that signed the node's security.tls.admin", err)
+		}
+		trusted := x509.NewCertPool()
+		if !trusted.AppendCertsFromPEM(text) {
+			return fmt.Errorf("--ca: %s has no certificate in it; name a PEM file of the authority that signed the node's security.tls.admin", a.ca)
+		}
+		t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
+		t.TLSClientConfig = &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}
+		made.Transport = t
+	}
+	a.client = made
 	return nil
 }
 
@@ -77,7 +104,7 @@ type asking struct {
 
 // first asks once it is sure that this is an admin port and the token is right.
 func (a *adminClient) first(ctx context.Context, q asking, patience time.Duration) (*http.Response, []byte, error) {
-	if err := a.readToken(); err != nil {
+	if err := errors.Join(a.readToken(), a.dial()); err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -104,7 +131,7 @@ func (a *adminClient) barred(answer *http.Response, body []byte) error {
 	case answer.StatusCode == http.StatusTooManyRequests && p.Code == "too_many_requests":
 		return fmt.Errorf("%s: %s", a.url, p.Detail)
 	case answer.StatusCode == http.StatusBadRequest && strings.Contains(string(body), "HTTP request to an HTTPS server"):
-		return a.stranger("it speaks https, and node.admin speaks http")
+		return fmt.Errorf("%s speaks https; if it is the admin port of a node with security.tls.admin, give --admin %s, and --ca the authority that signed its certificate", a.url, "https"+strings.TrimPrefix(a.base(), "http"))
 	}
 	return nil
 }
@@ -145,8 +172,7 @@ func (a *adminClient) ask(ctx context.Context, s asking) (*http.Response, []byte
 	if a.token != "" && s.path != keysPath {
 		q.Header.Set("Authorization", "Bearer "+a.token)
 	}
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a node sends nobody elsewhere
-	answer, err := client.Do(q)
+	answer, err := a.client.Do(q)
 	if err != nil {
 		return nil, nil, a.unheard(err)
 	}
@@ -182,16 +208,19 @@ func (a *adminClient) stranger(why string) error {
 // unheard is the error about an answer that did not come.
 func (a *adminClient) unheard(err error) error {
 	var name *net.DNSError
+	var untrusted *tls.CertificateVerificationError
 	text := err.Error()
 	switch {
 	case errors.As(err, &name):
 		return fmt.Errorf("%s: no machine is found by the name %s (%s); give --admin the node's address", a.url, name.Name, name.Err)
+	case errors.As(err, &untrusted):
+		return fmt.Errorf("%s: %w; give --ca the authority that signed the node's security.tls.admin, and --admin a name that is in its certificate", a.url, untrusted.Err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no node answers at %s: nothing listens there; is the node running (its log, systemctl status anteroom), and is that its node.admin? By default that is %s, for the machine itself only", a.url, adminDefault)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no node answers at %s within 5s; is the machine up, is a firewall in between, and is that the node's node.admin?", a.url)
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
-		return fmt.Errorf("%s: node.admin speaks http, not https; try --admin %s", a.url, "http"+strings.TrimPrefix(a.base(), "https"))
+		return fmt.Errorf("%s: it speaks http, not https: a node.admin without security.tls.admin; try --admin %s", a.url, "http"+strings.TrimPrefix(a.base(), "https"))
 	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "server closed idle connection"),
 		strings.Contains(text, "readLoopPeekFail"), // it spoke before it was asked, as HTTP/2 does
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):

@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"encoding/pem"
+	"errors"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +20,7 @@ import (
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/gateway/admin"
 	"github.com/anteroom/anteroom/internal/seal"
 	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
@@ -96,11 +101,11 @@ func TestStatusAtAnotherPortSaysWhatItIs(t *testing.T) {
 		want     []string
 	}{
 		{"the gateway", web(visitorsPort(t)), []string{" is the port for visitors (node.gateway); status and rooms ask the admin port of the same node: --admin http://127.0.0.1:9090, unless node.admin"}},
-		{"the gateway with TLS", strings.Replace(secure.URL, "https", "http", 1), []string{foreign + "it speaks https, and node.admin speaks http", hint}},
+		{"the gateway with TLS", strings.Replace(secure.URL, "https", "http", 1), []string{" speaks https; if it is the admin port of a node with security.tls.admin, give --admin " + secure.URL + ", and --ca"}},
 		{"the peer port", "http://" + peerPort.Addr().String(), []string{foreign, "node.peer, node.grpc and node.gossip", hint}},
 		{"a port that hangs up", "http://" + hangsUp.Addr().String(), []string{foreign, "node.peer, node.grpc and node.gossip", hint}},
 		{"nobody", "http://" + gone.Addr().String(), []string{"no node answers at http://" + gone.Addr().String(), "nothing listens there; is the node running", "By default that is http://127.0.0.1:9090"}},
-		{"https", strings.Replace(good, "http", "https", 1), []string{"node.admin speaks http, not https; try --admin " + good}},
+		{"https", strings.Replace(good, "http", "https", 1), []string{"it speaks http, not https: a node.admin without security.tls.admin; try --admin " + good}},
 		{"a web site", web(says(200, "text/html", "<html>")), []string{foreign + "its answer to /v1/cluster is not JSON of a node", hint}},
 		{"another API", web(says(200, "application/json", `{"status":"success","node":""}`)), []string{foreign + "no node is named in the answer to /v1/cluster", hint}},
 		{"a list", web(says(200, "application/json", `[]`)), []string{foreign + "its answer to /v1/cluster is not JSON of a node"}},
@@ -117,6 +122,33 @@ func TestStatusAtAnotherPortSaysWhatItIs(t *testing.T) {
 			if !strings.Contains(stderr, want) {
 				t.Errorf("%s: %q does not say %q", c.what, stderr, want)
 			}
+		}
+	}
+}
+
+// A node's admin port has a certificate that the machine does not know: --ca says
+// who signed it.
+func TestStatusGoesByTheAuthorityThatItIsGiven(t *testing.T) {
+	port := httptest.NewTLSServer(admin.New(admin.Config{Source: healthy()}))
+	t.Cleanup(port.Close)
+	trusted, empty := filepath.Join(t.TempDir(), "ca.pem"), filepath.Join(t.TempDir(), "empty.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: port.Certificate().Raw})
+	if err := errors.Join(os.WriteFile(trusted, certificate, 0o600), os.WriteFile(empty, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ca   []string
+		code int
+		want string
+	}{
+		{[]string{"--ca", trusted}, 0, "node-2"},
+		{nil, 1, port.URL + ": x509: certificate signed by unknown authority; give --ca the authority that signed the node's security.tls.admin, and --admin a name that is in its certificate"},
+		{[]string{"--ca", empty}, 1, "--ca: " + empty + " has no certificate in it; name a PEM file of the authority"},
+		{[]string{"--ca", empty + "x"}, 1, "no such file or directory; name a PEM file of the authority"},
+	} {
+		stdout, stderr, code := execute(t, t.Context(), append([]string{"status", "--admin", port.URL}, c.ca...)...)
+		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			t.Errorf("%q: exit code %d, output %q, errors %q; want %d and %q", c.ca, code, stdout, stderr, c.code, c.want)
 		}
 	}
 }

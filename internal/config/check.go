@@ -184,13 +184,12 @@ func (f *File) checkSecurity() {
 	f.checkGossipKeys()
 	t := s.TLS
 	f.together("security.tls.gateway", map[string]Path{"cert": t.Gateway.Cert, "key": t.Gateway.Key})
+	f.together("security.tls.admin", map[string]Path{"cert": t.Admin.Cert, "key": t.Admin.Key})
 	f.together("security.tls.peer", map[string]Path{"ca": t.Peer.CA, "cert": t.Peer.Cert, "key": t.Peer.Key})
+	f.checkOperators()
 
 	token := s.AdminToken.Reveal()
 	switch {
-	case token == "" && !f.Config.TokensForAdmin() && !f.blamed("security.admin_token") && !isLoopback(hostOf(f.Config.Node.Admin)):
-		f.fault("node.admin", "%s can be reached from other machines, and there is no security.admin_token; set one in the file or in %s, or listen on 127.0.0.1:9090",
-			f.Config.Node.Admin, Variable("security.admin_token"))
 	case isSample(s.AdminToken):
 		f.fault("security.admin_token", "that of the sample; make one with: openssl rand -hex 32")
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
@@ -213,6 +212,29 @@ func (f *File) checkSecurity() {
 	if s.SigningKeys == "" && f.Config.Node.Data == "" {
 		f.warn("security.signing_keys", "not set, and neither is node.data: when all nodes stop, everyone loses their place; "+
 			"make keys with: anteroom keys new, or set node.data")
+	}
+}
+
+// checkOperators refuses to let other machines steer without proof, or in clear
+// where nobody said that the network between is theirs.
+func (f *File) checkOperators() {
+	s, at := f.Config.Security, f.Config.Node.Admin
+	if isLoopback(hostOf(at)) || f.blamed("node.admin") {
+		if s.AdminPlaintext {
+			f.warn("security.admin_plaintext", "not needed: %s is on this machine alone; leave it out", at)
+		}
+		return
+	}
+	var missing []string
+	if s.AdminToken.Empty() && !f.Config.TokensForAdmin() && !f.blamed("security.admin_token") {
+		missing = append(missing, "security.admin_token (or "+Variable("security.admin_token")+")")
+	}
+	if s.TLS.Admin.Cert == "" && !s.AdminPlaintext && !f.blamed("security.tls.admin") && !f.blamed("security.admin_plaintext") {
+		missing = append(missing, "security.tls.admin (a certificate and its key; or admin_plaintext: true, where the network between is yours alone)")
+	}
+	if len(missing) > 0 {
+		f.fault("node.admin", "%s can be reached from other machines, and there is no %s; set what is missing, or listen on 127.0.0.1:9090",
+			at, strings.Join(missing, " and no "))
 	}
 }
 

@@ -20,6 +20,14 @@ const makeKey = "make a key with: anteroom keys cluster --out cluster.key, and g
 // aRoom is a room that lacks nothing, at the end of a file.
 const aRoom = "\nrooms: [{name: shop, total_active_users: 200}]\n"
 
+// What is said of an admin port that other machines reach, and a token that counts there.
+var (
+	noToken     = "no security.admin_token (or ANTEROOM_SECURITY_ADMIN_TOKEN)"
+	noTLS       = "no security.tls.admin (a certificate and its key; or admin_plaintext: true, where the network between is yours alone)"
+	setOrListen = "; set what is missing, or listen on 127.0.0.1:9090"
+	viewer      = "tokens: [{name: lou, hash: 'sha256:" + strings.Repeat("0", 64) + "', may: [view], rooms: ['*']}]"
+)
+
 func TestErrorsSayWhatWouldBeRight(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"node: {id: ''}", "1: node.id: \"\" is no name; give up to 128 letters, digits, dots, - and _, another one on each node"},
@@ -49,14 +57,16 @@ func TestErrorsSayWhatWouldBeRight(t *testing.T) {
 		{"security: {gossip_key: [" + gossipKey + ", AAAA]}", "1: security.gossip_key[1]: base64 of 3 bytes, where 16, 24 or 32 are needed; make one with: anteroom keys cluster --out cluster.key"},
 		{"security: {gossip_key: [" + gossipKey + ", " + gossipKey + "]}", "1: security.gossip_key: a key that is there twice; give each once"},
 		{"security:\n  gossip_key: " + gossipKey + "\n  gossip_key_file: cluster.key", "3: security.gossip_key_file: given beside security.gossip_key; give one of them"},
-		{"node: {admin: ':9090'}", "1: node.admin: :9090 can be reached from other machines, and there is no security.admin_token; " +
-			"set one in the file or in ANTEROOM_SECURITY_ADMIN_TOKEN, or listen on 127.0.0.1:9090"},
-		{"node: {admin: ':9090'}\nsecurity: {tokens: [{name: lou, hash: 'sha256:" + strings.Repeat("0", 64) + "', may: [view], rooms: ['*']}]}", ""},
+		{"node: {admin: ':9090'}", "1: node.admin: :9090 can be reached from other machines, and there is " + noToken + " and " + noTLS + setOrListen},
+		{"node: {admin: ':9090'}\nsecurity: {admin_plaintext: true}", "1: node.admin: :9090 can be reached from other machines, and there is " + noToken + setOrListen},
+		{"node: {admin: ':9090'}\nsecurity: {" + viewer + "}", "1: node.admin: :9090 can be reached from other machines, and there is " + noTLS + setOrListen},
+		{"node: {admin: ':9090'}\nsecurity: {tls: {admin: {cert: c, key: k}}, " + viewer + "}", ""},
+		{"node: {admin: ':9090'}\nsecurity: {admin_plaintext: true, " + viewer + "}", ""},
 		{
-			"node: {admin: ':9090'}\nsecurity: {tokens: [{name: lou, hash: 'sha256:" + strings.Repeat("0", 64) + "', may: [view], rooms: [shop]}]}",
-			"1: node.admin: :9090 can be reached from other machines, and there is no security.admin_token; " +
-				"set one in the file or in ANTEROOM_SECURITY_ADMIN_TOKEN, or listen on 127.0.0.1:9090",
+			"node: {admin: ':9090'}\nsecurity: {admin_plaintext: true, " + strings.Replace(viewer, "'*'", "shop", 1) + "}",
+			"1: node.admin: :9090 can be reached from other machines, and there is " + noToken + setOrListen,
 		},
+		{"security: {tls: {admin: {cert: c}}}", "1: security.tls.admin: key missing; give all of its files, or none"},
 		{"node: {admin: 'localhost:9090', gateway: '[::1]:80'}", ""},
 		{"node: {join: [node-2:7946, node-3:7946]}", "1: node.join: nodes know each other by a key, and there is none; " + makeKey},
 		{"node: {join: [127.0.0.1:7946], expect: 3}", "1: node.join: nodes know each other by a key, and there is none; " + makeKey},

@@ -71,19 +71,21 @@ type Cluster struct {
 
 // Security is keys, certificates and tokens.
 type Security struct {
-	SigningKeys   Path     `json:"signing_keys"`
-	GossipKey     []Secret `json:"gossip_key"`      // base64, one or a list; see GossipKeys
-	GossipKeyFile Path     `json:"gossip_key_file"` // Load reads it into GossipKey
-	TLS           TLS      `json:"tls"`
-	AdminToken    Secret   `json:"admin_token"`
-	ChallengeKey  Secret   `json:"challenge_key"` // of the tokens that a join takes
-	Tokens        []Token  `json:"tokens"`
+	SigningKeys    Path     `json:"signing_keys"`
+	GossipKey      []Secret `json:"gossip_key"`      // base64, one or a list; see GossipKeys
+	GossipKeyFile  Path     `json:"gossip_key_file"` // Load reads it into GossipKey
+	TLS            TLS      `json:"tls"`
+	AdminToken     Secret   `json:"admin_token"`
+	AdminPlaintext bool     `json:"admin_plaintext"` // the admin port may be elsewhere than on loopback without TLS
+	ChallengeKey   Secret   `json:"challenge_key"`   // of the tokens that a join takes
+	Tokens         []Token  `json:"tokens"`
 }
 
-// TLS has the certificates that visitors and programs see and the ones between
-// nodes.
+// TLS has the certificates that visitors, operators and programs see and the ones
+// between nodes.
 type TLS struct {
 	Gateway KeyPair   `json:"gateway"`
+	Admin   KeyPair   `json:"admin"`
 	GRPC    KeyPair   `json:"grpc"`
 	Peer    MutualTLS `json:"peer"`
 }

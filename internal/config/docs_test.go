@@ -188,7 +188,7 @@ func TestTheExamplesOfTheGuideAreGood(t *testing.T) {
 		t.Fatalf("%d blocks, want at least 3", len(blocks))
 	}
 	for _, b := range blocks {
-		text := strings.NewReplacer("GOSSIP_KEY", gossipKey, "sha256:9c1e…", aHash, "sha256:5f2b…", strings.Replace(aHash, "0a", "5f", 1)).Replace(b[1])
+		text := strings.NewReplacer("GOSSIP_KEY", gossipKey, "8f0c7a…", strings.Repeat("8f0c7a", 6), "sha256:9c1e…", aHash, "sha256:5f2b…", strings.Replace(aHash, "0a", "5f", 1)).Replace(b[1])
 		f := config.Parse("operating.md", []byte(text), config.Options{Host: "host-1"})
 		if err := f.Err(); err != nil {
 			t.Errorf("%v\n%s", err, b[1])

@@ -20,6 +20,7 @@ func (f *File) checkFiles() {
 	f.checkSecretsHere()
 	f.readGossipKeys()
 	f.checkPair("security.tls.gateway", s.TLS.Gateway)
+	f.checkPair("security.tls.admin", s.TLS.Admin)
 	f.checkPair("security.tls.grpc", s.TLS.GRPC)
 	if ca := s.TLS.Peer.CA; ca != "" && f.readable("security.tls.peer.ca", ca, "give the PEM file of the authority that signs the nodes' certificates") {
 		text, _ := os.ReadFile(string(ca))

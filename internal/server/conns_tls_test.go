@@ -117,7 +117,7 @@ func TestAConnectionOverTLSThatTakesNothingInIsClosed(t *testing.T) {
 			return families[0].GetMetric()[0].GetGauge().GetValue()
 		}
 		done := make(chan struct{})
-		go func() { _ = s.serveGateway(h, l); close(done) }()
+		go func() { _ = serveHTTP(h, l, c.Security.TLS.Gateway); close(done) }()
 		var clients []*deaf
 		tr := &http.Transport{
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true,

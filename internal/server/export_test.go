@@ -1,6 +1,17 @@
 package server
 
-import "slices"
+import (
+	"slices"
+	"testing"
+
+	"github.com/anteroom/anteroom/internal/config"
+)
+
+// Certificate writes a key pair for a node named x.
+func Certificate(t *testing.T) config.KeyPair {
+	t.Helper()
+	return certificate(t)
+}
 
 // EndMinute ends the minute of the history that runs, and has it kept by another node
 // as well. What happens later in that minute is not counted.

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/config"
 )
 
 func (s *Server) httpServer(h http.Handler) *http.Server {
@@ -29,8 +31,8 @@ func (s *Server) adminServer(h http.Handler) *http.Server {
 	return a
 }
 
-func (s *Server) serveGateway(h *http.Server, l net.Listener) error {
-	pair := s.c.Security.TLS.Gateway
+// serveHTTP serves until h is shut down, by HTTPS where there is a certificate.
+func serveHTTP(h *http.Server, l net.Listener, pair config.KeyPair) error {
 	if pair.Cert == "" {
 		return h.Serve(l)
 	}

@@ -29,6 +29,9 @@ func openTo(c config.Config, at Addresses, profiles bool) []any {
 	case c.TokensForAdmin():
 		operators += " with a token"
 	}
+	if c.Security.TLS.Admin.Cert != "" {
+		operators += " by https"
+	}
 	if profiles {
 		operators += ", profiles too"
 	}

@@ -13,6 +13,7 @@ import (
 func TestTheStartSaysWhatIsOpenToWhom(t *testing.T) {
 	open := config.Default("a")
 	open.Security.TLS.Gateway.Cert = "cert.pem"
+	open.Security.TLS.Admin.Cert = "cert.pem"
 	open.Security.AdminToken = config.NewSecret("0123456789abcdef")
 	open.Security.Tokens = []config.Token{{Name: "app"}}
 	for _, x := range []struct {
@@ -31,7 +32,7 @@ func TestTheStartSaysWhatIsOpenToWhom(t *testing.T) {
 			open,
 			Addresses{Gateway: "10.0.0.1:443", Admin: "10.0.0.1:9090", GRPC: "10.0.0.1:7002", Peer: "10.0.0.1:7001", Gossip: "10.0.0.1:7946"},
 			true,
-			`gateway="10.0.0.1:443, open to everyone by https" admin="10.0.0.1:9090, open to the network with admin_token, profiles too" ` +
+			`gateway="10.0.0.1:443, open to everyone by https" admin="10.0.0.1:9090, open to the network with admin_token by https, profiles too" ` +
 				`grpc="10.0.0.1:7002, open to the network with a token" peer="10.0.0.1:7001, open to members with the cluster's key" gossip="10.0.0.1:7946, open to the same"`,
 		},
 	} {

@@ -395,8 +395,8 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	if ls.grpc != nil {
 		all.Go(func() error { return serve(programs, s.limits.grpc.Listen(ls.grpc), "node.grpc") })
 	}
-	all.Go(func() error { return served(private.Serve(operators)) })
-	all.Go(func() error { return served(s.serveGateway(public, visitors)) })
+	all.Go(func() error { return served(serveHTTP(private, operators, s.c.Security.TLS.Admin)) })
+	all.Go(func() error { return served(serveHTTP(public, visitors, s.c.Security.TLS.Gateway)) })
 	all.Go(func() error {
 		s.live(ctx, inner, public)
 		stop()
