@@ -73,6 +73,19 @@ func TestAnOperatorSteersARoom(t *testing.T) {
 	p.do("go back", chromedp.Evaluate[chromedp.Void]("location.hash = ''"))
 	p.sees("All is well, nobody waits")
 	p.sees("total_active_users: 3 → 30")
+
+	// All of it was counted, at whichever node it happened.
+	p.do("go to the room", chromedp.Evaluate[chromedp.Void]("location.hash = 'shop'"))
+	p.click(".choose button:nth-of-type(3)")
+	p.sees("9 joined, 9 got in, 5 on the site at most.")
+	p.until("the charts of the past", "document.querySelectorAll('.chart canvas').length === 6")
+	p.picture("charts of the past")
+	p.click("details summary")
+	p.until("the table", "document.querySelectorAll('details tbody tr').length > 0")
+	p.picture("past")
+	p.isAccessible("past")
+	p.click(".choose button:nth-of-type(2)")
+	p.until("the charts of now", "document.querySelectorAll('.chart canvas').length === 3")
 }
 
 // Whatever they look at it with, it fits, and nothing in it is hard to read.

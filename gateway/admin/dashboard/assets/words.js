@@ -2,7 +2,7 @@
 
 const number = new Intl.NumberFormat("en");
 const clock = new Intl.DateTimeFormat("en-GB", {timeStyle: "medium"});
-const day = new Intl.DateTimeFormat("en-GB", {dateStyle: "medium", timeStyle: "medium"});
+export const day = new Intl.DateTimeFormat("en-GB", {dateStyle: "medium", timeStyle: "medium"});
 
 export const count = n => number.format(n);
 
