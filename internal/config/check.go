@@ -26,6 +26,7 @@ func (f *File) check() {
 	f.checkRooms()
 	f.checkQueues()
 	f.checkNotifications()
+	f.checkNotificationThresholds()
 }
 
 // fault notes an error about key unless there is one already.

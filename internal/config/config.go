@@ -41,7 +41,8 @@ type Config struct {
 	Queueing       Queueing `json:"queueing"`
 	Queues         []Queue  `json:"queues"`
 
-	Notifications []Notification `json:"notifications"`
+	Notifications          []Notification         `json:"notifications"`
+	NotificationThresholds NotificationThresholds `json:"notification_thresholds"`
 }
 
 // None in the place of an address means that nothing listens.
@@ -204,6 +205,8 @@ func Default(host string) Config {
 		},
 		Prefix:   "/_anteroom",
 		Queueing: DefaultQueueing(),
+
+		NotificationThresholds: DefaultNotificationThresholds(),
 	}
 }
 

@@ -1,9 +1,10 @@
 // Package notify tells other programs by webhooks what has happened.
 //
-// All nodes see what happens to the rooms, and give it the same ID: an Event is
-// made of what the cluster has agreed on. So all of them have its notification to
-// send, and one does: the first in an order that follows from the ID, of the nodes
-// that are there. It tells the others when it is at it, and when it is done. If it
+// All nodes see what is changed in the rooms, and give it the same ID: such an Event
+// is made of what the cluster has agreed on. What follows from figures, such as that
+// people wait, one node decides, and tells the others: see Conditions. So all of
+// them have a notification to send, and one does: the first in an order that follows
+// from the ID, of the nodes that are there. It tells the others when it is at it, and when it is done. If it
 // goes, or never saw the event, the next one sends. Whoever receives may get a
 // notification twice then, with the same ID.
 //
@@ -28,16 +29,38 @@ import (
 	"time"
 )
 
-// Types of events.
+// Types of events. Test is one that an operator asks for.
 const (
 	OriginUnhealthy = "origin.unhealthy"
 	OriginHealthy   = "origin.healthy"
 	RoomChanged     = "room.changed"
+	QueueingBegan   = "queueing.began"
+	QueueingEnded   = "queueing.ended"
+	WaitAbove       = "wait.above"
+	WaitBelow       = "wait.below"
+	LimitReached    = "limit.reached"
+	LimitFree       = "limit.free"
+	SlotsMissing    = "slots.missing"
+	SlotsBack       = "slots.back"
+	NodeLost        = "node.lost"
+	NodeBack        = "node.back"
+	MajorityLost    = "majority.lost"
+	MajorityBack    = "majority.back"
+	ClockOff        = "clock.off"
+	ClockRight      = "clock.right"
+	EventPrequeue   = "event.prequeue"
+	EventStarted    = "event.started"
+	CertExpiring    = "certificate.expiring"
 	Test            = "test"
 )
 
 // Types lists those that a receiver may choose from.
-func Types() []string { return []string{OriginUnhealthy, OriginHealthy, RoomChanged} }
+func Types() []string {
+	return []string{
+		OriginUnhealthy, OriginHealthy, RoomChanged, QueueingBegan, QueueingEnded, WaitAbove, WaitBelow, LimitReached, LimitFree,
+		SlotsMissing, SlotsBack, NodeLost, NodeBack, MajorityLost, MajorityBack, ClockOff, ClockRight, EventPrequeue, EventStarted, CertExpiring,
+	}
+}
 
 // Event is something that has happened, and what is sent of it.
 type Event struct {

@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	pendingMax = 1000             // notifications of one receiver that wait; beyond, the oldest is dropped
-	doneMax    = 10_000           // that are remembered, so that none is sent again
-	grace      = 10 * time.Second // for each node that should send first
-	atItFor    = 2 * retryMax     // a node that said that it is at it is believed this long
+	pendingMax = 1000            // notifications of one receiver that wait; beyond, the oldest is dropped
+	doneMax    = 10_000          // that are remembered, so that none is sent again
+	grace      = 5 * time.Second // for each node that should send first
+	atItFor    = 2 * retryMax    // a node that said that it is at it is believed this long
 	retryMin   = 2 * time.Second
 	retryMax   = 5 * time.Minute
 	keepFor    = 24 * time.Hour // then a notification that nobody took is dropped

@@ -102,6 +102,9 @@ func (s *Server) notice(from eviction.Member, n *peerv1.Notice) {
 			s.origins.hear(string(from.Name), r, time.Now())
 		}
 	}
+	if h := n.GetHappening(); h != nil {
+		s.told.hear(h.GetEvent(), time.Now())
+	}
 	if d := n.GetDelivery(); d != nil {
 		s.sender.Heard(string(from.Name), d.GetEvent(), d.GetReceiver(), d.GetDone(), time.Now())
 	}

@@ -88,6 +88,7 @@ type Server struct {
 	notices   *notice.Links // what nodes tell each other beside the waves
 	origins   *origins      // behind the rooms
 	sender    *notify.Sender
+	told      *conditions  // of which the sender is told
 	share     conns.Shares // of the connections
 	limits    limiters
 	rooms     []eviction.Room // that the gateway has; of the goroutine that watches
@@ -249,6 +250,9 @@ func (s *Server) build() error {
 	if err := s.buildNotifications(); err != nil {
 		return err
 	}
+	if err := s.buildConditions(); err != nil {
+		return err
+	}
 	s.members, err = membership.New(membership.Config{
 		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Join: s.c.Node.Join, Alone: s.alone(),
 		Ask: s.ask, Silent: time.Duration(s.c.Cluster.ExcludeAfter),
@@ -385,6 +389,7 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	all.Go(func() error { return s.notices.Run(inner) })
 	all.Go(func() error { s.origins.run(inner); return nil })
 	all.Go(func() error { s.sender.Run(inner); return nil })
+	all.Go(func() error { s.told.run(inner); return nil })
 	all.Go(func() error { return s.members.Run(inner) })
 	all.Go(func() error { s.keys.keep(inner, s.loop); return nil })
 	all.Go(func() error { s.watch(inner, health); return nil })

@@ -312,7 +312,7 @@ func (x *HealthReport) GetTook() int64 {
 	return 0
 }
 
-// Happening is something of which operators are notified: a notify.Event, as JSON.
+// Happening is something of which operators are notified: a notify.News, as JSON.
 type Happening struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Event         []byte                 `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
