@@ -194,12 +194,11 @@ func spanOf(get func(string) string, now time.Time) (s Span, err error) {
 		errs = append(errs, fmt.Errorf("from: %w", err))
 	}
 	if text := get("step"); text != "" {
-		if n, bad := strconv.Atoi(text); bad == nil {
-			s.Step = time.Duration(n) * time.Second
-		} else {
-			s.Step, err = time.ParseDuration(text)
+		n, bad := strconv.ParseInt(text, 10, 32)
+		if s.Step = time.Duration(n) * time.Second; bad != nil {
+			s.Step, bad = time.ParseDuration(text)
 		}
-		if err != nil || s.Step < time.Second || s.Step%time.Second != 0 {
+		if bad != nil || s.Step < time.Second || s.Step%time.Second != 0 {
 			errs = append(errs, fmt.Errorf("step: it is %q; want whole seconds, such as 10, 1m or 1h", text))
 		}
 	}

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -114,6 +116,7 @@ func (d *disk) load(k *Kept) error {
 			return err
 		}
 	}
+	k.onlyWhole()
 	if err := d.loadTail(k); err != nil {
 		return err
 	}
@@ -160,14 +163,42 @@ func (d *disk) loadTail(k *Kept) error {
 	if err != nil {
 		return err
 	}
+	type named struct {
+		node string
+		Minute
+	}
+	var all []named
 	lost := frames(b, func(_ int64, body []byte) {
-		node, m, ok := readMinute(body)
-		if ok && !k.has(node, m.At, m.mark()) {
-			k.put(node, m)
+		if node, m, ok := readMinute(body); ok {
+			all = append(all, named{node, m})
 		}
 	})
+	slices.SortStableFunc(all, func(a, b named) int { return cmp.Compare(a.At, b.At) })
+	for _, m := range all {
+		if !k.has(m.node, m.At, m.mark()) {
+			k.put(m.node, m.Minute)
+		}
+	}
 	d.damaged(name, lost)
 	return nil
+}
+
+// onlyWhole puts the hours in order, and leaves out those in which nothing says that
+// the node ran: its own block is the last that is written of an hour, so it ended
+// before, and the minutes are in the tail.
+func (k *Kept) onlyWhole() {
+	for _, rooms := range k.nodes {
+		ran := map[int64]bool{}
+		if own := rooms[self]; own != nil {
+			for _, b := range own.hours {
+				ran[b.start] = true
+			}
+		}
+		for _, m := range rooms {
+			m.hours = slices.DeleteFunc(m.hours, func(b block) bool { return !ran[b.start] })
+			m.sort()
+		}
+	}
 }
 
 func minuteBody(node string, m Minute) []byte {

@@ -2,6 +2,7 @@ package series
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"fmt"
 	"io"
@@ -29,6 +30,10 @@ type Kept struct {
 type minutes struct {
 	open  []chunk // hours that may grow, the oldest first
 	hours []block // the others, likewise
+}
+
+func (m *minutes) sort() {
+	slices.SortStableFunc(m.hours, func(a, b block) int { return cmp.Compare(a.start, b.start) })
 }
 
 // block is an hour of one room at one node: its sum, and then its minutes, each
@@ -150,6 +155,9 @@ func (k *Kept) Turn(now int64) error {
 			}
 		}
 	}
+	slices.SortStableFunc(fresh, func(a, b packed) int { // a node's own block says that the hour is whole: see onlyWhole
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.room, a.room))
+	})
 	var err error
 	if len(fresh) > 0 && k.disk != nil {
 		err = k.disk.appendHours(fresh, k)
@@ -158,7 +166,7 @@ func (k *Kept) Turn(now int64) error {
 		p := &fresh[i]
 		m := k.of(p.node, p.room)
 		m.hours = append(m.hours, p.block)
-		slices.SortStableFunc(m.hours, func(a, b block) int { return int(a.start - b.start) })
+		m.sort()
 	}
 	k.forget(now - k.keeps())
 	return err
@@ -280,14 +288,14 @@ func (k *Kept) read(node, room string, f *fold) {
 	if m == nil {
 		return
 	}
-	step := int64(minute)
-	if f.Step%hour == 0 {
-		step = hour
-	}
 	var u unpacker
 	first, _ := slices.BinarySearchFunc(m.hours, f.From/hour*hour, func(b block, from int64) int { return int(b.start - from) })
 	for i := max(0, first-1); i < len(m.hours) && m.hours[i].start < f.To; i++ { // the one before tells the settings
-		k.visit(&u, &m.hours[i], step, func(r *Row) bool { f.add(r); return true })
+		b, step := &m.hours[i], int64(minute)
+		if f.Step%hour == 0 && (b.start >= f.until || b.start+hour <= f.until) {
+			step = hour // nothing of the hour is left out, or all of it
+		}
+		k.visit(&u, b, step, func(r *Row) bool { f.add(r); return true })
 	}
 	for _, c := range m.open {
 		if c.start < f.To {

@@ -130,10 +130,12 @@ func (r *reader) row(base, step int64) (o Row) {
 	o.OnSiteMost, o.InLineMost = uint32(r.uvarint(math.MaxUint32)), uint32(r.uvarint(math.MaxUint32))
 	o.Limit, o.Rate = uint32(r.uvarint(math.MaxUint32)), uint32(r.uvarint(math.MaxUint32))
 	o.State = State(r.uvarint(uint64(states) - 1))
-	set := r.uvarint(1<<counts - 1)
-	for i := range o.Counts {
-		if set&(1<<i) != 0 {
-			o.Counts[i] = uint32(r.uvarint(math.MaxUint32))
+	for i, set := 0, r.uvarint(math.MaxUint64); set != 0; i, set = i+1, set>>1 {
+		if set&1 == 0 {
+			continue
+		}
+		if n := uint32(r.uvarint(math.MaxUint32)); i < len(o.Counts) { // a later version counts more
+			o.Counts[i] = n
 		}
 	}
 	o.Waits, o.Visits = r.hist(), r.hist()

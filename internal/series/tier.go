@@ -107,7 +107,7 @@ func (f *fold) before(s Settings) {
 	}
 }
 
-// add takes rows of one node in any order of chunks, and in order within a chunk.
+// add takes rows of one node. The last one that is added tells the settings.
 func (f *fold) add(r *Row) {
 	switch {
 	case r.At < f.From:
@@ -128,7 +128,7 @@ func (f *fold) add(r *Row) {
 func (f *fold) chunk(c chunk, step int64) {
 	_ = Decode(c.rows, c.start, step, func(r *Row) bool { // what was damaged was left out when it was read
 		f.add(r)
-		return r.At < f.To
+		return true // to the end: minutes may have come in any order
 	})
 }
 
