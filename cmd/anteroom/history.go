@@ -158,6 +158,10 @@ func (p *program) printHistory(f *admin.Figures) error {
 	if t.Visit.P50 != nil {
 		fmt.Fprintf(p.stdout, "Half of the visits took up to %s, and 95 %% up to %s.\n", waited(*t.Visit.P50), waited(*t.Visit.P95))
 	}
+	if t.Estimates > 0 {
+		under := [3]float64{t.UnderP25 / t.Estimates, t.UnderP50 / t.Estimates, t.UnderP75 / t.Estimates}
+		fmt.Fprintf(p.stdout, "Of %s estimated waits %s were under the p25, p50 and p75 that was told.\n", figure(t.Estimates), underText(under))
+	}
 	return nil
 }
 

@@ -17,7 +17,7 @@ const aHistory = `{"room":"shop","from":"2026-11-21T12:00:00Z","to":"2026-11-21T
 "refused_full":[1,null],"refused_closed":[1,null],"refused_node":[1,null],"refused_address":[1,null],
 "wait":{"count":[5,null],"p50":[322.5,null],"p75":[330,null],"p95":[4000,null]},"visit":{"count":[4,null],"p50":[2.25,null],"p75":[3,null],"p95":[90,null]},
 "total":{"on_site_max":50,"queued_max":1300,"joins":7,"calls":6,"admissions":5,"walked_in":0,"ends_left":3,"ends_expired":1,"no_shows":2,"drop_outs":8,
-"refused_full":1,"refused_closed":1,"refused_node":1,"refused_address":1,"wait":{"count":5,"p50":322.5,"p75":330,"p95":4000},"visit":{"count":4,"p50":2.25,"p75":3,"p95":90}}}`
+"refused_full":1,"refused_closed":1,"refused_node":1,"refused_address":1,"estimates":4,"estimates_under_p25":1,"estimates_under_p50":2,"estimates_under_p75":4,"wait":{"count":5,"p50":322.5,"p75":330,"p95":4000},"visit":{"count":4,"p50":2.25,"p75":3,"p95":90}}}`
 
 func TestHistoryAsAPersonReadsIt(t *testing.T) {
 	var asked []string
@@ -47,6 +47,7 @@ func TestHistoryAsAPersonReadsIt(t *testing.T) {
 			"-     -      -        -     -       -         -     -     -         -        -        -  -",
 			"7 came, 5 got in, 0 of them without waiting; at most 50 were on the site at once, and 1300 in line.",
 			"Half of those who waited did for up to 5m23s, and 95 % up to 1h7m.", "Half of the visits took up to 2.3s, and 95 % up to 1m30s.",
+			"Of 4 estimated waits 25, 50 and 100 % were under the p25, p50 and p75 that was told.",
 		}},
 		{[]string{"--room", "shop", "--csv"}, 0, []string{"time,on_site,", "2026-11-21T12:00:00Z,49.5,50,1234.5,1300,0,50,0,queueing,7,", "missing: node-2"}},
 		{[]string{"--room", "shop", "--json"}, 0, []string{`"on_site":[49.5,null]`}},

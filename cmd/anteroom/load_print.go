@@ -126,7 +126,15 @@ func fairnessTable(r *load.Result) load.Table {
 	} else {
 		rows = append(rows, []string{"over_limit_max", "not measured without --limit"})
 	}
+	if e := &r.Estimates; e.Checked > 0 {
+		rows = append(rows, []string{"waits under their estimated p25, p50, p75", fmt.Sprintf("%s of %s", underText(e.Shares()), term.Count(e.Checked))})
+	}
 	return load.Table{Header: []string{r.Room, ""}, Rows: rows}
+}
+
+// underText is the shares of waits that were under each quartile that was told.
+func underText(shares [3]float64) string {
+	return fmt.Sprintf("%.0f, %.0f and %.0f %%", 100*shares[0], 100*shares[1], 100*shares[2])
 }
 
 func (l *loading) print(r *load.Result, tables []load.Table) {

@@ -58,6 +58,10 @@ type Figures struct {
 	RefusedClosed  Column    `json:"refused_closed"`
 	RefusedNode    Column    `json:"refused_node"`
 	RefusedAddress Column    `json:"refused_address"`
+	Estimates      Column    `json:"estimates"`
+	UnderP25       Column    `json:"estimates_under_p25"`
+	UnderP50       Column    `json:"estimates_under_p50"`
+	UnderP75       Column    `json:"estimates_under_p75"`
 	Wait           Durations `json:"wait"`
 	Visit          Durations `json:"visit"`
 
@@ -88,6 +92,10 @@ type Totals struct {
 	RefusedClosed  float64 `json:"refused_closed"`
 	RefusedNode    float64 `json:"refused_node"`
 	RefusedAddress float64 `json:"refused_address"`
+	Estimates      float64 `json:"estimates"`
+	UnderP25       float64 `json:"estimates_under_p25"`
+	UnderP50       float64 `json:"estimates_under_p50"`
+	UnderP75       float64 `json:"estimates_under_p75"`
 	Wait           Shares  `json:"wait"`
 	Visit          Shares  `json:"visit"`
 }
@@ -230,6 +238,9 @@ func (f *Figures) CSV() []byte {
 	add := func(name string, of any) {
 		switch c := of.(type) {
 		case Column:
+			if len(c) < len(f.Time) {
+				return // a node of an earlier version does not know it
+			}
 			names, columns = append(names, name), append(columns, func(i int) string { return string(appendFigure(nil, c[i], "")) })
 		case []string:
 			names, columns = append(names, name), append(columns, func(i int) string { return c[i] })

@@ -32,7 +32,7 @@ func someFigures() admin.Figures {
 		Room: "shop", From: time.Unix(0, 0).UTC(), To: time.Unix(120, 0).UTC(), Step: 60, Nodes: []string{"a"}, Missing: []admin.MissingNode{{Node: "b"}},
 		Time: []int64{0, 60}, OnSite: c(1.25), OnSiteMax: c(2), Queued: c(3), QueuedMax: c(4), Called: c(0), Limit: c(50), Rate: c(0), State: []string{"open", ""},
 		Joins: c(1), Calls: c(2), Admissions: c(3), WalkedIn: c(4), EndsLeft: c(5), EndsExpired: c(6), NoShows: c(7), DropOuts: c(8),
-		RefusedFull: c(9), RefusedClosed: c(10), RefusedNode: c(11), RefusedAddress: c(12), Wait: d(0.123456), Visit: d(60),
+		RefusedFull: c(9), RefusedClosed: c(10), RefusedNode: c(11), RefusedAddress: c(12), Estimates: c(13), UnderP25: c(14), UnderP50: c(15), UnderP75: c(16), Wait: d(0.123456), Visit: d(60),
 	}
 }
 
@@ -53,9 +53,9 @@ func TestHistoryOfTheClusterIsJSONOrCSV(t *testing.T) {
 		t.Errorf("asked for %+v, want %+v", a.asked, want)
 	}
 	const table = "time,on_site,on_site_max,queued,queued_max,called,total_active_users,new_users_per_minute,state,joins,calls,admissions,walked_in," +
-		"ends_left,ends_expired,no_shows,drop_outs,refused_full,refused_closed,refused_node,refused_address,wait_count,wait_p50,wait_p75,wait_p95,visit_count,visit_p50,visit_p75,visit_p95\n" +
-		"1970-01-01T00:00:00Z,1.25,2,3,4,0,50,0,open,1,2,3,4,5,6,7,8,9,10,11,12,2,0.123,0.123,0.123,2,60,60,60\n" +
-		"1970-01-01T00:01:00Z,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+		"ends_left,ends_expired,no_shows,drop_outs,refused_full,refused_closed,refused_node,refused_address,estimates,estimates_under_p25,estimates_under_p50,estimates_under_p75,wait_count,wait_p50,wait_p75,wait_p95,visit_count,visit_p50,visit_p75,visit_p95\n" +
+		"1970-01-01T00:00:00Z,1.25,2,3,4,0,50,0,open,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,2,0.123,0.123,0.123,2,60,60,60\n" +
+		"1970-01-01T00:01:00Z,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
 	for _, x := range [][2]string{{"?from=-2h&format=csv", "Accept: */*"}, {"?from=-2h", "Accept: text/csv"}, {"", "Accept: text/csv"}} {
 		w := ask(c, "GET", "/v1/rooms/shop/history"+x[0], "", x[1])
 		if w.Body.String() != table || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/csv") {
@@ -70,6 +70,7 @@ func TestHistoryOfTheClusterIsJSONOrCSV(t *testing.T) {
 func TestWhatNoHistoryCanAnswerIsRefused(t *testing.T) {
 	for query, says := range map[string]string{
 		"from=yesterday":    `from: it is \"yesterday\"; want a time such as`,
+		"from=x&step=10":    `"detail":"from: it is \"x\"; want a time such as 2026-11-21T18:00:00Z, Unix seconds, or -2h."`, // and no word of the step
 		"step=0.5":          `step: it is \"0.5\"; want whole seconds`,
 		"step=1500ms":       "want whole seconds",
 		"from=-1h&format=x": `format: it is \"x\"; want json or csv`,

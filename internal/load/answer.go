@@ -15,6 +15,7 @@ type answer struct {
 	state, ticket, pass, code []byte
 	joined, updated, expires  []byte // RFC 3339
 	refresh                   int64  // µs
+	wait                      quartiles
 	wave                      uint64
 	hasWave                   bool
 }
@@ -75,6 +76,8 @@ func (a *answer) set(key, value []byte) error {
 		to = &a.expires
 	case "refresh_interval_seconds":
 		return a.setRefresh(value)
+	case "estimated_wait_seconds":
+		return a.wait.parse(value)
 	case "called_in_wave":
 		return a.setWave(value)
 	default:

@@ -17,7 +17,7 @@ const waitingAnswer = `{"room":"shop","state":"waiting","ticket":"EcWm-_GO","pos
 func TestAnswersAreReadAsTheGatewayWritesThem(t *testing.T) {
 	for text, want := range map[string]answer{
 		waitingAnswer: {
-			state: []byte("waiting"), ticket: []byte("EcWm-_GO"), refresh: 3_000_000,
+			state: []byte("waiting"), ticket: []byte("EcWm-_GO"), refresh: 3_000_000, wait: quartiles{1000, 1000, 2000},
 			joined: []byte("2026-11-21T12:19:15.190172Z"), updated: []byte("2026-11-21T12:19:15.190187Z"),
 		},
 		`{"state":"admitted","pass":"Ic","position":null,"pass_expires_at":"2026-11-21T12:21:14.9Z","called_in_wave":18446744073709551615}`: {

@@ -30,10 +30,11 @@ type Result struct {
 	Lost              map[string]int64 `json:"lost"`   // visitors, by why
 	CPUSeconds        float64          `json:"cpu_seconds"`
 
-	HeldMost  int      `json:"passes_held_max"`     // at a time, at least so many
-	Unordered int      `json:"called_without_wave"` // nobody said in which wave: they are not in the order of the report
-	Report    Report   `json:"report"`
-	Course    []Second `json:"course"`
+	HeldMost  int         `json:"passes_held_max"`     // at a time, at least so many
+	Unordered int         `json:"called_without_wave"` // nobody said in which wave: they are not in the order of the report
+	Report    Report      `json:"report"`
+	Estimates Calibration `json:"estimates"` // how true they were
+	Course    []Second    `json:"course"`
 
 	waits, arrivals []float64 // of those who queued
 }
@@ -114,6 +115,7 @@ func (g *Generator) result(ended int64, stopped bool, cpu time.Duration) *Result
 	sum.stays = append(sum.stays, g.remain(ended, r)...)
 	r.HeldMost = heldMost(sum.stays)
 	r.Report, r.Unordered = measure(sum.calls, r.HeldMost, g.c.Limit)
+	r.Estimates = sum.calibration
 	r.course(sum, ended)
 	return r
 }

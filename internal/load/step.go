@@ -125,7 +125,7 @@ func (s *server) refused(v *visitor, k kind, now int64, p *response) bool {
 		v.want, v.due = checkIn, now+time.Second.Microseconds()
 		return true
 	case k == refresh && p.status == 410: // it was away for too long
-		v.want, v.came, v.due, v.told = join, now, now, 0
+		v.want, v.came, v.due, v.told, v.telling = join, now, now, 0, telling{}
 		v.queued, v.hasWave = false, false
 		return true
 	case k == end && p.status == 410: // it has ended already
@@ -202,6 +202,10 @@ func (s *server) place(v *visitor, k kind, sent, now int64) bool {
 	if state != "waiting" && v.told == 0 {
 		v.told = now
 		v.entitled = micros(s.a.updated)
+		s.t.count(func() { s.t.calibration.add(&v.telling, now) })
+	}
+	if state == "waiting" {
+		v.hear(s.a.wait, now, uint64(v.joined))
 	}
 	switch state {
 	case "waiting":

@@ -10,15 +10,16 @@ import (
 // tally is what some of the connections have counted. Each shares one with a
 // few others, which costs less than one for all, and less memory than one each.
 type tally struct {
-	mu      sync.Mutex
-	latency [kinds]*hdr.Histogram // µs; nil: nothing yet
-	late    *hdr.Histogram        // µs from when a request was due until it was sent
-	seconds []second              // of the run
-	errors  map[string]int64      // answers that were none, by what they were
-	lost    map[string]int64      // visitors, by why
-	calls   []call
-	stays   []stay
-	counts  counts
+	mu          sync.Mutex
+	latency     [kinds]*hdr.Histogram // µs; nil: nothing yet
+	late        *hdr.Histogram        // µs from when a request was due until it was sent
+	seconds     []second              // of the run
+	errors      map[string]int64      // answers that were none, by what they were
+	lost        map[string]int64      // visitors, by why
+	calls       []call
+	stays       []stay
+	counts      counts
+	calibration Calibration
 }
 
 // counts are of visitors, but for the last three.
@@ -125,6 +126,7 @@ func (t *tally) add(other *tally) {
 		}
 	}
 	t.calls, t.stays = append(t.calls, other.calls...), append(t.stays, other.stays...)
+	t.calibration.merge(&other.calibration)
 	a, b := &t.counts, &other.counts
 	a.came, a.done, a.abandoned, a.returned = a.came+b.came, a.done+b.done, a.abandoned+b.abandoned, a.returned+b.returned
 	a.moved, a.retries, a.reconnects = a.moved+b.moved, a.retries+b.retries, a.reconnects+b.reconnects

@@ -24,6 +24,7 @@ type visitor struct {
 	joined   int64 // when it joined: Unix µs, by a node's clock
 	entitled int64 // its turn had come by then: Unix µs, by a node's clock
 
+	telling
 	wave    uint64 // in which its turn came
 	lane    uint16
 	life    uint32 // ms that a pass is good

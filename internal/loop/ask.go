@@ -17,6 +17,14 @@ const askAgain = time.Second
 // Local has this node carry out q. The answer's Forward may name another that
 // must. With too many requests waiting it fails with ticket.ErrBusy.
 func (l *Loop) Local(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
+	a, err := l.local(ctx, q)
+	if err == nil && l.c.Told != nil && a.Forward == (eviction.Member{}) && a.State != ticket.Admitted {
+		l.c.Told(&a)
+	}
+	return a, err
+}
+
+func (l *Loop) local(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
 	if a, done, err := l.borrow(ctx, &q); done {
 		return a, err
 	}

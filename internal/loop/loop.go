@@ -50,6 +50,7 @@ type Config struct {
 	// Used keeps used tickets. Nil: they are not. What fails is tried again.
 	Used     func([]uint64) error
 	Log      func(node.Admission) // hears of every step of every visitor; must not block
+	Told     func(*ticket.Answer) // hears of every answer about a place that is here, by whatever node it was asked for. Nil: nobody does
 	Logger   *slog.Logger
 	Messages int           // from other nodes, waiting to be handled [8192]
 	Requests int           // of visitors, waiting to be handled [4096]

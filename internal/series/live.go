@@ -71,6 +71,20 @@ func (l *Live) Admitted(room string, wait int64, onSite int) {
 	now.Waits.Record(wait / 1000)
 }
 
+// CameTrue notes that somebody was called who had been told an estimate, and under
+// which quartiles of it the wait was.
+func (l *Live) CameTrue(room string, under [3]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := &l.of(room).now
+	now.Counts[Estimates]++
+	for i, c := range [...]Count{UnderP25, UnderP50, UnderP75} {
+		if under[i] {
+			now.Counts[c]++
+		}
+	}
+}
+
 // Ended notes that a visit of so many µs is over.
 func (l *Live) Ended(room string, visit int64, early bool) {
 	l.mu.Lock()

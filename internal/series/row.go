@@ -22,6 +22,10 @@ const (
 	RefusedClosed               // the room lets nobody join
 	RefusedNode                 // the node has too much to do, or is part of no cluster
 	RefusedAddress              // requests refused: their address has reached a bound
+	Estimates                   // estimated waits whose truth has come, one of each person
+	UnderP25                    // of them those in which the wait was no longer than p25 said
+	UnderP50                    // likewise
+	UnderP75
 	counts
 )
 

@@ -287,6 +287,8 @@ func (g *gathered) counts(f *admin.Figures, sum *series.Row) {
 		series.NoShows: {&f.NoShows, &f.Total.NoShows}, series.DropOuts: {&f.DropOuts, &f.Total.DropOuts},
 		series.RefusedFull: {&f.RefusedFull, &f.Total.RefusedFull}, series.RefusedClosed: {&f.RefusedClosed, &f.Total.RefusedClosed},
 		series.RefusedNode: {&f.RefusedNode, &f.Total.RefusedNode}, series.RefusedAddress: {&f.RefusedAddress, &f.Total.RefusedAddress},
+		series.Estimates: {&f.Estimates, &f.Total.Estimates}, series.UnderP25: {&f.UnderP25, &f.Total.UnderP25},
+		series.UnderP50: {&f.UnderP50, &f.Total.UnderP50}, series.UnderP75: {&f.UnderP75, &f.Total.UnderP75},
 	} {
 		*to.column, *to.total = g.column(func(r *series.Row) float64 { return float64(r.Counts[c]) }), float64(sum.Counts[c])
 	}

@@ -39,6 +39,7 @@ type crowd struct {
 	mu                sync.Mutex
 	joins, in, walked int
 	now, most         int
+	estimated         int       // were told how long they would wait
 	waits             []float64 // seconds, of those who waited
 	visits            []float64
 }
@@ -57,7 +58,9 @@ func (c *crowd) visitor(m *member, stay time.Duration) {
 	walked := a.State == "admitted"
 	ask := time.NewTicker(20 * time.Millisecond)
 	defer ask.Stop()
+	estimated := false
 	for a.State != "admitted" {
+		estimated = estimated || a.State == "waiting" && a.Wait != nil
 		<-ask.C
 		next := m.visit("checkin", "ticket", a.Ticket)
 		if next.State == "called" {
@@ -74,6 +77,9 @@ func (c *crowd) visitor(m *member, stay time.Duration) {
 		if walked {
 			c.walked++
 		} else {
+			if estimated {
+				c.estimated++
+			}
 			c.waits = append(c.waits, in.Sub(began).Seconds())
 		}
 		c.now++
@@ -116,6 +122,11 @@ func TestHistoryAgreesWithACountOfItsOwn(t *testing.T) {
 			want := []float64{people, float64(c.in), float64(c.walked), float64(c.most), float64(len(c.waits)), people}
 			if !slices.Equal(got, want) || c.most != limit {
 				t.Errorf("%s, %s: joins, admissions, walked in, most at once, waits and visits are %v, counted %v", m.id, step, got, want)
+			}
+			e := &f.Total
+			t.Logf("%s, %s: of %v estimates, %d of whom told, %v, %v and %v were under p25, p50, p75", m.id, step, e.Estimates, c.estimated, e.UnderP25, e.UnderP50, e.UnderP75)
+			if c.estimated == 0 || e.Estimates < float64(c.estimated) || e.Estimates > e.Calls || e.UnderP25 > e.UnderP50 || e.UnderP50 > e.UnderP75 || e.UnderP75 > e.Estimates {
+				t.Errorf("%s, %s: the truth is known of %v estimates, counted %d", m.id, step, e.Estimates, c.estimated)
 			}
 			if len(f.Missing) > 0 || !slices.Equal(f.Nodes, []string{"node-1", "node-2", "node-3"}) {
 				t.Errorf("%s: figures of %v, missing %v", m.id, f.Nodes, f.Missing)

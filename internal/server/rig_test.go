@@ -309,6 +309,9 @@ type reply struct {
 	Paused   string `json:"paused"`
 	Code     string `json:"code"`
 	Detail   string `json:"detail"`
+	Wait     *struct {
+		P50 float64 `json:"p50"`
+	} `json:"estimated_wait_seconds"`
 }
 
 // visit asks for something in the shop's room, with a ticket or a pass if name

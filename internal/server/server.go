@@ -103,6 +103,7 @@ type Server struct {
 
 	book     *book
 	visitors *visitorMetrics
+	tellings *tellings // what people who wait were told
 	samples  *samples
 	audits   *audits
 	edits    sync.Mutex      // held while a room is changed by way of this node
@@ -121,7 +122,7 @@ func New(c config.Config, o Options) *Server {
 	metrics := prometheus.NewRegistry()
 	return &Server{
 		c: c, o: o, log: o.Logger.With("node", c.Node.ID), ready: make(chan struct{}), metrics: metrics,
-		book: newBook(), visitors: newVisitorMetrics(metrics), samples: &samples{}, audits: &audits{log: o.Logger.With("node", c.Node.ID)}, settled: make(map[string]bool),
+		book: newBook(), visitors: newVisitorMetrics(metrics), tellings: newTellings(), samples: &samples{}, audits: &audits{log: o.Logger.With("node", c.Node.ID)}, settled: make(map[string]bool),
 	}
 }
 
@@ -224,7 +225,7 @@ func (s *Server) build() error {
 		Cluster: s.settings.now(), Rooms: rooms, Disk: s.store != nil, Persisted: record,
 	}
 	_, _ = rand.Read(nc.Secret[:]) // never fails
-	lc := loop.Config{Node: nc, Clock: s.o.Clock, Links: links{s}, Logger: s.log, Log: s.admission}
+	lc := loop.Config{Node: nc, Clock: s.o.Clock, Links: links{s}, Logger: s.log, Log: s.admission, Told: s.toldWait}
 	if s.store != nil {
 		lc.Save = s.store.Save
 		lc.Used = func(tickets []uint64) error { return s.store.AppendUsed(s.o.Clock().Wall, tickets) }

@@ -14,6 +14,8 @@ import (
 type visitorMetrics struct {
 	events *prometheus.CounterVec   // by room and event
 	waits  *prometheus.HistogramVec // by room, seconds
+	truths *prometheus.CounterVec   // by room: estimates of which the truth has come
+	under  *prometheus.CounterVec   // of them, by room and quartile
 }
 
 func newVisitorMetrics(r prometheus.Registerer) *visitorMetrics {
@@ -29,9 +31,28 @@ func newVisitorMetrics(r prometheus.Registerer) *visitorMetrics {
 
 			NativeHistogramBucketFactor: 1.1, // from a microsecond to a day no more than 300 buckets
 		}, []string{"room"}),
+		truths: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "anteroom_room_estimates_total",
+			Help: "Estimated waits whose truth has come at this node: one of each person who was called, drawn from all that they were told.",
+		}, []string{"room"}),
+		under: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "anteroom_room_estimates_under_total",
+			Help: "Estimated waits that were no shorter than the truth, by quartile. Of all of them p25 should be a quarter, p50 half and p75 three quarters.",
+		}, []string{"room", "quartile"}),
 	}
-	r.MustRegister(m.events, m.waits)
+	r.MustRegister(m.events, m.waits, m.truths, m.under)
 	return m
+}
+
+// cameTrue takes in under which quartiles of an estimate the truth was.
+func (m *visitorMetrics) cameTrue(room string, under [3]bool) {
+	m.truths.WithLabelValues(room).Inc()
+	for i, quartile := range [...]string{"p25", "p50", "p75"} {
+		c := m.under.WithLabelValues(room, quartile)
+		if under[i] {
+			c.Inc()
+		}
+	}
 }
 
 // observe takes in one line of the admission log. Safe for concurrent use.

@@ -11,6 +11,7 @@ import (
 	"github.com/anteroom/anteroom/internal/config"
 	"github.com/anteroom/anteroom/internal/history"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/proto/rpc"
 )
 
@@ -18,6 +19,10 @@ import (
 func (s *Server) admission(a node.Admission) {
 	at := time.Now().UnixMicro()
 	s.past.admission(at, &a)
+	if t, ok := s.tellings.cameTrue(at, &a); ok {
+		s.past.live.CameTrue(a.Room, t)
+		s.visitors.cameTrue(a.Room, t)
+	}
 	e := history.Of(at, s.self.Name, a)
 	s.book.add(e)
 	s.visitors.observe(e)
@@ -25,6 +30,9 @@ func (s *Server) admission(a node.Admission) {
 		s.o.Admission(e)
 	}
 }
+
+// toldWait hears of every answer about a place that is at this node.
+func (s *Server) toldWait(a *ticket.Answer) { s.tellings.told(time.Now().UnixMicro(), a) }
 
 // watch tells the log and the health service how the node is doing, until ctx
 // ends.
