@@ -115,3 +115,33 @@ func TestTheDashboardInEveryBrowser(t *testing.T) {
 		})
 	}
 }
+
+// What the page says that a limit will do is arithmetic, and can be done by hand:
+// sessions of two minutes, so half of those inside go within a minute, or as many
+// as were let in of a full room.
+func TestTheForecastOfALimit(t *testing.T) {
+	p := newPerson(t)
+	p.open(adminOf(t, demo(t)) + "/")
+	for _, c := range []struct {
+		room        string // beside sessions of two minutes
+		limit, rate int
+		want        string // seconds without a call, seconds of wait, people a minute
+	}{
+		{"active: 0, called: 0, queued: 0, admitted_per_minute: 0, why: {total_active_users: 10}", 10, 0, "0 0 5"},
+		{"active: 10, called: 0, queued: 20, admitted_per_minute: 5, why: {total_active_users: 10}", 10, 0, "0 240 5"},
+		{"active: 8, called: 2, queued: 20, admitted_per_minute: 20, why: {total_active_users: 10}", 10, 0, "0 60 20"}, // as the room shows
+		{"active: 10, called: 0, queued: 20, admitted_per_minute: 5, why: {total_active_users: 10}", 20, 0, "0 60 10"}, // ten at once
+		{"active: 10, called: 0, queued: 20, admitted_per_minute: 5, why: {total_active_users: 10}", 20, 4, "0 300 4"}, // all by the rate
+		{"active: 10, called: 0, queued: 4, admitted_per_minute: 5, why: {total_active_users: 10}", 5, 0, "83 179 2.5"}, // ln 2 / 0.5 minutes until half have gone
+		{"active: 10, called: 0, queued: 4, admitted_per_minute: 5, why: {total_active_users: 10}", 0, 0, "Infinity Infinity 0"},
+		{"active: 0, called: 0, queued: 4, admitted_per_minute: 0, why: {total_active_users: 10}", 0, 0, "0 Infinity 0"},
+	} {
+		got, err := eval[string](p, fmt.Sprintf(`import('/assets/predict.js').then(m => {
+			const f = m.predict({session_seconds: 120, %s}, %d, %d);
+			return [Math.round(f.drain), Math.round(f.wait), f.flow].join(' ');
+		})`, c.room, c.limit, c.rate))
+		if err != nil || got != c.want {
+			t.Errorf("%s, limit %d, rate %d: %q (%v); want %q", c.room, c.limit, c.rate, got, err, c.want)
+		}
+	}
+}
