@@ -465,6 +465,17 @@ func (n *Node) Met() []Member {
 	return met
 }
 
+// Absent returns those whom it met, who are not in the list, did not take their leave
+// and have no later life there: who runs, if at all, at another side of a split.
+func (n *Node) Absent() (gone []Member) {
+	for i := range n.met {
+		if m := n.met[i].member; !n.met[i].left && !n.Listed(m) && !succeeded(n.list, m) {
+			gone = append(gone, m)
+		}
+	}
+	return gone
+}
+
 // Grade says what the last commit allows, as Status does.
 func (n *Node) Grade() Grade { return n.grade }
 

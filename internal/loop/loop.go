@@ -98,6 +98,7 @@ type Snapshot struct {
 	At     eviction.Time
 	Status node.Status
 	Met    []eviction.Member // that were in a wave with the node
+	Absent []eviction.Member // those of them who may be at another side of a split
 	Rooms  []node.RoomStatus // by name
 }
 
@@ -332,7 +333,7 @@ func (l *Loop) save(now eviction.Time) bool {
 
 func (l *Loop) publish(now eviction.Time) {
 	l.shownAt = now.Boot
-	s := &Snapshot{At: now, Status: l.node.Status(), Met: l.node.Met()}
+	s := &Snapshot{At: now, Status: l.node.Status(), Met: l.node.Met(), Absent: l.node.Absent()}
 	for _, name := range l.node.Rooms() {
 		room, _ := l.node.Room(name, now)
 		s.Rooms = append(s.Rooms, room)

@@ -329,6 +329,9 @@ func (n *Node) Status() Status {
 // forgotten yet.
 func (n *Node) Met() []eviction.Member { return n.ev.Met() }
 
+// Absent returns those of them who may be at another side of a split.
+func (n *Node) Absent() []eviction.Member { return n.ev.Absent() }
+
 // Installed is the last wave that the node was in, as in Status.
 func (n *Node) Installed() qpid.Epoch { return n.ev.Installed() }
 

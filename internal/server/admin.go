@@ -98,12 +98,27 @@ func (a source) Rooms() []admin.Room {
 			at := time.UnixMicro(snap.Status.Clock + rs.WholeAt - snap.At.Boot).UTC()
 			r.WholeAt = &at
 		}
+		r.WaitsFor = waitsFor(rs.Room, snap.Absent)
 		if rs.QPIDRoot {
 			r.Root = string(snap.Status.Self.Name)
 		}
 		rooms = append(rooms, r)
 	}
 	return rooms
+}
+
+// waitsFor returns the names of those who are absent and for whom a room waits until an
+// operator says that they will not return.
+func waitsFor(r eviction.Room, absent []eviction.Member) (names []string) {
+	if r.OnPartition == eviction.Majority {
+		return nil
+	}
+	for _, m := range absent {
+		if !slices.Contains(r.Reclaimed, m) && !slices.Contains(names, string(m.Name)) {
+			names = append(names, string(m.Name))
+		}
+	}
+	return names
 }
 
 // eventOf is the event of a room that holds at now, Unix microseconds, or the one

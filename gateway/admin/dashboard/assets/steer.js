@@ -80,7 +80,10 @@ export const steer = name => {
   }}, h("h3", {}, "Message"), h("label", {for: "message"}, "For everybody who waits"), message, h("p", {class: "buttons"}, h("button", {}, "Post it")));
   const modes = Object.entries(deeds).map(([deed, [title, text, yes]]) => h("button", {type: "button", id: deed,
     onclick: () => act(`${title} ${name}`, text, yes, "POST", `${base}/${deed}`)}, title));
-  const lost = h("div");
+  const lost = h("div", {class: "lost"});
+  const reclaim = node => h("p", {class: "note"}, `${name} waits for ${node}, which is gone and may let people in at the other side of a split. `,
+    h("button", {type: "button", class: "small", onclick: () => act(`Reclaim ${node}`, `Rooms no longer wait for ${node} and use its slots. Be sure that it does not run: if it does, more people may be inside than the limit.`, "It will not return",
+      "POST", `/v1/nodes/${encodeURIComponent(node)}/reclaim`)}, "It will not return"));
   const mode = h("div", {}, h("h3", {}, "Flow"), h("p", {class: "soft small"}, ""), h("p", {class: "buttons"}, ...modes), lost);
   const e = h("section", {class: "card", "aria-labelledby": "steer"}, h("h2", {id: "steer"}, "Steer"), h("div", {class: "steer"}, limits, mode, post), said);
 
@@ -97,6 +100,9 @@ export const steer = name => {
   return {e, show: (all, r) => {
     [state, now] = [all, r];
     const [hold, release, drain] = modes;
+    const gone = (r.waits_for || []).join(" ");
+    if (lost.dataset.gone != gone) lost.replaceChildren(...(r.waits_for || []).map(reclaim));
+    lost.dataset.gone = gone;
     hold.disabled = r.mode == "held";
     release.disabled = r.mode == "normal";
     drain.disabled = r.mode == "draining";
