@@ -92,7 +92,7 @@ func (b *Broker) reshare(q *queue, was pqueue.Limits) {
 	case !in || was.InFlightMax == q.c.Limits.InFlightMax && was.LeaseMax == q.c.Limits.LeaseMax && was.Exclusive == q.c.Limits.Exclusive:
 		return
 	}
-	b.round.need = b.round.need || b.round.installed()
+	b.round.need = b.round.need || b.round.installed() || b.round.frozen // its first round may be under way, and count by others
 }
 
 // inUse is how many of q's slots here are in use, or may be.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/broker"
 	"github.com/anteroom/anteroom/internal/pqueue"
 	"github.com/anteroom/anteroom/qpid"
@@ -199,4 +200,27 @@ func TestABoundThatIsChangedHoldsForWhatIsTakenThen(t *testing.T) {
 	hold(3)
 	set(0, 0)
 	hold(8) // all that is left
+}
+
+// A node starts with a file in which the bound is another one, and learns in its first
+// round what it is now: by then it has said how many slots it knows of.
+func TestABoundThatANodeLearnsInItsFirstRoundHolds(t *testing.T) {
+	c := newClusterOf(&cluster{t: t, few: true}, 2)
+	is, _ := c.nodes[0].b.ConfigOf("few")
+	is.Limits.InFlightMax = 6
+	wantOK(t, c.do(0, broker.Call{Command: pqueue.Command{Op: pqueue.OpConfigure, Queue: "few", Limits: is.Limits, Settings: is.Settings()}}))
+	c.pass(1_000_000)
+	for i := range 8 {
+		c.insert(0, "few", fmt.Sprint("i", i), 0)
+	}
+	c.start(eviction.Member{Name: "n3", Boot: 1})
+	c.view()
+	c.pass(1_000_000)
+	held := 0
+	for at := range c.nodes {
+		held += len(c.take(at, broker.Take{Queue: "few", Max: 8, For: fewMax}).Parts)
+	}
+	if held != 6 {
+		t.Errorf("%d are leased, and 6 may be", held)
+	}
 }
