@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -30,9 +31,9 @@ var (
 )
 
 // The swarm of the queues, with logs in files as production has them, which power cuts
-// tear and which are damaged while they lie: what was acknowledged is there, or the log is refused.
+// tear, which are damaged while they lie, and for which there is no room at times: what was acknowledged is there, or the log is refused.
 // One seed is one run, but for the times and names in the files.
-func TestSwarmOnDisksThatTearAndFlip(t *testing.T) {
+func TestSwarmOnDisksThatTearFlipAndFill(t *testing.T) {
 	t.Parallel()
 	if *swarmSeed != 0 {
 		t.Logf("%+v", swarmOnDisks(t, *swarmSeed))
@@ -51,7 +52,7 @@ func TestSwarmOnDisksThatTearAndFlip(t *testing.T) {
 		}
 	}
 	t.Logf("%d seeds: %+v", seeds, all)
-	if all.Torn == 0 || all.Hurt == 0 || all.Found == 0 || all.Compacted == 0 {
+	if all.Torn == 0 || all.Hurt == 0 || all.Found == 0 || all.Compacted == 0 || all.Filled == 0 || all.Overflown == 0 {
 		t.Errorf("the swarm came to %+v", all)
 	}
 }
@@ -62,6 +63,7 @@ func swarmOnDisks(t *testing.T, seed uint64) queues.DiskReached {
 	var open []*fileDisk
 	o := queues.Draw(seed)
 	o.Calm, o.Every, o.Loses = false, min(o.Every, 700_000), seed%3 > 0 // of those that only tear none may be refused
+	o.Fills = o.Fills || seed%2 == 0
 	o.Disk = func(node string, k broker.Kind) queues.Disk {
 		f := &fileDisk{dir: filepath.Join(dir, fmt.Sprint(seed), node, k.String()), node: qpid.NodeID(node), kind: k.String()}
 		open = append(open, f)
@@ -77,7 +79,7 @@ func swarmOnDisks(t *testing.T, seed uint64) queues.DiskReached {
 	}
 	if err != nil {
 		o.Disk, o.Log = nil, nil
-		t.Fatalf("seed %d: %v\n%+v\nrepeat it with: go test ./internal/replog -run TestSwarmOnDisksThatTearAndFlip -seed=%d -v", seed, err, o, seed)
+		t.Fatalf("seed %d: %v\n%+v\nrepeat it with: go test ./internal/replog -run TestSwarmOnDisksThatTearFlipAndFill -seed=%d -v", seed, err, o, seed)
 	}
 	return w.Disks
 }
@@ -225,10 +227,26 @@ func (f *fileDisk) Append(commands [][]byte) error {
 	for i, c := range commands {
 		all = append(all, f.entry(i, c))
 	}
-	if err := f.d.entries.StoreLogs(all); err != nil {
+	err := f.d.entries.StoreLogs(all)
+	if isFull(err) && f.power.isFull() {
+		f.power.makeRoom()
+		err = f.d.entries.StoreLogs(all)
+	}
+	if err != nil {
 		return err
 	}
 	f.last += uint64(len(commands))
+	return nil
+}
+
+func (f *fileDisk) Fill(r *rand.Rand) { f.power.fill(r, 1+r.IntN(fills)) }
+
+func (f *fileDisk) Overflow(r *rand.Rand, command []byte) error {
+	f.power.fill(r, 1+r.IntN(noFile-1))
+	defer f.power.makeRoom()
+	if err := f.d.entries.StoreLogs([]*raft.Log{f.entry(0, command)}); !isFull(err) {
+		return fmt.Errorf("an entry for which there is no room: %w", err)
+	}
 	return nil
 }
 
@@ -320,13 +338,48 @@ func (f *fileDisk) Damage(r *rand.Rand) (string, error) {
 }
 
 // power is a file system whose power goes in the middle of a write: some of its
-// sectors are there, and nothing happens any more.
+// sectors are there, and nothing happens any more. It may also be full.
 type power struct {
 	types.VFS
 	mu   sync.Mutex
 	r    *rand.Rand
 	left int // writes until it goes; below 0: it stays
 	off  bool
+	full int // how, 0: it is not
+}
+
+// The ways in which it is full.
+const (
+	noWrite   = 1 + iota // nothing is written
+	halfWrite            // some of it
+	noSync               // all of it, and the system finds out later that there is no room
+	noFile               // what is there takes more, and no file is made
+	fills     = noFile
+)
+
+func (p *power) fill(r *rand.Rand, how int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.r, p.full = r, how
+}
+
+func (p *power) makeRoom() { p.fill(p.r, 0) }
+
+func (p *power) isFull() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.full != 0
+}
+
+// takesFile returns an error where there is no room for a file, of which an empty one
+// is left behind as the system does.
+func (p *power) takesFile(name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.full == 0 {
+		return nil
+	}
+	return errors.Join(os.WriteFile(name, nil, 0o600), syscall.ENOSPC)
 }
 
 var errPower = errors.New("the power is off")
@@ -371,6 +424,9 @@ func (p *power) Create(dir, name string, size uint64) (types.WritableFile, error
 	if err := p.err(); err != nil {
 		return nil, err
 	}
+	if err := p.takesFile(filepath.Join(dir, name)); err != nil {
+		return nil, err
+	}
 	f, err := p.VFS.Create(dir, name, size)
 	return &powered{f, p}, err
 }
@@ -397,7 +453,15 @@ type powered struct {
 }
 
 // Sync is left out: what is written stays.
-func (f *powered) Sync() error { return f.p.err() }
+func (f *powered) Sync() error {
+	err := f.p.err()
+	f.p.mu.Lock()
+	defer f.p.mu.Unlock()
+	if err == nil && f.p.full == noSync {
+		err = syscall.ENOSPC
+	}
+	return err
+}
 
 func (f *powered) WriteAt(b []byte, at int64) (int, error) {
 	p := f.p
@@ -406,6 +470,11 @@ func (f *powered) WriteAt(b []byte, at int64) (int, error) {
 	switch {
 	case p.off:
 		return 0, errPower
+	case p.full == noWrite:
+		return 0, syscall.ENOSPC
+	case p.full == halfWrite:
+		n, err := f.WritableFile.WriteAt(b[:p.r.IntN(len(b))], at)
+		return n, errors.Join(err, syscall.ENOSPC)
 	case p.left != 0:
 		p.left--
 		return f.WritableFile.WriteAt(b, at)

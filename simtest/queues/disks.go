@@ -13,6 +13,11 @@ type Disk interface {
 	// Open opens the log after a crash, or for the first time.
 	Open() (Content, error)
 	Append(commands [][]byte) error
+	// Fill has the next Append find no room at first.
+	Fill(r *rand.Rand)
+	// Overflow has an Append of a command fail for want of room. Some of it may be
+	// there, or all, until the next one.
+	Overflow(r *rand.Rand, command []byte) error
 	// Compact replaces the first commands by a snapshot of what they came to.
 	Compact(upTo int, snapshot []byte) error
 	// Tell has it known beside the log how far that goes, and returns that: no more
@@ -35,7 +40,7 @@ type Content struct {
 }
 
 // DiskReached counts what happened to disks.
-type DiskReached struct{ Torn, Hurt, Found, Compacted int }
+type DiskReached struct{ Torn, Hurt, Found, Compacted, Filled, Overflown int }
 
 // onDisk is a log that is on a Disk.
 type onDisk struct {
@@ -43,6 +48,7 @@ type onDisk struct {
 	has, told int
 	writing   []byte         // is under way
 	maybe     []byte         // was, when the power went
+	over      bool           // the last command found no room
 	hurt      string         // what happened to the disk since it was opened
 	snapshots map[int]string // that were made, by the commands in them
 	since     int            // commands since the last one
@@ -71,11 +77,15 @@ func (n *node) write(k broker.Kind, commands [][]byte) {
 	if f == nil || len(commands) == 0 {
 		return
 	}
+	if n.w.o.Fills && n.w.brims.IntN(20) == 0 {
+		f.disk.Fill(n.w.brims)
+		n.w.Disks.Filled++
+	}
 	if err := f.disk.Append(commands); err != nil {
 		n.w.oracle.fail("%v cannot write to its %v log: %v", n.m, k, err)
 		return
 	}
-	f.writing = nil
+	f.writing, f.over = nil, false
 	f.has += len(commands)
 	f.since += len(commands)
 	if r.IntN(8) == 0 {
@@ -84,6 +94,33 @@ func (n *node) write(k broker.Kind, commands [][]byte) {
 	if f.since > 20 && r.IntN(20) == 0 {
 		n.compact(k, f)
 	}
+}
+
+// brims reports whether there is no room for a command of the durable log, which nobody
+// has seen coming.
+func (n *node) brims(p broker.Proposal) bool {
+	w := n.w
+	if p.Kind != broker.Durable || w.o.Disk == nil || !w.o.Fills || w.healed || w.brims.IntN(30) > 0 {
+		return false
+	}
+	w.trouble(0)
+	n.overflow(p.Command)
+	return true
+}
+
+// overflow has the disk of the durable log try to take a command for which there is no
+// room. It may be there after a crash, until another one is written.
+func (n *node) overflow(command []byte) {
+	n.doubt = command
+	f := n.files[broker.Durable]
+	if f == nil {
+		return
+	}
+	if err := f.disk.Overflow(n.w.brims, command); err != nil {
+		n.w.oracle.fail("%v: %v", n.m, err)
+	}
+	f.over = true
+	n.w.Disks.Overflown++
 }
 
 func (n *node) compact(k broker.Kind, f *onDisk) {
@@ -104,10 +141,14 @@ func (n *node) powerCut() {
 		if k == broker.Durable && n.doubt != nil {
 			f.maybe = n.doubt
 		}
-		if f.writing = nil; f.maybe != nil {
+		writing := f.maybe
+		if f.over && w.brims.IntN(2) == 0 {
+			writing = nil // it is there as it was when there was no room
+		}
+		if f.writing, f.over = nil, false; writing != nil {
 			w.Disks.Torn++
 		}
-		if err := f.disk.Crash(w.damage, f.maybe); err != nil {
+		if err := f.disk.Crash(w.damage, writing); err != nil {
 			w.oracle.fail("%v cannot crash: %v", n.m, err)
 		}
 		if !w.o.Loses || w.damage.IntN(2) > 0 {

@@ -153,6 +153,10 @@ func (n *node) committed(p broker.Proposal) {
 	case n.room == broker.RoomForNone:
 		n.noRoom(p)
 		return
+	case n.brims(p):
+		w.oracle.nobodyHas(n, p)
+		n.b.Proposed(n.time(), p.Token, nil, false)
+		return
 	case p.Kind == broker.Durable:
 		n.disk, n.doubt = append(n.disk, p.Command), nil
 		r := n.b.Apply(n.time(), broker.Durable, [][]byte{p.Command})
@@ -190,7 +194,7 @@ func (n *node) noRoom(p broker.Proposal) {
 	switch {
 	case refused:
 	case p.Kind == broker.Durable:
-		n.doubt = p.Command
+		n.overflow(p.Command)
 	case w.group.leader == n && w.group.life == n.m.Boot && w.majority(n) && w.disks.IntN(2) == 0:
 		n.catchUp(len(w.group.log))
 		w.group.log = append(w.group.log, p.Command)

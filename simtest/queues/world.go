@@ -82,7 +82,8 @@ type World struct {
 	few      *rand.Rand
 	keyed    *rand.Rand
 	fair     *rand.Rand
-	binned   []binned // lately, and not updated
+	brims    *rand.Rand // disks with files that are full
+	binned   []binned   // lately, and not updated
 	now      int64
 	events   heap
 	seq      uint64
@@ -141,6 +142,7 @@ func New(o Options) *World {
 		few:   rand.New(rand.NewPCG(o.Seed, 8)), // damage is of runs that have disks
 		keyed: rand.New(rand.NewPCG(o.Seed, 12)),
 		fair:  rand.New(rand.NewPCG(o.Seed, 14)),
+		brims: rand.New(rand.NewPCG(o.Seed, 15)),
 		links: map[[2]string]*way{}, trace: 14695981039346656037,
 	}
 	w.oracle.init(w)
