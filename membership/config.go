@@ -29,6 +29,7 @@ type Config struct {
 	// PeerAddr is the host:port of the node's peer service, given to the others.
 	// For a wildcard host they take the address at which they gossip with it.
 	PeerAddr string
+	Version  string   // of the program, for the others to show
 	Join     []string // host:port of any members; all addresses of a name are tried
 	Alone    bool     // a cluster of one: no sockets, and one view of this node for ever
 	// Keys are AES keys of 16, 24 or 32 bytes: the first seals, all of them open.

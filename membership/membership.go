@@ -41,7 +41,7 @@ func New(c Config) (*Membership, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	self := saying{Peer: c.Self, addr: c.PeerAddr}
+	self := saying{Peer: c.Self, addr: c.PeerAddr, version: c.Version}
 	m := &Membership{c: c, roster: newRoster(self), told: newLimiter(30*time.Second, 2), ready: make(chan struct{})}
 	if c.Alone {
 		return m, nil

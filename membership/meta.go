@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/hashicorp/memberlist"
 
@@ -17,7 +18,8 @@ import (
 // with its name and address.
 type saying struct {
 	eviction.Peer
-	addr string // host:port of its peer service; an empty host: the one at which it gossips
+	addr    string // host:port of its peer service; an empty host: the one at which it gossips
+	version string // of its program; empty: it does not say
 }
 
 // Metadata, big endian:
@@ -27,6 +29,7 @@ type saying struct {
 //	2   boot id, 8 bytes
 //	10  start, Unix microseconds, 8 bytes
 //	18  length of the peer service's host:port, then that
+//	    length of the program's version, then that; it may be missing
 //
 // What follows belongs to a later release and is skipped.
 const (
@@ -35,6 +38,8 @@ const (
 	// Protocol is the version of what nodes say to each other. Nodes of two
 	// versions do not form one cluster.
 	Protocol = 1
+
+	versionMax = 64 // bytes of a program's version; more is cut off
 )
 
 // encode checks s and puts it into metadata. A wildcard host is left empty.
@@ -54,7 +59,10 @@ func encode(s saying) ([]byte, error) {
 	b = binary.BigEndian.AppendUint64(b, s.Boot)
 	b = binary.BigEndian.AppendUint64(b, uint64(s.Start))
 	b = append(b, byte(len(addr)))
-	return append(b, addr...), nil
+	b = append(b, addr...)
+	version := s.version[:min(len(s.version), versionMax)]
+	b = append(b, byte(len(version)))
+	return append(b, version...), nil
 }
 
 // decode reads the metadata of the member with that name. Anyone may have
@@ -74,6 +82,7 @@ func decode(name string, meta []byte) (saying, error) {
 	rest := meta[metaFixed:]
 	if n := int(meta[18]); n <= len(rest) {
 		s.addr = string(rest[:n])
+		s.version = decodeVersion(rest[n:])
 	}
 	if s.Start <= 0 {
 		return saying{}, errors.New("metadata without the time at which it started")
@@ -86,6 +95,19 @@ func decode(name string, meta []byte) (saying, error) {
 	}
 	s.Name = qpid.NodeID(name)
 	return s, nil
+}
+
+// decodeVersion reads what begins with the version's length. What could not be
+// shown as it stands is no version.
+func decodeVersion(b []byte) string {
+	if len(b) == 0 || int(b[0]) > min(len(b)-1, versionMax) {
+		return ""
+	}
+	version := string(b[1 : 1+int(b[0])])
+	if strings.ContainsFunc(version, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return ""
+	}
+	return version
 }
 
 // dialAddr is the address of the member's peer service, for one who gossips

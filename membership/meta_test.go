@@ -13,7 +13,7 @@ import (
 func TestMetadataFitsWhateverTheAddress(t *testing.T) {
 	host := strings.Repeat("a.", 124) // 248 bytes: with any port the longest that fits
 	for _, addr := range []string{"0.0.0.0:1", ":65535", "[::]:7001", "[fd00::1]:7001", host + ":65535"} {
-		want := saying{Peer: eviction.Peer{Member: eviction.Member{Name: "a", Boot: 1<<64 - 1}, Start: 1<<63 - 1}, addr: addr}
+		want := saying{Peer: eviction.Peer{Member: eviction.Member{Name: "a", Boot: 1<<64 - 1}, Start: 1<<63 - 1}, addr: addr, version: strings.Repeat("v", versionMax)}
 		b, err := encode(want)
 		if err != nil {
 			t.Errorf("encode(%.30s): %v", addr, err)
@@ -24,12 +24,45 @@ func TestMetadataFitsWhateverTheAddress(t *testing.T) {
 			t.Errorf("%.30s: %d bytes, %v", addr, len(b), err)
 		}
 		at := netip.MustParseAddrPort("10.0.0.1:7946")
-		if got.Peer != want.Peer || got.dialAddr(at) != want.dialAddr(at) {
+		if got.Peer != want.Peer || got.version != want.version || got.dialAddr(at) != want.dialAddr(at) {
 			t.Errorf("%.30s came back as %v", addr, got)
 		}
 	}
 	if _, err := encode(saying{addr: host + "aaaa:65535"}); err == nil {
 		t.Error("an address of 258 bytes was taken")
+	}
+}
+
+// The version is for people to read: of one that is cut short, or that would write
+// elsewhere than it stands, nothing is shown, and the member is one all the same.
+func TestAVersionIsReadWhereItCanBeShown(t *testing.T) {
+	self := saying{Peer: eviction.Peer{Member: eviction.Member{Name: "a", Boot: 1}, Start: 1}, addr: "10.0.0.1:7001"}
+	with := func(version string) []byte {
+		self.version = version
+		b, err := encode(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	good := with("v1.2.3")
+	for _, c := range []struct {
+		meta []byte
+		want string
+	}{
+		{good, "v1.2.3"},
+		{good[:len(good)-1], ""},
+		{good[:len(good)-7], ""}, // a release that says nothing of it
+		{with(""), ""},
+		{with("v1\x1b[2J"), ""},
+		{with("v1 (7496972)"), "v1 (7496972)"},
+		{with(strings.Repeat("x", 300)), strings.Repeat("x", versionMax)},
+		{append(good, "and what a later release adds"...), "v1.2.3"},
+	} {
+		s, err := decode("a", c.meta)
+		if err != nil || s.version != c.want || s.addr != self.addr {
+			t.Errorf("%q: %q, at %q (%v); want %q", c.meta, s.version, s.addr, err, c.want)
+		}
 	}
 }
 

@@ -26,7 +26,9 @@ type Member struct {
 	eviction.Peer
 	Gossip netip.AddrPort // where it gossips
 	Addr   string         // host:port of its peer service
-	Since  time.Time      // when this node first saw this life of it
+	// Version is that of its program; empty: it does not say.
+	Version string
+	Since   time.Time // when this node first saw this life of it
 }
 
 // roster is what gossip has reported: the mailbox between memberlist's
@@ -175,10 +177,10 @@ func (r *roster) members() []Member {
 
 // list returns who is alive, the node itself included, by seniority.
 func (r *roster) list() []Member {
-	all := []Member{{Peer: r.self.Peer, Gossip: r.at, Addr: r.self.dialAddr(r.at), Since: r.begun}}
+	all := []Member{{Peer: r.self.Peer, Gossip: r.at, Addr: r.self.dialAddr(r.at), Version: r.self.version, Since: r.begun}}
 	for _, k := range r.known {
 		if !k.lost && k.odd == nil {
-			all = append(all, Member{Peer: k.Peer, Gossip: k.at, Addr: k.dialAddr(k.at), Since: k.since})
+			all = append(all, Member{Peer: k.Peer, Gossip: k.at, Addr: k.dialAddr(k.at), Version: k.version, Since: k.since})
 		}
 	}
 	slices.SortFunc(all, func(a, b Member) int { return eviction.Seniority(a.Peer, b.Peer) })

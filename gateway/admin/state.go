@@ -27,6 +27,7 @@ type Member struct {
 	Name      string    `json:"name"`
 	Boot      string    `json:"boot"`
 	Address   string    `json:"address"` // of its peer service
+	Version   string    `json:"version,omitempty"`
 	Started   time.Time `json:"started"`
 	Parent    string    `json:"parent"`  // in the tree; empty: the coordinator
 	InWave    bool      `json:"in_wave"` // of the last wave; gossip may call a member alive that waves leave out

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
@@ -59,12 +60,19 @@ func (a source) Cluster() admin.Cluster {
 			parent = string(st.List[(i-1)/a.s.settings.now().Fanout].Name)
 		}
 		c.Members = append(c.Members, admin.Member{
-			Name: string(m.Name), Boot: strconv.FormatUint(m.Boot, 10), Address: m.Addr, Started: time.UnixMicro(m.Start).UTC(),
+			Name: string(m.Name), Boot: strconv.FormatUint(m.Boot, 10), Address: m.Addr, Version: m.Version, Started: time.UnixMicro(m.Start).UTC(),
 			Parent: parent, InWave: in,
 			RoundTrip: measured[m.Member].RTT.Seconds(), ClockAhead: measured[m.Member].Offset.Seconds(),
 		})
 	}
 	return c
+}
+
+// release is the part of a program's version that says which release and commit it
+// is, without the program's name and what it was built with.
+func release(version string) string {
+	version = strings.TrimPrefix(version, "anteroom ")
+	return version[:max(0, strings.LastIndex(version, ", "))]
 }
 
 func (a source) Rooms() []admin.Room {

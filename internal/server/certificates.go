@@ -35,6 +35,7 @@ func certificatesOf(s *config.Security) certificates {
 	var c certificates
 	for _, f := range []certificateFile{
 		{"security.tls.gateway", string(s.TLS.Gateway.Cert)},
+		{"security.tls.admin", string(s.TLS.Admin.Cert)},
 		{"security.tls.grpc", string(s.TLS.GRPC.Cert)},
 		{"security.tls.peer", string(s.TLS.Peer.Cert)},
 		{"security.tls.peer.ca", string(s.TLS.Peer.CA)},

@@ -43,3 +43,14 @@ func TestTheStartSaysWhatIsOpenToWhom(t *testing.T) {
 		}
 	}
 }
+
+func TestTheReleaseOfAVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"": "", "anteroom v1.2.3, go1.26.8 linux/amd64": "v1.2.3",
+		"anteroom development, commit 791f0cf01234 with changes, go1.26.8 linux/amd64": "development, commit 791f0cf01234 with changes",
+	} {
+		if got := release(version); got != want {
+			t.Errorf("release(%q) = %q, want %q", version, got, want)
+		}
+	}
+}

@@ -255,7 +255,7 @@ func (s *Server) build() error {
 		return err
 	}
 	s.members, err = membership.New(membership.Config{
-		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Join: s.c.Node.Join, Alone: s.alone(),
+		Self: s.self, Bind: s.c.Node.Gossip, Advertise: s.c.Node.Advertise, PeerAddr: s.at.Peer, Version: release(s.o.Version), Join: s.c.Node.Join, Alone: s.alone(),
 		Ask: s.ask, Silent: time.Duration(s.c.Cluster.ExcludeAfter),
 		Keys: s.c.Security.GossipKeys(), Logger: s.log, OnView: s.onView,
 	})

@@ -53,17 +53,18 @@ const depth = (m, all) => {
 const sign = ms => `${ms > 0 ? "+" : ms < 0 ? "−" : ""}${Math.abs(ms).toFixed(1)} ms`;
 
 const nodes = () => {
-  const body = h("tbody");
+  const body = h("tbody"), version = h("th", {scope: "col", class: "n"}, "Version");
   const e = h("section", {class: "card", "aria-labelledby": "nodes"},
     h("h2", {id: "nodes"}, "Nodes"),
     h("div", {class: "wide", tabindex: 0, role: "region", "aria-label": "Table of nodes"}, h("table", {},
-      h("thead", {}, h("tr", {}, ...["Node", "Part", "Link", "Clock", "Up"].map((t, i) => h("th", {scope: "col", class: i > 1 && "n"}, t)))), body)));
+      h("thead", {}, h("tr", {}, ...["Node", "Part", "Link", "Clock", "Up"].map((t, i) => h("th", {scope: "col", class: i > 1 && "n"}, t)), version)), body)));
   return {e, show: ({cluster, at}) => {
+    version.hidden = new Set(cluster.members.map(m => m.version)).size < 2; // the page says this node's
     const rows = cluster.members.map(m => {
       const here = m.name == cluster.node;
       const part = !m.in_wave ? "left out of waves" : m.name == cluster.coordinator ? "runs the waves" : "takes part";
       return [m, [part, here ? "here" : m.round_trip_seconds ? `${(1e3 * m.round_trip_seconds).toFixed(1)} ms` : "–",
-        here ? "this one" : m.round_trip_seconds ? sign(1e3 * m.clock_ahead_seconds) : "–", span((Date.parse(at) - Date.parse(m.started)) / 1e3)]];
+        here ? "this one" : m.round_trip_seconds ? sign(1e3 * m.clock_ahead_seconds) : "–", span((Date.parse(at) - Date.parse(m.started)) / 1e3), ...(version.hidden ? [] : [m.version || "not said"])]];
     });
     body.replaceChildren(...rows.map(([m, cells]) => h("tr", {},
       h("th", {scope: "row"}, h("span", {class: "tree", "aria-hidden": true}, "\u2003".repeat(Math.max(0, depth(m, cluster.members) - 1)) + (m.parent ? "└ " : "")), m.name),
