@@ -2,8 +2,12 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -69,7 +73,11 @@ func TestReportSaysWhatIsWrong(t *testing.T) {
 		args, want string
 		code       int
 	}{
-		{"", "anteroom report: no log given; try: anteroom report node-*.jsonl", 2},
+		{"", "anteroom report: no room and no log given; try: anteroom report --room shop, or anteroom report node-*.jsonl", 2},
+		{"--html a.jsonl", "--html, --logs-only, --from and --to are of one room; name it with --room", 2},
+		{"--room shop --html --json", "--json and --html; give one of them", 2},
+		{"--room shop --logs-only", "--logs-only, and no log given", 2},
+		{"--room shop --logs-only --from yesterday none.jsonl", `--from: it is "yesterday"; want a time such as`, 2},
 		{"none.jsonl", "none.jsonl: no such file or directory", 1},
 		{"logs", "logs: ", 1},
 		{"shop.yaml", "shop.yaml: line 1 is no line of an admission log", 1},
@@ -80,4 +88,57 @@ func TestReportSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("report %s: exit code %d, output %q, errors %q; want %d, %q", c.args, code, stdout, stderr, c.code, c.want)
 		}
 	}
+}
+
+// aReport is what a node tells of an event.
+const aReport = `{"room":"shop","from":"2026-11-21T18:00:00Z","to":"2026-11-21T18:03:00Z","source":"history",
+"people":{"came":1000,"got_in":900,"walked_in":50,"gave_up":80,"no_shows":5,"refused":3,"most_in_line":700},
+"wait":{"count":850,"p50":61.5,"p75":90,"p95":120},"visit":{"count":800,"p50":30,"p75":45,"p95":60},
+"limit":{"most_at_once":50,"total_active_users_min":20,"total_active_users_max":50,"over_limit_max":0},"order":null,
+"estimates":{"checked":840,"under_p25":210,"under_p50":400,"under_p75":640},
+"changes":[{"at":"2026-11-21T18:01:00Z","who":"token eve","action":"update","room":"shop","changes":[{"key":"total_active_users","from":"50","to":"20"}]}],
+"nodes":[{"node":"a","spans":[[1795284000,1795284180]]},{"node":"b","spans":[[1795284000,1795284060]]}],
+"missing":[{"node":"b","until":"2026-11-21T18:01:00Z"}],"advice":[{"key":"session_duration","text":"Half of the visits end in 30s."}],
+"course":{"step":60,"time":[1795284000,1795284060,1795284120],"on_site_max":[50,50,20],"total_active_users":[50,20,20],"queued_max":[700,400,0]}}`
+
+func TestReportOfAnEvent(t *testing.T) {
+	asked := ""
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.String()
+		_, _ = w.Write([]byte(aReport)) // the test sees what did not come
+	}))
+	defer node.Close()
+	logs := admissionLines(t)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := z.Write([]byte(logs["a.jsonl"]))
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	logs["a.jsonl.gz"] = packed.String()
+	back := inDir(t, logs)
+	var b strings.Builder
+	for _, args := range []string{
+		"report --room shop --from 2026-11-21T18:00:00Z", "report --room shop --logs-only a.jsonl.gz b.jsonl",
+		"report --room shop --logs-only --from 1970-01-01T00:00:11Z --to 1970-01-01T00:00:20Z a.jsonl b.jsonl",
+	} {
+		line := strings.Fields(args)
+		if !strings.Contains(args, "--logs-only") {
+			line = append(line, "--admin", node.URL)
+		}
+		stdout, stderr, code := execute(t, t.Context(), line...)
+		if code != 0 || stderr != "" {
+			t.Errorf("%s: exit code %d, errors %q", args, code, stderr)
+		}
+		b.WriteString("$ anteroom " + args + "\n" + stdout + "\n")
+	}
+	page, stderr, code := execute(t, t.Context(), "report", "--room", "shop", "--html", "--admin", node.URL)
+	if code != 0 || !strings.Contains(page, "<h1>shop</h1>") || !strings.Contains(page, "http-equiv=\"Content-Security-Policy\"") || strings.Contains(page, "<script") {
+		t.Errorf("exit code %d, errors %q, page %s", code, stderr, page)
+	}
+	if want := "/v1/rooms/shop/report?from=-1h&to="; asked != want {
+		t.Errorf("asked for %s, want %s", asked, want)
+	}
+	back()
+	golden(t, "report-event", b.String())
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -24,5 +26,24 @@ func TestWhyIsToldOfOneRoomOrOfAll(t *testing.T) {
 	stdout, stderr, code := execute(t, t.Context(), "why", "--room", "nope", "--admin", at)
 	if code != 1 || stdout != "" || !strings.Contains(stderr, "There is no such room (room_unknown)") {
 		t.Errorf("exit code %d: %q, %q", code, stdout, stderr)
+	}
+}
+
+func TestWhySaysWhatTheLastHourSpeaksFor(t *testing.T) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b := `{"code":"limit","text":"Full."}`
+		if r.URL.Path == "/v1/rooms/shop/report" {
+			b = aReport
+		}
+		_, _ = w.Write([]byte(b)) // the test sees what did not come
+	}))
+	defer node.Close()
+	stdout, stderr, code := execute(t, t.Context(), "why", "--room", "shop", "--admin", node.URL)
+	if code != 0 || !strings.HasSuffix(stdout, "\n  Half of the visits end in 30s.\n") {
+		t.Errorf("exit code %d, errors %q: %s", code, stderr, stdout)
+	}
+	stdout, _, code = execute(t, t.Context(), "why", "--json", "--room", "shop", "--admin", node.URL)
+	if code != 0 || !strings.Contains(stdout, `"advice":[{"key":"session_duration","text":"Half of the visits end in 30s."}]`) {
+		t.Errorf("exit code %d: %s", code, stdout)
 	}
 }

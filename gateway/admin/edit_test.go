@@ -22,6 +22,7 @@ type desk struct {
 	edits []admin.Edit
 	out   admin.Outcome // what more to say of a change
 	err   error         // instead of doing anything
+	audit []admin.AuditEntry
 }
 
 func (d *desk) room() admin.Configured {
@@ -64,6 +65,9 @@ func (d *desk) History(room string) ([]admin.Sample, bool) {
 }
 
 func (d *desk) Audit() []admin.AuditEntry {
+	if d.audit != nil {
+		return d.audit
+	}
 	return []admin.AuditEntry{{Who: "loopback", Action: "hold", Room: "shop", Changes: []admin.Change{}}}
 }
 

@@ -36,6 +36,7 @@ type Figures struct {
 	Step    int64         `json:"step"`    // seconds
 	Nodes   []string      `json:"nodes"`   // whose figures these are
 	Missing []MissingNode `json:"missing"` // whose are not, or not all
+	Ran     []NodeRan     `json:"ran"`     // when each node ran, by name
 
 	Time           []int64   `json:"time"` // when each step begins, Unix seconds
 	OnSite         Column    `json:"on_site"`
@@ -195,10 +196,10 @@ func (a *admin) history(w http.ResponseWriter, r *http.Request) {
 func spanOf(get func(string) string, now time.Time) (s Span, err error) {
 	s.Node = get("node")
 	var errs []error
-	if s.To, err = moment(get("to"), now); err != nil {
+	if s.To, err = Moment(get("to"), now); err != nil {
 		errs = append(errs, fmt.Errorf("to: %w", err))
 	}
-	if s.From, err = moment(get("from"), now); err != nil {
+	if s.From, err = Moment(get("from"), now); err != nil {
 		errs = append(errs, fmt.Errorf("from: %w", err))
 	}
 	if text := get("step"); text != "" {
@@ -213,8 +214,8 @@ func spanOf(get func(string) string, now time.Time) (s Span, err error) {
 	return s, errors.Join(errs...)
 }
 
-// moment is a time as people and programs write it; zero: none is given.
-func moment(text string, now time.Time) (time.Time, error) {
+// Moment is a time as people and programs write it; zero: none is given.
+func Moment(text string, now time.Time) (time.Time, error) {
 	if text == "" || text == "now" {
 		return time.Time{}, nil
 	}

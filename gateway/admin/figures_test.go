@@ -29,7 +29,7 @@ func someFigures() admin.Figures {
 	c := func(v float64) admin.Column { return admin.Column{v, math.NaN()} }
 	d := func(v float64) admin.Durations { return admin.Durations{Count: c(2), P50: c(v), P75: c(v), P95: c(v)} }
 	return admin.Figures{
-		Room: "shop", From: time.Unix(0, 0).UTC(), To: time.Unix(120, 0).UTC(), Step: 60, Nodes: []string{"a"}, Missing: []admin.MissingNode{{Node: "b"}},
+		Room: "shop", From: time.Unix(0, 0).UTC(), To: time.Unix(120, 0).UTC(), Step: 60, Nodes: []string{"a"}, Missing: []admin.MissingNode{{Node: "b"}}, Ran: []admin.NodeRan{{Node: "a", Spans: [][2]int64{{0, 60}}}},
 		Time: []int64{0, 60}, OnSite: c(1.25), OnSiteMax: c(2), Queued: c(3), QueuedMax: c(4), Called: c(0), Limit: c(50), Rate: c(0), State: []string{"open", ""},
 		Joins: c(1), Calls: c(2), Admissions: c(3), WalkedIn: c(4), EndsLeft: c(5), EndsExpired: c(6), NoShows: c(7), DropOuts: c(8),
 		RefusedFull: c(9), RefusedClosed: c(10), RefusedNode: c(11), RefusedAddress: c(12), Estimates: c(13), UnderP25: c(14), UnderP50: c(15), UnderP75: c(16), Wait: d(0.123456), Visit: d(60),

@@ -79,6 +79,8 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 		"RoomState": typeOf[admin.Room](), "RoomHere": typeOf[admin.RoomHere](), "RoomList": typeOf[admin.RoomList](), "Cluster": typeOf[admin.Cluster](),
 		"Member": typeOf[admin.Member](), "Reclaimed": typeOf[admin.Reclaimed](), "HistoryList": typeOf[admin.HistoryList](), "Sample": typeOf[admin.Sample](),
 		"Figures": typeOf[admin.Figures](), "Durations": typeOf[admin.Durations](), "Totals": typeOf[admin.Totals](), "Shares": typeOf[admin.Shares](), "MissingNode": typeOf[admin.MissingNode](),
+		"NodeRan": typeOf[admin.NodeRan](), "Report": typeOf[admin.Report](), "People": typeOf[admin.People](), "Kept": typeOf[admin.Kept](),
+		"EstimatesTrue": typeOf[admin.EstimatesTrue](), "Advice": typeOf[admin.Advice](), "Course": typeOf[admin.Course](),
 		"AuditList": typeOf[admin.AuditList](), "AuditEntry": typeOf[admin.AuditEntry](), "Change": typeOf[admin.Change](), "Check": typeOf[admin.Check](), "Checked": typeOf[admin.Checked](),
 		"HealthCheck": typeOf[config.HealthCheck](), "HealthList": typeOf[admin.HealthList](), "RoomHealth": typeOf[admin.RoomHealth](),
 		"CheckHealth": typeOf[admin.CheckHealth](), "CheckSeen": typeOf[admin.CheckSeen](),

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -97,12 +98,13 @@ type gathered struct {
 	known   bool
 	nodes   []string
 	missing []admin.MissingNode
+	ran     map[string][]bool // by node and step
 }
 
 // gather asks whoever has a part of it. only is the name of the one node that is
 // asked about; empty: all.
 func (h *past) gather(ctx context.Context, room string, span series.Span, only string) *gathered {
-	g := &gathered{Span: span, rows: make([]series.Row, span.Steps()), have: make([]bool, span.Steps())}
+	g := &gathered{Span: span, rows: make([]series.Row, span.Steps()), have: make([]bool, span.Steps()), ran: map[string][]bool{}}
 	self := string(h.s.self.Name)
 	own := h.local(room, "", span, 0)
 	others := h.others()
@@ -118,7 +120,7 @@ func (h *past) gather(ctx context.Context, room string, span series.Span, only s
 		since[name] = p.since
 		if only == "" || only == name {
 			g.nodes = append(g.nodes, name)
-			g.beside(p.rows)
+			g.beside(name, p.rows)
 		}
 	}
 	mine(self, &own)
@@ -156,7 +158,7 @@ func (h *past) gather(ctx context.Context, room string, span series.Span, only s
 			}
 			pieces = append(pieces, p)
 		}
-		g.beside(g.together(pieces))
+		g.beside(name, g.together(pieces))
 	}
 	slices.Sort(g.nodes)
 	g.nodes = slices.Compact(g.nodes)
@@ -187,18 +189,43 @@ func (g *gathered) lost(name string, of []keeper, answers bool) {
 	}
 }
 
-// beside adds the rows of one more node.
-func (g *gathered) beside(rows []series.Row) {
+// beside adds rows of one node.
+func (g *gathered) beside(name string, rows []series.Row) {
+	if g.ran[name] == nil {
+		g.ran[name] = make([]bool, len(g.rows))
+	}
 	for i := range rows {
 		at := int((rows[i].At - g.From) / g.Step)
 		switch {
 		case rows[i].At < g.From || at >= len(g.rows):
+			continue
 		case g.have[at]:
 			g.rows[at].Beside(&rows[i])
 		default:
 			g.have[at], g.rows[at] = true, rows[i]
 		}
+		g.ran[name][at] = true
 	}
+}
+
+// spans are when each node ran, in whole steps.
+func (g *gathered) spans() []admin.NodeRan {
+	all := []admin.NodeRan{}
+	for _, name := range slices.Sorted(maps.Keys(g.ran)) {
+		r := admin.NodeRan{Node: name, Spans: [][2]int64{}}
+		for i, ran := range g.ran[name] {
+			at := g.From + int64(i)*g.Step
+			switch n := len(r.Spans); {
+			case !ran:
+			case n > 0 && r.Spans[n-1][1] == at:
+				r.Spans[n-1][1] += g.Step
+			default:
+				r.Spans = append(r.Spans, [2]int64{at, at + g.Step})
+			}
+		}
+		all = append(all, r)
+	}
+	return all
 }
 
 // together puts together what several keep of one node. Each minute is with one of
@@ -228,7 +255,7 @@ func (g *gathered) together(pieces []part) []series.Row {
 func (g *gathered) figures(room string) admin.Figures {
 	f := admin.Figures{
 		Room: room, From: time.Unix(g.From, 0).UTC(), To: time.Unix(g.To, 0).UTC(), Step: g.Step,
-		Nodes: append([]string{}, g.nodes...), Missing: append([]admin.MissingNode{}, g.missing...),
+		Nodes: append([]string{}, g.nodes...), Missing: append([]admin.MissingNode{}, g.missing...), Ran: g.spans(),
 		Time: make([]int64, len(g.rows)), State: make([]string, len(g.rows)),
 	}
 	for i := range g.rows {

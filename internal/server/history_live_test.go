@@ -110,6 +110,13 @@ func TestHistoryAgreesWithACountOfItsOwn(t *testing.T) {
 		all.Go(func() { c.visitor(r.nodes[i%3], time.Second+time.Duration(rng.IntN(500))*time.Millisecond) })
 	}
 	all.Wait()
+	defer func() {
+		got := r.nodes[1].report("from=-10m")
+		p := got.People
+		if p.Came != people || p.GotIn != c.in || p.WalkedIn != c.walked || got.Limit.MostAtOnce != c.most || got.Limit.Over == nil || *got.Limit.Over != 0 || len(got.Nodes) != 3 {
+			t.Errorf("the report says %+v, %+v, nodes %+v; counted %+v", p, got.Limit, got.Nodes, &c)
+		}
+	}()
 	for _, m := range r.nodes {
 		for _, step := range []string{"1s", "10s", "1m"} {
 			query := "from=-10m&step=" + step
@@ -146,6 +153,20 @@ func TestHistoryAgreesWithACountOfItsOwn(t *testing.T) {
 			}
 		}
 	}
+}
+
+// report asks m for a report on the shop's room.
+func (m *member) report(query string) (r admin.Report) {
+	m.r.t.Helper()
+	a, err := http.Get("http://" + m.Addresses().Admin + "/v1/rooms/shop/report?" + query)
+	if err != nil {
+		m.r.t.Fatal(err)
+	}
+	defer func() { _ = a.Body.Close() }()
+	if err := json.NewDecoder(a.Body).Decode(&r); err != nil || a.StatusCode != http.StatusOK {
+		m.r.t.Fatalf("report: %s, %v", a.Status, err)
+	}
+	return r
 }
 
 // What a lost node had seen is told by another one, which names it, and once it is
