@@ -32,7 +32,14 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/gofrs/flock v0.13.1
+require (
+	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6
+	github.com/emersion/go-smtp v0.25.1
+	github.com/gofrs/flock v0.13.1
+	github.com/wneessen/go-mail v0.8.1
+)
+
+require golang.org/x/crypto v0.57.0 // indirect
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect

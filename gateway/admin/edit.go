@@ -72,6 +72,7 @@ func (a *admin) edits(mux *http.ServeMux) {
 	}})
 	a.on(mux, "/v1/rooms/{room}/history", methods{http.MethodGet: a.history})
 	a.on(mux, "/v1/rooms/{room}/report", methods{http.MethodGet: a.report})
+	a.notifications(mux)
 	a.on(mux, "/v1/check", methods{http.MethodPost: a.check})
 	a.on(mux, "/v1/audit", methods{http.MethodGet: func(w http.ResponseWriter, r *http.Request) { a.json(w, r, AuditList{o.Audit()}) }})
 }

@@ -71,6 +71,14 @@ func (d *desk) Audit() []admin.AuditEntry {
 	return []admin.AuditEntry{{Who: "loopback", Action: "hold", Room: "shop", Changes: []admin.Change{}}}
 }
 
+func (d *desk) Receivers() []admin.Receiver {
+	return []admin.Receiver{{Name: "pager", Kind: "webhook", Events: []string{}, Rooms: []string{"shop"}, LastErr: "no such host"}}
+}
+
+func (d *desk) TestReceiver(_ context.Context, name string) (admin.TestSent, bool) {
+	return admin.TestSent{Receiver: name, ID: "msg_1", Error: "no such host", Seconds: 0.5}, name == "pager"
+}
+
 func (d *desk) Find(p gateway.Probe) gateway.Finding {
 	f, err := gateway.Find(gateway.Config{Prefix: "/_anteroom", Rooms: []gateway.Room{{Name: "shop", Routes: []gateway.Route{{Host: "shop.example.com", Path: "/"}}}}}, p)
 	if err != nil {
@@ -140,6 +148,10 @@ func TestWhatOperatorsCanChange(t *testing.T) {
 		{aDesk(), "POST", "/v1/check", `{"uri":"http://a/"}`, 400, `"code":"request_invalid"`},
 		{aDesk(), "GET", "/v1/check", "", 405, "Use POST."},
 		{aDesk(), "GET", "/v1/audit", "", 200, `{"entries":[{"at":"0001-01-01T00:00:00Z","who":"loopback"`},
+		{aDesk(), "GET", "/v1/notifications", "", 200, `{"receivers":[{"name":"pager","kind":"webhook","events":[],"rooms":["shop"],"waiting":0,"last_error":"no such host"}]}`},
+		{aDesk(), "POST", "/v1/notifications/pager/test", "", 200, `{"receiver":"pager","id":"msg_1","delivered":false,"error":"no such host","seconds":0.5}`},
+		{aDesk(), "POST", "/v1/notifications/nobody/test", "", 404, `"code":"receiver_unknown"`},
+		{aDesk(), "GET", "/v1/notifications/pager/test", "", 405, "Use POST."},
 		{aDesk(), "GET", "/v1/openapi.yaml", "", 200, "openapi: 3.1"},
 		{aDesk(), "GET", "/v1/rooms/shop/hold", "", 405, `"code":"method_not_allowed"`},
 		{aDesk(), "POST", "/v1/rooms/shop", "", 405, "Use DELETE or GET or HEAD or PATCH or PUT."},
@@ -148,7 +160,7 @@ func TestWhatOperatorsCanChange(t *testing.T) {
 		if w.Code != x.status || !strings.Contains(w.Body.String(), x.has) || strings.Contains(w.Body.String(), "secret") {
 			t.Errorf("%s %s %.40s: %d %.2000s, want %d and %s", x.method, x.path, x.body, w.Code, w.Body, x.status, x.has)
 		}
-		if w.Code < 300 && x.method != "GET" && x.method != "DELETE" && !strings.Contains(x.path, "reclaim") && x.path != "/v1/check" && w.Header().Get("ETag") == "" {
+		if w.Code < 300 && x.method != "GET" && x.method != "DELETE" && !strings.Contains(x.path, "reclaim") && !strings.Contains(x.path, "/test") && x.path != "/v1/check" && w.Header().Get("ETag") == "" {
 			t.Errorf("%s %s: no ETag", x.method, x.path)
 		}
 	}

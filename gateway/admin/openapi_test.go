@@ -84,6 +84,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 		"AuditList": typeOf[admin.AuditList](), "AuditEntry": typeOf[admin.AuditEntry](), "Change": typeOf[admin.Change](), "Check": typeOf[admin.Check](), "Checked": typeOf[admin.Checked](),
 		"HealthCheck": typeOf[config.HealthCheck](), "HealthList": typeOf[admin.HealthList](), "RoomHealth": typeOf[admin.RoomHealth](),
 		"CheckHealth": typeOf[admin.CheckHealth](), "CheckSeen": typeOf[admin.CheckSeen](),
+		"ReceiverList": typeOf[admin.ReceiverList](), "Receiver": typeOf[admin.Receiver](), "TestSent": typeOf[admin.TestSent](),
 		"NextEvent": typeOf[admin.Event](), "Reason": typeOf[admin.Reason](), "State": typeOf[admin.State](),
 		"Verdict": typeOf[admin.Verdict](), "FieldError": typeOf[admin.FieldError](),
 		"Fairness": typeOf[fairness.Report](), "Percentiles": typeOf[fairness.Percentiles](), "Delay": typeOf[fairness.Delay](),
@@ -110,7 +111,7 @@ func TestTheDescriptionHasEveryPath(t *testing.T) {
 	d := description(t)
 	want := map[string]bool{"/_anteroom/.well-known/jwks.json": true, "/_anteroom/v1/rooms/{room}/auth": true, "/healthz": true, "/readyz": true}
 	// What only browsers ask: pages, and tools. AWS' own description is that of its paths.
-	for path := range source(t, `(?:get|a\.on)\((?:mux, )?"(/[^"]*)"`, "admin.go", "edit.go", "board.go") {
+	for path := range source(t, `(?:get|a\.on)\((?:mux, )?"(/[^"]*)"`, "admin.go", "edit.go", "board.go", "notifications.go") {
 		if path != "/{$}" && !strings.HasPrefix(path, "/assets/") && !strings.HasPrefix(path, "/debug/") {
 			want[path] = true
 		}
@@ -145,7 +146,7 @@ func TestTheDescriptionHasEveryPath(t *testing.T) {
 		if strings.HasPrefix(path, "/_anteroom") || path == "/metrics" || !strings.HasPrefix(path, "/v1") {
 			continue
 		}
-		path = strings.NewReplacer("{room}", "shop", "{node}", "node-3").Replace(path)
+		path = strings.NewReplacer("{room}", "shop", "{node}", "node-3", "{receiver}", "pager").Replace(path)
 		for _, method := range []string{"GET", "PUT", "POST", "PATCH", "DELETE"} {
 			if path == "/v1/stream" && method == "GET" {
 				continue // it does not end

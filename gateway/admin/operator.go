@@ -28,6 +28,10 @@ type Operator interface {
 	History(room string) ([]Sample, bool)
 	// Audit are the last changes that this node knows of, the newest first.
 	Audit() []AuditEntry
+	// Receivers are who is notified of what happens.
+	Receivers() []Receiver
+	// TestReceiver sends one of them a notification; false: there is no such one.
+	TestReceiver(ctx context.Context, name string) (TestSent, bool)
 }
 
 // Mode is what an operator does with a room by hand, beside its configuration.

@@ -31,7 +31,7 @@ func (f *File) checkFiles() {
 	f.checkPair("security.tls.peer", KeyPair{Cert: s.TLS.Peer.Cert, Key: s.TLS.Peer.Key})
 	f.checkData()
 	f.readPages()
-	f.readWebhookSecrets()
+	f.readNotificationSecrets()
 }
 
 // readable reports whether the file can be read; if not, remedy says what to do.

@@ -1,4 +1,5 @@
-// Package notify tells other programs by webhooks what has happened.
+// Package notify tells other programs by webhooks, and people by mail, what has
+// happened.
 //
 // All nodes see what is changed in the rooms, and give it the same ID: such an Event
 // is made of what the cluster has agreed on. What follows from figures, such as that
@@ -78,9 +79,10 @@ func ID(parts ...string) string {
 	return "msg_" + hex.EncodeToString(sum[:16])
 }
 
-// Receiver is one webhook.
+// Receiver is one webhook, or one list of addresses of mail.
 type Receiver struct {
 	Name    string
+	Mail    *Mail    // nil: a webhook
 	URL     string   // may itself be a secret
 	Secrets [][]byte // each signs; none: nothing is signed
 	Slack   bool     // the text alone, as Slack wants it

@@ -3,6 +3,7 @@ package notify
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/wneessen/go-mail"
 )
 
 const (
@@ -40,6 +42,8 @@ type Config struct {
 	Save      func(state []byte) error                    // keeps what waits; nil: nowhere
 	Kept      []byte                                      // what an earlier life has saved
 	Do        func(*http.Request) (*http.Response, error) // nil: over the network
+	DialMail  mail.DialContextFunc                        // for mail without TLS from the start; nil: over the network
+	Roots     *x509.CertPool                              // who vouches for mail servers; nil: the system's
 	Logger    *slog.Logger
 }
 
@@ -52,6 +56,7 @@ type Sender struct {
 	waiting map[string][]*item // by receiver, the oldest first
 	done    []string           // keys, the oldest first
 	changed bool               // since it was saved
+	last    map[string]Outcome // by receiver
 }
 
 // item is a notification that waits.
@@ -70,7 +75,7 @@ func keyOf(event, receiver string) string { return event + " " + receiver }
 // New returns a sender that has what an earlier life has kept.
 func New(c Config) (*Sender, error) {
 	s := &Sender{
-		c: c, waiting: map[string][]*item{},
+		c: c, waiting: map[string][]*item{}, last: map[string]Outcome{},
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anteroom_notifications_total", Help: "Notifications of this node, by receiver and what became of them: delivered, failed (it is tried again) or dropped.",
 		}, []string{"receiver", "result"}),
@@ -240,9 +245,10 @@ func (s *Sender) mine(it *item, members []string, now time.Time) bool {
 // try sends one notification.
 func (s *Sender) try(ctx context.Context, r *Receiver, e Event) {
 	s.c.Tell(e.ID, r.Name, false)
-	err := s.Send(ctx, r, e)
+	err := s.send(ctx, r, e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.noteOf(r.Name, err)
 	if err == nil {
 		s.results.WithLabelValues(r.Name, "delivered").Inc()
 		s.finish(e.ID, r.Name)
@@ -263,10 +269,13 @@ func (s *Sender) try(ctx context.Context, r *Receiver, e Event) {
 	s.c.Logger.Warn("a notification was not delivered, and is sent again", "receiver", r.Name, "event", e.ID, "type", e.Type, "err", err)
 }
 
-// Send sends e once. The error has nothing of the URL in it.
-func (s *Sender) Send(ctx context.Context, r *Receiver, e Event) error {
+// send sends e once. The error has nothing of the URL in it.
+func (s *Sender) send(ctx context.Context, r *Receiver, e Event) error {
 	ctx, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
+	if r.Mail != nil {
+		return s.sendMail(ctx, r, &e)
+	}
 	body, now := r.body(&e), time.Now()
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, bytes.NewReader(body))
 	if err != nil {

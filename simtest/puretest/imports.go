@@ -55,7 +55,7 @@ func layers() []layer {
 		{pkg: "internal/challenge", ours: []string{"internal/peraddress", "internal/ticket"}, foreign: []string{"github.com/prometheus/client_golang/prometheus"}},
 		{pkg: "internal/config", ours: []string{"eviction", "internal/brand", "internal/notify", "internal/peraddress", "internal/rules", "internal/tokens", "qpid"}, foreign: []string{whatever}},
 		{pkg: "internal/brand"},
-		{pkg: "internal/notify", foreign: []string{"github.com/prometheus/client_golang/prometheus"}},
+		{pkg: "internal/notify", foreign: []string{"github.com/prometheus/client_golang/prometheus", "github.com/wneessen/go-mail"}},
 		{pkg: "internal/health", foreign: []string{"github.com/prometheus/client_golang/prometheus"}},
 		{pkg: "internal/shop"},
 		{pkg: "gateway/...", ours: []string{"eviction", "gateway/...", "internal/brand", "internal/challenge", "internal/fairness", "internal/peraddress", "internal/rules", "internal/ticket", "qpid"}, foreign: []string{whatever}},
