@@ -86,6 +86,8 @@ type Gate struct {
 	asked      int64 // boot time of the last wave that brought it, or that this coordinator asked with
 	digested   int64
 	revised    bool // see dues
+	broken     bool // see GiveUp
+	asserted   asserted
 }
 
 type drawnTicket struct{ place, queued qpid.Weight }

@@ -189,6 +189,7 @@ func (g *Gate) Rekey(t uint64) bool {
 	}
 	g.digests, g.lengths, g.digestOf, g.digestT = nil, nil, nil, 0 // they speak of other weights
 	g.keying, g.seed, g.cut = k, seed, Cut{Keying: k}
+	g.asserted.cut = g.cut // what was permitted until now was in another order
 	return true
 }
 

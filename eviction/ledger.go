@@ -45,7 +45,7 @@ func (l *Ledger) Spend() bool {
 func (l *Ledger) Release() {
 	l.used--
 	if l.used < 0 {
-		panic(fmt.Sprintf("eviction: ledger %v released more than it used", l.account))
+		panic(&Broken{What: "a ledger releases no more than it uses", State: l.account.String()})
 	}
 }
 
@@ -66,7 +66,7 @@ func (l *Ledger) send(room string, to Account, n int) *Slots {
 // if this one were lost: there is none until this one has arrived.
 func (l *Ledger) give(room string, to Account, visits []Visit) *Slots {
 	if to == l.account || len(visits) > l.used {
-		panic(fmt.Sprintf("eviction: ledger %v gives %d visits of %d to %v", l.account, len(visits), l.used, to))
+		panic(&Broken{What: "a ledger gives away visits that use its slots, to another", State: fmt.Sprintf("%d of %d of %v to %v", len(visits), l.used, l.account, to)})
 	}
 	p := l.peer(to)
 	p.Sent += len(visits)
@@ -120,7 +120,7 @@ func (l *Ledger) unacked(room string, p PeerAccount) (out []*Slots) {
 // acked notes what has arrived.
 func (l *Ledger) acked(m *SlotsAck) {
 	if i, ok := l.find(m.To); ok {
-		l.peers[i].Acked = max(l.peers[i].Acked, m.Total)
+		l.peers[i].Acked = max(l.peers[i].Acked, min(m.Total, l.peers[i].Sent))
 		l.given = slices.DeleteFunc(l.given, func(g *Slots) bool { return g.To == m.To && g.Total <= m.Total })
 	}
 }

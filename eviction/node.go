@@ -178,7 +178,7 @@ func (n *Node) Admits(g *Gate, now Time) bool {
 
 // leased reports whether the account of g may act here and now.
 func (n *Node) leased(g *Gate, now Time) bool {
-	if !n.Clear() || now.Boot >= n.LeaseOf(g) || g.ledger.account.Born == 0 {
+	if !n.Clear() || now.Boot >= n.LeaseOf(g) || g.ledger.account.Born == 0 || g.broken {
 		return false
 	}
 	return g.cfg.OnPartition.admits(n.grade) && (g.line == n.line || g.cfg.OnPartition == Share)
@@ -352,7 +352,7 @@ func (n *Node) onSlots(from Member, m *Slots) error {
 		return fmt.Errorf("eviction: %v sends %d slots of %v", from, m.Total, m.From)
 	}
 	g := n.Gate(m.Room)
-	if g == nil || m.To != g.ledger.account || m.From == m.To || !g.current(m.From) {
+	if g == nil || m.To.Born == 0 || m.To != g.ledger.account || m.From == m.To || !g.current(m.From) {
 		return nil
 	}
 	ack, visits := g.ledger.receive(m)

@@ -110,6 +110,7 @@ func (c *Commit) validate(w *wave) error {
 		rc := &c.Rooms[i]
 		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Supply) && soundClaims(rc.Claims) && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax &&
 			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Digests == nil || len(rc.Digests) == n && len(rc.Lengths) == n)
+		ok = ok && !(rc.Cut.Epoch == c.Epoch.Num && qpid.UpTo(w.T).Less(rc.Cut.Value))
 		for _, m := range rc.Moves {
 			ok = ok && in(m.From) && in(m.To) && m.Slots > 0 && count(m.Slots)
 		}

@@ -248,6 +248,7 @@ func (w *world) drain(h *host) {
 	r := h.n.Ready(h.clock.read(w.now))
 	h.stopped = h.stopped && !h.n.Status().Quarantined
 	w.followLease(h)
+	w.givenUp(h, &r)
 	w.decides(&r)
 	for i := range r.Log {
 		w.logged(h, &r.Log[i])

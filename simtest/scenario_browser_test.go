@@ -13,6 +13,7 @@ import (
 // once.
 type browser struct {
 	s       *script
+	room    uint8 // which of the world's
 	ticket  node.Ticket
 	pass    node.Pass
 	session int32
@@ -29,12 +30,12 @@ func (b *browser) ask(h int, o op) (node.Answer, error) {
 	defer s.crowd.requests.put(i)
 	q := request{
 		op: o, visitor: none, first: int32(h), at: int32(h), life: s.hosts[h].life, session: b.session, key: b.key,
-		ticket: b.ticket, pass: b.pass,
+		room: b.room, ticket: b.ticket, pass: b.pass,
 	}
 	if o == opJoin {
 		q.key = 0
-		q.ticket = node.Ticket{Room: s.o.Rooms[0].Name, ID: s.newID()}
-		s.crowd.tickets = append(s.crowd.tickets, place{id: q.ticket.ID, joined: s.now, session: none, home: none})
+		q.ticket = node.Ticket{Room: s.o.Rooms[b.room].Name, ID: s.newID()}
+		s.crowd.tickets = append(s.crowd.tickets, place{id: q.ticket.ID, room: b.room, joined: s.now, session: none, home: none})
 	}
 	s.crowd.requests.at[i] = q
 	if !s.hosts[h].running() {
@@ -106,7 +107,14 @@ func (b *browser) copy() *browser { c := *b; return &c }
 // within five seconds.
 func (s *script) visit(h int) *browser {
 	s.t.Helper()
+	return s.visitTo(0, h)
+}
+
+// visitTo is visit for another room than the first.
+func (s *script) visitTo(room uint8, h int) *browser {
+	s.t.Helper()
 	b := s.browser()
+	b.room = room
 	a := b.must(h, opJoin)
 	for range 100 {
 		switch a.State {

@@ -64,6 +64,7 @@ type world struct {
 	keys      keys
 	told      func(q *request) // looks at each answer about a place; nil: nobody does
 	broken    *Violation
+	spoilt    bool // a script has broken a room, to see what becomes of it
 	over      bool
 	unmade    int // how many of the last rooms no node starts with: they are made while it runs
 	rngLoad   *rand.Rand
@@ -86,7 +87,7 @@ const (
 
 // Violation is a promise that did not hold.
 type Violation struct {
-	Oracle string        // S1 … S19, L1 … L6
+	Oracle string        // S1 … S20, L1 … L6
 	At     time.Duration // since the run began
 	Text   string
 }

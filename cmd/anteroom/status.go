@@ -247,6 +247,8 @@ func roomRow(r *admin.Room) []string {
 		state = "in turn" // whoever comes is called by a wave
 	}
 	switch {
+	case r.Here.Broken != "":
+		state = "given up by this node, until it is restarted: " + r.Here.Broken
 	case r.Suspended:
 		state = "suspended: everyone goes through"
 	case r.Paused != "":

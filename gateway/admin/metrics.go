@@ -52,6 +52,7 @@ func NewCollector(s Source) *Collector {
 			room("slots_used", "Slots of this node with somebody called or on the site.", func(r Room) float64 { return float64(r.Here.SlotsUsed) }),
 			room("queued_here", "People waiting at this node.", func(r Room) float64 { return float64(r.Here.Queued) }),
 			room("parked_here", "People of this node who have fallen silent.", func(r Room) float64 { return float64(r.Here.Parked) }),
+			room("broken", "1 if this node has found the room not as it must be, and calls nobody in it until it is restarted.", func(r Room) float64 { return truth(r.Here.Broken != "") }),
 			room("may_admit", "1 if this node's lease allows calls.", func(r Room) float64 { return truth(r.Here.MayAdmit) }),
 		},
 	}

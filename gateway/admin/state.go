@@ -71,15 +71,16 @@ type Room struct {
 
 // RoomHere is one node's part of a room.
 type RoomHere struct {
-	SlotsOwned int  `json:"slots_owned"`
-	SlotsUsed  int  `json:"slots_used"` // called + on site
-	SlotsFree  int  `json:"slots_free"`
-	Queued     int  `json:"queued"`
-	Called     int  `json:"called"`
-	OnSite     int  `json:"on_site"`
-	Parked     int  `json:"parked"`    // silent: out of the queue until they check in
-	MayAdmit   bool `json:"may_admit"` // lease and policy allow calls now
-	IsRoot     bool `json:"is_root"`
+	SlotsOwned int    `json:"slots_owned"`
+	SlotsUsed  int    `json:"slots_used"` // called + on site
+	SlotsFree  int    `json:"slots_free"`
+	Queued     int    `json:"queued"`
+	Called     int    `json:"called"`
+	OnSite     int    `json:"on_site"`
+	Parked     int    `json:"parked"`    // silent: out of the queue until they check in
+	MayAdmit   bool   `json:"may_admit"` // lease and policy allow calls now
+	IsRoot     bool   `json:"is_root"`
+	Broken     string `json:"broken,omitempty"` // what is not as it must be, so that this node has given the room up; empty: nothing
 }
 
 // Event is one for which people gather, or that holds.

@@ -8,6 +8,7 @@ type Code string
 // What may limit the flow. Why looks in this order: the first that holds says it.
 const (
 	NotServing  Code = "not_serving"     // the node is part of no cluster, or its clock is off
+	BrokenHere  Code = "broken_here"     // the node has found the room not as it must be
 	NoMajority  Code = "no_majority"     // it is on a side of a split that may call nobody
 	Suspended   Code = "suspended"       // the room is off: everybody goes through
 	Passthrough Code = "passthrough"     // queueing_method: everybody goes through
@@ -52,7 +53,7 @@ type Reason struct {
 	Since             *time.Time `json:"since,omitempty"`
 	Until             *time.Time `json:"until,omitempty"`
 	By                string     `json:"by,omitempty"`     // who holds the room
-	Detail            string     `json:"detail,omitempty"` // why the node does not serve; the event's name
+	Detail            string     `json:"detail,omitempty"` // why the node does not serve; what is not as it must be; the event's name
 }
 
 // Why says what limits the flow into a room. It goes by what the node sees at now,
@@ -73,6 +74,8 @@ func Why(c *Cluster, r *Room, now time.Time) Reason {
 	switch w.Code {
 	case NotServing, NoMajority:
 		w.Since, w.Detail = c.WaitingSince, c.Waiting
+	case BrokenHere:
+		w.Detail = r.Here.Broken
 	case HeldByHand:
 		w.Since, w.By = r.ModeSince, r.ModeBy
 	case ColdStart:
@@ -94,6 +97,8 @@ func stops(c *Cluster, r *Room, w *Reason, now time.Time) Code {
 		return NoMajority
 	case c.Waiting != "":
 		return NotServing
+	case r.Here.Broken != "":
+		return BrokenHere
 	case r.Suspended:
 		return Suspended
 	case r.QueueingMethod == "passthrough":
@@ -138,7 +143,7 @@ func limits(r *Room, w *Reason) Code {
 
 func (c Code) level() Level {
 	switch c {
-	case NotServing, NoMajority:
+	case NotServing, NoMajority, BrokenHere:
 		return Broken
 	case Rejecting, HeldByHand, ColdStart, BeforeStart, LimitZero, OverLimit, Drained:
 		return Stopped

@@ -34,6 +34,13 @@ func TestWhySaysWhatLimitsTheFlow(t *testing.T) {
 			admin.Room{},
 			admin.NotServing, admin.Broken, "This node is not serving: waiting for 3 nodes.",
 		},
+		{
+			"a room that this node has given up",
+			admin.Cluster{},
+			admin.Room{Mode: admin.Held, Here: admin.RoomHere{Broken: "a use is somebody's"}},
+			admin.BrokenHere, admin.Broken,
+			"This node has found the room not as it must be (a use is somebody's) and calls nobody in it until it is restarted. The other nodes go on.",
+		},
 		{"a room that is off", admin.Cluster{}, admin.Room{Suspended: true}, admin.Suspended, admin.Fine, "The room is suspended: everybody goes through, nothing is counted."},
 		{"passthrough", admin.Cluster{}, admin.Room{QueueingMethod: "passthrough"}, admin.Passthrough, admin.Fine, "queueing_method is passthrough: everybody goes through."},
 		{"reject", admin.Cluster{}, admin.Room{QueueingMethod: "reject"}, admin.Rejecting, admin.Stopped, "queueing_method is reject: nobody is let in."},

@@ -14,6 +14,7 @@ func Sentences() map[Code]string {
 	return map[Code]string{
 		NotServing:  "This node is not serving[ since {since}]: {detail}.",
 		NoMajority:  "This node sees no majority of the nodes[ since {since}], so it calls nobody. Places and passes are kept.",
+		BrokenHere:  "This node has found the room not as it must be ({detail}) and calls nobody in it until it is restarted. The other nodes go on.",
 		Suspended:   "The room is suspended: everybody goes through, nothing is counted.",
 		Passthrough: "queueing_method is passthrough: everybody goes through.",
 		Rejecting:   "queueing_method is reject: nobody is let in.",

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 //go:embed lang/*.json
@@ -65,7 +66,7 @@ func reasons() map[string]string {
 		"its clock is off; it waits to be measured again": "paused.clock",
 		gateway.PausedHeld:      "paused",
 		gateway.PausedOverLimit: "paused.crowd",
-		"the node that keeps this place does not answer just now; the place is safe": "lost",
+		ticket.Unreached:        "lost",
 	}
 }
 

@@ -134,7 +134,7 @@ func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) 
 	case ticket.CheckIn:
 		return ticket.Answer{
 			State: ticket.Waiting, Ticket: q.Ticket, Position: int(q.Ticket.Position), Refresh: askAgain,
-			Paused: "the node that keeps this place does not answer just now; the place is safe",
+			Paused: ticket.Unreached,
 		}, nil
 	case ticket.Refresh, ticket.Visit:
 		return ticket.Answer{State: ticket.Admitted, Pass: q.Pass}, nil

@@ -240,6 +240,10 @@ func (l *Loop) settle(now eviction.Time, r node.Ready) time.Duration {
 	if r.Save != nil {
 		l.unsaved = r.Save
 	}
+	for i := range r.Broken {
+		b := &r.Broken[i]
+		l.c.Logger.Error("a room is not as it must be, so this node calls nobody in it until it is restarted; please report this line", "room", b.Room, "fault", b.What, "state", b.State)
+	}
 	l.keepUsed(now, r.Used)
 	l.send(now, r.Messages)
 	for i := range r.Log {

@@ -90,6 +90,7 @@ type Ready struct {
 	// Save must be durable before any of Messages is sent. Nil: nothing to save.
 	Save     *eviction.Record
 	Used     []uint64           // tickets that are used up: add them to what is kept, to be given back in Config.Used
+	Broken   []eviction.Broken  // rooms that this node has given up, each once: let somebody know
 	Messages []eviction.Message // send each at most once, in order
 	Log      []Admission
 	Taken    []qpid.Answer // results of DeleteMin called at this node

@@ -30,7 +30,8 @@ type deleteOp struct {
 // DeleteMin takes the lightest ticket of a QPID room, wherever it is, with a
 // slot of this node's. The answer comes in Ready.Taken; a lost one comes as
 // Refused. It fails if the node has no free slot to give.
-func (n *Node) DeleteMin(now eviction.Time, name string) (qpid.OpID, error) {
+func (n *Node) DeleteMin(now eviction.Time, name string) (op qpid.OpID, err error) {
+	defer n.guard(name, now, &err)
 	r, err := n.room(name)
 	if err != nil {
 		return qpid.OpID{}, err

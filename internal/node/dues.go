@@ -81,7 +81,7 @@ func (n *Node) tickRooms(now eviction.Time) {
 	}
 	n.stirRestless()
 	for _, r := range n.takeStirred() {
-		r.tick(now)
+		r.safely(now, r.tick)
 		r.plan()
 	}
 }
@@ -126,6 +126,9 @@ func (r *room) plan() {
 
 // deadline is the boot time at which something is due in the room.
 func (r *room) deadline() int64 {
+	if r.broken != nil {
+		return ever
+	}
 	return min(r.wheel.deadline(), r.deletes.deadline(), r.moved.deadline())
 }
 

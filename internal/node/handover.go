@@ -91,7 +91,7 @@ func (n *Node) onSyncRequest(from eviction.Member) {
 func (n *Node) onSyncReply(now eviction.Time, from eviction.Member, b *eviction.SyncReply) {
 	for _, t := range b.Taken {
 		if r, err := n.room(t.Room); err == nil {
-			r.letGo(now, from, t)
+			r.safely(now, func(now eviction.Time) { r.letGo(now, from, t) })
 		}
 	}
 	if len(b.Taken) > 0 {
@@ -108,7 +108,7 @@ func (n *Node) onSyncReply(now eviction.Time, from eviction.Member, b *eviction.
 func (r *room) letGo(now eviction.Time, home eviction.Member, t eviction.TakenTicket) {
 	v := r.visitors.get(t.ID)
 	switch {
-	case v == nil:
+	case v == nil, r.broken != nil:
 	case v.gen >= t.Gen:
 		return
 	case v.stage == dropped:

@@ -10,7 +10,8 @@ import (
 // who is called, or would be, is parked: no slot waits for them, the place is
 // kept, and a check-in without that puts them back in line, in front. It is no
 // call that they let pass.
-func (n *Node) HoldBack(now eviction.Time, t Ticket) (Answer, error) {
+func (n *Node) HoldBack(now eviction.Time, t Ticket) (a Answer, err error) {
+	defer n.guard(t.Room, now, &err)
 	r, v, to, err := n.resolve(now, &t)
 	switch {
 	case err != nil || to != (eviction.Member{}):
@@ -23,7 +24,7 @@ func (n *Node) HoldBack(now eviction.Time, t Ticket) (Answer, error) {
 		r.holdBack(v, now)
 		n.carryOn(now)
 	}
-	a, err := r.answer(now, v)
+	a, err = r.answer(now, v)
 	a.Paused = ticket.HeldBack
 	return a, err
 }

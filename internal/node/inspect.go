@@ -63,4 +63,5 @@ type RoomStatus struct {
 	WholeAt    int64      // boot time, µs: when the last of them can
 	HeldUntil  int64      // boot time, µs: after a cold start nobody is called before
 	Tokens     int        // pacing tokens in hand; -1: no limit
+	Broken     string     // what is not as it must be, so that this node has given the room up; empty: nothing
 }

@@ -57,9 +57,9 @@ func (n *Node) Goodbye(now eviction.Time) {
 	n.ev.Leave(now)
 	n.leaveBy = now.Boot + leaveWait.Microseconds()
 	for _, r := range n.rooms {
-		r.takeBackCalls(now)
-		r.wanting, r.gate.Wanted = nil, 0
-		r.giveVisits(now)
+		if r.broken == nil {
+			r.safely(now, r.giveUse)
+		}
 	}
 	n.advance(now)
 	n.handOverUsed(now)
@@ -80,6 +80,13 @@ func (n *Node) giveAway(now eviction.Time) {
 		n.ev.Goodbye(now)
 		n.advance(now)
 	}
+}
+
+// giveUse gives up the use of all slots: calls are taken back, and visits given away.
+func (r *room) giveUse(now eviction.Time) {
+	r.takeBackCalls(now)
+	r.wanting, r.gate.Wanted = nil, 0
+	r.giveVisits(now)
 }
 
 // giveVisits gives everybody on the site of a node that leaves to their heirs.

@@ -25,9 +25,10 @@ type Node struct {
 	stale   bool   // something was installed since saved was compared
 	seq     uint64 // of the last deleteMin called here
 	used    used
-	fresh   []uint64 // used tickets that are not kept yet
-	tellAt  int64    // boot time at which former homes are told again
-	leaveBy int64    // boot time at which it says goodbye, whatever it still has; 0: it stays
+	fresh   []uint64          // used tickets that are not kept yet
+	broke   []eviction.Broken // rooms given up that nobody was told of yet
+	tellAt  int64             // boot time at which former homes are told again
+	leaveBy int64             // boot time at which it says goodbye, whatever it still has; 0: it stays
 }
 
 // New returns a node. The error lists everything that is wrong with c.
@@ -285,14 +286,14 @@ func (n *Node) carryOn(now eviction.Time) {
 		}
 		for _, in := range done {
 			if r, err := n.room(in.Gate.Room().Name); err == nil {
-				r.install(now, in)
+				r.safely(now, func(now eviction.Time) { r.install(now, in) })
 			}
 		}
 		if len(done) > 0 {
 			n.ev.Now(now) // an account that was opened may have lapsed at once
 		}
 		for _, r := range n.takeStirred() {
-			r.advance(now)
+			r.safely(now, r.advance)
 		}
 		if len(done) == 0 {
 			return
@@ -303,8 +304,8 @@ func (n *Node) carryOn(now eviction.Time) {
 // Ready drains the work that is to be done. Call it after every input.
 func (n *Node) Ready(now eviction.Time) Ready {
 	messages, _ := n.ev.Take()
-	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh}
-	n.out, n.log, n.taken, n.fresh = nil, nil, nil, nil
+	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh, Broken: n.broke}
+	n.out, n.log, n.taken, n.fresh, n.broke = nil, nil, nil, nil, nil
 	if n.c.Disk && (len(r.Messages) > 0 || n.stale) {
 		n.stale = false
 		if rec := n.ev.Unsaved(n.saved); rec != nil {
@@ -367,11 +368,15 @@ func (n *Node) Room(name string, now eviction.Time) (RoomStatus, bool) {
 	g, l := r.gate, r.gate.Ledger()
 	active, coming := g.Active()
 	missing, wholeAt := g.Missing()
-	return RoomStatus{
+	s := RoomStatus{
 		Room: g.Room(), Now: *g.InForce(), Draw: g.Draw(), Account: l.Account(), Line: g.Line(), Minted: l.Minted(), Owned: l.Owned(), Used: l.Used(),
 		Free: l.Free(), Peers: l.Peers(), Voided: g.Voids(), Queued: g.Queue.Len() + len(r.due.ids),
 		Called: r.called, OnSite: r.onSite, Parked: r.parked, Spent: r.spent, Cut: g.Cut(), Open: g.IsOpen(),
 		Closed: g.Closed(), MayAdmit: n.ev.Calls(g, now), LeaseUntil: n.ev.LeaseOf(g), QPIDRoot: r.q.IsRoot(), QPIDFrozen: r.q.Frozen(), QPIDEpoch: r.q.Epoch(), Total: r.waiting(), Tokens: g.Tokens(now.Boot),
 		Active: active, Coming: coming, Rate: g.Rate(), HeldUntil: g.HeldUntil(), Wanting: len(r.wanting), Missing: missing, WholeAt: wholeAt, Wait: r.waitOfNext(now),
-	}, true
+	}
+	if r.broken != nil { // what it knows of its visitors is not to be built on
+		s.Broken, s.Queued, s.Called, s.OnSite, s.Parked, s.Spent = r.broken.What, 0, 0, 0, 0, 0
+	}
+	return s, true
 }

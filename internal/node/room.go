@@ -79,9 +79,11 @@ type room struct {
 	giving                        giving
 	waits                         waits
 
-	stirred, restless bool  // see dues
-	wakes             int64 // boot time up to which nothing is due
-	place             int   // in the agenda
+	stirred, restless bool             // see dues
+	unseen            bool             // something was installed, and nobody has looked whether all is as it must be
+	broken            *eviction.Broken // given up; nil: it is not
+	wakes             int64            // boot time up to which nothing is due
+	place             int              // in the agenda
 }
 
 // line is a queue of visitors whose order is given.
@@ -105,7 +107,11 @@ func newRoom(n *Node, g *eviction.Gate, now eviction.Time) *room {
 // prepare makes the room ready for a wave's snapshot: re-keyed if an event has
 // begun, and frozen.
 func (r *room) prepare(t uint64) {
-	if r.gate.Rekey(t) {
+	switch rekeyed := r.gate.Rekey(t); {
+	case r.broken != nil:
+		r.q.Freeze() // it is empty
+		return
+	case rekeyed:
 		r.cut = r.gate.Cut()
 		line := make([]qpid.Weight, 0, r.gate.Queue.Len())
 		r.visitors.all(func(v *visitor) {
@@ -134,7 +140,7 @@ func (r *room) enqueue(v *visitor) {
 	}
 	v.stage = queued
 	if !r.q.Insert(r.gate.Key(v.weight())) {
-		panic(fmt.Sprintf("node: room %q: ticket %v queued twice", r.name, v.weight()))
+		panic(r.breach(fmt.Sprintf("nobody is in line twice, as %v is", v.weight())))
 	}
 }
 
@@ -144,7 +150,7 @@ func (r *room) dequeue(v *visitor) {
 	switch v.stage {
 	case queued:
 		if !r.q.Remove(r.gate.Key(v.weight())) {
-			panic(fmt.Sprintf("node: room %q: ticket %v was not in the queue", r.name, v.weight()))
+			panic(r.breach(fmt.Sprintf("who waits is in line, as %v is not", v.weight())))
 		}
 	case drawn:
 		r.gate.Due-- // its entry in r.due is skipped when its turn comes
@@ -162,6 +168,10 @@ func (r *room) byCut() bool {
 // install takes in what a commit changed.
 func (r *room) install(now eviction.Time, in eviction.Installed) {
 	r.stir()
+	if r.unseen = true; r.broken != nil {
+		r.installBroken(&in)
+		return
+	}
 	if in.Reset {
 		r.reset(now)
 	}
@@ -326,6 +336,11 @@ func (r *room) call(now eviction.Time) {
 
 // tick looks at whoever is due.
 func (r *room) tick(now eviction.Time) {
+	if r.broken != nil {
+		r.releaseHeld(now)
+		r.advance(now)
+		return
+	}
 	r.wheel.expire(now.Boot, func(v *visitor) { r.lookAt(v, now) })
 	r.deletes.expire(r, now)
 	r.moved.expire(now.Boot)

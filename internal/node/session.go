@@ -10,7 +10,8 @@ import (
 
 // Refresh extends a pass. Where that cannot be done now (no lease, no slot to
 // take it over with), the same pass comes back and is good until it expires.
-func (n *Node) Refresh(now eviction.Time, p Pass) (Answer, error) {
+func (n *Node) Refresh(now eviction.Time, p Pass) (a Answer, err error) {
+	defer n.guard(p.Room, now, &err)
 	r, v, to, err := n.session(now, p)
 	if err != nil || to != (eviction.Member{}) {
 		return Answer{Forward: to}, err
@@ -30,6 +31,7 @@ func (n *Node) Refresh(now eviction.Time, p Pass) (Answer, error) {
 			return same, nil
 		}
 	}
+	r.mayLetIn(now)
 	v.expires = max(v.expires, p.Expires, r.until(now, v.seen))
 	return r.answer(now, v)
 }
@@ -79,9 +81,10 @@ func (n *Node) Visit(now eviction.Time, p Pass) (Answer, error) {
 }
 
 // End gives the slot back at once. Repeating it changes nothing.
-func (n *Node) End(now eviction.Time, p Pass) (Answer, error) {
+func (n *Node) End(now eviction.Time, p Pass) (a Answer, err error) {
+	defer n.guard(p.Room, now, &err)
 	r, v, to, err := n.session(now, p)
-	if err != nil || to != (eviction.Member{}) || p.Home == (eviction.Account{}) {
+	if err != nil || to != (eviction.Member{}) || p.Home == (eviction.Account{}) || r.broken != nil {
 		return Answer{Forward: to}, err
 	}
 	if v == nil { // a lost node's: all there is to do is to refuse it from now on
@@ -112,6 +115,15 @@ func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to evict
 	// A ticket that was called at two nodes has a session at each: p is of its
 	// home's, whatever this node has under the same id.
 	v = r.visitors.get(p.ID)
+	if r.broken != nil {
+		switch {
+		case p.Home.Member != n.c.Self.Member && n.ev.Listed(p.Home.Member):
+			to = p.Home.Member
+		case v != nil && v.stage != onSite:
+			err = ticket.ErrPassExpired
+		}
+		return r, nil, to, err // it is good until it ends
+	}
 	if v != nil && v.stage == onSite && (p.Home == r.gate.Ledger().Account() || r.hadBy(v, p.Home)) {
 		return r, v, to, nil
 	}

@@ -207,10 +207,12 @@ func (n *Node) onUsed(now eviction.Time, from eviction.Member, b *eviction.Used)
 			n.fresh = append(n.fresh, h)
 		}
 		for _, r := range n.rooms {
-			if v := r.visitors.hashed(h); v != nil && v.stage <= parked && v.stage != called {
-				r.withdraw(v, now)
-				r.record(Dropped, v.weight(), 0, qpid.Weight{})
-				r.retire(v, spent, now)
+			if v := r.visitors.hashed(h); v != nil && v.stage <= parked && v.stage != called && r.broken == nil {
+				r.safely(now, func(now eviction.Time) {
+					r.withdraw(v, now)
+					r.record(Dropped, v.weight(), 0, qpid.Weight{})
+					r.retire(v, spent, now)
+				})
 			}
 		}
 	}

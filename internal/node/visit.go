@@ -11,7 +11,8 @@ import (
 
 // Join puts a visitor in line, or lets them straight in while there is room
 // and nobody waits. id is 128 random bits.
-func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, error) {
+func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (a Answer, err error) {
+	defer n.guard(name, now, &err)
 	r, err := n.offered(name)
 	if err != nil {
 		return Answer{}, err
@@ -19,7 +20,7 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (Answer, err
 	n.clock(now)
 	c := r.gate.InForce()
 	switch {
-	case !n.ev.Clear() || n.leaveBy != 0 && len(n.ev.Members()) > 1: // who joins now would be waited for when this node has gone
+	case !n.ev.Clear() || r.broken != nil || n.leaveBy != 0 && len(n.ev.Members()) > 1: // who joins now would be waited for when this node has gone
 		return Answer{}, ticket.ErrUnavailable
 	case c.Method == eviction.Reject:
 		return Answer{}, ticket.ErrRejected
@@ -66,10 +67,14 @@ func (r *room) full() bool {
 }
 
 // CheckIn tells a visitor where they stand, and keeps their place.
-func (n *Node) CheckIn(now eviction.Time, t Ticket) (Answer, error) {
+func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
+	defer n.guard(t.Room, now, &err)
 	r, v, to, err := n.resolve(now, &t)
 	if err != nil || to != (eviction.Member{}) {
 		return forwarded(to, t), err
+	}
+	if r.broken != nil {
+		return r.keeps(t), nil
 	}
 	if r.passesThrough() && (v == nil || v.stage != onSite) { // since an event has ended, or the room was suspended
 		if v != nil && r.withdraw(v, now) {
@@ -142,7 +147,7 @@ func (n *Node) Glance(now eviction.Time, t Ticket) (a Answer, ok bool) {
 	}
 	n.ev.Now(now)
 	v := r.visitors.get(t.ID)
-	if n.ev.Pending() || !n.ev.Clear() || v == nil || t.Gen > v.gen || v.stage > called || r.passesThrough() ||
+	if n.ev.Pending() || !n.ev.Clear() || r.broken != nil || v == nil || t.Gen > v.gen || v.stage > called || r.passesThrough() ||
 		v.missed > 0 || v.stage == called && !v.has(told) { // it may be stamped anew; it hears of its call
 		return Answer{}, false
 	}
@@ -161,8 +166,9 @@ func (n *Node) paused() string {
 
 // Leave takes a called visitor onto the site. Repeated, it gives the same pass
 // while that lives.
-func (n *Node) Leave(now eviction.Time, t Ticket) (Answer, error) {
-	a, err := n.CheckIn(now, t)
+func (n *Node) Leave(now eviction.Time, t Ticket) (a Answer, err error) {
+	defer n.guard(t.Room, now, &err)
+	a, err = n.CheckIn(now, t)
 	if err != nil || a.Forward != (eviction.Member{}) || a.State == Admitted {
 		return a, err
 	}
@@ -186,6 +192,7 @@ func (n *Node) Leave(now eviction.Time, t Ticket) (Answer, error) {
 // admit gives v a pass. Its expiry counts from the lease check, so a pause
 // between that and the answer makes nothing longer.
 func (r *room) admit(now eviction.Time, v *visitor, started int64) {
+	r.mayLetIn(now)
 	v.stage = onSite
 	r.onSite++
 	v.seen, v.expires = started, r.until(now, started)
@@ -195,7 +202,8 @@ func (r *room) admit(now eviction.Time, v *visitor, started int64) {
 }
 
 // Abandon gives up a place, or a call. Repeating it changes nothing.
-func (n *Node) Abandon(now eviction.Time, t Ticket) (Answer, error) {
+func (n *Node) Abandon(now eviction.Time, t Ticket) (a Answer, err error) {
+	defer n.guard(t.Room, now, &err)
 	r, v, to, err := n.resolve(now, &t)
 	if err != nil || to != (eviction.Member{}) || v == nil {
 		return forwarded(to, t), err
@@ -251,6 +259,12 @@ func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to ev
 	}
 	self := n.c.Self.Member
 	*t = r.renewed(*t)
+	if r.broken != nil {
+		if *t = r.moved.follow(*t, now.Boot, r.ticketEnds(now)); t.Home != self && n.ev.Listed(t.Home) {
+			to = t.Home
+		}
+		return r, nil, to, nil
+	}
 	if v = r.visitors.get(t.ID); v != nil && t.Gen <= v.gen {
 		switch {
 		case n.ev.Left() && v.stage <= parked:

@@ -74,6 +74,10 @@ type Request struct {
 	Async  bool        // Join: wants an answer at once, without a position if that is not known yet
 }
 
+// Unreached is why somebody waits whose home does not answer, or answers that it calls
+// nobody in the room.
+const Unreached = "the node that keeps this place does not answer just now; the place is safe"
+
 // HeldBack is why somebody waits whose turn it is and whose check-in asked for it.
 const HeldBack = "as many people on your network are on the site as one address may have; your place is kept"
 

@@ -1,0 +1,120 @@
+package eviction
+
+import (
+	"fmt"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Broken says that something is not so that must be so of a room, whatever others
+// do or fail to do: a fault of this program or of its machine. What a peer sends is
+// checked before it is used (validate), and is no reason for it.
+//
+// The core panics with it where it cannot go on. The owner recovers, gives the room
+// up (GiveUp), and has its node go on with the others: what is known of a room that
+// is wrong in one place is not to be built on, and what others reckon with is no
+// more than with a node that is lost.
+type Broken struct {
+	Room  string
+	What  string // must be so and is not
+	State string // that shows it
+}
+
+func (b *Broken) Error() string {
+	return fmt.Sprintf("room %q: %s: %s", b.Room, b.What, b.State)
+}
+
+// asserted is what the books of a gate were when they were looked at last.
+type asserted struct {
+	epoch qpid.Epoch
+	cut   Cut
+}
+
+// Wrong looks at what must be true of a room at any time, and says what is not; nil:
+// all is well. It takes as long as the ledger has peers: once a wave is enough, and
+// WrongUse is for every step.
+//
+//   - A ledger owns what was minted and received less what it has sent, and uses no
+//     more than that.
+//   - Epochs never fall. Nor does the cut, within a keying, and it reaches no ticket
+//     that may have been stamped after the wave that set it was gathered.
+func (g *Gate) Wrong(installed qpid.Epoch) *Broken {
+	l := &g.ledger
+	owned := l.minted
+	for i := range l.peers {
+		p := &l.peers[i]
+		if p.Sent < 0 || p.Received < 0 || p.Acked < 0 || p.Acked > p.Sent {
+			return g.wrong("a ledger counts slots that were sent, acknowledged and received up from 0, and none is acknowledged before it is sent")
+		}
+		owned += p.Received - p.Sent
+	}
+	was := g.asserted
+	g.asserted = asserted{installed, g.cut}
+	switch {
+	case owned != l.owned:
+		return g.wrong("a ledger owns what was minted and received less what was sent")
+	case installed.Compare(was.epoch) < 0:
+		return g.wrong(fmt.Sprintf("epochs never fall, and %v came before %v", was.epoch, installed))
+	case g.cut.Keying < was.cut.Keying, g.cut.Keying == was.cut.Keying && g.cut.Value.Less(was.cut.Value):
+		g.cut = was.cut // the next gather would tell the others
+		return g.wrong("the cut never falls within a keying")
+	case g.cut.Epoch == installed.Num && qpid.UpTo(g.at).Less(g.cut.Value):
+		g.cut = was.cut
+		return g.wrong("the cut reaches nobody who may have joined since the gather")
+	}
+	return g.WrongUse()
+}
+
+// WrongUse is what of Wrong can be told at a glance.
+func (g *Gate) WrongUse() *Broken {
+	switch l := &g.ledger; {
+	case l.used < 0 || l.used > l.owned:
+		return g.wrong("a ledger uses no less than nothing and no more than it owns")
+	case l.account.Born == 0 && l.owned != 0:
+		return g.wrong("a closed account owns nothing")
+	}
+	return nil
+}
+
+// WrongPass says what is wrong with a call, an admission or an extension of a pass of g
+// here and now: it takes a lease of the account, which is not known to be void. That is
+// what Admits asks, told in another way.
+func (n *Node) WrongPass(g *Gate, now Time) *Broken {
+	switch {
+	case now.Boot >= n.leaseUntil, now.Boot >= g.heldAt+micros(n.c.Lease), g.ledger.account.Born == 0:
+		return g.wrong(fmt.Sprintf("nobody is let in without a lease, and that of the node ends at %d, of the room at %d", n.leaseUntil, g.heldAt+micros(n.c.Lease)))
+	case g.voided(g.ledger.account):
+		return g.wrong("nobody is let in by an account that is void")
+	}
+	return nil
+}
+
+// wrong names the state.
+func (g *Gate) wrong(what string) *Broken { return &Broken{g.cfg.Name, what, g.State()} }
+
+// State is what the assertions go by, for the log.
+func (g *Gate) State() string {
+	l := &g.ledger
+	return fmt.Sprintf("account %v, line %v, minted %d, owned %d, used %d, peers %+v, cut %+v, at %d, last looked at %+v, leased at %d and %d",
+		l.account, g.line, l.minted, l.owned, l.used, l.peers, g.cut, g.at, g.asserted, g.heldAt, g.leasedAt)
+}
+
+// GiveUp ends what this node does in a room that is broken, until it starts anew. The
+// account is closed as one is whose lease has lapsed: the others hear that it was, void
+// it, and make its slots again when D is over. Another one opens then, as everywhere
+// else, since D is reckoned by it; it calls nobody and lets nobody in. The owner takes
+// everybody out of line, and honours the passes that are out until they end.
+func (n *Node) GiveUp(g *Gate) {
+	g.broken = true
+	g.reopen(Account{Member: n.self.Member})
+	g.Queue, g.Due, g.Called, g.Wanted = qpid.NewQueue(), 0, 0, 0
+	g.drawn, g.drawKey, g.tokens = nil, qpid.Epoch{}, 0
+	kept := n.out[:0]
+	for _, m := range n.out {
+		if s, ok := m.Body.(*Slots); !ok || s.Room != g.cfg.Name {
+			kept = append(kept, m)
+		}
+	}
+	n.out = kept
+	n.changed(g)
+}
