@@ -143,6 +143,91 @@
 // oldest that has its quorum in the wave goes on and the others' nodes open new
 // accounts; while an older line may still live elsewhere, nobody does.
 //
+// # The argument, in lemmas
+//
+// What follows is why the limit holds, with survivor_after 0, and the order: in steps,
+// each with the functions that keep it and the tests that see its breach. TestSwarm judges all of
+// them in every world it makes; the tests named here are directed at one. That they
+// do notice is checked with planted bugs (package mutants).
+//
+// Lemma 1 (escrow). A ledger owns what was minted and received less what was sent, and
+// uses no more; what is under way is nobody's. So whoever is called has a slot of the
+// ledger that called them, and no two ledgers have the same one.
+// Kept by Ledger.Spend, Ledger.send, Ledger.give, Ledger.receive, Ledger.fold.
+// Seen by TestSlotsAreConserved, TestThesisALostTransferIsRepeated, TestScenarioWhatALeavingNodeGivesMayBeLost.
+//
+// Lemma 2 (one wave at a time). A node answers a wave only if it has answered no later
+// one, and installs a commit only if its last answer was to that wave. So what a reply
+// says is true until its commit is installed, or for ever unused.
+// Kept by Node.onGather, Node.onReply, Node.onCommit.
+// Seen by TestThesisAnOlderWaveIsIgnored, TestCommitAfterItsLeaseIsIgnored.
+//
+// Lemma 3 (the prefix). Nobody is stamped at or before the T of a wave after their node
+// has answered it, and the cut is at most T and covers no more tickets than there are
+// free slots. So who is entitled was counted, and so was everybody before them.
+// Kept by Clock.promise, Node.join, Gate.entitle, Front.choose, Gate.Wrong.
+// Seen by TestScenarioCutStopsAtTheGathersT, TestScenarioNobodyAfterTheGathersTIsCounted, TestChooseNeverTakesTooMany.
+//
+// Lemma 4 (leases). Nobody is called or let in, and no pass extended, but while the
+// lease of the account runs, which counts from the gather; and no pass lasts longer
+// from there than the longest session that the account's node has told the others of.
+// Kept by Node.leased, Node.LeaseOf, Gate.lease, Gate.configure, Node.WrongPass.
+// Seen by TestScenarioPauseThenLeaseCheck, TestScenarioALeaseCountsFromTheGather, TestScenarioALongerSessionWaitsUntilAllAgree, TestScenarioAShorterSessionForgetsNoLongerPass.
+//
+// Lemma 5 (clocks). A pass is judged only by clocks that a quorum has taken for right,
+// and two of them are no further apart than D reckons with, but for those of a machine
+// that stood still with its clocks.
+// Kept by Node.Clear, Clock.read, Clock.distrust, Clock.behind, Node.clocksAgree.
+// Seen by TestScenarioARestartedNodesClockJudgesNoPass, TestScenarioAClockThatIsOffHonoursNoPass, TestScenarioDReckonsWithClocksThatDrift, TestScenarioAMachineThatStoodStillStopsWhenItHears.
+//
+// Lemma 6 (votes). Of any two primary waves of a line one knows of the other: quorums
+// of the same voters meet in a name, a name votes in one life, who forgot does not
+// vote, and voters change by one name at a time. The proof is at votes.
+// Kept by Voters.quorum, wave.votes, voiceOf, Node.change, Node.restore.
+// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestVotersChangeOneNameAtATime.
+//
+// Lemma 7 (one line). Of two foundings that share a node one begins, and a room goes
+// over to another line only where no quorum of its old one can be elsewhere, or after
+// its own survivor_after. The proof is at together.
+// Kept by wave.together, Gate.chooseLine, roomSums.quorumOf, firstQuorate.
+// Seen by TestScenarioTwoFoundingsThatShareANode, TestScenarioSurvivorsOfOneLineMeet, TestScenarioARoomSurvivesInItsOwnTime, TestScenarioSplitBeforeTheFirstPrimaryWave.
+//
+// Lemma 8 (D). When D has passed since anybody was in a wave with a member, no account
+// of it acts any more and no pass of it is good. By lemma 6 somebody in the wave knows
+// of the last lease of that member; by 4 that is over Lc + L later and the last pass TTL
+// after that; 5 says how much clocks add.
+// Kept by Gate.delayFor, Gate.settleGone, Gate.settleListed, Gate.lapsesAt.
+// Seen by TestScenarioLastPassOfALostNode, TestScenarioANodesOwnOldPassesAreWaitedFor, TestScenarioSurvivorsWaitForD.
+//
+// Lemma 9 (voids). Slots of an account that is void are refused by everybody before any
+// is minted for them: an account is settled only when all nodes of a wave have replied
+// that it is void, and nodes exchange slots only with accounts that they know to be
+// listed.
+// Kept by Gate.account, Gate.current, Gate.isSafe.
+// Seen by TestScenarioSafeIsWaitedFor, TestScenarioSlotsInFlightAtVoid, TestSlotsFromAForgottenAccountAreRefused.
+//
+// Lemma 10 (supply). What is minted, and what those who are lost can still use, is
+// together no more than the limit. The proof is at Supply.
+// Kept by roomSums.make, roomSums.accepted, roomSums.chosen.
+// Seen by TestScenarioEveryLossHasItsOwnD, TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf, TestScenarioThoseLostTogetherAreWaitedForTogether, TestARestoredSupplyIsNotSure.
+//
+// Lemma 11 (sessions). A pass is extended at one node: its own, or when that one's
+// account is void and its lease over everywhere, at one that has a free slot for it.
+// Kept by Node.MayAdopt, Node.Heir.
+// Seen by TestScenarioAPassIsNotTakenOverWhileItsHomeMayExtendIt, TestThesisPassesOfALostNodeCount, TestThesisARoamingPassCountsOnce.
+//
+// Theorem. People called and on the site are within the limit, but for machines that
+// stood still with their clocks and foundings that share no node. Whoever is has a slot
+// of an account (1), which acts, or is one whose D is not over (4, 8, 11). The slots of
+// the accounts of a line, and what those that are lost can still use, are no more than
+// the limit (9, 10), and no other line has slots of the room (7).
+//
+// Lemma 12 (faults of our own). If one of these is seen not to hold in a room, its node
+// gives the room up, and is in no other state there than one that is lost: 8 to 11 say
+// what the others may do.
+// Kept by Gate.Wrong, Gate.WrongUse, Node.GiveUp.
+// Seen by TestScenarioABrokenRoomIsGivenUpByItsNodeAlone.
+//
 // # What is guaranteed
 //
 //   - People called and on the site are within the limit, with survivor_after 0
