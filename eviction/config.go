@@ -41,6 +41,13 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
+// Fresh is for how long the word of a wave counts where no lease says so, as in the
+// priority queues: some waves may come late. Nodes reckon with what others take for
+// fresh, so it has to be the same at all of them; Period alone need not be.
+func (c Config) Fresh() time.Duration {
+	return max(600*time.Millisecond, 3*c.WithDefaults().Period)
+}
+
 // Validate returns every error at once, each saying what would be right.
 func (c Config) Validate() error {
 	c = c.WithDefaults()

@@ -233,7 +233,7 @@ rooms:
 func TestFilesOfOneClusterAreComparedWithEachOther(t *testing.T) {
 	one := config.Parse("1.yaml", []byte(`
 node: {id: a, join: [127.0.0.1:2], expect: 3}
-cluster: {max_skew: 500ms}
+cluster: {max_skew: 500ms, period: 100ms} # that of the others is 200ms, and may be
 security: {gossip_key: `+gossipKey+`}
 rooms: [{name: shop, total_active_users: 5}, {name: desk, total_active_users: 5}]
 `), config.Options{})

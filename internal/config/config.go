@@ -62,7 +62,7 @@ type Node struct {
 	Data      Path     `json:"data"` // empty: memory only
 }
 
-// Cluster is the same on all nodes.
+// Cluster is the same on all nodes, but for Period, see eviction.Config.Fresh.
 type Cluster struct {
 	Period       Duration `json:"period"`
 	Lease        Duration `json:"lease"`

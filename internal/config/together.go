@@ -77,7 +77,11 @@ func (f *File) gossipKeyPlace() string {
 
 // compareCluster notes where settings differ on which all nodes must agree.
 func (f *File) compareCluster(o *File) {
+	alike := f.Config.Eviction().Fresh() == o.Config.Eviction().Fresh()
 	for _, key := range Differences(o.Config, f.Config) {
+		if key == "cluster.period" && alike {
+			continue // nobody reckons with it
+		}
 		if strings.HasPrefix(key, "cluster.") || strings.HasPrefix(key, "queue") {
 			f.fault(key, "not as in %s; give the same on all nodes", o.Name)
 		}

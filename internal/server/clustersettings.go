@@ -122,11 +122,11 @@ func (cs *clusterSettings) Agree(from eviction.Member, settings []byte) error {
 	ours := cs.state()
 	found := cs.differences(from.Name, theirs.Settings)
 	switch {
+	case ours.Adopts && theirs.Standing > cs.standing && theirs.Settings != cs.c:
+		return cs.adopt(from, theirs)
 	case len(found) == 0:
 		delete(cs.differ, from)
 		return nil
-	case ours.Adopts && theirs.Standing > cs.standing:
-		return cs.adopt(from, theirs)
 	case theirs.Adopts && theirs.Standing < ours.Standing:
 		return fmt.Errorf("%s has no `cluster:` settings of its own and first takes over those of %s", from.Name, cs.self)
 	}
@@ -197,17 +197,24 @@ func (cs *clusterSettings) differing(there func(eviction.Member) bool) string {
 	return cs.differ[first]
 }
 
-// differences lists the settings that differ, in words that are the same at both
+// paces reports whether a setting says only how often a node does things: how often
+// waves come while it leads, and how soon it repeats what was lost. Nobody reckons with
+// how often others do, beyond Fresh, so nodes may differ, and it can be changed one node
+// at a time.
+func paces(field string) bool { return field == "Period" || field == "Urgent" }
+
+// differences lists the settings that differ and must not, in words that are the same at both
 // nodes: "cluster.lease is 5s at node-1 and 10s at node-4".
 func (cs *clusterSettings) differences(other qpid.NodeID, theirs eviction.Config) (found []string) {
-	a, b := reflect.ValueOf(cs.c), reflect.ValueOf(theirs)
+	a, b, alike := reflect.ValueOf(cs.c), reflect.ValueOf(theirs), cs.c.Fresh() == theirs.Fresh()
 	first, second := cs.self, other
 	if second < first {
 		a, b, first, second = b, a, second, first
 	}
 	for i := range a.NumField() {
-		if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y {
-			found = append(found, fmt.Sprintf("%s is %v at %s and %v at %s", keyOf(a.Type().Field(i).Name), plainly(x), first, plainly(y), second))
+		name := a.Type().Field(i).Name
+		if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y && !(alike && paces(name)) {
+			found = append(found, fmt.Sprintf("%s is %v at %s and %v at %s", keyOf(name), plainly(x), first, plainly(y), second))
 		}
 	}
 	return found

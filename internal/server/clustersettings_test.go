@@ -101,6 +101,17 @@ func TestEverySettingIsCompared(t *testing.T) {
 		a, b := newParty(t, "a", 0, false), newParty(t, "b", 0, false)
 		f := reflect.ValueOf(&b.c).Elem().Field(i)
 		f.SetInt(f.Int() + 1)
+		if paces(fields.Field(i).Name) {
+			f.SetInt(int64(150 * time.Millisecond))
+			if err := errors.Join(a.meets(b), b.meets(a)); err != nil || a.differing(everybody) != "" {
+				t.Errorf("with another %s, which nobody reckons with: %v", fields.Field(i).Name, err)
+			}
+			b.c.Period, b.c.Urgent = time.Second, a.c.Urgent
+			if err := a.meets(b); err == nil || !strings.HasPrefix(err.Error(), "cluster.period is 200ms at a and 1s at b;") {
+				t.Errorf("with a period that the queues reckon with: %v", err)
+			}
+			continue
+		}
 		if err := a.meets(b); err == nil || !strings.HasPrefix(err.Error(), keyOf(fields.Field(i).Name)+" is ") {
 			t.Errorf("with another %s: %v", fields.Field(i).Name, err)
 		}

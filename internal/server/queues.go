@@ -54,7 +54,7 @@ func (s *Server) buildQueues() error {
 	s.queues = q
 	c := broker.Config{
 		Self: s.self.Member, CreateOnUse: s.c.Queueing.CreateOnUse, OnUse: queueOf(config.DefaultQueue()), QueuesMax: s.c.Queueing.QueuesMax,
-		MemoryMax: int64(s.c.Queueing.MemoryMax), Logs: logged(s.c), Fresh: freshFor(s.settings.now()),
+		MemoryMax: int64(s.c.Queueing.MemoryMax), Logs: logged(s.c), Fresh: s.settings.now().Fresh().Microseconds(),
 	}
 	for _, o := range s.c.Queues {
 		c.Queues = append(c.Queues, queueOf(o))
@@ -76,11 +76,6 @@ func (s *Server) buildQueues() error {
 	q.public = priorityqueue.New(priorityqueue.Config{Queues: q.offered(), Self: s.self.Name, Logger: s.log, Check: checkQueue})
 	s.metrics.MustRegister(queueMetrics{q})
 	return nil
-}
-
-// freshFor is for how long a word of authority holds: some waves may come late.
-func freshFor(c eviction.Config) int64 {
-	return max(600*time.Millisecond, 3*c.WithDefaults().Period).Microseconds()
 }
 
 // queueOf is a queue of the configuration as the broker knows it.
