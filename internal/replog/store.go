@@ -100,7 +100,7 @@ func openEntries(path string, c logFiles, p papers, m *meta, w *witness, shots *
 		return nil, err
 	}
 	if err != nil {
-		return nil, damaged(path, "%v", err)
+		return nil, unreadable(path, m.at.Log, w.acked, err)
 	}
 	s := &summed{entries: files, plain: p.Plain}
 	if !p.Summed {
@@ -143,6 +143,28 @@ func whole(path string, at types.PersistentState, acked uint64) error {
 		}
 	}
 	return nil
+}
+
+// unreadable says at which file the library gives up: the last one, unless there is
+// nothing wrong with that.
+func unreadable(path string, at types.PersistentState, acked uint64, why error) (d *Damage) {
+	d = damaged(path, "%v", why)
+	if len(at.Segments) == 0 {
+		return d
+	}
+	last := at.Segments[len(at.Segments)-1]
+	begin := &Damage{filepath.Join(path, walsegment.FileName(last)), why.Error(), last.MinIndex, max(acked, last.MinIndex)}
+	defer func() {
+		if recover() != nil { // of the library's, at what it did not write
+			d = begin
+		}
+	}()
+	tail, err := walsegment.NewFiler(path, walfs.New()).RecoverTail(last)
+	if err != nil {
+		return begin
+	}
+	_ = tail.Close() // it was only read
+	return d
 }
 
 // files are those of the log.
