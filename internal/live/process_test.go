@@ -191,8 +191,9 @@ func (p *process) run(flags ...string) {
 	}
 	cmd.Stderr, p.cmd, p.done = p.log, cmd, make(chan struct{})
 	cmd.WaitDelay = time.Second
+	cmd.Env = append(os.Environ(), p.c.env...)
 	if p.c.secret != "" { // by the environment: some lives have no file
-		cmd.Env = append(os.Environ(), "ANTEROOM_SECURITY_GOSSIP_KEY="+p.c.secret)
+		cmd.Env = append(cmd.Env, "ANTEROOM_SECURITY_GOSSIP_KEY="+p.c.secret)
 	}
 	if err := cmd.Start(); err != nil {
 		p.c.t.Fatal(err)
