@@ -180,7 +180,7 @@ func TestKeysTakeTurnsThroughAKill(t *testing.T) {
 func (c *cluster) inTurn(at *client.Client, queue string, n int) {
 	c.t.Helper()
 	var got []string
-	var last = map[string]string{}
+	last := map[string]string{}
 	since := map[string]map[string]int{} // by key: of each other one, how many went since its last one
 	left := map[string]int{}
 	list, err := at.Queue(queue).Peek(c.t.Context(), 1000)

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -63,4 +65,42 @@ func propose(b *testing.B, r *running, f *faulty, callers int) {
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "appends/s")
 	b.ReportMetric(float64(f.syncs.Load())/float64(b.N), "syncs/append")
+}
+
+// BenchmarkSums makes and checks all sums of an entry of 1 KiB, from where it is put to
+// where it is applied.
+func BenchmarkSums(b *testing.B) {
+	command := bytes.Repeat([]byte{'x'}, 1024)
+	at := &kept{}
+	s := &summed{entries: at}
+	for i := uint64(1); b.Loop(); i++ {
+		l := proposed(command)
+		l.Index = i
+		if err := s.StoreLog(&l); err != nil {
+			b.Fatal(err)
+		}
+		var read raft.Log
+		if err := s.GetLog(i, &read); err != nil {
+			b.Fatal(err)
+		}
+		if err := applicable(&read); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// kept is the last entry, in memory.
+type kept struct {
+	entries
+	last raft.Log
+}
+
+func (k *kept) StoreLogs(l []*raft.Log) error {
+	k.last = *l[len(l)-1]
+	return nil
+}
+
+func (k *kept) GetLog(_ uint64, l *raft.Log) error {
+	*l = k.last
+	return nil
 }
