@@ -136,6 +136,7 @@ type Visit struct {
 	Expires int64     // pass time: of the newest pass
 	Started int64     // pass time
 	Homes   []Account // before the sender's, the latest first: its pass may be of one of them
+	Hand    uint8     // of the ticket
 }
 
 // HomesMax bounds the homes of a visit: who has been given away more often and has
@@ -166,6 +167,7 @@ type Place struct {
 	Entitled bool   // its turn is certain,
 	Wave     uint64 // since the wave of this number
 	Parked   bool   // out of line until it asks again
+	Hand     uint8  // of its ticket
 }
 
 // PlacesMax bounds the places of one Places message: to some 40 KiB.

@@ -355,12 +355,12 @@ func (w *world) logged(h *host, e *node.Admission) {
 		w.became(t, h, gone)
 	case node.Restamped:
 		w.restamped(h, e.Weight.ID, e.Key)
-	case node.Ended: // the session's own end says so
+	case node.Ended, node.HandedOn: // the session's own end says so; a place is where it was
 	}
 }
 
 func eventName(e node.Event) string {
-	return [...]string{"entitled", "called", "admitted from the queue", "admitted at once", "parked", "ended", "taken over", "given up", "through", "given", "stamped anew"}[e]
+	return [...]string{"entitled", "called", "admitted from the queue", "admitted at once", "parked", "ended", "taken over", "given up", "through", "given", "stamped anew", "handed on"}[e]
 }
 
 // became follows a ticket at its home; a ghost elsewhere says nothing.

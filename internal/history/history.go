@@ -46,6 +46,7 @@ const (
 	Dropped  = "dropped"   // given up
 	Through  = "through"   // let in without a slot: the room has become passthrough
 	Given    = "given"     // a place, or a visit with its slot, came from a node that leaves
+	Handed   = "handed_on" // another browser has taken the place over, by a link
 	Anew     = "restamped" // let too many calls pass: the person waits anew, with the ticket of key_id stamped at stamp
 )
 
@@ -73,6 +74,8 @@ func name(e node.Event) string {
 		return Given
 	case node.Restamped:
 		return Anew
+	case node.HandedOn:
+		return Handed
 	}
 	panic(fmt.Sprintf("history: event %d has no name", e))
 }

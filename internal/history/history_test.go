@@ -120,7 +120,7 @@ func TestOverAllRoomsOnlyTheOrderWithinEachCounts(t *testing.T) {
 }
 
 func TestEachEventHasItsName(t *testing.T) {
-	want := []string{history.Entitled, history.Called, history.Admitted, history.Open, history.Parked, history.Ended, history.TookOver, history.Dropped, history.Through, history.Given, history.Anew}
+	want := []string{history.Entitled, history.Called, history.Admitted, history.Open, history.Parked, history.Ended, history.TookOver, history.Dropped, history.Through, history.Given, history.Anew, history.Handed}
 	for e := node.Entitled; e <= node.Restamped; e++ {
 		if got := history.Of(0, "n", node.Admission{Event: e}).Event; got != want[e] {
 			t.Errorf("event %d is %q, want %q", e, got, want[e])

@@ -229,6 +229,10 @@ func Ask(n *node.Node, now eviction.Time, q ticket.Request) (ticket.Answer, erro
 		return n.End(now, q.Pass)
 	case ticket.Visit:
 		return n.Visit(now, q.Pass)
+	case ticket.Offer:
+		return n.Offer(now, q.Ticket, q.ID)
+	case ticket.Take:
+		return n.Take(now, q.Room, q.ID)
 	default:
 		return ticket.Answer{}, fmt.Errorf("request of unknown kind %d", q.Op)
 	}

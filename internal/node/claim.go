@@ -50,6 +50,7 @@ const (
 	anew                       // an earlier place let too many calls pass, and is this one now
 	entitled                   // its turn is certain
 	quiet                      // its program does not check in while it waits
+	handed                     // another browser than the one that joined has it: see links
 )
 
 func (v *visitor) has(m marks) bool { return v.marks&m != 0 }
@@ -125,14 +126,16 @@ func (r *room) overdue(v *visitor) bool { return int(v.missed) >= r.gate.Room().
 func (r *room) stampAnew(v *visitor, now eviction.Time) *visitor {
 	n := r.node
 	stamp := n.ev.Stamp()
-	in := visitor{id: successor(v.id, stamp), stamp: stamp, seen: now.Boot, marks: anew | v.marks&quiet}
+	in := visitor{id: successor(v.id, stamp), stamp: stamp, seen: now.Boot, marks: anew | v.marks&(quiet|handed)}
+	hand := r.pasts[v.id].hand
 	r.withdraw(v, now)
 	r.record(Restamped, v.weight(), 0, in.weight())
 	old := v.id
 	n.use(old)
 	r.retire(v, replaced, now)
-	r.pasts[old] = past{next: in.id}
+	r.pasts[old] = past{next: in.id, hand: hand}
 	waits := r.visitors.add(in)
+	r.passOn(waits, hand)
 	r.lineUp(waits)
 	n.carryOn(now)
 	return waits
@@ -150,7 +153,7 @@ func successor(id qpid.ItemID, stamp uint64) (next qpid.ItemID) {
 func (r *room) renewed(t Ticket) Ticket {
 	v := r.visitors.get(t.ID)
 	for v != nil && v.stage == replaced {
-		t = Ticket{Room: t.Room, ID: r.pasts[v.id].next, Home: r.node.c.Self.Member, Quiet: t.Quiet}
+		t = Ticket{Room: t.Room, ID: r.pasts[v.id].next, Home: r.node.c.Self.Member, Quiet: t.Quiet, Hand: t.Hand}
 		if v = r.visitors.get(t.ID); v != nil {
 			t.Stamp, t.Gen = v.stamp, v.gen
 		}

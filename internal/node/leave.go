@@ -122,7 +122,7 @@ func (r *room) giveVisits(now eviction.Time) {
 }
 
 func (r *room) visitOf(v *visitor) eviction.Visit {
-	visit := eviction.Visit{ID: v.id, Stamp: v.stamp, Gen: v.gen + 1, Expires: v.expires, Started: v.seen}
+	visit := eviction.Visit{ID: v.id, Stamp: v.stamp, Gen: v.gen + 1, Expires: v.expires, Started: v.seen, Hand: r.pasts[v.id].hand}
 	if p := r.pasts[v.id]; p.adopted != (eviction.Account{}) {
 		visit.Homes = append([]eviction.Account{p.adopted}, p.earlier...)
 		visit.Homes = visit.Homes[:min(len(visit.Homes), eviction.HomesMax)]
@@ -159,6 +159,7 @@ func (r *room) takeIn(now eviction.Time, from eviction.Account, visit *eviction.
 	})
 	v.marks |= entitled
 	r.pasts[v.id] = past{adopted: from, earlier: visit.Homes}
+	r.passOn(v, visit.Hand)
 	r.moved.back(v.id)
 	r.onSite++
 	r.waits.visits.Begin(v.seen, r.node.ev.LastNow())
@@ -257,7 +258,7 @@ func (r *room) offer(offers []offer, now eviction.Time) {
 func (r *room) placeOf(v *visitor, now eviction.Time) eviction.Place {
 	return eviction.Place{
 		ID: v.id, Stamp: v.stamp, Gen: v.gen + 1, Past: r.pasts[v.id].homes[0], Silent: now.Boot - v.seen, Refresh: v.refresh,
-		Missed: v.missed, Slept: v.slept, Anew: v.has(anew), Entitled: v.has(entitled), Wave: v.wave, Parked: v.stage == parked,
+		Missed: v.missed, Slept: v.slept, Anew: v.has(anew), Entitled: v.has(entitled), Wave: v.wave, Parked: v.stage == parked, Hand: r.pasts[v.id].hand,
 	}
 }
 
@@ -295,7 +296,8 @@ func (r *room) takePlace(now eviction.Time, from eviction.Member, p *eviction.Pl
 	}
 	v.gen = p.Gen
 	r.moved.back(v.id)
-	r.pasts[v.id] = past{homes: Homes{from, p.Past}}
+	r.pasts[v.id] = past{homes: Homes{from, p.Past}, hand: r.pasts[v.id].hand}
+	r.passOn(v, max(p.Hand, r.pasts[v.id].hand))
 	r.tookOver(v, Ticket{Home: from, Past: Homes{p.Past}}, now)
 	r.gate.Touch()
 	return v.gen

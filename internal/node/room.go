@@ -29,12 +29,15 @@ type visitor struct {
 	slept   uint8 // calls that passed while it did not ask
 }
 
-// past is what there is to say of a visitor who came from a lost node.
+// past is what there is to say of the few who came from a lost node, or go on to
+// another browser.
 type past struct {
 	adopted eviction.Account   // whose session it was; zero: ours
 	earlier []eviction.Account // before that: the pass may be of one of them
 	homes   Homes              // of a place taken over; zero: it began here
 	next    qpid.ItemID        // of a place that was stamped anew: what it is now
+	link    qpid.ItemID        // by which another browser may take the place over; it may be no good any more
+	hand    uint8              // how often that has happened
 }
 
 func (v *visitor) weight() qpid.Weight { return qpid.Weight{Stamp: v.stamp, ID: v.id} }
@@ -73,6 +76,7 @@ type room struct {
 	forgettable                   []qpid.ItemID // spent and dropped, oldest first
 	taken                         []takenTicket // taken over from other nodes, by epoch
 	moved                         moved
+	links                         links
 	held                          []int64 // pass times until which slots are used by passes that nobody here has: see takeIn
 	wanting                       []Pass  // of lost nodes, that wait for a slot here: first come, first served
 	deletes                       deletes

@@ -148,7 +148,7 @@ func (n *Node) Glance(now eviction.Time, t Ticket) (a Answer, ok bool) {
 	n.ev.Now(now)
 	v := r.visitors.get(t.ID)
 	if n.ev.Pending() || !n.ev.Clear() || r.broken != nil || v == nil || t.Gen > v.gen || v.stage > called || r.passesThrough() ||
-		v.missed > 0 || v.stage == called && !v.has(told) { // it may be stamped anew; it hears of its call
+		v.missed > 0 || v.stage == called && !v.has(told) || t.Hand > 0 || v.has(handed) { // it may be stamped anew; it hears of its call; another may have its place
 		return Answer{}, false
 	}
 	next := n.dues.agenda.next()
@@ -267,6 +267,8 @@ func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to ev
 	}
 	if v = r.visitors.get(t.ID); v != nil && t.Gen <= v.gen {
 		switch {
+		case r.handedOn(v, *t):
+			return r, nil, to, ticket.ErrHandedOn
 		case n.ev.Left() && v.stage <= parked:
 			if heir := n.ev.Heir(v.id, v.stamp); heir != to {
 				return r, nil, heir, nil // as if this node had gone already
@@ -305,6 +307,9 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	if r.node.used.has(usedHash(t.ID)) {
 		return nil, ticket.ErrUsed
 	}
+	if r.node.used.has(usedHash(successor(t.ID, uint64(t.Hand)))) {
+		return nil, ticket.ErrHandedOn
+	}
 	if !r.node.ev.Admits(r.gate, now) || !r.node.ev.Gone(t.Home, now) {
 		return nil, nil
 	}
@@ -324,7 +329,8 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	if t.Anew {
 		v.marks |= anew
 	}
-	r.pasts[v.id] = past{homes: Homes{t.Home, t.Past[0]}}
+	r.pasts[v.id] = past{homes: Homes{t.Home, t.Past[0]}, hand: r.pasts[v.id].hand}
+	r.passOn(v, max(t.Hand, r.pasts[v.id].hand))
 	r.tookOver(v, t, now)
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
 	r.markLate(v)
@@ -395,8 +401,9 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 		Room: r.name, ID: v.id, Stamp: v.stamp, Home: n.c.Self.Member, Gen: v.gen, Position: v.shown, Issued: n.ev.Now(now),
 		Missed: v.missed, Slept: v.slept, Anew: v.has(anew), Quiet: v.has(quiet),
 	}
-	if v.gen > 0 {
-		a.Ticket.Past = r.pasts[v.id].homes
+	if v.gen > 0 || v.has(handed) {
+		p := r.pasts[v.id]
+		a.Ticket.Past, a.Ticket.Hand = p.homes, p.hand
 	}
 	return a, nil
 }

@@ -22,7 +22,7 @@ func packTicket(b []byte, t ticket.Ticket) []byte {
 	for _, m := range t.Past {
 		b = packMember(b, m)
 	}
-	if calls := uint64(t.Slept)<<9 | uint64(t.Missed)<<1; calls > 0 || t.Anew { // few have this, and those of before nobody
+	if calls := uint64(t.Hand)<<17 | uint64(t.Slept)<<9 | uint64(t.Missed)<<1; calls > 0 || t.Anew { // few have this, and those of before nobody
 		if t.Anew {
 			calls |= 1
 		}
@@ -40,8 +40,8 @@ func unpackTicket(room string, b []byte) (ticket.Ticket, bool) {
 		t.Past[i] = r.member()
 	}
 	if !r.bad && len(r.rest) > 0 {
-		calls := r.uvarint(1<<17 - 1)
-		t.Slept, t.Missed, t.Anew = uint8(calls>>9), uint8(calls>>1), calls&1 == 1
+		calls := r.uvarint(1<<25 - 1)
+		t.Hand, t.Slept, t.Missed, t.Anew = uint8(calls>>17), uint8(calls>>9), uint8(calls>>1), calls&1 == 1
 		r.bad = r.bad || calls == 0
 	}
 	return t, r.done()

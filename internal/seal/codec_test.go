@@ -45,7 +45,7 @@ func TestTicketsSealedBeforeCallsWereCountedOpen(t *testing.T) {
 	if got, ok := unpackTicket("shop", b); !ok || got != old {
 		t.Errorf("opened as %+v, %t", got, ok)
 	}
-	for _, counted := range []ticket.Ticket{{Room: "shop", Missed: 7}, {Room: "shop", Slept: 255}, {Room: "shop", Missed: 3, Slept: 9, Anew: true}, {Room: "shop", Anew: true}, {Room: "shop", Missed: 200, Anew: true}} {
+	for _, counted := range []ticket.Ticket{{Room: "shop", Missed: 7}, {Room: "shop", Slept: 255}, {Room: "shop", Missed: 3, Slept: 9, Anew: true}, {Room: "shop", Anew: true}, {Room: "shop", Missed: 200, Anew: true}, {Room: "shop", Hand: 1}, {Room: "shop", Hand: 255, Slept: 14, Missed: 2}} {
 		if got, ok := unpackTicket("shop", packTicket(nil, counted)); !ok || got != counted {
 			t.Errorf("%+v opened as %+v, %t", counted, got, ok)
 		}

@@ -24,6 +24,7 @@ type Ticket struct {
 	Missed   uint8  // calls that this place was told of and let pass: see node's claim
 	Slept    uint8  // calls that passed while nothing asked for it
 	Anew     bool   // it was an earlier place that let too many pass
+	Hand     uint8  // raised each time another browser takes the place over by a link: the others' tickets are no good then
 	Quiet    bool   // its program does not check in while it waits; not sealed: whoever asks for such a program says so
 }
 
@@ -46,7 +47,8 @@ type Pass struct {
 // Op is what a visitor asks for.
 type Op uint8
 
-// Join needs Room and ID, the next three a Ticket, the last three a Pass.
+// Join needs Room and ID, the next three a Ticket, the next three a Pass. Offer
+// needs a Ticket, and 128 random bits as ID; Take what came of these.
 const (
 	Join    Op = iota
 	CheckIn    // where do I stand; keeps the place
@@ -55,20 +57,22 @@ const (
 	Refresh    // extend the pass
 	End        // give the slot back
 	Visit      // is the pass good; extends nothing
+	Offer      // make a link by which another browser takes the place over; keeps the place
+	Take       // take the place of such a link over
 
 	Ops int = iota // how many there are
 )
 
 func (o Op) String() string {
-	return [...]string{"join", "check-in", "leave", "abandon", "refresh", "end", "visit"}[o]
+	return [...]string{"join", "check-in", "leave", "abandon", "refresh", "end", "visit", "offer", "take"}[o]
 }
 
 // Request is one visitor's wish.
 type Request struct {
 	Op     Op
 	Room   string
-	ID     qpid.ItemID // Join: 128 random bits, the ticket's id to be
-	Ticket Ticket      // CheckIn, Leave, Abandon
+	ID     qpid.ItemID // Join: 128 random bits, the ticket's id to be. Offer: likewise, for a link. Take: the link's
+	Ticket Ticket      // CheckIn, Leave, Abandon, Offer
 	Pass   Pass        // Refresh, End, Visit
 	Hold   bool        // CheckIn: who would be called waits on, in front, and takes no slot: see HeldBack
 	Async  bool        // Join: wants an answer at once, without a position if that is not known yet
@@ -104,10 +108,20 @@ type Answer struct {
 	Refresh  time.Duration // ask again after this long
 	Wave     uint64        // number of the wave that gave the visitor their turn; 0: not yet, or they walked straight in
 	Paused   string        // why nobody is called just now; empty: they are
+	Link     Link          // of an Offer
 	// Forward is set when another node must answer: ask that one, with Ticket where
 	// that is set, since the one that was sent is of a home that gave the place away.
 	// That node may know better in turn, HopsMax times at most.
 	Forward eviction.Member
+}
+
+// LinkLen is how much of the id of a link is not zero, in bytes.
+const LinkLen = 10
+
+// Link is what another browser takes a place over by, once.
+type Link struct {
+	ID    qpid.ItemID
+	Until int64 // pass time, Unix microseconds
 }
 
 // HopsMax bounds how often one request is forwarded. A ticket goes by way of its
@@ -141,6 +155,8 @@ var (
 	ErrRoomUnknown = errors.New("no such room")
 	ErrExpired     = errors.New("the ticket has expired, its place was given up")
 	ErrUsed        = errors.New("the ticket was used")
+	ErrHandedOn    = errors.New("another browser has taken the place over")
+	ErrLinkOver    = errors.New("the link was used, or is too old")
 	ErrNotCalled   = errors.New("not called yet")
 	ErrPassExpired = errors.New("the pass has expired")
 	ErrQueueFull   = errors.New("the queue is full")

@@ -39,6 +39,8 @@ func verdicts() []verdict {
 		{errPassInvalid, codes.Unauthenticated, "pass_invalid", 0},
 		{ticket.ErrExpired, codes.FailedPrecondition, "ticket_expired", 0},
 		{ticket.ErrUsed, codes.FailedPrecondition, "ticket_used", 0},
+		{ticket.ErrHandedOn, codes.FailedPrecondition, "place_moved", 0},
+		{ticket.ErrLinkOver, codes.FailedPrecondition, "transfer_over", 0},
 		{ticket.ErrNotCalled, codes.FailedPrecondition, "not_called_yet", 0},
 		{ticket.ErrPassExpired, codes.FailedPrecondition, "pass_expired", 0},
 		{ticket.ErrRejected, codes.FailedPrecondition, "room_closed", 0},

@@ -142,6 +142,7 @@ func fromPlace(p eviction.Place) *peerv1.Place {
 	return &peerv1.Place{
 		Id: bytesOf(p.ID[:]), Stamp: p.Stamp, Gen: p.Gen, Past: fromMember(p.Past), Silent: p.Silent, Refresh: p.Refresh,
 		Missed: uint32(p.Missed), Slept: uint32(p.Slept), Anew: p.Anew, Entitled: p.Entitled, Wave: p.Wave, Parked: p.Parked,
+		Hand: uint32(p.Hand),
 	}
 }
 
@@ -149,19 +150,20 @@ func (r *reader) place(p *peerv1.Place) eviction.Place {
 	return eviction.Place{
 		ID: r.id(p.GetId()), Stamp: p.GetStamp(), Gen: p.GetGen(), Past: r.member(p.GetPast()), Silent: p.GetSilent(), Refresh: p.GetRefresh(),
 		Missed: r.small(p.GetMissed()), Slept: r.small(p.GetSlept()), Anew: p.GetAnew(), Entitled: p.GetEntitled(), Wave: p.GetWave(), Parked: p.GetParked(),
+		Hand: r.small(p.GetHand()),
 	}
 }
 
 func fromVisit(v eviction.Visit) *peerv1.VisitGiven {
 	return &peerv1.VisitGiven{
-		Id: bytesOf(v.ID[:]), Stamp: v.Stamp, Gen: v.Gen, Expires: v.Expires, Started: v.Started, Homes: encoded(v.Homes, fromAccount),
+		Id: bytesOf(v.ID[:]), Stamp: v.Stamp, Gen: v.Gen, Expires: v.Expires, Started: v.Started, Homes: encoded(v.Homes, fromAccount), Hand: uint32(v.Hand),
 	}
 }
 
 func (r *reader) visit(p *peerv1.VisitGiven) eviction.Visit {
 	return eviction.Visit{
 		ID: r.id(p.GetId()), Stamp: p.GetStamp(), Gen: p.GetGen(), Expires: p.GetExpires(), Started: p.GetStarted(),
-		Homes: list(r, "homes", p.GetHomes(), eviction.HomesMax, r.account),
+		Homes: list(r, "homes", p.GetHomes(), eviction.HomesMax, r.account), Hand: r.small(p.GetHand()),
 	}
 }
 

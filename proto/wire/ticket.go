@@ -21,7 +21,7 @@ func FromRequest(q ticket.Request) *peerv1.Request {
 func ToRequest(p *peerv1.Request) (ticket.Request, error) {
 	var r reader
 	q := ticket.Request{
-		Op: ticket.Op(r.enum("op", int32(p.GetOp()), uint8(ticket.Visit))), Room: r.name(p.GetRoom()), ID: r.id(p.GetId()),
+		Op: ticket.Op(r.enum("op", int32(p.GetOp()), uint8(ticket.Take))), Room: r.name(p.GetRoom()), ID: r.id(p.GetId()),
 		Ticket: r.ticket(p.GetTicket()), Pass: r.pass(p.GetPass()), Async: p.GetAsync(), Hold: p.GetHold(),
 	}
 	return q, r.err
@@ -33,6 +33,7 @@ func FromAnswer(a ticket.Answer) *peerv1.Answer {
 		Standing: peerv1.Standing(a.State) + 1, Ticket: fromTicket(a.Ticket), Pass: fromPass(a.Pass), Position: int64(a.Position),
 		Queued: int64(a.Queued), WaitP25: fromDuration(a.Wait.P25), WaitP50: fromDuration(a.Wait.P50), WaitP75: fromDuration(a.Wait.P75),
 		Refresh: fromDuration(a.Refresh), Paused: a.Paused, Forward: fromMember(a.Forward), Wave: a.Wave,
+		Link: bytesOf(a.Link.ID[:]), LinkUntil: a.Link.Until,
 	}
 }
 
@@ -46,7 +47,7 @@ func ToAnswer(p *peerv1.Answer) (ticket.Answer, error) {
 			P25: toDuration(p.GetWaitP25()), P50: toDuration(p.GetWaitP50()), P75: toDuration(p.GetWaitP75()),
 		},
 		Refresh: toDuration(p.GetRefresh()), Paused: r.text("text", p.GetPaused(), textMax), Forward: r.member(p.GetForward()),
-		Wave: p.GetWave(),
+		Wave: p.GetWave(), Link: ticket.Link{ID: r.id(p.GetLink()), Until: p.GetLinkUntil()},
 	}
 	if a.Position < 0 || a.Queued < 0 || a.Refresh < 0 || min(a.Wait.P25, a.Wait.P50, a.Wait.P75) < 0 {
 		r.fail("position %d of %d, wait %v, refresh %v", a.Position, a.Queued, a.Wait, a.Refresh)
@@ -55,7 +56,7 @@ func ToAnswer(p *peerv1.Answer) (ticket.Answer, error) {
 }
 
 // refusals pairs the errors of visitor operations with their names on the wire.
-func refusals() [9]error {
+func refusals() [11]error {
 	return [...]error{
 		peerv1.Refusal_REFUSAL_ROOM_UNKNOWN - 1: ticket.ErrRoomUnknown,
 		peerv1.Refusal_REFUSAL_EXPIRED - 1:      ticket.ErrExpired,
@@ -66,6 +67,8 @@ func refusals() [9]error {
 		peerv1.Refusal_REFUSAL_UNAVAILABLE - 1:  ticket.ErrUnavailable,
 		peerv1.Refusal_REFUSAL_REJECTED - 1:     ticket.ErrRejected,
 		peerv1.Refusal_REFUSAL_BUSY - 1:         ticket.ErrBusy,
+		peerv1.Refusal_REFUSAL_HANDED_ON - 1:    ticket.ErrHandedOn,
+		peerv1.Refusal_REFUSAL_LINK_OVER - 1:    ticket.ErrLinkOver,
 	}
 }
 
@@ -96,7 +99,7 @@ func fromTicket(t ticket.Ticket) *peerv1.Ticket {
 	}
 	p := &peerv1.Ticket{
 		Room: t.Room, Weight: fromWeight(t.Weight()), Home: fromMember(t.Home), Gen: t.Gen, Position: t.Position, Issued: t.Issued,
-		Missed: uint32(t.Missed), Slept: uint32(t.Slept), Anew: t.Anew, Quiet: t.Quiet,
+		Missed: uint32(t.Missed), Slept: uint32(t.Slept), Anew: t.Anew, Quiet: t.Quiet, Hand: uint32(t.Hand),
 	}
 	if t.Past != (ticket.Homes{}) {
 		p.Past = encoded(t.Past[:], memberIn)
@@ -109,6 +112,7 @@ func (r *reader) ticket(p *peerv1.Ticket) ticket.Ticket {
 	t := ticket.Ticket{
 		Room: r.name(p.GetRoom()), ID: w.ID, Stamp: w.Stamp, Home: r.member(p.GetHome()), Gen: p.GetGen(), Position: p.GetPosition(),
 		Issued: p.GetIssued(), Missed: uint8(min(p.GetMissed(), math.MaxUint8)), Slept: uint8(min(p.GetSlept(), math.MaxUint8)), Anew: p.GetAnew(), Quiet: p.GetQuiet(),
+		Hand: r.small(p.GetHand()),
 	}
 	copy(t.Past[:], list(r, "former homes", p.GetPast(), len(t.Past), r.member))
 	return t

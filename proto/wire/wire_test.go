@@ -112,7 +112,7 @@ func fill(t *rapid.T, v reflect.Value, name string) {
 		*p = eviction.Mode(rapid.IntRange(0, int(eviction.Deleted)).Draw(t, name))
 		return
 	case *ticket.Op:
-		*p = ticket.Op(rapid.IntRange(0, int(ticket.Visit)).Draw(t, name))
+		*p = ticket.Op(rapid.IntRange(0, int(ticket.Take)).Draw(t, name))
 		return
 	case *ticket.State:
 		*p = ticket.State(rapid.IntRange(0, int(ticket.Admitted)).Draw(t, name))

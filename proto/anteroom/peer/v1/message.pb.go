@@ -3829,6 +3829,7 @@ type VisitGiven struct {
 	Expires       int64                  `protobuf:"varint,4,opt,name=expires,proto3" json:"expires,omitempty"`
 	Started       int64                  `protobuf:"varint,5,opt,name=started,proto3" json:"started,omitempty"`
 	Homes         []*Account             `protobuf:"bytes,6,rep,name=homes,proto3" json:"homes,omitempty"`
+	Hand          uint32                 `protobuf:"varint,7,opt,name=hand,proto3" json:"hand,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3903,6 +3904,13 @@ func (x *VisitGiven) GetHomes() []*Account {
 		return x.Homes
 	}
 	return nil
+}
+
+func (x *VisitGiven) GetHand() uint32 {
+	if x != nil {
+		return x.Hand
+	}
+	return 0
 }
 
 type SlotsAck struct {
@@ -4493,6 +4501,7 @@ type Place struct {
 	Entitled      bool                   `protobuf:"varint,10,opt,name=entitled,proto3" json:"entitled,omitempty"`
 	Wave          uint64                 `protobuf:"varint,11,opt,name=wave,proto3" json:"wave,omitempty"`
 	Parked        bool                   `protobuf:"varint,12,opt,name=parked,proto3" json:"parked,omitempty"`
+	Hand          uint32                 `protobuf:"varint,13,opt,name=hand,proto3" json:"hand,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4609,6 +4618,13 @@ func (x *Place) GetParked() bool {
 		return x.Parked
 	}
 	return false
+}
+
+func (x *Place) GetHand() uint32 {
+	if x != nil {
+		return x.Hand
+	}
+	return 0
 }
 
 var File_anteroom_peer_v1_message_proto protoreflect.FileDescriptor
@@ -4913,7 +4929,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"SlotsInUse\x12-\n" +
 	"\x05slots\x18\x01 \x01(\v2\x17.anteroom.peer.v1.SlotsR\x05slots\x124\n" +
-	"\x06visits\x18\x02 \x03(\v2\x1c.anteroom.peer.v1.VisitGivenR\x06visits\"\xa9\x01\n" +
+	"\x06visits\x18\x02 \x03(\v2\x1c.anteroom.peer.v1.VisitGivenR\x06visits\"\xbd\x01\n" +
 	"\n" +
 	"VisitGiven\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
@@ -4921,7 +4937,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03gen\x18\x03 \x01(\rR\x03gen\x12\x18\n" +
 	"\aexpires\x18\x04 \x01(\x03R\aexpires\x12\x18\n" +
 	"\astarted\x18\x05 \x01(\x03R\astarted\x12/\n" +
-	"\x05homes\x18\x06 \x03(\v2\x19.anteroom.peer.v1.AccountR\x05homes\"\x8e\x01\n" +
+	"\x05homes\x18\x06 \x03(\v2\x19.anteroom.peer.v1.AccountR\x05homes\x12\x12\n" +
+	"\x04hand\x18\a \x01(\rR\x04hand\"\x8e\x01\n" +
 	"\bSlotsAck\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12-\n" +
 	"\x04from\x18\x02 \x01(\v2\x19.anteroom.peer.v1.AccountR\x04from\x12)\n" +
@@ -4958,7 +4975,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04upto\x18\x01 \x01(\x04R\x04upto\"M\n" +
 	"\x06Places\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12/\n" +
-	"\x06places\x18\x02 \x03(\v2\x17.anteroom.peer.v1.PlaceR\x06places\"\xa9\x02\n" +
+	"\x06places\x18\x02 \x03(\v2\x17.anteroom.peer.v1.PlaceR\x06places\"\xbd\x02\n" +
 	"\x05Place\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05stamp\x18\x02 \x01(\x04R\x05stamp\x12\x10\n" +
@@ -4972,7 +4989,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\bentitled\x18\n" +
 	" \x01(\bR\bentitled\x12\x12\n" +
 	"\x04wave\x18\v \x01(\x04R\x04wave\x12\x16\n" +
-	"\x06parked\x18\f \x01(\bR\x06parked*f\n" +
+	"\x06parked\x18\f \x01(\bR\x06parked\x12\x12\n" +
+	"\x04hand\x18\r \x01(\rR\x04hand*f\n" +
 	"\x05Grade\x12\x15\n" +
 	"\x11GRADE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +

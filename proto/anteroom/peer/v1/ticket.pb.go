@@ -33,6 +33,8 @@ const (
 	Op_OP_REFRESH     Op = 5
 	Op_OP_END         Op = 6
 	Op_OP_VISIT       Op = 7
+	Op_OP_OFFER       Op = 8
+	Op_OP_TAKE        Op = 9
 )
 
 // Enum value maps for Op.
@@ -46,6 +48,8 @@ var (
 		5: "OP_REFRESH",
 		6: "OP_END",
 		7: "OP_VISIT",
+		8: "OP_OFFER",
+		9: "OP_TAKE",
 	}
 	Op_value = map[string]int32{
 		"OP_UNSPECIFIED": 0,
@@ -56,6 +60,8 @@ var (
 		"OP_REFRESH":     5,
 		"OP_END":         6,
 		"OP_VISIT":       7,
+		"OP_OFFER":       8,
+		"OP_TAKE":        9,
 	}
 )
 
@@ -153,21 +159,25 @@ const (
 	Refusal_REFUSAL_UNAVAILABLE  Refusal = 7
 	Refusal_REFUSAL_REJECTED     Refusal = 8
 	Refusal_REFUSAL_BUSY         Refusal = 9
+	Refusal_REFUSAL_HANDED_ON    Refusal = 10
+	Refusal_REFUSAL_LINK_OVER    Refusal = 11
 )
 
 // Enum value maps for Refusal.
 var (
 	Refusal_name = map[int32]string{
-		0: "REFUSAL_UNSPECIFIED",
-		1: "REFUSAL_ROOM_UNKNOWN",
-		2: "REFUSAL_EXPIRED",
-		3: "REFUSAL_USED",
-		4: "REFUSAL_NOT_CALLED",
-		5: "REFUSAL_PASS_EXPIRED",
-		6: "REFUSAL_QUEUE_FULL",
-		7: "REFUSAL_UNAVAILABLE",
-		8: "REFUSAL_REJECTED",
-		9: "REFUSAL_BUSY",
+		0:  "REFUSAL_UNSPECIFIED",
+		1:  "REFUSAL_ROOM_UNKNOWN",
+		2:  "REFUSAL_EXPIRED",
+		3:  "REFUSAL_USED",
+		4:  "REFUSAL_NOT_CALLED",
+		5:  "REFUSAL_PASS_EXPIRED",
+		6:  "REFUSAL_QUEUE_FULL",
+		7:  "REFUSAL_UNAVAILABLE",
+		8:  "REFUSAL_REJECTED",
+		9:  "REFUSAL_BUSY",
+		10: "REFUSAL_HANDED_ON",
+		11: "REFUSAL_LINK_OVER",
 	}
 	Refusal_value = map[string]int32{
 		"REFUSAL_UNSPECIFIED":  0,
@@ -180,6 +190,8 @@ var (
 		"REFUSAL_UNAVAILABLE":  7,
 		"REFUSAL_REJECTED":     8,
 		"REFUSAL_BUSY":         9,
+		"REFUSAL_HANDED_ON":    10,
+		"REFUSAL_LINK_OVER":    11,
 	}
 )
 
@@ -215,7 +227,7 @@ type Request struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Op    Op                     `protobuf:"varint,1,opt,name=op,proto3,enum=anteroom.peer.v1.Op" json:"op,omitempty"`
 	Room  string                 `protobuf:"bytes,2,opt,name=room,proto3" json:"room,omitempty"`
-	// 16 bytes, for OP_JOIN.
+	// 16 bytes, for OP_JOIN, OP_OFFER and OP_TAKE.
 	Id            []byte  `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	Ticket        *Ticket `protobuf:"bytes,4,opt,name=ticket,proto3" json:"ticket,omitempty"`
 	Pass          *Pass   `protobuf:"bytes,5,opt,name=pass,proto3" json:"pass,omitempty"`
@@ -324,7 +336,9 @@ type Ticket struct {
 	// Calls that passed while nothing asked.
 	Slept uint32 `protobuf:"varint,10,opt,name=slept,proto3" json:"slept,omitempty"`
 	// Its program does not check in while it waits.
-	Quiet         bool `protobuf:"varint,11,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	Quiet bool `protobuf:"varint,11,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	// Raised each time another browser takes the place over.
+	Hand          uint32 `protobuf:"varint,12,opt,name=hand,proto3" json:"hand,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -436,6 +450,13 @@ func (x *Ticket) GetQuiet() bool {
 	return false
 }
 
+func (x *Ticket) GetHand() uint32 {
+	if x != nil {
+		return x.Hand
+	}
+	return 0
+}
+
 // Pass lets its bearer onto the site, unsealed.
 type Pass struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -533,7 +554,11 @@ type Answer struct {
 	// Set when another node must answer.
 	Forward *Member `protobuf:"bytes,11,opt,name=forward,proto3" json:"forward,omitempty"`
 	// That gave the visitor their turn.
-	Wave          uint64 `protobuf:"varint,12,opt,name=wave,proto3" json:"wave,omitempty"`
+	Wave uint64 `protobuf:"varint,12,opt,name=wave,proto3" json:"wave,omitempty"`
+	// Of a link by which another browser takes the place over, and until when: pass
+	// time, Unix microseconds.
+	Link          []byte `protobuf:"bytes,13,opt,name=link,proto3" json:"link,omitempty"`
+	LinkUntil     int64  `protobuf:"varint,14,opt,name=link_until,json=linkUntil,proto3" json:"link_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -652,6 +677,20 @@ func (x *Answer) GetWave() uint64 {
 	return 0
 }
 
+func (x *Answer) GetLink() []byte {
+	if x != nil {
+		return x.Link
+	}
+	return nil
+}
+
+func (x *Answer) GetLinkUntil() int64 {
+	if x != nil {
+		return x.LinkUntil
+	}
+	return 0
+}
+
 var File_anteroom_peer_v1_ticket_proto protoreflect.FileDescriptor
 
 const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
@@ -664,7 +703,7 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x06ticket\x18\x04 \x01(\v2\x18.anteroom.peer.v1.TicketR\x06ticket\x12*\n" +
 	"\x04pass\x18\x05 \x01(\v2\x16.anteroom.peer.v1.PassR\x04pass\x12\x12\n" +
 	"\x04hold\x18\a \x01(\bR\x04hold\x12\x14\n" +
-	"\x05async\x18\x06 \x01(\bR\x05async\"\xae\x02\n" +
+	"\x05async\x18\x06 \x01(\bR\x05async\"\xc2\x02\n" +
 	"\x06Ticket\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\fR\x06weight\x12,\n" +
@@ -677,13 +716,14 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x04anew\x18\t \x01(\bR\x04anew\x12\x14\n" +
 	"\x05slept\x18\n" +
 	" \x01(\rR\x05slept\x12\x14\n" +
-	"\x05quiet\x18\v \x01(\bR\x05quiet\"\x95\x01\n" +
+	"\x05quiet\x18\v \x01(\bR\x05quiet\x12\x12\n" +
+	"\x04hand\x18\f \x01(\rR\x04hand\"\x95\x01\n" +
 	"\x04Pass\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\fR\x06weight\x12-\n" +
 	"\x04home\x18\x03 \x01(\v2\x19.anteroom.peer.v1.AccountR\x04home\x12\x18\n" +
 	"\aexpires\x18\x04 \x01(\x03R\aexpires\x12\x18\n" +
-	"\astarted\x18\x05 \x01(\x03R\astarted\"\x9d\x03\n" +
+	"\astarted\x18\x05 \x01(\x03R\astarted\"\xd0\x03\n" +
 	"\x06Answer\x126\n" +
 	"\bstanding\x18\x01 \x01(\x0e2\x1a.anteroom.peer.v1.StandingR\bstanding\x120\n" +
 	"\x06ticket\x18\x02 \x01(\v2\x18.anteroom.peer.v1.TicketR\x06ticket\x12*\n" +
@@ -697,7 +737,10 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x06paused\x18\n" +
 	" \x01(\tR\x06paused\x122\n" +
 	"\aforward\x18\v \x01(\v2\x18.anteroom.peer.v1.MemberR\aforward\x12\x12\n" +
-	"\x04wave\x18\f \x01(\x04R\x04wave*~\n" +
+	"\x04wave\x18\f \x01(\x04R\x04wave\x12\x12\n" +
+	"\x04link\x18\r \x01(\fR\x04link\x12\x1d\n" +
+	"\n" +
+	"link_until\x18\x0e \x01(\x03R\tlinkUntil*\x99\x01\n" +
 	"\x02Op\x12\x12\n" +
 	"\x0eOP_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aOP_JOIN\x10\x01\x12\x0f\n" +
@@ -709,12 +752,14 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"OP_REFRESH\x10\x05\x12\n" +
 	"\n" +
 	"\x06OP_END\x10\x06\x12\f\n" +
-	"\bOP_VISIT\x10\a*f\n" +
+	"\bOP_VISIT\x10\a\x12\f\n" +
+	"\bOP_OFFER\x10\b\x12\v\n" +
+	"\aOP_TAKE\x10\t*f\n" +
 	"\bStanding\x12\x18\n" +
 	"\x14STANDING_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10STANDING_WAITING\x10\x01\x12\x13\n" +
 	"\x0fSTANDING_CALLED\x10\x02\x12\x15\n" +
-	"\x11STANDING_ADMITTED\x10\x03*\xee\x01\n" +
+	"\x11STANDING_ADMITTED\x10\x03*\x9c\x02\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14REFUSAL_ROOM_UNKNOWN\x10\x01\x12\x13\n" +
@@ -725,7 +770,10 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x12REFUSAL_QUEUE_FULL\x10\x06\x12\x17\n" +
 	"\x13REFUSAL_UNAVAILABLE\x10\a\x12\x14\n" +
 	"\x10REFUSAL_REJECTED\x10\b\x12\x10\n" +
-	"\fREFUSAL_BUSY\x10\tB<Z:github.com/anteroom/anteroom/proto/anteroom/peer/v1;peerv1b\x06proto3"
+	"\fREFUSAL_BUSY\x10\t\x12\x15\n" +
+	"\x11REFUSAL_HANDED_ON\x10\n" +
+	"\x12\x15\n" +
+	"\x11REFUSAL_LINK_OVER\x10\vB<Z:github.com/anteroom/anteroom/proto/anteroom/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_anteroom_peer_v1_ticket_proto_rawDescOnce sync.Once
