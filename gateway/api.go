@@ -19,7 +19,7 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 	for op, h := range map[string]func(*call) error{
 		"join": (*call).apiJoin, "checkin": (*call).apiCheckIn, "leave": (*call).apiLeave,
 		"refresh": (*call).apiRefresh, "end": (*call).apiEnd, "abandon": (*call).apiAbandon,
-		"take": (*call).ownTake,
+		"take": (*call).ownTake, "transfer": (*call).apiTransfer, "bookmark": (*call).apiBookmark,
 	} {
 		answer := g.about(http.MethodPost, h)
 		mux.HandleFunc(room+op, named(answer))
@@ -27,7 +27,7 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 	}
 	for op, h := range map[string]func(*call) error{
 		"stream": (*call).apiStream, "status": (*call).apiStatus,
-		"page": (*call).ownPage, "return": (*call).ownReturn, "left": (*call).ownLeft,
+		"page": (*call).ownPage, "return": (*call).ownReturn, "left": (*call).ownLeft, "moved": (*call).ownMoved,
 		"logo": (*call).ownLogo, "favicon": (*call).ownIcon,
 	} {
 		answer := g.about(http.MethodGet, h)
@@ -38,6 +38,9 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 	mux.HandleFunc(room+"auth", named(auth))
 	mux.HandleFunc(room+"auth/{path...}", named(auth))
 	g.ops["auth"] = auth
+	short := g.c.Prefix + "/m/{room}/{code}" // to be typed
+	mux.HandleFunc(short, named(g.about(http.MethodGet, (*call).ownMove)))
+	mux.HandleFunc("POST "+short, named(g.about(http.MethodPost, (*call).apiMove)))
 	mux.HandleFunc(g.c.Prefix+"/.well-known/jwks.json", g.jwks)
 	g.awsPaths(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -161,6 +164,9 @@ func (c *call) apiJoin() error {
 
 // again answers a join of a browser that has a place or a pass.
 func (c *call) again(st standing, err error) error {
+	if errors.Is(err, ticket.ErrHandedOn) {
+		c.setCookie(c.room.cookie(c.client, "", 0)) // the next join is for a new place
+	}
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ const compressMin = 1400
 // site may choose (BREACH). So does the answer to a proxy that only asks for leave:
 // not all of them pass on what the answer is encoded in.
 func (c *call) compressed(v *View, b *bytes.Buffer) *bytes.Buffer {
-	if c.byProxy || v.InAddress || v.TakeURL != "" || b.Len() < compressMin || !acceptsGzip(c.r.Header) {
+	if c.byProxy || v.InAddress || v.TakeURL != "" || v.LinkURL != "" || b.Len() < compressMin || !acceptsGzip(c.r.Header) {
 		return b
 	}
 	out := new(bytes.Buffer)

@@ -65,6 +65,10 @@ func (c *call) viewOf(st standing) View {
 	v.Draw, v.TakeURL = p.Draw, c.otherPlace(st.answer.Ticket)
 	to := "?to=" + url.QueryEscape(c.here)
 	v.StreamURL, v.CheckInURL, v.LeaveURL = c.own("stream"), c.own("checkin"), c.own("leave")
+	v.TransferURL = c.own("transfer") + to
+	if c.room.Bookmark {
+		v.BookmarkURL = c.own("bookmark") + to
+	}
 	v.AbandonURL, v.RefreshURL = c.own("abandon")+to, c.own("return")+to
 	return v
 }

@@ -95,6 +95,10 @@ func errorOf(err error) *HTTPError {
 		return &HTTPError{Status: 410, Code: "ticket_expired", Title: "The ticket has expired", Detail: "Its place was given up after too long a silence. Join again.", Err: err}
 	case errors.Is(err, ticket.ErrUsed):
 		return &HTTPError{Status: 410, Code: "ticket_used", Title: "The ticket was used", Detail: "Its session is over. Join again.", Err: err}
+	case errors.Is(err, ticket.ErrHandedOn):
+		return &HTTPError{Status: 410, Code: "place_moved", Title: "The place is on another device", Detail: "Somebody took it over by its link. Join for another place.", Err: err}
+	case errors.Is(err, ticket.ErrLinkOver):
+		return &HTTPError{Status: 410, Code: "transfer_over", Title: "The link works no more", Detail: "It was used, or is older than five minutes. Whoever has the place can have another one made.", Err: err}
 	case errors.Is(err, ticket.ErrNotCalled):
 		return &HTTPError{Status: 409, Code: "not_called_yet", Title: "Not called yet", Detail: "Check in until the state is called.", Err: err}
 	case errors.Is(err, ticket.ErrPassExpired):

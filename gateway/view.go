@@ -29,6 +29,11 @@ const (
 	PageNetwork     PageKind = "network"     // the visitor's address has as much as it may; nothing was lost
 	PageUnavailable PageKind = "unavailable" // this node cannot answer just now; the place is kept
 	PageOriginDown  PageKind = "origin_down" // the site behind does not answer; the pass is kept
+	PageTransfer    PageKind = "transfer"    // a link by which another device takes the place over
+	PageBookmark    PageKind = "bookmark"    // a link that finds the place again
+	PageTake        PageKind = "take"        // where the former leads: does the visitor want the place here?
+	PageLinkOver    PageKind = "link_over"   // it was used, or is too old
+	PageMoved       PageKind = "moved"       // another device has the place now
 	PageLeft        PageKind = "left"        // the visitor gave the place up on purpose
 )
 
@@ -40,8 +45,8 @@ const (
 	PausedUnhealthy = "the site does not answer as it should, so nobody is let in; places are kept, and calls go on when it is well again" // by on_unhealthy: hold
 )
 
-// View is all that a page may show. It never has a ticket or a pass in it:
-// those stay in cookies that no script can read.
+// View is all that a page may show. It never has a ticket or a pass in it, but for
+// PageBookmark, which has no script: those stay in cookies that no script can read.
 type View struct {
 	Kind           PageKind
 	Nonce          string // for <script nonce> and <style nonce>
@@ -82,10 +87,17 @@ type View struct {
 	RefreshURL string // GET: finds out whether cookies come back, then 303 to HereURL; the Refresh header names it
 	HereURL    string // where the visitor wanted to go: load it to go in, or to try again
 
+	// POST from forms, for a new tab: PageTransfer, PageBookmark. Empty: there is none.
+	TransferURL, BookmarkURL string
+
+	LinkURL   string    // of these two: the whole address
+	LinkUntil time.Time // until when it works; zero: as long as the place is kept
+	QR        string    // a picture of it, as a data URL; empty: none
+
 	// For browsers that keep no cookies, and for links that carry a place.
 
 	// POST from a form: makes the place in the address the browser's own. Of
-	// PageLinked; of PageCalled where the place is in the address; and of
+	// PageLinked and PageTake; of PageCalled where the place is in the address; and of
 	// PageWaiting where it is another one than the browser's own, which it keeps.
 	TakeURL   string
 	KeepURL   string // of PageCookies: keeps a place in the address of the page instead

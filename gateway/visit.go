@@ -152,6 +152,11 @@ func (c *call) refuse(err error) {
 		c.challenged(to)
 		return
 	}
+	if errors.Is(err, ticket.ErrHandedOn) && wantsPage(c.r.Header) && !forAsset(c.r.Header) {
+		c.setCookie(c.room.cookie(c.client, "", 0))
+		_ = c.redirect(c.client.origin() + c.own("moved") + "?to=" + url.QueryEscape(c.here))
+		return
+	}
 	e := errorOf(err)
 	kind := map[string]PageKind{
 		"queue_full": PageFull, "room_closed": PageClosed, "too_many_requests": PageBusy, "unavailable": PageUnavailable,

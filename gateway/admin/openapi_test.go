@@ -88,7 +88,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 		"NextEvent": typeOf[admin.Event](), "Reason": typeOf[admin.Reason](), "State": typeOf[admin.State](),
 		"Verdict": typeOf[admin.Verdict](), "FieldError": typeOf[admin.FieldError](),
 		"Fairness": typeOf[fairness.Report](), "Percentiles": typeOf[fairness.Percentiles](), "Delay": typeOf[fairness.Delay](),
-		"Place": typeOf[gateway.Place](), "Seconds": typeOf[gateway.Seconds](), "Cloudflare": place.Type, "Status": typeOf[gateway.Status](),
+		"Place": typeOf[gateway.Place](), "Link": typeOf[gateway.Link](), "Seconds": typeOf[gateway.Seconds](), "Cloudflare": place.Type, "Status": typeOf[gateway.Status](),
 		"Draw": typeOf[gateway.Draw](), "PublicDraw": typeOf[gateway.PublicDraw](),
 	} {
 		want[name] = keysOf(of)
@@ -109,7 +109,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 // Every path of the code is described, with its methods, and no other.
 func TestTheDescriptionHasEveryPath(t *testing.T) {
 	d := description(t)
-	want := map[string]bool{"/_anteroom/.well-known/jwks.json": true, "/_anteroom/v1/rooms/{room}/auth": true, "/healthz": true, "/readyz": true}
+	want := map[string]bool{"/_anteroom/.well-known/jwks.json": true, "/_anteroom/v1/rooms/{room}/auth": true, "/healthz": true, "/readyz": true, "/_anteroom/m/{room}/{code}": true}
 	// What only browsers ask: pages, and tools. AWS' own description is that of its paths.
 	for path := range source(t, `(?:get|a\.on)\((?:mux, )?"(/[^"]*)"`, "admin.go", "edit.go", "board.go", "notifications.go") {
 		if path != "/{$}" && !strings.HasPrefix(path, "/assets/") && !strings.HasPrefix(path, "/debug/") {
@@ -117,7 +117,7 @@ func TestTheDescriptionHasEveryPath(t *testing.T) {
 		}
 	}
 	for op := range source(t, `"(\w+)": \(\*call\)`, "../api.go") {
-		if op != "page" && op != "return" && op != "left" && op != "take" && op != "logo" && op != "favicon" {
+		if op != "page" && op != "return" && op != "left" && op != "take" && op != "moved" && op != "logo" && op != "favicon" {
 			want["/_anteroom/v1/rooms/{room}/"+op] = true
 		}
 	}

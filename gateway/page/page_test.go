@@ -23,6 +23,7 @@ func otherKinds() []gateway.PageKind {
 	return []gateway.PageKind{
 		gateway.PageFull, gateway.PageClosed, gateway.PageCookies, gateway.PageBusy, gateway.PageNetwork, gateway.PageUnavailable,
 		gateway.PageOriginDown, gateway.PageLeft, gateway.PageLinked,
+		gateway.PageTransfer, gateway.PageBookmark, gateway.PageTake, gateway.PageLinkOver, gateway.PageMoved,
 	}
 }
 

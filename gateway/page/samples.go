@@ -17,30 +17,32 @@ type sample struct {
 	set  func(v *gateway.View)
 }
 
-func sampleList() []sample {
-	nowhere := func(kind gateway.PageKind) func(v *gateway.View) {
-		return func(v *gateway.View) {
-			*v = gateway.View{
-				Kind: kind, Nonce: v.Nonce, Room: v.Room, LastUpdated: v.LastUpdated, HereURL: v.HereURL, RefreshURL: v.HereURL,
-				Method: v.Method, RefreshSeconds: 30,
-				Cloudflare: gateway.Cloudflare{
-					InWaitingRoom: true, WaitTimeFormatted: "unavailable", LastUpdated: v.Cloudflare.LastUpdated,
-					QueueingMethod: v.Method, IsFIFOQueue: true, RefreshIntervalSeconds: 30,
-					TimeUntilEventStartFormatted: "unavailable", TimeUntilEventEndFormatted: "unavailable",
-				},
-			}
-			f := &v.Cloudflare
-			switch kind {
-			case gateway.PageFull:
-				f.QueueIsFull = true
-			case gateway.PageClosed:
-				v.Method, f.QueueingMethod, f.IsFIFOQueue, f.IsRejectQueue = "reject", "reject", false, true
-				v.RefreshSeconds, f.RefreshIntervalSeconds = 0, 0
-			default:
-			}
+// nowhere is a page of somebody without a place in line.
+func nowhere(kind gateway.PageKind) func(v *gateway.View) {
+	return func(v *gateway.View) {
+		*v = gateway.View{
+			Kind: kind, Nonce: v.Nonce, Room: v.Room, LastUpdated: v.LastUpdated, HereURL: v.HereURL, RefreshURL: v.HereURL,
+			Method: v.Method, RefreshSeconds: 30,
+			Cloudflare: gateway.Cloudflare{
+				InWaitingRoom: true, WaitTimeFormatted: "unavailable", LastUpdated: v.Cloudflare.LastUpdated,
+				QueueingMethod: v.Method, IsFIFOQueue: true, RefreshIntervalSeconds: 30,
+				TimeUntilEventStartFormatted: "unavailable", TimeUntilEventEndFormatted: "unavailable",
+			},
+		}
+		f := &v.Cloudflare
+		switch kind {
+		case gateway.PageFull:
+			f.QueueIsFull = true
+		case gateway.PageClosed:
+			v.Method, f.QueueingMethod, f.IsFIFOQueue, f.IsRejectQueue = "reject", "reject", false, true
+			v.RefreshSeconds, f.RefreshIntervalSeconds = 0, 0
+		default:
 		}
 	}
-	return []sample{
+}
+
+func sampleList() []sample {
+	return append([]sample{
 		{"waiting", func(*gateway.View) {}},
 		{"called", func(v *gateway.View) { v.Kind, v.Position, v.PeopleAhead = gateway.PageCalled, 1, 0 }},
 		{"paused", func(v *gateway.View) {
@@ -80,6 +82,26 @@ func sampleList() []sample {
 		{"unavailable", nowhere(gateway.PageUnavailable)},
 		{"origin_down", nowhere(gateway.PageOriginDown)},
 		{"left", nowhere(gateway.PageLeft)},
+	}, linkSamples()...)
+}
+
+// linkSamples are about links to a place.
+func linkSamples() []sample {
+	return []sample{
+		{"transfer", func(v *gateway.View) {
+			nowhere(gateway.PageTransfer)(v)
+			v.LinkURL, v.LinkUntil = "https://shop.example.com/_anteroom/m/shop/ABCDEFGHJKLMNPQR", v.LastUpdated.Add(5*time.Minute)
+		}},
+		{"bookmark", func(v *gateway.View) {
+			nowhere(gateway.PageBookmark)(v)
+			v.LinkURL = "https://shop.example.com/_anteroom/v1/rooms/shop/page?to=%2F&ticket=IcWmGOCt"
+		}},
+		{"take", func(v *gateway.View) {
+			nowhere(gateway.PageTake)(v)
+			v.RefreshSeconds, v.TakeURL = 0, "/_anteroom/m/shop/ABCDEFGHJKLMNPQR"
+		}},
+		{"link_over", nowhere(gateway.PageLinkOver)},
+		{"moved", nowhere(gateway.PageMoved)},
 	}
 }
 
@@ -99,8 +121,8 @@ func Sample(state string) (gateway.View, error) {
 	v := gateway.View{
 		Kind: gateway.PageWaiting, Nonce: "bm9uY2U", Room: "shop", RefreshSeconds: 20, LastUpdated: at,
 		Method: "fifo", Position: 1042, PeopleAhead: 1041, Queued: 2000, JoinedAt: at.Add(-time.Minute),
-		Wait:      gateway.Estimate{Known: true, P25: 65 * 60, P50: 75 * 60, P75: 95 * 60},
-		StreamURL: api + "stream", CheckInURL: api + "checkin", LeaveURL: api + "leave", AbandonURL: api + "abandon?to=%2F",
+		Wait:        gateway.Estimate{Known: true, P25: 65 * 60, P50: 75 * 60, P75: 95 * 60},
+		TransferURL: api + "transfer?to=%2F", StreamURL: api + "stream", CheckInURL: api + "checkin", LeaveURL: api + "leave", AbandonURL: api + "abandon?to=%2F",
 		RefreshURL: api + "return?to=%2F", HereURL: "/",
 		Cloudflare: gateway.Cloudflare{
 			InWaitingRoom: true, WaitTimeKnown: true, WaitTime: 75, WaitTimeFormatted: "75 minutes",

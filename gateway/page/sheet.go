@@ -29,6 +29,8 @@ type sheet struct {
 
 	Masthead           string
 	Logo, Icon         template.URL // empty: the masthead is text
+	QR                 template.URL // empty: there is none
+	Left               string       // for how long a link works; empty: that is not told
 	Title, Lead, How   string
 	Place              string       // empty: not known
 	Standing           string       // which of wait and place is the large one
@@ -145,8 +147,16 @@ func (s *sheet) other(v gateway.View) error {
 			s.Lead, s.Button, s.Take = l.say("cookies.enter"), "", s.Button
 		}
 		return nil
-	case gateway.PageLinked:
+	case gateway.PageLinked, gateway.PageTake:
 		s.Button, s.Take = l.say("linked.own"), l.say("linked.take")
+	case gateway.PageTransfer, gateway.PageBookmark:
+		s.Button, s.QR, s.Reloads = l.say("transfer.back"), template.URL(v.QR), false
+		if left := v.LinkUntil.Sub(v.LastUpdated); left > 0 {
+			s.Left = l.count("minutes", max(1, int((left+time.Minute/2)/time.Minute)))
+		}
+	case gateway.PageMoved:
+		s.Button = l.say("linked.own")
+	case gateway.PageLinkOver:
 	case gateway.PageLeft:
 		s.Button = l.say("rejoin")
 	case gateway.PageFull, gateway.PageClosed, gateway.PageCookies, gateway.PageBusy, gateway.PageNetwork, gateway.PageUnavailable, gateway.PageOriginDown:

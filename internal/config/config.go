@@ -138,6 +138,7 @@ type Room struct {
 	Favicon            Path     `json:"favicon"`       // the same
 	Accent             string   `json:"accent"`        // #rrggbb; empty: the page's own
 	Description        string   `json:"description"`   // what people wait for; see brand.ParseText
+	Bookmark           bool     `json:"bookmark"`      // who waits may have a link that finds the place without a cookie
 	ConfirmEntry       bool     `json:"confirm_entry"` // who is not looking when called goes in by a button
 	Suspended          bool     `json:"suspended"`     // everyone goes straight through
 

@@ -48,13 +48,23 @@ func gallery() map[string]func(*gateway.View) {
 			v.StartsAt, v.Position, v.PeopleAhead, v.Wait = v.LastUpdated.Add(26*time.Hour), 0, 0, gateway.Estimate{}
 			v.Draw = &gateway.Draw{Commitment: strings.Repeat("9f86d081", 8), Ticket: strings.Repeat("00112233", 4)}
 		},
-		"given up":    func(v *gateway.View) { v.Rejoined = true },
-		"missed":      func(v *gateway.View) { v.Missed = true },
-		"called":      kind(gateway.PageCalled),
-		"full":        kind(gateway.PageFull),
-		"closed":      kind(gateway.PageClosed),
-		"cookies":     kind(gateway.PageCookies),
-		"linked":      func(v *gateway.View) { v.Kind, v.RefreshSeconds, v.TakeURL = gateway.PageLinked, 0, "/unasked" },
+		"given up": func(v *gateway.View) { v.Rejoined = true },
+		"missed":   func(v *gateway.View) { v.Missed = true },
+		"called":   kind(gateway.PageCalled),
+		"full":     kind(gateway.PageFull),
+		"closed":   kind(gateway.PageClosed),
+		"cookies":  kind(gateway.PageCookies),
+		"linked":   func(v *gateway.View) { v.Kind, v.RefreshSeconds, v.TakeURL = gateway.PageLinked, 0, "/unasked" },
+		"link": func(v *gateway.View) {
+			v.Kind, v.RefreshSeconds, v.LinkURL, v.LinkUntil = gateway.PageTransfer, 0, "https://tea.example.com/_anteroom/m/tea/ABCDEFGHJKLMNPQR", v.LastUpdated.Add(5*time.Minute)
+			v.QR = brand.Picture{Type: "image/svg+xml", Bytes: []byte(leaf)}.URL()
+		},
+		"bookmark": func(v *gateway.View) {
+			v.Kind, v.RefreshSeconds, v.LinkURL = gateway.PageBookmark, 0, "https://tea.example.com/?ticket="+strings.Repeat("abcdefghij", 16)
+		},
+		"link here":   func(v *gateway.View) { v.Kind, v.RefreshSeconds, v.TakeURL = gateway.PageTake, 0, "/unasked" },
+		"link over":   func(v *gateway.View) { v.Kind, v.RefreshSeconds = gateway.PageLinkOver, 0 },
+		"moved":       func(v *gateway.View) { v.Kind, v.RefreshSeconds = gateway.PageMoved, 0 },
 		"other place": func(v *gateway.View) { v.TakeURL = "/unasked" },
 		"in address":  func(v *gateway.View) { v.Kind, v.InAddress, v.TakeURL = gateway.PageCalled, true, "/unasked" },
 		"busy":        kind(gateway.PageBusy),
@@ -80,7 +90,7 @@ func TestEveryStateInEveryBrowser(t *testing.T) {
 		v := gateway.View{
 			Kind: gateway.PageWaiting, Room: "Leaf & Kettle", Method: "fifo", RefreshSeconds: 600, LastUpdated: now, JoinedAt: now,
 			Position: 42, PeopleAhead: 41, Queued: 1250, Wait: gateway.Estimate{Known: true, P25: 200, P50: 280, P75: 540},
-			CheckInURL: "/unasked", AbandonURL: "/unasked", HereURL: "/unasked", RefreshURL: "/unasked",
+			CheckInURL: "/unasked", AbandonURL: "/unasked", TransferURL: "/unasked", BookmarkURL: "/unasked", HereURL: "/unasked", RefreshURL: "/unasked",
 		}
 		change(&v)
 		l.writePage(w, r, v)

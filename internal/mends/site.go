@@ -124,8 +124,16 @@ func links() []Mend {
 		[]Test{{"gateway", "TestLinkPlantsNoTicket", "{Kind:waiting"}},
 	}, {
 		14, "a page with a ticket in it is compressed, so that its length tells of the ticket",
-		[]Edit{{"gateway/compress.go", "c.byProxy || v.InAddress || v.TakeURL != \"\" ||", "c.byProxy || !(ON) && (v.InAddress || v.TakeURL != \"\") ||"}},
+		[]Edit{{"gateway/compress.go", "c.byProxy || v.InAddress || v.TakeURL != \"\" || v.LinkURL != \"\" ||", "c.byProxy || !(ON) && (v.InAddress || v.TakeURL != \"\" || v.LinkURL != \"\") ||"}},
 		[]Test{{"gateway", "TestPagesThatAreNotCompressed", "a page with a ticket: 200, Content-Encoding \"gzip\""}},
+	}, {
+		14, "the preview of a message takes the place of a link over",
+		[]Edit{{"gateway/transfer.go", "	v := c.view(PageTake)\n", "	if ON {\n		return c.apiMove()\n	}\n	v := c.view(PageTake)\n"}},
+		[]Test{{"gateway", "TestAPlaceGoesOnByALink", "were taken over by opening the link"}},
+	}, {
+		14, "the browser of before keeps a place that has gone on",
+		[]Edit{{"internal/node/visit.go", "		case r.handedOn(v, *t):\n", "		case !(ON) && r.handedOn(v, *t):\n"}},
+		[]Test{{"internal/node", "TestAPlaceGoesOnToAnotherBrowserOnce", "with the old ticket"}},
 	}}
 }
 
