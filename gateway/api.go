@@ -42,12 +42,26 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 	mux.HandleFunc(short, named(g.about(http.MethodGet, (*call).ownMove)))
 	mux.HandleFunc("POST "+short, named(g.about(http.MethodPost, (*call).apiMove)))
 	mux.HandleFunc(g.c.Prefix+"/.well-known/jwks.json", g.jwks)
+	if g.c.StatusPage != nil {
+		mux.HandleFunc(g.c.Prefix+"/status", g.statusPage)
+	}
 	g.awsPaths(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		g.rest(w, r)
 		g.fail(w, r, &HTTPError{Status: 404, Code: "not_found", Title: "Nothing here", Detail: "There is no such request below " + g.c.Prefix + "."})
 	})
 	return mux
+}
+
+// statusPage shows the public how the sites behind are.
+func (g *Gateway) statusPage(w http.ResponseWriter, r *http.Request) {
+	g.rest(w, r)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		g.fail(w, r, wrongMethod("Use GET."))
+		return
+	}
+	g.c.StatusPage.ServeHTTP(w, r)
 }
 
 // roomHandler answers a request about the room of that name.

@@ -69,6 +69,7 @@ type Config struct {
 	Bounds         Bounds
 	Addresses      *peraddress.Table     // bounds of what one address may have; nil: none
 	Challenges     *challenge.Table      // what a join takes in some rooms; nil: nothing
+	StatusPage     http.Handler          // for the public, at Prefix/status; nil: there is none
 	Metrics        prometheus.Registerer // nil: none
 	Logger         *slog.Logger          // nil: none
 }

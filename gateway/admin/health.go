@@ -28,7 +28,16 @@ type CheckHealth struct {
 	Reason        string      `json:"reason"` // why the status changed last
 	ExpectedCodes []string    `json:"expected_codes"`
 	ActualCode    int         `json:"actual_code"` // 0: no answer
+	Past          []CheckTurn `json:"past"`        // what was thought before, the newest first
 	Seen          []CheckSeen `json:"seen"`        // by the nodes that look
+}
+
+// CheckTurn is what the cluster thought by a check from a time on.
+type CheckTurn struct {
+	Status     string    `json:"status"`
+	Since      time.Time `json:"since"`
+	Reason     string    `json:"reason"`
+	ActualCode int       `json:"actual_code"`
 }
 
 // CheckSeen is what one node thinks, as this node has heard it last.

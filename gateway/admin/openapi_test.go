@@ -83,7 +83,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 		"EstimatesTrue": typeOf[admin.EstimatesTrue](), "Advice": typeOf[admin.Advice](), "Course": typeOf[admin.Course](),
 		"AuditList": typeOf[admin.AuditList](), "AuditEntry": typeOf[admin.AuditEntry](), "Change": typeOf[admin.Change](), "Check": typeOf[admin.Check](), "Checked": typeOf[admin.Checked](),
 		"HealthCheck": typeOf[config.HealthCheck](), "HealthList": typeOf[admin.HealthList](), "RoomHealth": typeOf[admin.RoomHealth](),
-		"CheckHealth": typeOf[admin.CheckHealth](), "CheckSeen": typeOf[admin.CheckSeen](),
+		"CheckHealth": typeOf[admin.CheckHealth](), "CheckSeen": typeOf[admin.CheckSeen](), "CheckTurn": typeOf[admin.CheckTurn](),
 		"ReceiverList": typeOf[admin.ReceiverList](), "Receiver": typeOf[admin.Receiver](), "TestSent": typeOf[admin.TestSent](),
 		"NextEvent": typeOf[admin.Event](), "Reason": typeOf[admin.Reason](), "State": typeOf[admin.State](),
 		"Verdict": typeOf[admin.Verdict](), "FieldError": typeOf[admin.FieldError](),
@@ -109,7 +109,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 // Every path of the code is described, with its methods, and no other.
 func TestTheDescriptionHasEveryPath(t *testing.T) {
 	d := description(t)
-	want := map[string]bool{"/_anteroom/.well-known/jwks.json": true, "/_anteroom/v1/rooms/{room}/auth": true, "/healthz": true, "/readyz": true, "/_anteroom/m/{room}/{code}": true}
+	want := map[string]bool{"/_anteroom/.well-known/jwks.json": true, "/_anteroom/status": true, "/_anteroom/v1/rooms/{room}/auth": true, "/healthz": true, "/readyz": true, "/_anteroom/m/{room}/{code}": true}
 	// What only browsers ask: pages, and tools. AWS' own description is that of its paths.
 	for path := range source(t, `(?:get|a\.on)\((?:mux, )?"(/[^"]*)"`, "admin.go", "edit.go", "board.go", "notifications.go") {
 		if path != "/{$}" && !strings.HasPrefix(path, "/assets/") && !strings.HasPrefix(path, "/debug/") {

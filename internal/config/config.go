@@ -40,6 +40,7 @@ type Config struct {
 	Rooms          []Room   `json:"rooms"`
 	Queueing       Queueing `json:"queueing"`
 	Queues         []Queue  `json:"queues"`
+	StatusPage     bool     `json:"status_page"` // the public may look how the origins are
 
 	Notifications          []Notification         `json:"notifications"`
 	NotificationThresholds NotificationThresholds `json:"notification_thresholds"`

@@ -98,4 +98,26 @@ type Verdict struct {
 	Since  int64  `json:"since"` // Unix microseconds, by the clock of the node that decided
 	Reason string `json:"reason"`
 	Code   int    `json:"code,omitempty"`
+	Past   []Turn `json:"past,omitempty"` // the oldest first, at most PastMax
+}
+
+// Turn is what the cluster thought before.
+type Turn struct {
+	Status Status `json:"status"`
+	Since  int64  `json:"since"` // Unix microseconds
+	Reason string `json:"reason"`
+	Code   int    `json:"code,omitempty"`
+}
+
+// PastMax bounds what is remembered of each check: it travels with the room.
+const PastMax = 10
+
+// Turned is what follows v: another status, for the reason that r gives.
+func (v *Verdict) Turned(s Status, since int64, r *Report) Verdict {
+	past := v.Past
+	if v.Status != Unknown {
+		past = append(slices.Clone(past), Turn{v.Status, v.Since, v.Reason, v.Code})
+		past = past[max(0, len(past)-PastMax):]
+	}
+	return Verdict{Check: v.Check, Status: s, Since: since, Reason: r.Reason, Code: r.Code, Past: past}
 }

@@ -291,7 +291,7 @@ func (o *origins) judged(now time.Time, r eviction.Room) eviction.Room {
 		votes, _ := o.votes(now, c)
 		if s := health.Decide(v.Status, votes); s != v.Status {
 			first := votes[slices.IndexFunc(votes, func(o health.Vote) bool { return o.Status == s && !o.Silent })]
-			v = health.Verdict{Check: c.Name, Status: s, Since: now.UnixMicro(), Reason: first.Reason, Code: first.Code}
+			v = v.Turned(s, now.UnixMicro(), &first.Report)
 		}
 		if v.Status != health.Unknown {
 			next.Checks = append(next.Checks, v)
@@ -347,11 +347,14 @@ func (a source) Health() []admin.RoomHealth {
 
 // show is what is known by one check. The caller holds o.mu.
 func (o *origins) show(now time.Time, c *health.Check, verdicts []health.Verdict) admin.CheckHealth {
-	shown := admin.CheckHealth{ID: c.ID(), Name: c.Name, Status: admin.HealthText(""), ExpectedCodes: c.Codes, Seen: []admin.CheckSeen{}}
+	shown := admin.CheckHealth{ID: c.ID(), Name: c.Name, Status: admin.HealthText(""), ExpectedCodes: c.Codes, Past: []admin.CheckTurn{}, Seen: []admin.CheckSeen{}}
 	if at := slices.IndexFunc(verdicts, func(v health.Verdict) bool { return v.Check == c.Name }); at >= 0 {
 		v := verdicts[at]
 		since := time.UnixMicro(v.Since).UTC()
 		shown.Status, shown.Since, shown.Reason, shown.ActualCode = string(v.Status), &since, v.Reason, v.Code
+		for _, t := range slices.Backward(v.Past) {
+			shown.Past = append(shown.Past, admin.CheckTurn{Status: string(t.Status), Since: time.UnixMicro(t.Since).UTC(), Reason: t.Reason, ActualCode: t.Code})
+		}
 	}
 	votes, by := o.votes(now, c)
 	for i, v := range votes {

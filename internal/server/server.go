@@ -343,8 +343,13 @@ func (s *Server) buildGateway() error {
 	s.metrics.MustRegister(s.addresses.Metrics()...)
 	s.challenge = challenge.New(s.c.Security.ChallengeKey.Reveal(), s.loop.PassTime)
 	s.metrics.MustRegister(s.challenge.Metrics()...)
+	var status http.Handler
+	if s.c.StatusPage {
+		status = newStatusPage(s)
+	}
 	s.gateway, err = gateway.New(gateway.Config{
-		Queue: s.queue(), Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
+		StatusPage: status,
+		Queue:      s.queue(), Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
 		Addresses: s.addresses, Challenges: s.challenge, TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: s.bounds(),
 	})
 	if err == nil {

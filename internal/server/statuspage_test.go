@@ -1,0 +1,72 @@
+package server
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/internal/health"
+)
+
+// shown is the status page, as who asks for it gets it.
+func (p *statusPage) shown() (page, cache, policy string) {
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequest("GET", "http://shop.example.com/_anteroom/status", nil))
+	return w.Body.String(), w.Header().Get("Cache-Control"), w.Header().Get("Content-Security-Policy")
+}
+
+func TestTheStatusPageTellsWhatTheClusterThinks(t *testing.T) {
+	room := checked()
+	room.Title = "Shop & <b>friends</b>"
+	alone(t, func(o *operated) {
+		p := newStatusPage(o.s)
+		wants := func(what string, has ...string) {
+			t.Helper()
+			page, cache, policy := p.shown()
+			for _, h := range append(has, "Shop &amp; &lt;b&gt;friends&lt;/b&gt;") {
+				if !strings.Contains(page, h) {
+					t.Errorf("%s: it does not say %q:\n%s", what, h, page)
+				}
+			}
+			if strings.Contains(page, "127.0.0.1") || strings.Contains(page, "<script") || cache != "public, max-age=2" || !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") {
+				t.Errorf("%s: %s, %s", what, cache, policy)
+			}
+		}
+		wants("before anybody has looked", "Not known yet", "Nothing is known to be wrong")
+		o.say("a", health.Healthy, health.NoFailures)
+		wants("healthy", "✓ Well")
+		o.say("a", health.Unhealthy, "TCP connection failed")
+		wants("unhealthy", "Not all is well", "✗ In trouble", "TCP connection failed", "Nobody is let in until it is well again")
+		o.say("a", health.Healthy, health.NoFailures)
+		wants("healthy again", "✓ Well", "<h3>History</h3>", "TCP connection failed, for 4 s")
+		for range 2 * health.PastMax {
+			o.say("a", health.Unhealthy, "TCP connection failed")
+			o.say("a", health.Healthy, health.NoFailures)
+		}
+		running, _ := o.s.loop.Snapshot().Room("shop")
+		if n := len(healthOf(running.Room).Checks[0].Past); n != health.PastMax {
+			t.Errorf("%d turns are remembered, want %d", n, health.PastMax)
+		}
+		if page, _, _ := p.shown(); len(page) > 16<<10 {
+			t.Errorf("the page has %d bytes", len(page))
+		}
+	}, room)
+}
+
+// TestACrowdAtTheStatusPageMakesItOnce for the time that it is good.
+func TestACrowdAtTheStatusPageMakesItOnce(t *testing.T) {
+	alone(t, func(o *operated) {
+		p := newStatusPage(o.s)
+		first := p.fresh(time.Now())
+		time.Sleep(statusFor - 1)
+		if again := p.fresh(time.Now()); &again[0] != &first[0] {
+			t.Error("it is made anew although it is good")
+		}
+		time.Sleep(time.Nanosecond)
+		if later := p.fresh(time.Now()); bytes.Equal(later, first) {
+			t.Error("it is what it was when its time was over")
+		}
+	}, checked())
+}
