@@ -250,8 +250,8 @@ const toldMin = 10 * time.Second
 // ClaimsMost bounds Room.ClaimsMax.
 const ClaimsMost = 50
 
-// peopleMax bounds numbers of people, so that sums and products of them fit.
-const peopleMax = 1_000_000_000
+// visitorsMax bounds numbers of visitors, so that sums and products of them fit.
+const visitorsMax = 1_000_000_000
 
 // Validate returns every error at once, each saying what would be right.
 func (r Room) Validate() error {
@@ -263,11 +263,11 @@ func (r Room) Validate() error {
 	if r.Name == "" {
 		bad("name: empty; give the room a name")
 	}
-	if r.Target < 0 || r.Target > peopleMax {
-		bad("total_active_users: %d; give 0 to %d", r.Target, peopleMax)
+	if r.Target < 0 || r.Target > visitorsMax {
+		bad("total_active_users: %d; give 0 to %d", r.Target, visitorsMax)
 	}
-	if r.NewPerMinute < 0 || r.NewPerMinute > peopleMax {
-		bad("new_users_per_minute: %d; give 1 to %d, or 0 for no limit", r.NewPerMinute, peopleMax)
+	if r.NewPerMinute < 0 || r.NewPerMinute > visitorsMax {
+		bad("new_users_per_minute: %d; give 1 to %d, or 0 for no limit", r.NewPerMinute, visitorsMax)
 	}
 	if r.Session < 0 || r.Refresh <= 0 || r.TicketTTL <= 0 || r.ClaimWindow <= 0 {
 		bad("session_duration %v, refresh_interval %v, ticket_ttl %v, claim_window %v: none may be negative, only the first may be zero",

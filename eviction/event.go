@@ -287,7 +287,7 @@ func (r *Room) checkEvents(bad func(format string, args ...any)) {
 		if i > 0 && e.Prequeue < r.Events[i-1].End {
 			bad("events[%d]: it begins before events[%d] ends; give them by time, one after the other", i, i-1)
 		}
-		if e.Target < 0 || e.Target > peopleMax || e.NewPerMinute < 0 || e.NewPerMinute > peopleMax || e.Session < 0 || e.Method > Reject || e.Set > setAll {
+		if e.Target < 0 || e.Target > visitorsMax || e.NewPerMinute < 0 || e.NewPerMinute > visitorsMax || e.Session < 0 || e.Method > Reject || e.Set > setAll {
 			bad("events[%d]: a setting is out of its range", i)
 		}
 	}

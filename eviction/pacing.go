@@ -81,7 +81,7 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 		g := grant{member: m, spent: nodes[i].Spent}
 		left[i] = nodes[i].Tokens
 		if j := slices.IndexFunc(p.out, func(g grant) bool { return g.member == m }); j >= 0 {
-			p.note(now, q, int(min(max(nodes[i].Spent, p.out[j].spent)-p.out[j].spent, peopleMax)))
+			p.note(now, q, int(min(max(nodes[i].Spent, p.out[j].spent)-p.out[j].spent, visitorsMax)))
 		} else if nodes[i].Born > 0 {
 			unknown = true // it was in the waves of another coordinator
 		}

@@ -22,7 +22,7 @@ type visitor struct {
 	shown   uint32 // last position shown; 0: none
 	refresh uint32 // ms until the next check-in, as told
 	slot    uint32 // of the wheel; 0: none
-	number  uint32 // of this record, see people
+	number  uint32 // of this record, see visitors
 	stage   stage
 	marks   marks
 	missed  uint8 // calls that its browser was told of and let pass
@@ -66,7 +66,7 @@ type room struct {
 	gate *eviction.Gate
 	q    *qpid.Node // owns the gate's queue: everyone enters and leaves it here
 
-	visitors people
+	visitors visitors
 	pasts    map[qpid.ItemID]past // of the few who have one
 	due      line                 // drawn, in the order of their turn
 	wheel    wheel

@@ -13,18 +13,18 @@ const slotMicros = 1 << 18 // 0.26 s
 // earliest time at which something may be due, and put back if nothing is, so
 // that a check-in costs nothing here.
 type wheel struct {
-	began  int64               // boot time of slot 0
-	slots  map[uint32][]uint32 // record numbers of people, by time since began / slotMicros
-	order  []uint32            // the keys of slots, the earliest first
-	next   uint32              // slots before it have been emptied
-	people *people
+	began    int64               // boot time of slot 0
+	slots    map[uint32][]uint32 // record numbers of visitors, by time since began / slotMicros
+	order    []uint32            // the keys of slots, the earliest first
+	next     uint32              // slots before it have been emptied
+	visitors *visitors
 }
 
 // gone is the slot of a record that was removed.
 const gone = math.MaxUint32
 
-func newWheel(now int64, p *people) wheel {
-	return wheel{began: now, slots: make(map[uint32][]uint32), people: p}
+func newWheel(now int64, p *visitors) wheel {
+	return wheel{began: now, slots: make(map[uint32][]uint32), visitors: p}
 }
 
 // add looks at v at boot time v.due, or a little later.
@@ -55,7 +55,7 @@ func (w *wheel) expire(now int64, fn func(*visitor)) {
 		delete(w.slots, at)
 		w.next = at + 1
 		for _, number := range slot {
-			v := w.people.at(number)
+			v := w.visitors.at(number)
 			if v == nil || v.slot != at {
 				continue // it is in an earlier slot as well, or somebody else's record now
 			}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestWheel(t *testing.T) {
-	var p people
+	var p visitors
 	w := newWheel(0, &p)
 	var got []byte
 	expire := func(now int64) string {
@@ -54,7 +54,7 @@ func TestWheel(t *testing.T) {
 // in the same order whenever the same is done.
 func TestWheelLooksAtEveryoneInTime(t *testing.T) {
 	run := func() (order []int64) {
-		var p people
+		var p visitors
 		w := newWheel(1<<40, &p)
 		for i := int64(0); i < 1000; i++ {
 			w.add(p.add(visitor{id: qpid.ItemID{byte(i), byte(i >> 8)}, due: 1<<40 + i*i*7919%50_000_000, stamp: uint64(i)}))
@@ -78,7 +78,7 @@ func TestWheelLooksAtEveryoneInTime(t *testing.T) {
 // A machine may have been up for years when a room is created.
 func TestWheelOfALateRoomStartsNow(t *testing.T) {
 	const boot = int64(10 * 365 * 24 * 3600 * 1e6)
-	var p people
+	var p visitors
 	w := newWheel(boot, &p)
 	v := p.add(visitor{due: boot + 1e6})
 	w.add(v)

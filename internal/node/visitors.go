@@ -7,7 +7,7 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// people are the visitors of a room, by id. There may be millions of them, for
+// visitors are those of a room, by id. There may be millions of them, for
 // hours, so nothing here is a pointer that the garbage collector would follow,
 // and nothing is moved or copied as a whole when one more comes.
 //
@@ -15,7 +15,7 @@ import (
 // that visitor is removed, and then the next who comes may get its record. The
 // index is an open-addressing hash table, of record numbers alone, with linear
 // probing. It is cut into parts that grow one at a time.
-type people struct {
+type visitors struct {
 	chunks []*[chunkLen]visitor
 	free   []uint32 // numbers of removed records
 	n      int
@@ -35,11 +35,11 @@ const (
 	cellsMin = 8
 )
 
-func (p *people) len() int { return p.n }
+func (p *visitors) len() int { return p.n }
 
 // at returns the record of that number, nil if there is none. It may be one that
 // was removed.
-func (p *people) at(number uint32) *visitor {
+func (p *visitors) at(number uint32) *visitor {
 	if chunk := int(number / chunkLen); chunk < len(p.chunks) {
 		return &p.chunks[chunk][number%chunkLen]
 	}
@@ -47,7 +47,7 @@ func (p *people) at(number uint32) *visitor {
 }
 
 // get returns the visitor with that id, nil if there is none.
-func (p *people) get(id qpid.ItemID) *visitor {
+func (p *visitors) get(id qpid.ItemID) *visitor {
 	h := hashOf(id)
 	cells := p.index[h>>(64-partBits)].cells
 	if len(cells) == 0 {
@@ -62,7 +62,7 @@ func (p *people) get(id qpid.ItemID) *visitor {
 }
 
 // hashed returns the visitor whose id has that usedHash, nil if there is none.
-func (p *people) hashed(h uint64) *visitor {
+func (p *visitors) hashed(h uint64) *visitor {
 	cells := p.index[h>>(64-partBits)].cells
 	if len(cells) == 0 {
 		return nil
@@ -76,7 +76,7 @@ func (p *people) hashed(h uint64) *visitor {
 }
 
 // add takes in v, whose id nobody else has.
-func (p *people) add(v visitor) *visitor {
+func (p *visitors) add(v visitor) *visitor {
 	if last := len(p.free) - 1; last >= 0 {
 		v.number, p.free = p.free[last], p.free[:last]
 	} else {
@@ -99,7 +99,7 @@ func (p *people) add(v visitor) *visitor {
 }
 
 // remove forgets v. Its record keeps nothing that could be taken for somebody.
-func (p *people) remove(v *visitor) {
+func (p *visitors) remove(v *visitor) {
 	h := hashOf(v.id)
 	part := &p.index[h>>(64-partBits)]
 	mask := len(part.cells) - 1
@@ -119,7 +119,7 @@ func (p *people) remove(v *visitor) {
 	part.n--
 	p.n--
 	if p.n == 0 {
-		*p = people{} // a crowd has gone: so does its memory
+		*p = visitors{} // a crowd has gone: so does its memory
 		return
 	}
 	number := v.number
@@ -129,7 +129,7 @@ func (p *people) remove(v *visitor) {
 
 // all calls fn for everyone, in an order that is the same whenever the same was
 // done before. fn must not add or remove anybody.
-func (p *people) all(fn func(*visitor)) {
+func (p *visitors) all(fn func(*visitor)) {
 	for i := range uint32(p.n + len(p.free)) {
 		if v := p.at(i); v.slot != gone {
 			fn(v)
@@ -137,7 +137,7 @@ func (p *people) all(fn func(*visitor)) {
 	}
 }
 
-func (p *people) grow(part *part) {
+func (p *visitors) grow(part *part) {
 	old := part.cells
 	part.cells = make([]uint32, max(cellsMin, 2*len(old)))
 	for _, cell := range old {

@@ -10,9 +10,9 @@ import (
 
 // Whatever comes and goes, people know exactly those who are there, everyone's
 // record stays where it is, and a number leads to it.
-func TestPeopleAreAsAMapWouldHaveThem(t *testing.T) {
+func TestVisitorsAreAsAMapWouldHaveThem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var p people
+		var p visitors
 		want := map[qpid.ItemID]*visitor{}
 		few := rapid.Bool().Draw(t, "few ids") // so that they come back, and crowd few parts of the index
 		for range 400 {
@@ -46,8 +46,8 @@ func TestPeopleAreAsAMapWouldHaveThem(t *testing.T) {
 	})
 }
 
-func TestPeopleOfACrowdThatHasGoneTakeNoMemory(t *testing.T) {
-	var p people
+func TestVisitorsOfACrowdThatHasGoneTakeNoMemory(t *testing.T) {
+	var p visitors
 	for i := range 1000 {
 		p.add(visitor{id: qpid.ItemID{byte(i), byte(i >> 8)}})
 	}
@@ -59,12 +59,12 @@ func TestPeopleOfACrowdThatHasGoneTakeNoMemory(t *testing.T) {
 	}
 }
 
-func BenchmarkPeople(b *testing.B) {
+func BenchmarkVisitors(b *testing.B) {
 	const n = 1_000_000
 	id := func(i int) qpid.ItemID {
 		return qpid.ItemID{byte(i * 151), byte(i), byte(i >> 8), byte(i >> 16), byte(i >> 24), 1}
 	}
-	var p people
+	var p visitors
 	for i := range n {
 		p.add(visitor{id: id(i)})
 	}
