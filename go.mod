@@ -33,6 +33,7 @@ require (
 )
 
 require (
+	github.com/DeRuina/timberjack v1.4.9
 	github.com/boombuler/barcode v1.1.0
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6
 	github.com/emersion/go-smtp v0.25.1
@@ -40,7 +41,10 @@ require (
 	github.com/wneessen/go-mail v0.8.1
 )
 
-require golang.org/x/crypto v0.57.0 // indirect
+require (
+	github.com/klauspost/compress v1.20.1 // indirect
+	golang.org/x/crypto v0.57.0 // indirect
+)
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect

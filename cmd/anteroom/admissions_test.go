@@ -17,7 +17,7 @@ func TestAdmissionLogGoesOnAfterACrash(t *testing.T) {
 		if err := os.WriteFile(name, []byte(begun), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		a, err := openAdmissions(name, slog.New(slog.DiscardHandler))
+		a, err := openAdmissions(name, admissionsKept{}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatalf("after %q: %v", begun, err)
 		}
@@ -43,7 +43,7 @@ func TestAdmissionLogWritesIntoNoOtherFile(t *testing.T) {
 	if err := os.WriteFile(name, []byte("node: {id: a}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openAdmissions(name, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "shop.yaml") {
+	if _, err := openAdmissions(name, admissionsKept{}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "shop.yaml") {
 		t.Errorf("%v; want an error that names the file", err)
 	}
 	if b, err := os.ReadFile(name); string(b) != "node: {id: a}" || err != nil {
@@ -58,7 +58,7 @@ func TestAdmissionLogDoesNotWaitForTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told bytes.Buffer
-	a := &admissionLog{file: w, log: slog.New(slog.NewTextHandler(&told, nil)), entries: make(chan history.Entry, 4), done: make(chan struct{})}
+	a := &admissionLog{out: w, log: slog.New(slog.NewTextHandler(&told, nil)), entries: make(chan history.Entry, 4), done: make(chan struct{})}
 	for range 10 {
 		a.write(history.Entry{}) // nobody writes it down: or the test hangs
 	}
@@ -72,5 +72,41 @@ func TestAdmissionLogDoesNotWaitForTheDisk(t *testing.T) {
 	a.close()
 	if n := <-read; n != 4 || !strings.Contains(told.String(), "lines=6") {
 		t.Errorf("%d lines written, want 4; the log says %q, want 6 lines missing", n, told.String())
+	}
+}
+
+// A file that has grown large is packed and put aside, and one that is too old is
+// removed; report reads them all.
+func TestAdmissionLogsArePackedAndPutAside(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a.jsonl")
+	old := filepath.Join(dir, "a-2020-01-01T00-00-00.000-size.jsonl.gz")
+	if err := os.WriteFile(old, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, err := openAdmissions(name, admissionsKept{size: 1, days: 32}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lines = 10_000 // 1.2 MB
+	for i := range lines {
+		a.write(history.Entry{At: int64(i), Event: history.Called, Room: "shop", Node: "node-1", Ticket: strings.Repeat("0", 32)})
+	}
+	a.close()
+	files, err := filepath.Glob(filepath.Join(dir, "a*.jsonl*"))
+	if err != nil || len(files) != 2 || !strings.HasSuffix(files[0], "-size.jsonl.gz") || files[1] != name {
+		t.Fatalf("%v, %v: want one that is packed, and the one that is written", files, err)
+	}
+	seen := make(map[int64]bool)
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, mode %v", file, err, info.Mode())
+		}
+		if err := readAdmissions(file, func(e history.Entry) { seen[e.At] = true }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(seen) != lines {
+		t.Errorf("%d of %d lines are there", len(seen), lines)
 	}
 }

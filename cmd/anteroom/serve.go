@@ -17,6 +17,7 @@ import (
 
 func (p *program) serveCommand() *cobra.Command {
 	var file, admissions string
+	var keep admissionsKept
 	var profiles bool
 	logs := logFlags{level: slog.LevelInfo}
 	cmd := &cobra.Command{
@@ -31,7 +32,9 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 		Args:    noCommand,
 	}
 	cmd.Flags().StringVar(&file, "config", "", "the configuration `FILE`; see anteroom config check")
-	cmd.Flags().StringVar(&admissions, "admissions", "", "append what happens to each visitor to `FILE`, for anteroom report")
+	cmd.Flags().StringVar(&admissions, "admissions", "", "append what happens to each visitor to `FILE`, for anteroom report; packed and put aside at midnight UTC")
+	cmd.Flags().IntVar(&keep.size, "admissions-size", 100, "put it aside before it is larger than so many `MIB`; 0: by the day alone")
+	cmd.Flags().IntVar(&keep.days, "admissions-days", 32, "remove what was put aside after so many `DAYS`; 0: never")
 	cmd.Flags().BoolVar(&profiles, "pprof", false, "show profiles of the process on the admin port, below /debug/pprof/")
 	set := settingFlags(cmd)
 	logs.add(cmd)
@@ -56,8 +59,11 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 			log.Warn(w.Error())
 		}
 		o := server.Options{Version: thisVersion(), Logger: log, Adopts: f.AdoptsCluster(), DefaultGRPC: f.DefaultGRPC(), Profiles: profiles}
+		if keep.size < 0 || keep.days < 0 {
+			return wrongUsage(errors.New("--admissions-size and --admissions-days are whole numbers; 0 for no bound"))
+		}
 		if admissions != "" {
-			w, err := openAdmissions(admissions, log)
+			w, err := openAdmissions(admissions, keep, log)
 			if err != nil {
 				return err
 			}
