@@ -19,8 +19,8 @@ func (p *program) whyCommand() *cobra.Command {
 		Short: "Say what limits the flow into a room now, or into each room",
 		Long: `Say what limits the flow into a room now, or into each room: the limit, the rate,
 slots of a lost node, a hold, a side without a majority, or that nobody waits.
-The figures behind it are in the sentence, and all of them in the JSON. Where the
-last hour speaks for another setting, that follows.`,
+The figures behind it are in the sentence, and all of them in the JSON. Of one
+room, advice follows where its last hour speaks for another setting.`,
 		Example: `  anteroom why --room shop
   anteroom why --json --admin http://10.0.0.2:9090`,
 		Args: noCommand,
@@ -41,13 +41,18 @@ last hour speaks for another setting, that follows.`,
 				if err := client.edit(cmd.Context(), asking{method: "GET", path: roomPath(name, "why")}, &why); err != nil {
 					return unlessStopped(cmd.Context(), err)
 				}
-				var last admin.Report // of the last hour; a node of an earlier version has none
-				if err := client.edit(cmd.Context(), asking{method: "GET", path: roomPath(name, "report")}, &last); err != nil {
-					last.Advice = nil
-				}
-				p.showWhy(name, &why, last.Advice, asJSON)
+				p.showWhy(name, &why, asJSON)
 			}
-			return nil
+			if room == "" || asJSON {
+				return nil
+			}
+			var last admin.Report // of the last hour, from all nodes, which may take a while if one is lost
+			if client.edit(cmd.Context(), asking{method: "GET", path: roomPath(room, "report")}, &last) == nil {
+				for _, a := range last.Advice {
+					fmt.Fprintf(p.stdout, "  %s\n", a.Text)
+				}
+			}
+			return nil // a node of an earlier version has no reports
 		},
 	}
 	cmd.Flags().StringVar(&room, "room", "", "the room; without it, all of them")
@@ -56,18 +61,14 @@ last hour speaks for another setting, that follows.`,
 	return cmd
 }
 
-func (p *program) showWhy(room string, why *admin.Reason, advice []admin.Advice, asJSON bool) {
+func (p *program) showWhy(room string, why *admin.Reason, asJSON bool) {
 	if !asJSON {
 		fmt.Fprintf(p.stdout, "%s: %s\n", room, why.Say(func(t time.Time) string { return t.Local().Format(time.TimeOnly) }))
-		for _, a := range advice {
-			fmt.Fprintf(p.stdout, "  %s\n", a.Text)
-		}
 		return
 	}
 	line, _ := json.Marshal(struct {
 		Room string `json:"room"`
 		*admin.Reason
-		Advice []admin.Advice `json:"advice,omitempty"`
-	}{room, why, advice}) // strings and finite numbers
+	}{room, why}) // strings and finite numbers
 	fmt.Fprintf(p.stdout, "%s\n", line)
 }
