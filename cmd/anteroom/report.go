@@ -188,8 +188,8 @@ func (r *reporting) readLogs(report *admin.Report) error {
 	if r.logsOnly {
 		fromLogs(report, r.room, n)
 	}
-	if report.Limit.MostAtOnce = max(report.Limit.MostAtOnce, n.MostAtOnce); report.Limit.Highest != nil && report.Limit.Over != nil {
-		*report.Limit.Over = max(*report.Limit.Over, n.MostAtOnce-*report.Limit.Highest)
+	if k := &report.Limit; k.Highest != nil && n.MostAtOnce <= *k.Highest { // or ends are missing, as of a lost node
+		k.MostAtOnce = max(k.MostAtOnce, n.MostAtOnce) // the waves may have missed a peak
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anteroom/anteroom/internal/history"
 )
@@ -141,4 +142,30 @@ func TestReportOfAnEvent(t *testing.T) {
 	}
 	back()
 	golden(t, "report-event", b.String())
+}
+
+// A node that was lost has written no end of its visits: its log does not make the
+// report say that the limit was broken. A peak that the waves have missed it tells.
+func TestLogsWithoutEndsBreakNoLimit(t *testing.T) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(strings.Replace(aReport, `"most_at_once":50`, `"most_at_once":47`, 1))) // the test sees what did not come
+	}))
+	defer node.Close()
+	at := time.Date(2026, 11, 21, 18, 1, 0, 0, time.UTC).UnixMicro()
+	for people, want := range map[int]string{30: "at once  47\n", 49: "at once  49\n", 60: "at once  47\n"} {
+		var log strings.Builder
+		for i := range people {
+			line, err := json.Marshal(history.Entry{At: at, Room: "shop", Event: history.Open, Ticket: fmt.Sprintf("%032x", i), Joined: uint64(at)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&log, "%s\n", line)
+		}
+		back := inDir(t, map[string]string{"a.jsonl": log.String()})
+		stdout, stderr, code := execute(t, t.Context(), "report", "--room", "shop", "--admin", node.URL, "a.jsonl")
+		back()
+		if code != 0 || !strings.Contains(stdout, want) || !strings.Contains(stdout, "beyond the limit          0\n") {
+			t.Errorf("%d people without an end: exit code %d, errors %q, %s", people, code, stderr, stdout)
+		}
+	}
 }
