@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ type cluster struct {
 }
 
 // traffic is the messages of waves, and all others.
-type traffic struct{ waves, others, waveBytes, otherBytes int }
+type traffic struct{ waves, others, waveBytes, otherBytes, largest int }
 
 const (
 	wallStart = int64(1_700_000_000_000_000)
@@ -41,7 +42,7 @@ func founded(b *testing.B, n int, rooms []eviction.Room) *cluster {
 	b.Helper()
 	c := &cluster{b: b, where: map[eviction.Member]int{}}
 	for i := range n {
-		self := eviction.Peer{Member: eviction.Member{Name: qpid.NodeID('a' + rune(i)), Boot: 1}, Start: wallStart + int64(i)}
+		self := eviction.Peer{Member: eviction.Member{Name: qpid.NodeID(fmt.Sprintf("node-%03d", i)), Boot: 1<<63 + uint64(i)}, Start: wallStart + int64(i)}
 		o, err := node.New(node.Config{Self: self, Expect: n, Joins: n > 1, Rooms: rooms}, c.at())
 		if err != nil {
 			b.Fatal(err)
@@ -99,6 +100,7 @@ func (c *cluster) carry(m eviction.Message) {
 	case *eviction.Gather, *eviction.Reply, *eviction.Commit:
 		c.sent.waves++
 		c.sent.waveBytes += len(data)
+		c.sent.largest = max(c.sent.largest, len(data))
 	default:
 		c.sent.others++
 		c.sent.otherBytes += len(data)
