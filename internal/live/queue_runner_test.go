@@ -161,11 +161,12 @@ func TestIntervalQueueKeepsItsPromises(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	put := func(p *process, from, n int) {
-		at := p.client(t).Queue("paced")
+		var items []client.New
 		for i := range n {
-			if _, err := at.Put(ctx, client.New{ID: fmt.Sprintf("item-%03d", from+i)}); err != nil {
-				t.Fatal(err)
-			}
+			items = append(items, client.New{ID: fmt.Sprintf("item-%03d", from+i)})
+		}
+		if _, err := p.client(t, client.WithPatience(20*time.Second)).Queue("paced").PutAll(ctx, items); err != nil {
+			t.Fatal(err)
 		}
 	}
 	var g grants
@@ -190,9 +191,7 @@ func TestIntervalQueueKeepsItsPromises(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.until("all items", 20*time.Second, func() bool { return g.count() >= 22 })
-	for i := range 60 { // ids have their homes all over the cluster
-		put(c.nodes[0], 200+i, 1)
-	}
+	put(c.nodes[0], 200, 150) // ids have their homes all over the cluster, and none is to run out of items
 	for _, last := range []int{2, 1} {
 		c.nodes[last].kill()
 		c.phase("killed %s", c.nodes[last].id)
