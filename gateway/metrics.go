@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -16,9 +17,10 @@ type metrics struct {
 	ok           [ticket.Ops]prometheus.Counter // of them by op, those that went well
 	shed         prometheus.Counter
 	superseded   prometheus.Counter
-	originErrors *prometheus.CounterVec // by room
-	bypassed     *prometheus.CounterVec // by room
-	brokenRules  *prometheus.CounterVec // by room
+	originErrors *prometheus.CounterVec   // by room
+	originTook   *prometheus.HistogramVec // by room and class of the answer
+	bypassed     *prometheus.CounterVec   // by room
+	brokenRules  *prometheus.CounterVec   // by room
 }
 
 func newMetrics() *metrics {
@@ -35,6 +37,14 @@ func newMetrics() *metrics {
 		originErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anteroom_origin_errors_total", Help: "Requests that the origin did not answer.",
 		}, []string{"room"}),
+		originTook: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "anteroom_origin_request_duration_seconds",
+			Help: "How long the origin took until its answer began, by its class: 2xx, 3xx, 4xx, 5xx, 1xx (an upgrade), or none, where no answer came.",
+			// Those of http.client.request.duration in OpenTelemetry's conventions.
+			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10},
+
+			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160,
+		}, []string{"room", "code"}),
 		bypassed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anteroom_bypassed_requests_total", Help: "Requests that met a bypass rule and went straight to the origin.",
 		}, []string{"room"}),
@@ -50,7 +60,7 @@ func newMetrics() *metrics {
 
 func (m *metrics) register(r prometheus.Registerer, g *Gateway) error {
 	for _, c := range []prometheus.Collector{
-		m.requests, m.shed, m.superseded, m.originErrors, m.bypassed, m.brokenRules,
+		m.requests, m.shed, m.superseded, m.originErrors, m.originTook, m.bypassed, m.brokenRules,
 		arrivingGauge("anteroom_bodies_arriving", "Requests that are answered by the node itself whose body is on its way.", &g.bodies),
 		arrivingCounter("anteroom_bodies_crowded_out_total", "Of them broken off because there were too many, those of the busiest address first.", &g.bodies),
 		arrivingGauge("anteroom_uploads_arriving", "Requests on their way to an origin whose body is on its way.", &g.uploads),
@@ -75,6 +85,16 @@ func arrivingGauge(name, help string, a *arriving) prometheus.Collector {
 
 func arrivingCounter(name, help string, a *arriving) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(a.evicted.Load()) })
+}
+
+// origin counts an answer of the origin behind a room; status 0: none came.
+func (m *metrics) origin(room string, status int, took time.Duration) {
+	classes := [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
+	class := classes[0]
+	if i := status / 100; i < len(classes) {
+		class = classes[i]
+	}
+	m.originTook.WithLabelValues(room, class).Observe(took.Seconds())
 }
 
 func (m *metrics) asked(op ticket.Op, err error) {

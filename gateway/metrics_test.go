@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"maps"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -35,6 +37,45 @@ func TestMetricsCountWhatTheQueueWasAsked(t *testing.T) {
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if problems, err := promlint.NewWithMetricFamilies(families).Lint(); err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+}
+
+// TestTheOriginsAnswersAreMeasured by class, and those that did not come too.
+func TestTheOriginsAnswersAreMeasured(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	w := newWorld(t, withOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/ill":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/gone":
+			panic(http.ErrAbortHandler)
+		}
+	}, func(c *gateway.Config) { c.Metrics = registry }), shop())
+	b := w.browser()
+	for _, path := range []string{"/", "/", "/ill", "/gone"} {
+		b.send("GET", path, "")
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]uint64{}
+	for _, f := range families {
+		if f.GetName() != "anteroom_origin_request_duration_seconds" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			h := m.GetHistogram()
+			if got[m.GetLabel()[0].GetValue()] = h.GetSampleCount(); len(h.GetBucket()) != 14 || len(h.GetPositiveSpan()) == 0 {
+				t.Errorf("%d classic buckets, and native ones: %v", len(h.GetBucket()), h.GetPositiveSpan())
+			}
+		}
+	}
+	if want := map[string]uint64{"2xx": 2, "5xx": 1, "none": 1}; !maps.Equal(got, want) {
+		t.Errorf("counted %v, want %v", got, want)
 	}
 	if problems, err := promlint.NewWithMetricFamilies(families).Lint(); err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)

@@ -24,7 +24,7 @@ const (
 // upgrades and trailers go through; a request that is cancelled here is
 // cancelled there.
 func (c *call) forward(st standing) {
-	f := &forwarding{call: c, standing: st}
+	f := &forwarding{call: c, standing: st, began: time.Now()}
 	if st.in {
 		var err error
 		if f.jwt, err = c.g.jwt(st.session); err != nil {
@@ -67,6 +67,7 @@ func (c *call) forward(st standing) {
 type forwarding struct {
 	*call
 	standing standing
+	began    time.Time
 	jwt      string          // of the pass; empty where none is asked for
 	lasts    context.Context // of the tunnel that the connection may become; nil: none
 	answer   *http.Response  // nil: none has come
@@ -78,6 +79,7 @@ type forwarding struct {
 
 // begins is called when the origin's answer has come.
 func (f *forwarding) begins(r *http.Response) error {
+	f.g.metrics.origin(f.room.Name, r.StatusCode, time.Since(f.began))
 	unshare(f.w.Header())
 	f.cleanAnswer(r.Header, f.standing)
 	f.cleanTrailer(r)
@@ -95,6 +97,9 @@ func (f *forwarding) failed(_ http.ResponseWriter, _ *http.Request, err error) {
 		return
 	}
 	f.answered(f.w.Header())
+	if f.ctx().Err() == nil && !errors.Is(err, errOriginsFull) { // else the visitor has gone, or it was not asked
+		f.g.metrics.origin(f.room.Name, 0, time.Since(f.began))
+	}
 	f.originFailed(f.standing, err)
 }
 

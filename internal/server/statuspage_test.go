@@ -2,6 +2,8 @@ package server
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -29,6 +31,12 @@ func TestTheStatusPageTellsWhatTheClusterThinks(t *testing.T) {
 				if !strings.Contains(page, h) {
 					t.Errorf("%s: it does not say %q:\n%s", what, h, page)
 				}
+			}
+			_, rest, _ := strings.Cut(page, "<style>")
+			style, _, _ := strings.Cut(rest, "</style>")
+			sum := sha256.Sum256([]byte(style)) // as it is sent: browsers drop a style of another sum
+			if want := "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; style == "" || !strings.Contains(policy, want) {
+				t.Errorf("%s: %s, want %s in it", what, policy, want)
 			}
 			if strings.Contains(page, "127.0.0.1") || strings.Contains(page, "<script") || cache != "public, max-age=2" || !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") {
 				t.Errorf("%s: %s, %s", what, cache, policy)
