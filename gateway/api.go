@@ -327,6 +327,8 @@ type Status struct {
 	Paused               string      `json:"paused,omitempty"`
 	HeldUntil            *time.Time  `json:"held_until,omitempty"`
 	StartsAt             *time.Time  `json:"starts_at,omitempty"`
+	Why                  string      `json:"why,omitempty"` // where people wait, or would: what limits the flow
+	WhyUntil             *time.Time  `json:"why_until,omitempty"`
 	Draw                 *PublicDraw `json:"draw,omitempty"`
 	LastUpdated          time.Time   `json:"last_updated"`
 
@@ -357,6 +359,9 @@ func (c *call) apiStatus() error {
 		out.Status, out.StartsAt = "event_prequeueing", moment(s.Room.Event.Start)
 	case s.Room.Method != eviction.Passthrough && (s.Queued > 0 || !s.Open):
 		out.Status = "queueing"
+	}
+	if out.Status == "queueing" || out.Status == "event_prequeueing" {
+		out.Why, out.WhyUntil = why(&s, s.Paused, now)
 	}
 	c.w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(c.w, c.r, http.StatusOK, out)

@@ -129,7 +129,7 @@ func TestTheWaitingObject(t *testing.T) {
 		"room": "shop", "state": "waiting", "position": 417.0, "people_ahead": 416.0, "queued": 1204.0,
 		"estimated_wait_seconds":   map[string]any{"p25": 100.0, "p50": 120.0, "p75": 141.0},
 		"refresh_interval_seconds": 20.0, "joined_at": "2026-11-21T08:59:00.25Z", "last_updated": "2026-11-21T09:00:00Z",
-		"queueing_method": "fifo",
+		"queueing_method": "fifo", "why": "calling",
 		"cfWaitingRoom": map[string]any{
 			"inWaitingRoom": true, "waitTimeKnown": true, "waitTime": 2.0, "waitTime25Percentile": 0.0, "waitTime50Percentile": 0.0,
 			"waitTime75Percentile": 0.0, "waitTimeFormatted": "2 minutes", "queueIsFull": false, "queueAll": false,

@@ -86,7 +86,8 @@ func (p *Place) appendJSON(b []byte) []byte {
 		o = strconv.AppendUint(append(o, `,"called_in_wave":`...), p.CalledInWave, 10)
 	}
 	o = o.text(`,"queueing_method":`, p.QueueingMethod).optional(`,"paused":`, p.Paused).optional(`,"reason":`, p.Reason).
-		optionalTime(`,"held_until":`, p.HeldUntil).optionalTime(`,"starts_at":`, p.StartsAt)
+		optionalTime(`,"held_until":`, p.HeldUntil).optionalTime(`,"starts_at":`, p.StartsAt).
+		optional(`,"why":`, p.Why).optionalTime(`,"why_until":`, p.WhyUntil)
 	if d := p.Draw; d != nil {
 		o = o.text(`,"draw":{"event":`, d.Event).time(`,"starts_at":`, d.StartsAt)
 		o = strconv.AppendUint(append(o, `,"start":`...), d.Start, 10)

@@ -48,7 +48,7 @@ func (c *call) viewOf(st standing) View {
 	}
 	v.RefreshSeconds, v.LastUpdated, v.Cloudflare = p.RefreshIntervalSeconds, p.LastUpdated, p.Cloudflare
 	v.Method, v.Queued, v.JoinedAt, v.Paused, v.Rejoined = p.QueueingMethod, p.Queued, p.JoinedAt, p.Paused, st.rejoined
-	v.Missed = p.Reason == MissedCalls
+	v.Missed, v.Why = p.Reason == MissedCalls, p.Why
 	v.Claim, v.Confirm = c.state.Room.ToldClaim(), c.room.ConfirmEntry
 	if p.Position != nil {
 		v.Position, v.PeopleAhead = *p.Position, *p.PeopleAhead

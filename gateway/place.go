@@ -32,6 +32,8 @@ type Place struct {
 	Reason                 string     `json:"reason,omitempty"` // why this is not the place that it was
 	HeldUntil              *time.Time `json:"held_until,omitempty"`
 	StartsAt               *time.Time `json:"starts_at,omitempty"`
+	Why                    string     `json:"why,omitempty"` // of somebody who waits: what limits the flow
+	WhyUntil               *time.Time `json:"why_until,omitempty"`
 	Draw                   *Draw      `json:"draw,omitempty"`
 	Cloudflare             cloudflare `json:"cfWaitingRoom"`
 }
@@ -111,6 +113,9 @@ func (c *call) place(a ticket.Answer) Place {
 	}
 	if room.Event.Start > now.UnixMicro() {
 		p.StartsAt = moment(room.Event.Start)
+	}
+	if a.State == ticket.Waiting {
+		p.Why, p.WhyUntil = why(&c.state, p.Paused, now.UnixMicro())
 	}
 	p.Draw = c.draw(&a)
 	c.likeCloudflare(&p, &a, room, now)

@@ -71,6 +71,7 @@ type View struct {
 	JoinedAt    time.Time
 	Rejoined    bool          // an older place was given up after too long a silence; this is a new one
 	Missed      bool          // an older place let too many calls pass; this is a new one
+	Why         string        // what limits the flow, such as WhyFull
 	Paused      string        // why nobody is called just now, for people; empty: they are called
 	HeldUntil   time.Time     // nobody is called before; zero: not held. After a restart of everything
 	Claim       time.Duration // a call stands at least this long from the moment in which the browser is told of it

@@ -87,6 +87,9 @@ func TestWordsAreThoseThatAreUsed(t *testing.T) {
 	for _, key := range reasons() {
 		used[key] = true
 	}
+	for _, code := range []string{gateway.WhyFull, gateway.WhyRate, gateway.WhyMissing} { // of the others there is more to say, or nothing
+		used["why."+code] = true
+	}
 	for _, name := range []string{"title", "lead", "how"} {
 		used["fifo."+name], used["random."+name] = true, true
 	}

@@ -105,7 +105,8 @@ const show = () => {
   const early = until(starts) > 0;
   const opens = early ? say("starts", 0, {time: date.format(new Date(starts))}) : "";
   const why = page.reasons[/^waiting for /.exec(paused) || paused];
-  set("lead", early ? words["starts.lead"] : page.lead);
+  const cause = "why." + now.why, limit = words[cause];
+  set("lead", early ? words["starts.lead"] : limit ? limit + " " + page.lead : page.lead);
   set("opens", opens);
   const note = trouble() || (early ? ""
     : until(held) > 0 ? say("held", 0, {time: time(held)})

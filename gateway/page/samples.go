@@ -120,7 +120,7 @@ func Sample(state string) (gateway.View, error) {
 	const api = "/_anteroom/v1/rooms/shop/"
 	v := gateway.View{
 		Kind: gateway.PageWaiting, Nonce: "bm9uY2U", Room: "shop", RefreshSeconds: 20, LastUpdated: at,
-		Method: "fifo", Position: 1042, PeopleAhead: 1041, Queued: 2000, JoinedAt: at.Add(-time.Minute),
+		Method: "fifo", Why: gateway.WhyFull, Position: 1042, PeopleAhead: 1041, Queued: 2000, JoinedAt: at.Add(-time.Minute),
 		Wait:        gateway.Estimate{Known: true, P25: 65 * 60, P50: 75 * 60, P75: 95 * 60},
 		TransferURL: api + "transfer?to=%2F", StreamURL: api + "stream", CheckInURL: api + "checkin", LeaveURL: api + "leave", AbandonURL: api + "abandon?to=%2F",
 		RefreshURL: api + "return?to=%2F", HereURL: "/",

@@ -57,6 +57,7 @@ type state struct {
 	JoinedAt    time.Time `json:"joined_at"`
 	LastUpdated time.Time `json:"last_updated"`
 	Method      string    `json:"queueing_method"`
+	Why         string    `json:"why,omitempty"`
 	Paused      string    `json:"paused,omitempty"`
 	HeldUntil   time.Time `json:"held_until,omitzero"`
 	StartsAt    time.Time `json:"starts_at,omitzero"`
@@ -107,7 +108,7 @@ func newSheet(p *Pages, l *language, v gateway.View) (*sheet, error) {
 	if !v.InAddress { // else there is nothing that the script could ask
 		s.JS, s.Live = p.js, template.JS(live)
 	}
-	s.Title, s.Lead, s.How = l.say(kind+"title"), l.say(kind+"lead"), l.say(kind+"how")
+	s.Title, s.Lead, s.How = l.say(kind+"title"), l.lead(v.Why, l.say(kind+"lead")), l.say(kind+"how")
 	if v.Draw != nil {
 		s.How = l.say("random.how")
 	}
@@ -194,14 +195,15 @@ func (p *Pages) note(l *language, v gateway.View) string {
 	return l.say("paused") + " " + why
 }
 
-// data puts down where the script starts from. The lead is the one for open doors.
+// data puts down where the script starts from. The lead is the one for open doors,
+// without what limits the flow.
 func (p *Pages) data(v gateway.View, lead string) (template.JS, error) {
 	d := data{
 		Room: v.Room, Lead: lead, Method: v.Method, Here: v.HereURL, Retry: v.RefreshURL, Stream: v.StreamURL, CheckIn: v.CheckInURL, Leave: v.LeaveURL,
 		Claim: int(v.Claim.Seconds()), Confirm: v.Confirm, Reasons: p.reasons,
 		Now: state{
 			State: "waiting", Position: v.Position, Queued: v.Queued, Refresh: v.RefreshSeconds, JoinedAt: v.JoinedAt,
-			LastUpdated: v.LastUpdated, Method: v.Method, Paused: v.Paused, HeldUntil: v.HeldUntil, StartsAt: v.StartsAt,
+			LastUpdated: v.LastUpdated, Method: v.Method, Why: v.Why, Paused: v.Paused, HeldUntil: v.HeldUntil, StartsAt: v.StartsAt,
 		},
 	}
 	if v.Missed {

@@ -104,9 +104,9 @@ func headline(l *language, v *gateway.View) (title, lead string) {
 	case v.Kind != gateway.PageWaiting:
 		return l.say(string(v.Kind) + ".title"), l.say(string(v.Kind) + ".text")
 	case v.Method == random:
-		title, lead = l.say("random.title"), l.say("random.lead")
+		title, lead = l.say("random.title"), l.lead(v.Why, l.say("random.lead"))
 	default:
-		title, lead = l.say("fifo.title"), l.say("fifo.lead")
+		title, lead = l.say("fifo.title"), l.lead(v.Why, l.say("fifo.lead"))
 	}
 	if v.StartsAt.After(v.LastUpdated) {
 		lead = l.say("starts.lead")

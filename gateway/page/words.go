@@ -70,6 +70,17 @@ func reasons() map[string]string {
 	}
 }
 
+// lead is what the page says first: why somebody waits, where that is one of the
+// things that there are words for, and what to do. Nobody reads that a site is full
+// which is not.
+func (l *language) lead(why, lead string) string {
+	key := "why." + why
+	if limit := l.say(key); limit != "" {
+		return limit + " " + lead
+	}
+	return lead
+}
+
 // starting begins all reasons of a node that serves nobody yet; they go on to say
 // what operators want to know.
 const starting = "waiting for "
@@ -90,7 +101,7 @@ func live() []string {
 	return []string{
 		"wait.unknown", "wait.soon", "wait.about", "wait.draw", "minutes", "hours", "status", "tab",
 		"paused", "paused.split", "paused.clock", "paused.start", "paused.crowd", "held", "starts", "starts.lead", "lost", "offline", "turn", "turn.lead", "turn.at",
-		"leave.soon",
+		"leave.soon", "why.limit", "why.rate", "why.slots_missing",
 	}
 }
 

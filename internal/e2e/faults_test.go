@@ -10,6 +10,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"github.com/anteroom/anteroom/gateway"
 )
 
 // inLine has somebody wait in place n of a line of their own.
@@ -87,6 +89,27 @@ func TestPauseIsExplained(t *testing.T) {
 	l.change(func() { l.paused = "" })
 	p.until("the note to go", "note.hidden")
 	p.stayed()
+}
+
+// The page says what people wait for, and not that a room is full which is not.
+func TestThePageSaysWhy(t *testing.T) {
+	l, p := inLine(t, 4)
+	const stay = "Keep this page open: it takes you in when it is your turn."
+	for why, want := range map[string]string{
+		gateway.WhyFull:    "The site is full just now. " + stay,
+		gateway.WhyRate:    "People go in one after another just now, so that the site keeps up. " + stay,
+		gateway.WhyMissing: "Some of our servers do not answer just now, so fewer people can go in. " + stay,
+		gateway.WhyCalling: stay,
+	} {
+		l.change(func() { l.why = why })
+		p.reads("#lead", want)
+		p.picture(why)
+		p.isAccessible(why)
+		p.stayed()
+		still := newPerson(t, withoutScripts())
+		still.open(l.URL + "/")
+		still.reads("#lead", want)
+	}
 }
 
 // Before the doors open the page counts down, in silence, by the server's clock.

@@ -33,6 +33,7 @@ type line struct {
 	joined  map[string]time.Time
 	inside  map[string]bool
 	paused  string
+	why     string         // what limits the flow; empty: the room is full
 	starts  time.Time      // the doors open; zero: they are open
 	draws   bool           // at the start
 	dark    bool           // answers nobody
@@ -139,7 +140,7 @@ func (l *line) answer(id string) (map[string]any, bool) {
 	at := slices.Index(l.waiting, id)
 	a := map[string]any{
 		"state": "waiting", "position": at + 1, "people_ahead": at, "queued": len(l.waiting), "estimated_wait_seconds": nil,
-		"refresh_interval_seconds": l.refresh, "joined_at": l.joined[id], "last_updated": time.Now(), "queueing_method": "fifo", "room": "shop",
+		"refresh_interval_seconds": l.refresh, "joined_at": l.joined[id], "last_updated": time.Now(), "queueing_method": "fifo", "room": "shop", "why": cmp.Or(l.why, gateway.WhyFull),
 	}
 	if at >= 0 {
 		a["estimated_wait_seconds"] = map[string]int{"p25": at * 20, "p50": at * 30, "p75": at * 45}
@@ -209,7 +210,7 @@ func (l *line) viewOf(a map[string]any, r *http.Request) gateway.View {
 	v := gateway.View{
 		Kind: gateway.PageWaiting, Room: "shop", Method: "fifo", RefreshSeconds: l.refresh, LastUpdated: a["last_updated"].(time.Time),
 		Queued: a["queued"].(int), JoinedAt: a["joined_at"].(time.Time),
-		Claim: l.claim, Confirm: l.confirm,
+		Claim: l.claim, Confirm: l.confirm, Why: a["why"].(string),
 		CheckInURL: api + "checkin", LeaveURL: api + "leave", AbandonURL: api + "abandon", StreamURL: api + "stream",
 		HereURL: r.URL.RequestURI(), RefreshURL: "/_anteroom/wait?to=" + r.URL.RequestURI(),
 	}

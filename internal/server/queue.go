@@ -56,6 +56,9 @@ func (q queue) Room(name string) (gateway.RoomState, bool) {
 	if held > s.At.Boot {
 		state.HeldUntil = s.Status.Clock + held - s.At.Boot
 	}
+	if state.Missing = r.Missing; r.Missing > 0 {
+		state.WholeAt = s.Status.Clock + r.WholeAt - s.At.Boot
+	}
 	state.Front = front(r.Now, r.Cut)
 	return state, true
 }

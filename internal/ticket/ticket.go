@@ -144,6 +144,8 @@ type RoomState struct {
 	Open              bool   // newcomers walk straight in
 	Paused            string // why nobody is called just now, for people; empty: they are
 	HeldUntil         int64  // pass time; nobody is called before; 0: not held
+	Missing           int    // slots that went with a lost node,
+	WholeAt           int64  // until this pass time
 	Front             uint64 // join stamp up to which everybody's turn has come; 0: turns do not go by it
 }
 
