@@ -31,7 +31,7 @@ const (
 // there is a room.
 func (s *Server) roomed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		own := strings.HasPrefix(r.URL.Path, s.c.Prefix+"/") && !strings.HasPrefix(r.URL.Path, s.c.Prefix+"/v1/rooms/")
+		own := strings.HasPrefix(r.URL.Path, s.c.Prefix+"/") && !strings.HasPrefix(r.URL.Path, s.c.Prefix+"/v1/rooms/") && !s.movesPlace(r)
 		if own || s.hasRooms.Load() {
 			h.ServeHTTP(w, r)
 			return
@@ -54,15 +54,22 @@ func (s *Server) comeAgain(r *http.Request) int {
 // keyed hands requests with tickets and passes to h once there are keys. On the
 // pages of a site the gateway does the same by itself: it needs a place to give.
 func (s *Server) keyed(h http.Handler) http.Handler {
-	carry := []string{"checkin", "leave", "refresh", "end", "abandon", "stream"}
+	carry := []string{"checkin", "leave", "refresh", "end", "abandon", "stream", "transfer", "bookmark"}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		own := strings.HasPrefix(r.URL.Path, s.c.Prefix+"/v1/rooms/")
-		if !own || !s.keys.ring.Empty() || !slices.Contains(carry, path.Base(r.URL.Path)) {
+		needed := own && slices.Contains(carry, path.Base(r.URL.Path)) || s.movesPlace(r)
+		if !needed || !s.keys.ring.Empty() {
 			h.ServeHTTP(w, r)
 			return
 		}
 		unavailable(w, r, noKeysYet, http.StatusServiceUnavailable)
 	})
+}
+
+// movesPlace reports whether a request takes a place over by its link, of which the
+// ticket would be lost with the answer.
+func (s *Server) movesPlace(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, s.c.Prefix+"/m/")
 }
 
 // unavailable asks a visitor to come again.
