@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -192,6 +193,15 @@ func TestIntervalQueueKeepsItsPromises(t *testing.T) {
 	}
 	c.until("all items", 20*time.Second, func() bool { return g.count() >= 22 })
 	put(c.nodes[0], 200, 150) // ids have their homes all over the cluster, and none is to run out of items
+	still := c.nodes[2]
+	still.signal(syscall.SIGSTOP)
+	c.phase("%s stands still", still.id)
+	was = g.count()
+	c.until("4. items from the others", 30*time.Second, func() bool { return g.count() > was+5 })
+	still.signal(syscall.SIGCONT)
+	c.until("it is back", 30*time.Second, func() bool { return c.inWaves(3) })
+	was = g.count()
+	c.until("4. items after it woke", 30*time.Second, func() bool { return g.count() > was+5 })
 	for _, last := range []int{2, 1} {
 		c.nodes[last].kill()
 		c.phase("killed %s", c.nodes[last].id)
