@@ -121,7 +121,7 @@ func (c *cluster) openAll(s *stranger) (program func(*process) error) {
 	token, line := c.newToken("--name", "worker", "--may", "put", "--rooms", "shop")
 	c.operator = strings.Repeat("0123456789abcdef", 2)
 	c.listen["admin"], c.listen["grpc"] = s.host, s.host
-	c.security = fmt.Sprintf("  admin_token: %s\n  tls: {grpc: {cert: %s, key: %s}}\n  tokens:\n%s", c.operator, cert, key, line)
+	c.security = fmt.Sprintf("  admin_token: %s\n  admin_plaintext: true\n  tls: {grpc: {cert: %s, key: %s}}\n  tokens:\n%s", c.operator, cert, key, line)
 	const from = 100
 	return func(p *process) error {
 		worker := s.caller(from, p.grpc(), credentials.NewTLS(&tls.Config{RootCAs: trust, ServerName: s.host}), token)
