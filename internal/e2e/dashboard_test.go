@@ -78,6 +78,7 @@ func TestAnOperatorSteersARoom(t *testing.T) {
 	p.do("go to the room", chromedp.Evaluate[chromedp.Void]("location.hash = 'shop'"))
 	p.click(".choose button:nth-of-type(3)")
 	p.sees("9 joined, 9 got in, 5 on the site at most.")
+	p.until("a report on that time", `fetch(document.querySelector("#main a[target=_blank]").href).then(a => a.text()).then(t => t.includes("got in"))`)
 	p.until("the charts of the past", "document.querySelectorAll('.chart canvas').length === 6")
 	p.picture("charts of the past")
 	p.click("details summary")
@@ -86,6 +87,16 @@ func TestAnOperatorSteersARoom(t *testing.T) {
 	p.isAccessible("past")
 	p.click(".choose button:nth-of-type(2)")
 	p.until("the charts of now", "document.querySelectorAll('.chart canvas').length === 3")
+
+	// Advice takes a longer crowd than a test has.
+	p.do("be advised", chromedp.Evaluate[chromedp.Void](`import("/assets/advice.js").then(({advice}) => {
+		window.fetch = async () => Response.json({advice: [{key: "session_duration", text: "Half of the visits end in 2m."}]});
+		document.querySelector(".side").prepend(advice("shop").e);
+	})`))
+	p.sees("session_duration Half of the visits end in 2m.")
+	p.isAccessible("advised")
+	p.do("ask the node again", chromedp.Reload())
+	p.until("news", "live.className == 'live on'")
 
 	// A demo loses no node, so the page is told of one; the node knows better.
 	p.do("hear of a node that is gone", chromedp.Evaluate[chromedp.Void](`import("/assets/steer.js").then(async ({steer}) => {

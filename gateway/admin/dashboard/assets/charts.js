@@ -20,6 +20,9 @@ const board = (some, zoomed) => {
   }, each: deed => all.forEach(c => c[deed]())};
 };
 
+// reportOf is the page that tells all of a time, and prints.
+const reportOf = (name, from, to) => `/v1/rooms/${encodeURIComponent(name)}/report?${new URLSearchParams({from: Math.floor(from), to: Math.ceil(to), format: "html"})}`;
+
 export const charts = (name, memory) => {
   let long = live, zoom = null, asked = 0, turn = 0;
   const zoomed = range => { zoom = range; asked = 0; show() };
@@ -48,7 +51,7 @@ export const charts = (name, memory) => {
     try {
       const {points, says: text} = await load(name, ...range);
       if (mine != turn || long <= live || !e.isConnected) return; // something else was asked for meanwhile
-      set(says, text);
+      says.replaceChildren(text + " ", h("a", {href: reportOf(name, ...range), target: "_blank", rel: "noopener"}, "Report on this time"));
       shown.show(points, zoom || [Math.max(range[0], points[0]?.at ?? 0), to]);
     } catch (problem) {
       set(says, `How it was is not known: ${problem.message}.`);

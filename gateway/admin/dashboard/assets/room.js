@@ -1,5 +1,6 @@
 // One room: what it does now, why, how it was, and what an operator can do.
 
+import {advice} from "./advice.js";
 import {charts} from "./charts.js";
 import {changes, words} from "./overview.js";
 import {steer} from "./steer.js";
@@ -39,12 +40,12 @@ const here = () => {
 export const room = (name, memory) => {
   const title = h("h1", {}, name), why = h("p", {class: "lead", id: "why"}), mark = h("span", {class: "mark"}), state = h("span");
   const queued = figure("In line"), waits = figure("Wait, estimated"), inside = figure("Inside", true), flow = figure("Let in a minute");
-  const [chart, coming, mine, log] = [charts(name, memory), event(), here(), changes(name)];
+  const [chart, coming, mine, log, advised] = [charts(name, memory), event(), here(), changes(name), advice(name)];
   const controls = page.operate && steer(name);
   const e = [
     h("div", {}, h("p", {class: "crumb"}, h("a", {href: "#"}, "All rooms"), " · ", mark, " ", state), title, why),
     coming.e, h("dl", {class: "card figures"}, ...[queued, waits, inside, flow].map(f => f.e)),
-    h("div", {class: "board"}, chart.e, h("div", {class: "side"}, ...(controls ? [controls.e] : []), log.e, mine.e)),
+    h("div", {class: "board"}, chart.e, h("div", {class: "side"}, ...(controls ? [controls.e] : []), advised.e, log.e, mine.e)),
   ];
   if (!memory.loaded(name)) memory.load(name).then(chart.show).catch(() => {}); // without it the charts begin now
   return {e, end: chart.end, show: all => {
