@@ -14,7 +14,7 @@ import (
 // kinds are the kinds of queue, and what makes one in a node's file.
 var kinds = []struct{ name, key string }{{"memory", "replicas: 1"}, {"disk", "durable: true"}, {"kept", "replicas: 2"}}
 
-// held is a lease for as long as it stood for sure, by the one clock of this machine.
+// held is a lease for as long as it stood for sure.
 type held struct {
 	id, key  string
 	from, to time.Time
@@ -22,8 +22,9 @@ type held struct {
 
 // holders take items with keys, hold each for a moment and acknowledge it.
 type holders struct {
-	mu  sync.Mutex
-	all []held
+	forget bool // a node that is killed takes its leases along, with their items
+	mu     sync.Mutex
+	all    []held
 }
 
 func (h *holders) work(ctx context.Context, q *client.Queue, lease time.Duration) {
@@ -33,9 +34,9 @@ func (h *holders) work(ctx context.Context, q *client.Queue, lease time.Duration
 			continue // its node is down, or all keys are leased
 		}
 		l := taken.Leases[0]
-		rest(ctx, 20*time.Millisecond)
+		rest(ctx, holdFor)
 		to := time.Now()
-		if err := l.Ack(context.WithoutCancel(ctx)); err != nil {
+		if err := l.Ack(context.WithoutCancel(ctx)); err != nil && !h.forget {
 			to = l.Until // nobody knows: it is another's after that
 		}
 		h.mu.Lock()
@@ -50,13 +51,20 @@ func (h *holders) count() int {
 	return len(h.all)
 }
 
+const (
+	holdFor = 100 * time.Millisecond
+	// A lease is stamped by its node's own clock, that of passes, which is not quite the
+	// machine's.
+	stampedEarly = 50 * time.Millisecond
+)
+
 // together returns how many leases stood at once at most, and those of one key that did.
 func together(all []held) (most int, wrong []string) {
 	slices.SortFunc(all, func(a, b held) int { return a.from.Compare(b.from) })
 	for i, a := range all {
 		n := 1
 		for _, b := range all[:i] {
-			if !b.to.After(a.from) {
+			if !b.to.After(a.from.Add(stampedEarly)) {
 				continue
 			}
 			n++
@@ -73,7 +81,7 @@ func together(all []held) (most int, wrong []string) {
 // killed and comes back; and all that nobody's memory has lost is done in the end.
 func TestKeysAreExclusiveThroughAKill(t *testing.T) {
 	t.Parallel()
-	const keys, each, slots, lease = 6, 25, 3, 2 * time.Second
+	const keys, each, slots, lease = 6, 14, 3, 2 * time.Second
 	c := newCluster(t, 10)
 	c.data = true
 	for _, kind := range kinds {
@@ -96,7 +104,7 @@ func TestKeysAreExclusiveThroughAKill(t *testing.T) {
 		}
 	}
 	for _, kind := range kinds { // once all are in: the last log is founded first
-		h := &holders{}
+		h := &holders{forget: kind.name == "memory"}
 		done[kind.name] = h
 		for _, at := range all {
 			working.Go(func() { h.work(ctx, at.Queue("keyed/"+kind.name), lease) })
