@@ -6,7 +6,8 @@ import {load} from "./past.js";
 import {h, set} from "./words.js";
 
 const spans = [["15 min", 900], ["1 hour", 3600], ["1 day", 86400], ["7 days", 7 * 86400], ["30 days", 30 * 86400]];
-const live = 900, again = 60e3; // seconds that this page remembers; milliseconds until the past is asked for anew
+const live = 900; // seconds that this page remembers
+const again = long => long <= 3600 ? 10e3 : 60e3; // milliseconds until the past is asked for anew
 
 // board is the charts of some kinds and their table.
 const board = (some, zoomed) => {
@@ -44,7 +45,7 @@ export const charts = (name, memory) => {
     shown = next;
   };
   const remember = async () => {
-    if (Date.now() - asked < again) return;
+    if (Date.now() - asked < again(long)) return;
     const mine = ++turn, to = Date.now() / 1e3;
     asked = Date.now();
     const range = zoom || [to - long, to];
