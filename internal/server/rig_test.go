@@ -60,6 +60,7 @@ func newRig(t *testing.T, limit int) *rig {
 		t.Skip("NOT RUN: a test with real sockets; set ANTEROOM_E2E=1")
 	}
 	r := &rig{t: t, began: time.Now(), limit: limit, shop: shop.New(shop.Config{Now: time.Now}), peers: map[string]*member{}}
+	_ = t.TempDir() // so that directories of this test are removed after its nodes, which write to them until their end
 	r.origin = httptest.NewServer(r.shop)
 	t.Cleanup(func() {
 		var all sync.WaitGroup
