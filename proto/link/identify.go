@@ -17,7 +17,7 @@ import (
 // connection of its own, so the answer can be neither made up nor repeated.
 // The other hears who asks: this life of this node, which gossips at an address.
 func (l *Links) Identify(ctx context.Context, address string, self eviction.Peer, gossip string) (who eviction.Peer, settled bool, err error) {
-	conn, err := l.dial(address)
+	conn, err := l.dial(address, func() {})
 	if err != nil {
 		return eviction.Peer{}, false, err
 	}

@@ -171,6 +171,9 @@ func (in *incoming) greet() error {
 	l.mu.Lock()
 	in.earlier = nil
 	l.mu.Unlock()
+	if o := (*l.out.Load())[from]; o != nil {
+		o.reachable()
+	}
 	welcome := l.keys(from, hello.GetKeys())
 	return in.stream.Send(&peerv1.LinkResponse{Kind: &peerv1.LinkResponse_Welcome{Welcome: welcome}})
 }

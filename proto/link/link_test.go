@@ -1,10 +1,13 @@
 package link_test
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"reflect"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -271,6 +274,34 @@ func TestStatsAreSortedByName(t *testing.T) {
 			if want := fmt.Sprintf("n%d", i); string(s.Member.Name) != want {
 				t.Errorf("Stats()[%d] is of %v, want %s", i, s.Member, want)
 			}
+		}
+	})
+}
+
+// TestWhoOpensALinkIsReachedAtOnce: a try to reach a member that hangs since before
+// its network came back does not keep the link down.
+func TestWhoOpensALinkIsReachedAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, w *wires) {
+		var tries atomic.Int32
+		a := w.start(t, member("a", 1), func(c *link.Config) {
+			c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+				if tries.Add(1) == 1 {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return w.dial(ctx, address)
+			}
+		})
+		b := w.start(t, member("b", 1), nil)
+		a.SetMembers(map[eviction.Member]string{b.self: b.address})
+		soon()
+		if s := a.about(t, b.self); s.Up || tries.Load() != 1 {
+			t.Fatalf("%d tries, %+v; want one that hangs", tries.Load(), s)
+		}
+		meet(a, b)
+		soon()
+		if s := a.about(t, b.self); !s.Up || !s.Receiving {
+			t.Errorf("b has opened its link, and after 100 ms a's is not up: %+v", s)
 		}
 	})
 }

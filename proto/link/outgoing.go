@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ var (
 	errSilent  = errors.New("it does not answer")
 	errWelcome = errors.New("it did not begin with a welcome")
 	errChanged = errors.New("this node's settings have changed")
+	errBack    = errors.New("it can be reached again")
 )
 
 // outgoing is the link to one member.
@@ -35,17 +37,19 @@ type outgoing struct {
 	cancel  context.CancelFunc
 	offer   chan struct{} // a token: send our keys
 	queued  chan struct{} // a token: the queue is not empty
+	back    chan struct{} // a token: try again at once
 	// forwards are the requests under way.
 	forwards atomic.Int64
 
 	mu    sync.Mutex
 	conn  *grpc.ClientConn        // nil: the link is down
 	end   context.CancelCauseFunc // of the session; nil: there is none
+	dials bool                    // the session waits for a connection
 	queue []eviction.Message
 }
 
 func newOutgoing(l *Links, to eviction.Member, address string, c *counts) *outgoing {
-	return &outgoing{links: l, to: to, address: address, counts: c, offer: make(chan struct{}, 1), queued: make(chan struct{}, 1)}
+	return &outgoing{links: l, to: to, address: address, counts: c, offer: make(chan struct{}, 1), queued: make(chan struct{}, 1), back: make(chan struct{}, 1)}
 }
 
 // send queues m while the link is up and there is room.
@@ -99,7 +103,7 @@ func (o *outgoing) set(conn *grpc.ClientConn) {
 func (o *outgoing) begin(end context.CancelCauseFunc) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.end = end
+	o.end, o.dials = end, end != nil
 }
 
 // renew ends the session, whose Hello says what no longer holds.
@@ -111,6 +115,28 @@ func (o *outgoing) renew() {
 	}
 }
 
+// reachable tries again at once: the member has just opened its link to this node.
+// A try from when it could not be reached may hang until it is given up, and as long
+// as one direction is missing this node would leave the member out of its waves.
+func (o *outgoing) reachable() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.conn != nil {
+		return
+	}
+	if o.dials {
+		o.end(errBack)
+	}
+	wake(o.back)
+}
+
+// connected is the end of dialling.
+func (o *outgoing) connected() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.dials = false
+}
+
 // run keeps the link up until ctx is done.
 func (o *outgoing) run(ctx context.Context) {
 	delay, reported := retryMin, ""
@@ -118,6 +144,10 @@ func (o *outgoing) run(ctx context.Context) {
 		was, err := o.session(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if errors.Is(err, errBack) {
+			delay = retryMin
+			continue
 		}
 		o.counts.breaks.Add(1)
 		if was {
@@ -135,17 +165,24 @@ func (o *outgoing) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-o.back:
 		case <-time.After(delay/2 + rand.N(delay/2)):
 		}
 		delay = min(2*delay, retryMax)
 	}
 }
 
-// dial makes a connection object for one session. It connects when first used.
-func (l *Links) dial(address string) (*grpc.ClientConn, error) {
+// dial makes a connection object for one session. It connects when first used, and
+// calls connected then.
+func (l *Links) dial(address string, connected func()) (*grpc.ClientConn, error) {
+	dialer := func(ctx context.Context, address string) (net.Conn, error) {
+		conn, err := l.c.Dial(ctx, address)
+		connected()
+		return conn, err
+	}
 	return grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(l.c.Policy.Client()),
-		grpc.WithContextDialer(l.c.Dial),
+		grpc.WithContextDialer(dialer),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: silentAfter}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(RequestMax)),
 		grpc.WithDisableServiceConfig(), grpc.WithNoProxy(), grpc.WithIdleTimeout(0),
@@ -163,7 +200,7 @@ func (o *outgoing) session(ctx context.Context) (was bool, err error) {
 			err = cause
 		}
 	}()
-	conn, err := o.links.dial(o.address)
+	conn, err := o.links.dial(o.address, o.connected)
 	if err != nil {
 		return false, err
 	}
