@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom/internal/ticket"
@@ -158,7 +159,7 @@ func (c *call) policy(v View, own bool) string {
 		forms = "" // that one leads on to the site, which may send its visitors elsewhere
 	}
 	pictures := "data:"
-	if v.LogoURL != "" || v.IconURL != "" {
+	if strings.HasPrefix(v.LogoURL, "/") || strings.HasPrefix(v.IconURL, "/") {
 		pictures = "data: 'self'"
 	}
 	return "default-src 'none'; script-src 'nonce-" + v.Nonce + "'; style-src 'nonce-" + v.Nonce +

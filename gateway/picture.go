@@ -7,11 +7,14 @@ import (
 	"github.com/anteroom/anteroom/internal/brand"
 )
 
-// picture is the address of a room's picture, which changes when the picture does;
-// empty for none.
+// picture is where a page has a room's picture from: a small one is in the page, any
+// other has an address, which changes when the picture does. Empty for none.
 func (c *call) picture(name string, p *brand.Picture) string {
 	if p == nil {
 		return ""
+	}
+	if p.Small() {
+		return p.URL()
 	}
 	return c.own(name) + "?v=" + p.Sum
 }

@@ -10,7 +10,7 @@ import (
 
 // A room's pictures come from this host, once, and nothing runs in them.
 func TestPicturesOfARoom(t *testing.T) {
-	logo, err := brand.NewPicture([]byte("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"))
+	logo, err := brand.NewPicture([]byte("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script>" + strings.Repeat(" ", brand.InlineMax) + "</svg>"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,5 +46,22 @@ func TestPicturesOfARoom(t *testing.T) {
 	}
 	if r := w.browser().send("GET", "/_anteroom/v1/rooms/shop/favicon", ""); r.StatusCode != 404 {
 		t.Errorf("a picture that is not there: %d", r.StatusCode)
+	}
+}
+
+// A small picture is no request: it comes with the page.
+func TestSmallPicturesComeWithThePage(t *testing.T) {
+	icon, err := brand.NewPicture([]byte("<svg xmlns='http://www.w3.org/2000/svg'/>"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, withOrigin(t, site, withPages(t), func(c *gateway.Config) { c.Rooms[0].Icon = &icon }), shop())
+	w.join()
+	page := w.browser().open("/list")
+	if !strings.Contains(page.body, `<link rel="icon" href="data:image/svg&#43;xml;base64,PHN2ZyB4bWxucz0naHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmcnLz4=">`) {
+		t.Errorf("the page has no icon in it:\n%.600s", page.body)
+	}
+	if csp := page.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "img-src data:; ") {
+		t.Errorf("the page may load pictures, and has none to load: %s", csp)
 	}
 }

@@ -54,7 +54,7 @@ type View struct {
 	Language       string // the room's own default, BCP 47; empty: en
 	Room           string
 	Brand          Brand
-	LogoURL        string // of the room's own picture; empty: none. A path on this host, or a data URL
+	LogoURL        string // of the room's own picture; empty: none. A path on this host, or a data URL for a small one
 	IconURL        string // for the tab; empty: none
 	Message        string // the operator's words for the people who wait, plain text; empty: none
 	RefreshSeconds int    // the browser is sent to RefreshURL after this; 0: it is not

@@ -2,9 +2,9 @@
 // there is no place to wait in. It implements gateway.Pager.
 //
 // A page is one response: its style and its script are inside, under the nonce
-// of the response's Content-Security-Policy, and it fetches no picture and no
-// font. It is at most 8 kB once compressed, so that it fits in the first round
-// trip of a connection.
+// of the response's Content-Security-Policy, and it fetches no font and no picture
+// but a room's own large one. It is at most 8 kB once compressed, beside the room's
+// own text and pictures, so that it fits in the first round trip of a connection.
 //
 // # Without a script
 //

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/tdewolff/minify/v2"
+	"github.com/tdewolff/minify/v2/css"
+	"github.com/tdewolff/minify/v2/js"
 	xlanguage "golang.org/x/text/language"
 
 	"github.com/anteroom/anteroom/gateway"
@@ -54,12 +56,16 @@ func New() (*Pages, error) {
 	for i, l := range all {
 		tags[i] = l.tag
 	}
+	style, script, err := smaller()
+	if err != nil {
+		return nil, err
+	}
 	return &Pages{
 		template:  t,
 		languages: all,
 		matcher:   xlanguage.NewMatcher(tags),
-		css:       template.CSS(squeezeCSS(pageCSS)),
-		js:        template.JS(squeezeJS(liveJS)),
+		css:       style,
+		js:        script,
 		reasons:   reasons(),
 	}, nil
 }
@@ -104,44 +110,21 @@ func (p *Pages) language(v gateway.View) *language {
 	return p.languages[i]
 }
 
-// squeezeJS drops what is for whoever reads the source: comments, indentation,
-// spaces around operators. Lines stay, because some end a statement. It knows
-// strings in double quotes only, none of which may span lines, and no "- -".
-func squeezeJS(source string) string {
-	var b strings.Builder
-	around := regexp.MustCompile(` ?([{}()<>=!&|?:;,+*/%-]+) ?`)
-	for line := range strings.Lines(source) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "//") {
-			continue
-		}
-		for i, part := range strings.Split(line, `"`) {
-			inside := i%2 == 1
-			if i > 0 {
-				b.WriteByte('"')
-			}
-			part, comment, _ := strings.Cut(part, " // ")
-			if !inside {
-				part = around.ReplaceAllString(part, "$1")
-			}
-			b.WriteString(part)
-			if comment != "" {
-				break
-			}
-		}
-		b.WriteByte('\n')
+// smaller returns the style and the script without what is only for whoever reads
+// the source: comments, spaces and long names.
+func smaller() (style template.CSS, script template.JS, err error) {
+	m := minify.New()
+	m.AddFunc("css", css.Minify)
+	m.AddFunc("js", js.Minify)
+	c, err := m.String("css", pageCSS)
+	if err != nil {
+		return "", "", fmt.Errorf("page: page.css: %w", err)
 	}
-	return b.String()
-}
-
-// squeezeCSS does the same for a style sheet without comments and strings with
-// spaces around punctuation.
-func squeezeCSS(source string) string {
-	var b strings.Builder
-	for line := range strings.Lines(source) {
-		b.WriteString(strings.TrimSpace(line))
+	j, err := m.String("js", liveJS)
+	if err != nil {
+		return "", "", fmt.Errorf("page: live.js: %w", err)
 	}
-	return strings.NewReplacer(": ", ":", " { ", "{", " {", "{", " }", "}", ";}", "}", "; ", ";", ", ", ",").Replace(b.String())
+	return template.CSS(c), template.JS(j), nil
 }
 
 // utc writes a time for those whose browser does not write it in their own zone.

@@ -218,23 +218,6 @@ func TestWaitingPageIsSmall(t *testing.T) {
 	}
 }
 
-func TestSqueezingKeepsWhatRuns(t *testing.T) {
-	got := squeezeJS("  // why\n\ta = \"// no {comment} : \" + f(x, y) ? -1 : 2; // why: \"so\"\n\n  const {b} = c => {\n")
-	if want := "a=\"// no {comment} : \"+f(x,y)?-1:2;\nconst{b}=c=>{\n"; got != want {
-		t.Errorf("squeezeJS = %q, want %q", got, want)
-	}
-	got = squeezeCSS(":root {\n  --a: #fff;\n  font: 1rem/1.5 a, \"B C\";\n}\n* { b: c }\n@media (d: e) { * { f: g !important } }\n")
-	if want := `:root{--a:#fff;font:1rem/1.5 a,"B C"}*{b:c}@media (d:e){*{f:g !important}}`; got != want {
-		t.Errorf("squeezeCSS = %q, want %q", got, want)
-	}
-	if bad := regexp.MustCompile("`|- -|\\+ \\+|'[^']*[{}()<>=!&|?:;,+*/%-] ").FindString(regexp.MustCompile(`(?m)^\s*//.*$`).ReplaceAllString(liveJS, "")); bad != "" {
-		t.Errorf("live.js has %q, which squeezeJS does not know", bad)
-	}
-	if strings.Contains(pageCSS, "/*") {
-		t.Error("page.css has a comment, which squeezeCSS does not know")
-	}
-}
-
 func TestPagesAreWrittenAtOnce(t *testing.T) {
 	p := newPages(t)
 	want := render(t, p, waiting())

@@ -15,6 +15,11 @@ import (
 // PictureMax bounds a picture, in bytes: people wait for it on slow networks.
 const PictureMax = 64 << 10
 
+// InlineMax is how large a picture may be to come with the page itself, in bytes.
+// A request of its own would cost more; the page with two of them still fits in the
+// first round trip of a connection (ten packets).
+const InlineMax = 2 << 10
+
 // Picture is a logo or an icon.
 type Picture struct {
 	Type  string // its media type
@@ -70,6 +75,9 @@ func ParsePicture(text string) (Picture, error) {
 	}
 	return NewPicture(b)
 }
+
+// Small reports whether the picture comes with the page.
+func (p Picture) Small() bool { return len(p.Bytes) <= InlineMax }
 
 // URL is the picture as a data URL.
 func (p Picture) URL() string {

@@ -49,6 +49,9 @@ func (f *File) readPages() {
 		f.readPage(key+".custom_page_file", &r.CustomPageHTML, &r.CustomPageFile)
 		f.readPicture(key+".logo", &r.Logo)
 		f.readPicture(key+".favicon", &r.Favicon)
+		if large(r.Logo) && large(r.Favicon) {
+			f.warn(key+".favicon", "over %d bytes, as the logo is: every browser makes a request for each; a smaller one comes with the page", brand.InlineMax)
+		}
 		for j := range r.Events {
 			e := &r.Events[j]
 			f.readPage(key+".events"+index(j)+".custom_page_file", &e.CustomPageHTML, &e.CustomPageFile)
@@ -93,6 +96,11 @@ func (f *File) readPicture(key string, at *Path) {
 		return
 	}
 	*at = Path(p.URL())
+}
+
+func large(picture Path) bool {
+	p, err := brand.ParsePicture(string(picture))
+	return err == nil && !p.Small()
 }
 
 func readPage(name Path) (string, error) {

@@ -96,6 +96,7 @@ func TestPicturesComeFromFiles(t *testing.T) {
 	write("logo.svg", "<svg/>")
 	write("page.html", "<p>")
 	write("large.png", strings.Repeat("x", 1<<16+1))
+	write("long.svg", "<svg>"+strings.Repeat(" ", 2<<10)+"</svg>")
 	const room = "node: {data: ''}\nrooms:\n  - name: shop\n    total_active_users: 1\n"
 	for _, c := range []struct{ keys, logo, want string }{
 		{"    logo: logo.svg\n", "data:image/svg+xml;base64,PHN2Zy8+", ""},
@@ -109,8 +110,16 @@ func TestPicturesComeFromFiles(t *testing.T) {
 		if got := strings.TrimPrefix(errorText(f), f.Name+":"); got != c.want {
 			t.Errorf("%s: %q, want %q", c.keys, got, c.want)
 		}
+		if w := problems(f.Warnings, "security.signing_keys"); len(w) > 0 {
+			t.Errorf("%s: %q", c.keys, w)
+		}
 		if got := string(f.Config.Rooms[0].Logo); c.want == "" && got != c.logo {
 			t.Errorf("%s: %q, want %q", c.keys, got, c.logo)
 		}
+	}
+	f := config.Load(write("a.yaml", room+"    logo: long.svg\n    favicon: long.svg\n"), config.Options{Host: "host-1"})
+	const want = "a.yaml:6: rooms[0].favicon: over 2048 bytes, as the logo is: every browser makes a request for each; a smaller one comes with the page"
+	if w := problems(f.Warnings, "security.signing_keys"); f.Err() != nil || len(w) != 1 || !strings.HasSuffix(w[0], want) {
+		t.Errorf("two large pictures: %v, %q, want %q", f.Err(), w, want)
 	}
 }

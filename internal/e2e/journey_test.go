@@ -32,8 +32,9 @@ var program struct {
 	err  error
 }
 
-// demo starts the program and returns where its shop is.
-func demo(t *testing.T) (url string) {
+// anteroom is the program; what it says is shown if the test fails. It runs until
+// the test is over; the channel has an error if it ends before.
+func anteroom(t *testing.T, args ...string) (ended <-chan error) {
 	t.Helper()
 	needBrowser(t)
 	program.once.Do(func() {
@@ -47,35 +48,48 @@ func demo(t *testing.T) (url string) {
 	if program.err != nil {
 		t.Fatalf("build the program: %v", program.err)
 	}
-	const nodes = 3
-	port := freePorts(t, 2*nodes)
 	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), filepath.Join(program.dir, "anteroom"), "demo", "--nodes", strconv.Itoa(nodes), "--limit", "5", "--visitors", "0",
-		"--session", "2m", "--port", strconv.Itoa(port), "--admin-port", strconv.Itoa(port+nodes))
+	cmd := exec.CommandContext(t.Context(), filepath.Join(program.dir, "anteroom"), args...)
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var failure error
-	ended := make(chan struct{})
+	failure, over := make(chan error, 1), make(chan struct{})
 	go func() {
-		failure = cmd.Wait()
-		close(ended)
+		failure <- cmd.Wait()
+		close(over)
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
-		<-ended
+		<-over
 		if t.Failed() {
-			t.Logf("the demo said:\n%s", said.String())
+			t.Logf("the program said:\n%s", said.String())
 		}
 	})
+	return failure
+}
+
+// demo starts the program's demo and returns where its shop is.
+func demo(t *testing.T) (url string) {
+	t.Helper()
+	const nodes = 3
+	port := freePorts(t, 2*nodes)
+	ended := anteroom(t, "demo", "--nodes", strconv.Itoa(nodes), "--limit", "5", "--visitors", "0",
+		"--session", "2m", "--port", strconv.Itoa(port), "--admin-port", strconv.Itoa(port+nodes))
 	url = "http://127.0.0.1:" + strconv.Itoa(port)
-	eventually(t, "the demo answers", func() bool {
+	answers(t, url, ended)
+	return url
+}
+
+// answers waits until the shop of the program does.
+func answers(t *testing.T, url string, ended <-chan error) {
+	t.Helper()
+	eventually(t, "the program answers", func() bool {
 		select {
-		case <-ended:
-			t.Fatalf("the demo ended: %v", failure)
+		case err := <-ended:
+			t.Fatalf("the program ended: %v", err)
 		default:
 		}
 		resp, err := http.Get(url + "/_anteroom/v1/rooms/shop/status")
@@ -85,7 +99,6 @@ func demo(t *testing.T) (url string) {
 		_ = resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	})
-	return url
 }
 
 // freePorts returns the first of n ports in a row that nobody listens on, and that
