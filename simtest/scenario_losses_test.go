@@ -1,25 +1,31 @@
 package simtest
 
 import (
+	"flag"
+	"fmt"
 	"testing"
 	"time"
 )
+
+var losses = flag.Uint64("losses", 4, "how many seeds TestScenarioEveryLossHasItsOwnD runs")
 
 // losing is a world of five in which one node after the other is killed and is
 // back soon, one down at a time, for as long as many D.
 type losing struct {
 	*script
-	lost []lostSlots
+	lost []lostAccount
 }
 
-// lostSlots are what a node owned when it was killed.
-type lostSlots struct {
-	at    int64
-	slots int
+// lostAccount is that of a node that was killed at a time.
+type lostAccount struct {
+	at      int64
+	account int32
+	slots   int // the most that it may have had: its own, and those under way to or from it
 }
 
-func losingWorld(t *testing.T, disk bool) *losing {
+func losingWorld(t *testing.T, disk bool, seed uint64) *losing {
 	o := short(5)
+	o.Seed = seed
 	o.Rooms[0].Target = 20
 	o.Faults.Disk = disk
 	o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
@@ -28,68 +34,161 @@ func losingWorld(t *testing.T, disk bool) *losing {
 
 // kill ends a node and starts it again 800 ms later.
 func (l *losing) kill(i int) {
-	owned, _ := l.ownedNow(i)
-	l.lost = append(l.lost, lostSlots{l.now, owned})
+	a := l.checker.rooms[0].accountOf(l.hosts[i].seen.rooms[0].Account)
 	l.down(i)
+	l.lost = append(l.lost, lostAccount{at: l.now, account: a})
 	l.agenda.push(l.now+800_000, evStart, int32(i), 0)
 }
 
-// due is how many slots there should be by now: all but what was lost within D,
-// and the time that it takes to see the newest loss, in which nothing is minted.
+// usable counts the slots of the nodes that run, and those under way between two of
+// them, which are nobody's and not lost.
+func (l *losing) usable() (n int) {
+	accounts := l.checker.rooms[0].accounts
+	for i := range accounts {
+		if !l.runs(int32(i)) {
+			continue
+		}
+		n += accounts[i].owned
+		for j := range accounts {
+			if l.runs(int32(j)) {
+				n += l.underWay(int32(i), int32(j))
+			}
+		}
+	}
+	return n
+}
+
+// runs reports whether account i is that of a node that runs, or is about to be.
+func (l *losing) runs(i int32) bool {
+	a := &l.checker.rooms[0].accounts[i]
+	return !l.lives[l.lifeOf(a.Member)].over && !a.closed
+}
+
+// underWay counts what account i has sent to j and j has not received.
+func (l *losing) underWay(i, j int32) int {
+	a, b := &l.checker.rooms[0].accounts[i], &l.checker.rooms[0].accounts[j]
+	for _, p := range a.peers {
+		if p.Account == b.Account {
+			return max(0, p.Sent-b.receivedFrom(a.Account))
+		}
+	}
+	return 0
+}
+
+// follow notes what the lost accounts may have: until others hear of the loss, slots
+// are still sent to them.
+func (l *losing) follow() {
+	accounts := l.checker.rooms[0].accounts
+	for i := range l.lost {
+		k := &l.lost[i]
+		n := accounts[k.account].owned
+		for j := range accounts {
+			if l.runs(int32(j)) {
+				n += l.underWay(k.account, int32(j)) + l.underWay(int32(j), k.account)
+			}
+		}
+		k.slots = max(k.slots, n)
+	}
+}
+
+// due is how many slots there should be by now: all but what was lost within D, and
+// noticed since. Nothing is minted while a loss is not known to all, and the newest may
+// be one of just now. Until then it takes
+//
+//	exclude_after + 2 × deadline + 6 × period
+//
+// A coordinator leaves out whom its waves have lacked for exclude_after, at the end of
+// one of them: a deadline. If it is lost itself, the next one takes over after
+// exclude_after, asks for a deadline who is there, and its first wave may lack somebody
+// for another one. (It voids nobody of its view for exclude_after, but in this world
+// views have let go of who is lost by then.) The waves are one that was under way, and
+// those that void, that find that all know it, that bring the supply to all, that do so
+// once more when the lost node has come back in another life meanwhile, and that mint.
 func (l *losing) due() int {
+	c := &l.o.Cluster
+	noticed := c.ExcludeAfter + 2*c.Deadline + 6*c.Period
 	missing := 0
 	for _, k := range l.lost {
-		if l.now-k.at < (l.delay() + 1500*time.Millisecond).Microseconds() {
+		if l.now-k.at < (l.delay() + noticed).Microseconds() {
 			missing += k.slots
 		}
 	}
 	return l.o.Rooms[0].Target - missing
 }
 
+// poorest is the node with the fewest slots, of those that run.
+func (l *losing) poorest() (host int) {
+	fewest := l.o.Rooms[0].Target + 1
+	for i := range l.hosts {
+		if h := &l.hosts[i]; h.up() && h.seen.rooms[0].Owned < fewest {
+			host, fewest = i, h.seen.rooms[0].Owned
+		}
+	}
+	return host
+}
+
 // Each loss has its own D. A node is killed every 2 s, which is less than half of
 // D, and its slots are back when its own D is over, whatever else was lost since:
 // those of the coordinator, and of the nodes that were there when an earlier one
-// was lost, too. If it is always the same node, which has no more than its share,
-// half of the limit stays usable.
+// was lost, too.
+//
+// How many a node has is not bounded by its share: they go where people wait, and stay
+// there until somebody has less than half of theirs (see spread in package eviction).
+// But the poorest of five has a fifth at most. So if it is always that one, at most
+// 4 + 3 + 2 of 20 are waited for, three losses being within D, and half stays usable.
 func TestScenarioEveryLossHasItsOwnD(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		disk  bool
-		kills []int
+		kills []int // in turn; nil: always the poorest
 		least int
 	}{
 		{"each in turn", false, []int{3, 1, 4, 0, 2}, 0},
 		{"each in turn, with disks", true, []int{3, 1, 4, 0, 2}, 0},
-		{"always the same", false, []int{3}, 10},
-		{"always the first", false, []int{0}, 10},
+		{"always the same", false, []int{3}, 0},
+		{"always the first", false, []int{0}, 0},
+		{"always the poorest", false, nil, 10},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := losingWorld(t, c.disk)
-			s.peopleOver(none, 600, 30*time.Second)
-			s.run(time.Second)
-			least := 20
-			for i := range 12 {
-				s.kill(c.kills[i%len(c.kills)])
-				for end := s.now + 2_000_000; s.now < end; {
-					s.run(100 * time.Millisecond)
-					owned, _ := s.ownedNow()
-					if least = min(least, owned); owned < s.due() {
-						t.Fatalf("%d slots %v after kill %d, want %d: %s", owned, micros(s.now-(end-2_000_000)), i+1, s.due(), s.ledgers(0))
-					}
+		for seed := range *losses {
+			t.Run(fmt.Sprintf("%s, seed %d", c.name, seed+1), func(t *testing.T) {
+				s := losingWorld(t, c.disk, seed+1)
+				s.peopleOver(none, 600, 30*time.Second)
+				s.run(time.Second)
+				if least := s.losses(12, c.kills); least < c.least {
+					t.Errorf("%d of 20 slots were usable at one time, want half of the limit at all times", least)
 				}
-			}
-			if least < c.least {
-				t.Errorf("%d of 20 slots were usable at one time, want half of the limit at all times", least)
-			}
-			s.finish()
-		})
+				s.finish()
+			})
+		}
 	}
+}
+
+// losses kills n nodes, 2 s apart, and returns how many slots were usable at least.
+func (l *losing) losses(n int, kills []int) (least int) {
+	l.t.Helper()
+	least = l.o.Rooms[0].Target
+	for i := range n {
+		if kills == nil {
+			l.kill(l.poorest())
+		} else {
+			l.kill(kills[i%len(kills)])
+		}
+		for end := l.now + 2_000_000; l.now < end; {
+			l.run(100 * time.Millisecond)
+			l.follow()
+			usable := l.usable()
+			if least = min(least, usable); usable < l.due() {
+				l.t.Fatalf("%d slots %v after kill %d, want %d: %s", usable, micros(l.now-(end-2_000_000)), i+1, l.due(), l.ledgers(0))
+			}
+		}
+	}
+	return least
 }
 
 // A raised limit is there at once, while a lost node's D lasts: all of it but what
 // that node can own.
 func TestScenarioARaisedLimitWaitsForNobodyElsesD(t *testing.T) {
-	s := losingWorld(t, false)
+	s := losingWorld(t, false, 1)
 	s.peopleOver(none, 2000, 20*time.Second)
 	s.run(time.Second)
 	s.down(3)

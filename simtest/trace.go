@@ -141,6 +141,12 @@ func (w *world) decisions(b *eviction.Commit) string {
 		if r.Open {
 			s.WriteString(" open")
 		}
+		if !r.Sure {
+			s.WriteString(" unsure")
+		}
+		for _, c := range r.Claims {
+			fmt.Fprintf(&s, " claim %d of%s", c.Slots, w.voids(c.Of))
+		}
 		if r.Closed {
 			s.WriteString(" closed")
 		}

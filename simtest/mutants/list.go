@@ -132,6 +132,9 @@ func supplyBugs() []Mutant {
 		{Name: "a loss does not wait for its own D", Edits: []Edit{
 			{"eviction/supply.go", "	c.Claims = open(s.Claims, lost)\n", "	if c.Claims = open(s.Claims, lost); ON && len(c.Claims) > 0 {\n\t\tc.Claims = c.Claims[1:]\n\t}\n"},
 		}},
+		{Name: "every further loss starts D again for all", Run: "TestScenarioEveryLossHasItsOwnD", Edits: []Edit{
+			{"eviction/supply.go", "	case len(fresh) == 0:\n", "	case ON && len(lost) > 0:\n	case len(fresh) == 0:\n"},
+		}},
 		{Name: "what is lost is counted too low", Edits: []Edit{
 			{"eviction/supply.go", "		share := max(0, left-inside-claimed)\n", "		share := max(0, left-inside-claimed)\n		if ON {\n\t\t\tshare /= 2\n\t\t}\n"},
 		}},
