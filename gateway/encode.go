@@ -97,6 +97,10 @@ func (p *Place) appendJSON(b []byte) []byte {
 		}
 		o = append(o, '}')
 	}
+	if len(p.Messages) > 0 {
+		o = append(o, `,"messages":`...)
+		o = messagesJSON(o, p.Messages)
+	}
 	return append(p.Cloudflare.append(append(o, `,"cfWaitingRoom":`...)), '}')
 }
 

@@ -39,6 +39,11 @@ func fill(t *rapid.T, v reflect.Value, name string) {
 			v.Set(reflect.New(v.Type().Elem()))
 			fill(t, v.Elem(), name)
 		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), rapid.IntRange(0, 2).Draw(t, name), 2))
+		for i := range v.Len() {
+			fill(t, v.Index(i), name)
+		}
 	default:
 		t.Fatalf("%s: a %v, which nobody draws yet", name, v.Type())
 	}

@@ -134,6 +134,7 @@ type Gateway struct {
 	inFlight   atomic.Int64
 	streams    atomic.Int64
 	proxy      atomic.Pointer[netip.Addr] // in front, and not listed; nil: none was noticed
+	bulletin   bulletin
 	closing    chan struct{}
 	close      sync.Once
 }
@@ -190,6 +191,7 @@ func (g *Gateway) SetRooms(rooms []Room) error {
 		return err
 	}
 	g.rooms.Store(t)
+	g.post()
 	return nil
 }
 
@@ -198,6 +200,7 @@ func (g *Gateway) SetRooms(rooms []Room) error {
 // end by themselves.
 func (g *Gateway) Close() {
 	g.close.Do(func() { close(g.closing) })
+	g.bulletin.close()
 	g.transport.CloseIdleConnections()
 }
 

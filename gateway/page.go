@@ -24,7 +24,7 @@ func (c *call) view(kind PageKind) View {
 	return View{
 		Kind: kind, Nonce: base64.RawURLEncoding.EncodeToString(nonce),
 		AcceptLanguage: c.r.Header.Get("Accept-Language"), Language: c.room.Language,
-		Room: c.room.Name, Brand: c.room.Brand, LogoURL: logo, IconURL: cmp.Or(c.picture("favicon", c.room.Icon), logo), Message: c.room.Message, LastUpdated: time.UnixMicro(c.g.c.Queue.Clock()).UTC(), HereURL: c.here,
+		Room: c.room.Name, Brand: c.room.Brand, LogoURL: logo, IconURL: cmp.Or(c.picture("favicon", c.room.Icon), logo), Message: c.room.Message, Messages: c.room.due(c.g.now()), LastUpdated: c.g.now(), HereURL: c.here,
 		Method: c.state.Room.Method.String(),
 	}
 }
@@ -50,6 +50,7 @@ func (c *call) viewOf(st standing) View {
 	v.RefreshSeconds, v.LastUpdated, v.Cloudflare = p.RefreshIntervalSeconds, p.LastUpdated, p.Cloudflare
 	v.Method, v.Queued, v.JoinedAt, v.Paused, v.Rejoined = p.QueueingMethod, p.Queued, p.JoinedAt, p.Paused, st.rejoined
 	v.Missed, v.Why = p.Reason == MissedCalls, p.Why
+	v.Kept = c.state.Room.TicketTTL
 	v.Claim, v.Confirm = c.state.Room.ToldClaim(), c.room.ConfirmEntry
 	if p.Position != nil {
 		v.Position, v.PeopleAhead = *p.Position, *p.PeopleAhead

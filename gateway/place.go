@@ -35,6 +35,7 @@ type Place struct {
 	Why                    string     `json:"why,omitempty"` // of somebody who waits: what limits the flow
 	WhyUntil               *time.Time `json:"why_until,omitempty"`
 	Draw                   *Draw      `json:"draw,omitempty"`
+	Messages               []Message  `json:"messages,omitempty"` // of the operator, the newest first
 	Cloudflare             cloudflare `json:"cfWaitingRoom"`
 }
 
@@ -116,6 +117,7 @@ func (c *call) place(a ticket.Answer) Place {
 	}
 	if a.State == ticket.Waiting {
 		p.Why, p.WhyUntil = why(&c.state, p.Paused, now.UnixMicro())
+		p.Messages = c.room.due(now)
 	}
 	p.Draw = c.draw(&a)
 	c.likeCloudflare(&p, &a, room, now)

@@ -16,6 +16,7 @@ type Room struct {
 	CookieSuffix string         // of the cookie's name [the room's name]
 	Language     string         // of the waiting page where the browser has no better wish
 	Message      string         // for the people who wait
+	Messages     []Message      // the same, each from a time on, the earliest first
 	Brand        Brand          // how the built-in pages look
 	Logo, Icon   *brand.Picture // on them; nil: none
 	ConfirmEntry bool           // who is called and is not looking goes in by a button

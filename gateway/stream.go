@@ -37,6 +37,8 @@ func (c *call) apiStream() error {
 		return err
 	}
 	defer closed()
+	by := &reader{}
+	c.catchUp(by)      // the first event tells of the messages as well
 	w := c.watch(t.ID) // first, so that nothing happens in between
 	defer func() { w.end() }()
 	a, err := c.do(ticket.Request{Op: ticket.CheckIn, Room: c.room.Name, Ticket: t})
@@ -53,7 +55,7 @@ func (c *call) apiStream() error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would collect events first
 	c.w.WriteHeader(http.StatusOK)
-	c.follow(&a, w)
+	c.follow(&a, w, by)
 	return nil
 }
 
@@ -81,7 +83,7 @@ func (w *watch) on(id qpid.ItemID) {
 }
 
 // follow writes events until the visitor is admitted, lost or gone.
-func (c *call) follow(a *ticket.Answer, w *watch) {
+func (c *call) follow(a *ticket.Answer, w *watch, by *reader) {
 	out := events{pace(c.w, c.r, eventWithin)}
 	defer out.hold()
 	ask := time.NewTimer(0)
@@ -93,7 +95,7 @@ func (c *call) follow(a *ticket.Answer, w *watch) {
 			return
 		}
 		w.on(a.Ticket.ID)
-		if err := c.next(a, w.news, ask, beat.C, out); err != nil {
+		if err := c.next(a, w.news, by, ask, beat.C, out); err != nil {
 			c.over(out, err)
 			return
 		}
@@ -134,8 +136,9 @@ const retryAfterMin = "60000"
 
 var errStreamOver = errors.New("the stream is over")
 
-// next waits for news, or until the place is due to be asked about, and asks.
-func (c *call) next(a *ticket.Answer, news <-chan struct{}, ask *time.Timer, beat <-chan time.Time, out events) error {
+// next waits for news, or until the place is due to be asked about, and asks. An
+// operator's messages it tells at once, and asks nobody: all streams are told.
+func (c *call) next(a *ticket.Answer, news <-chan struct{}, by *reader, ask *time.Timer, beat <-chan time.Time, out events) error {
 	ask.Reset(max(a.Refresh, time.Second))
 	for {
 		select {
@@ -145,6 +148,11 @@ func (c *call) next(a *ticket.Answer, news <-chan struct{}, ask *time.Timer, bea
 			return errStreamOver // the browser comes back, to another node perhaps
 		case <-beat:
 			if out.write([]byte(":\n\n")) != nil {
+				return errStreamOver
+			}
+			continue
+		case <-by.changed:
+			if event := c.catchUp(by); event != nil && out.write(event) != nil {
 				return errStreamOver
 			}
 			continue

@@ -54,10 +54,11 @@ type View struct {
 	Language       string // the room's own default, BCP 47; empty: en
 	Room           string
 	Brand          Brand
-	LogoURL        string // of the room's own picture; empty: none. A path on this host, or a data URL for a small one
-	IconURL        string // for the tab; empty: none
-	Message        string // the operator's words for the people who wait, plain text; empty: none
-	RefreshSeconds int    // the browser is sent to RefreshURL after this; 0: it is not
+	LogoURL        string    // of the room's own picture; empty: none. A path on this host, or a data URL for a small one
+	IconURL        string    // for the tab; empty: none
+	Message        string    // the operator's words for the people who wait, plain text; empty: none
+	Messages       []Message // all of those words, as Place has them
+	RefreshSeconds int       // the browser is sent to RefreshURL after this; 0: it is not
 	LastUpdated    time.Time
 	Cloudflare     Cloudflare // what templates that were written for Cloudflare's waiting room ask for; see Room.Page
 
@@ -69,6 +70,7 @@ type View struct {
 	Queued      int    // people waiting in the whole room
 	Wait        Estimate
 	JoinedAt    time.Time
+	Kept        time.Duration // a place is kept this long without a sign of life
 	Rejoined    bool          // an older place was given up after too long a silence; this is a new one
 	Missed      bool          // an older place let too many calls pass; this is a new one
 	Why         string        // what limits the flow, such as WhyFull

@@ -96,6 +96,9 @@ func (p *program) previewOf(cmd *cobra.Command, name, room string, v *gateway.Vi
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		html, v.Room, v.Message, v.Language = r.CustomPageHTML, r.Name, r.Message, r.Language
+		if v.Message != "" {
+			v.Messages = []gateway.Message{{Text: v.Message}}
+		}
 		v.Brand = gateway.Brand{Title: r.Title, Accent: r.Accent, Description: r.Description}
 		v.LogoURL, v.IconURL = string(r.Logo), string(cmp.Or(r.Favicon, r.Logo))
 		if html == "" {

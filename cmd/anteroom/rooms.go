@@ -19,7 +19,7 @@ those called already may come, and those in line keep their places.`),
 		p.roomsModeCommand("release", "End a hold or a drain", "End a hold or a drain: the room is as its configuration says."),
 		p.roomsModeCommand("drain", "Let nobody join any more", `Let nobody join any more. Those in line are called as ever. Who comes is told that
 the room is closed.`),
-		p.roomsReclaimCommand(), p.roomsCheckCommand(), p.roomsImportCommand(),
+		p.roomsMessageCommand(), p.roomsReclaimCommand(), p.roomsCheckCommand(), p.roomsImportCommand(),
 	)
 	return cmd
 }

@@ -187,6 +187,7 @@ func TestRoomsOfACluster(t *testing.T) {
 	for _, args := range []string{
 		"list", "list --json", "get shop", "apply -f one.yaml --dry-run", "apply -f one.yaml", "apply -f one.yaml", "apply -f list.yaml --json",
 		"apply -f anteroom.yaml", "apply -f list.json", "hold shop blog", "list", "get shop", "get shop --json", "drain shop", "release shop --json", "release blog",
+		"message shop", "message shop Sold_out. --at 2126-11-27T19:00:00+01:00", "message shop Doors_open. --at 2026-11-27T17:30:00Z", "message shop --clear",
 		"reclaim node-2", "reclaim node-3", "reclaim node-3 --json", "delete blog", "delete shop --json",
 	} {
 		stdout, stderr, code := execute(t, t.Context(), append(strings.Fields("rooms "+args), "--admin", at)...)
@@ -254,6 +255,13 @@ func TestRoomsSayWhatIsWrong(t *testing.T) {
 		{"get", 2, "anteroom rooms get: 0 names are given; give that of one room, as in: anteroom rooms get shop\n"},
 		{"reclaim a b", 2, "anteroom rooms reclaim: 2 names are given; give that of one node, as in: anteroom rooms reclaim node-3\n"},
 		{"hold", 2, "anteroom rooms hold: no room is named; give its name, as in: anteroom rooms hold shop\n"},
+		{"message", 2, "anteroom rooms message: give the name of a room, and the text as one word, as in: anteroom rooms message shop \"The harvest is in.\"\n"},
+		{"message shop a b", 2, "anteroom rooms message: give the name of a room, and the text as one word, as in: anteroom rooms message shop \"The harvest is in.\"\n"},
+		{"message shop a --clear", 2, "anteroom rooms message: --clear takes all messages back; give it without a text and --at\n"},
+		{"message shop --at 5m", 2, "anteroom rooms message: --at is for a message; give its text\n"},
+		{"message shop a --at ten", 2, "anteroom rooms message: --at \"ten\" is no point in time; give one with its zone, such as 2026-11-27T18:00:00Z or 2026-11-27T19:00:00+01:00; or how far it is off, such as 15m\n"},
+		{"message nope a --admin " + at, 1, "anteroom rooms message: there is no room \"nope\" in the cluster; anteroom rooms list shows which there are\n"},
+		{"message shop " + strings.Repeat("a", 501) + " --admin " + at, 1, "anteroom rooms message: room shop: messages[0].text: 501 bytes; give 1 to 500\n"},
 		{"get nope --admin " + at, 1, "anteroom rooms get: there is no room \"nope\" in the cluster; anteroom rooms list shows which there are\n"},
 		{"hold shop nope --admin " + at, 1, "anteroom rooms hold: there is no room \"nope\" in the cluster; anteroom rooms list shows which there are\n"},
 		{"delete nope --admin " + at, 1, "anteroom rooms delete: there is no room \"nope\" in the cluster; anteroom rooms list shows which there are\n"},

@@ -63,6 +63,7 @@ func (a *admin) edits(mux *http.ServeMux) {
 	a.on(mux, "/v1/rooms/{room}/hold", mode(Held))
 	a.on(mux, "/v1/rooms/{room}/release", mode(Normal))
 	a.on(mux, "/v1/rooms/{room}/drain", mode(Draining))
+	a.on(mux, "/v1/rooms/{room}/messages", methods{http.MethodPost: a.message})
 	a.on(mux, "/v1/nodes/{node}/reclaim", methods{http.MethodPost: func(w http.ResponseWriter, r *http.Request) {
 		done, err := o.Reclaim(r.Context(), a.edit(r), r.PathValue("node"))
 		if a.refused(w, r, err) {
@@ -179,7 +180,12 @@ func (a *admin) patch(w http.ResponseWriter, r *http.Request) {
 		a.unknown(w, r)
 		return
 	}
-	merged, err := mergePatch(now.Keys, body)
+	a.change(w, r, now, body)
+}
+
+// change makes a room what it is now with the keys of a patch.
+func (a *admin) change(w http.ResponseWriter, r *http.Request, now Configured, patch []byte) {
+	merged, err := mergePatch(now.Keys, patch)
 	if err != nil {
 		a.fail(w, r, http.StatusBadRequest, "room_invalid", "The body is no JSON object; send one with the keys that are to change.")
 		return

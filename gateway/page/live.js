@@ -74,6 +74,30 @@ const notice = text => {
 };
 // Words that only the page of somebody has whose network is full, or while the site is unhealthy.
 const noted = $("note").textContent, rare = why => /^as m|^the s/.test(why);
+// The operator's messages: the one that always stands and the newest, then those of
+// before. Returns what there is to read out: none of what the page came with.
+let told;
+const read = (all = []) => {
+  const is = JSON.stringify(all);
+  if (is == told) return "";
+  const first = told == null, shown = all[0]?.at ? 1 : 2;
+  told = is;
+  const lines = all.map(({at, text}) => {
+    const line = document.createElement("p"), day = at && new Date(at);
+    if (at) {
+      const when = document.createElement("time");
+      when.textContent = (day.toDateString() == new Date().toDateString() ? hour : date).format(day);
+      line.append(when, " ");
+    }
+    line.append(text);
+    return line;
+  });
+  $("said").replaceChildren(...lines.slice(0, shown));
+  $("old").replaceChildren(...lines.slice(shown));
+  $("said").hidden = !all[0];
+  $("before").hidden = !all[shown];
+  return first ? "" : all[shown - 1]?.text || all[0]?.text || "";
+};
 let offline = false, now, heardAt = 0, ahead = 0, refresh = 20, fails = 0;
 // Goes by the server's clock: many another is wrong.
 const hear = o => {
@@ -133,7 +157,7 @@ const show = () => {
     document.title = say("tab", best, {title});
     progress = say("status", best, {wait: left});
   }
-  const news = note || opens;
+  const fresh = read(now.messages), news = fresh || note || opens;
   announce(news || progress, news && news != said);
   tick();
 };
@@ -299,6 +323,10 @@ const heard = (o, after) => {
   if (!o.draw != !$("seed") || rare(o.paused) && !rare(page.now.paused)) return go(after + 1e3 * refresh * Math.random());
   show();
 };
+const tidings = all => {
+  now.messages = all;
+  show();
+};
 const tell = o => {
   channel?.postMessage(o);
   heard(o, 0);
@@ -340,6 +368,11 @@ const listen = () => {
     breaks = 0;
     tell(JSON.parse(e.data));
   };
+  stream.addEventListener("messages", e => {
+    const messages = JSON.parse(e.data);
+    channel.postMessage({messages});
+    tidings(messages);
+  });
   // Two newer streams took over, and coming back soon would end one of them; or the place is gone.
   stream.addEventListener("problem", () => breaks = 5);
   stream.onerror = () => {
@@ -355,6 +388,7 @@ const start = () => {
   const mine = lead = new AbortController();
   channel = new BroadcastChannel(name);
   channel.onmessage = e => {
+    if (!e.data.state) return tidings(e.data.messages);
     heard(e.data, 1500); // the tab that told goes first and brings the pass
     if (!going && !leading) later();
   };

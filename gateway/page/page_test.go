@@ -119,7 +119,18 @@ func TestWaitingPageSaysWhyNobodyGoesIn(t *testing.T) {
 		{"no estimate for a line that stands still", func(v *gateway.View) { v.Paused = "lunch" }, `<dd id="wait">Not known just now</dd>`},
 		{"a place that was given up", func(v *gateway.View) { v.Rejoined = true }, "your earlier place went to the next person"},
 		{"a place that missed its calls", func(v *gateway.View) { v.Missed = true }, "your turn more than once and nobody came in"},
-		{"words for all who wait", func(v *gateway.View) { v.Message = "Tickets left: 100 & counting" }, `<p class="message">Tickets left: 100 &amp; counting</p>`},
+		{"words for all who wait", func(v *gateway.View) { v.Messages = []gateway.Message{{Text: "Tickets left: 100 & counting"}} }, `<div class="message" id="said"><p>Tickets left: 100 &amp; counting</p></div>`},
+		{"messages, the newest first", func(v *gateway.View) {
+			earlier := at.Add(-time.Hour)
+			v.Messages = []gateway.Message{{Text: "Always."}, {At: &at, Text: "New."}, {At: &earlier, Text: "Old."}}
+		}, `<div class="message" id="said"><p>Always.</p><p><time>2026-11-21 14:03 UTC</time> New.</p></div>`},
+		{"messages of before", func(v *gateway.View) {
+			earlier := at.Add(-time.Hour)
+			v.Messages = []gateway.Message{{At: &at, Text: "New."}, {At: &earlier, Text: "Old."}}
+		}, `<details id="before"><summary>Earlier messages</summary><div id="old"><p><time>2026-11-21 13:03 UTC</time> Old.</p></div></details>`},
+		{"no messages", func(*gateway.View) {}, `<div class="message" id="said" hidden></div>`},
+		{"how long a place is kept", func(v *gateway.View) { v.Kept = 5*time.Minute + 59*time.Second }, `Away from this page, your place is kept for 5 minutes.`},
+		{"how long, in hours", func(v *gateway.View) { v.Kept = time.Hour }, `your place is kept for 1 hour.`},
 		{"a place that is not counted yet", func(v *gateway.View) { v.Position = 0 }, `<dd id="place" class="unknown">being counted</dd>`},
 		{"a wait that nobody knows", func(v *gateway.View) { v.Wait = gateway.Estimate{} }, `<dd id="wait">Not known just now</dd>`},
 		{"the very front", func(v *gateway.View) { v.Position, v.Wait.P50 = 1, 4 }, `<dd id="wait">Less than a minute</dd>`},
@@ -193,7 +204,7 @@ func TestUnknownKindIsAnError(t *testing.T) {
 func TestNothingBreaksOutOfThePage(t *testing.T) {
 	const evil = `"'></script><script>alert(1)</script><!--{{.}}`
 	v := waiting()
-	v.Room, v.Message, v.Paused, v.AcceptLanguage, v.Language = evil, evil, evil, evil, evil
+	v.Room, v.Messages, v.Paused, v.AcceptLanguage, v.Language = evil, []gateway.Message{{Text: evil}, {At: &v.LastUpdated, Text: evil}, {At: &v.LastUpdated, Text: evil}}, evil, evil, evil
 	v.HereURL, v.RefreshURL, v.AbandonURL = "javascript:alert(1)//"+evil, "/"+evil, "javascript:alert(1)"
 	p := newPages(t)
 	for _, kind := range append(otherKinds(), gateway.PageCalled, gateway.PageWaiting) {

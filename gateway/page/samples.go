@@ -148,6 +148,7 @@ func samples() []gateway.View {
 			panic("page: " + err.Error()) // the names are those above
 		}
 		v.Message = strings.Repeat(`"`, messageMax) // the longest that it can come to
+		v.Messages = []gateway.Message{{Text: v.Message}, {At: &v.LastUpdated, Text: v.Message}}
 		all = append(all, v)
 	}
 	return all

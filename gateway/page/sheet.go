@@ -40,10 +40,15 @@ type sheet struct {
 	Button             string // of a link to where the visitor wanted to go
 	Take               string // of the form that takes the place in the address over
 	Waiting, Random    bool
-	Early              bool // the doors are not open yet
-	NoPlace            bool // there are no places: in a draw, and before one
-	Reloads            bool // without a script
+	Said, Before       []said // the operator's messages: what is to be read now, and what was
+	Kept               string // how long a place is kept for who goes away; empty: that is not told
+	Early              bool   // the doors are not open yet
+	NoPlace            bool   // there are no places: in a draw, and before one
+	Reloads            bool   // without a script
 }
+
+// said is a message of the operator.
+type said struct{ At, Text string }
 
 // state is the answer to a check-in as the gateway's API gives it, as far as
 // the script reads it. The page carries one, so that the script starts from
@@ -62,6 +67,8 @@ type state struct {
 	HeldUntil   time.Time `json:"held_until,omitzero"`
 	StartsAt    time.Time `json:"starts_at,omitzero"`
 	Draw        *drawn    `json:"draw,omitempty"`
+
+	Messages []gateway.Message `json:"messages,omitempty"`
 }
 
 // drawn is what the script reads of a draw.
@@ -97,6 +104,7 @@ func newSheet(p *Pages, l *language, v gateway.View) (*sheet, error) {
 		language: l, View: v, Logo: template.URL(v.LogoURL), Icon: template.URL(cmp.Or(v.IconURL, "data:,")), CSS: p.css + accent(v.Brand.Accent), Masthead: cmp.Or(v.Brand.Title, v.Room),
 		Reloads: v.RefreshSeconds > 0, Waiting: v.Kind == gateway.PageWaiting,
 	}
+	s.read(v.Messages)
 	if !s.Waiting {
 		return s, s.other(v)
 	}
@@ -132,10 +140,29 @@ func newSheet(p *Pages, l *language, v gateway.View) (*sheet, error) {
 	s.About, _ = brand.ParseText(v.Brand.Description) // what was checked can be read
 	s.Queued, s.Wait = l.number(v.Queued), l.wait(v.Wait, v.Method)
 	s.Updated, s.UpdatedAt = utc(v.LastUpdated, l.Clock), v.LastUpdated.UTC().Format(time.RFC3339)
-	s.Note = p.note(l, v)
+	s.Note, s.Kept = p.note(l, v), l.kept(v.Kept)
 	var err error
 	s.Data, err = p.data(v, l.say(kind+"lead"))
 	return s, err
+}
+
+// read takes in the operator's messages: the one that always stands and the newest
+// are read by everybody, those of before by who wants to. The script has its twin.
+func (s *sheet) read(all []gateway.Message) {
+	now := 1
+	for i, m := range all {
+		t := said{Text: m.Text}
+		if m.At != nil {
+			t.At = utc(*m.At, startLayout)
+		} else {
+			now = 2
+		}
+		if i < now {
+			s.Said = append(s.Said, t)
+		} else {
+			s.Before = append(s.Before, t)
+		}
+	}
 }
 
 // other fills in the pages without a place in line.
@@ -204,6 +231,7 @@ func (p *Pages) data(v gateway.View, lead string) (template.JS, error) {
 		Now: state{
 			State: "waiting", Position: v.Position, Queued: v.Queued, Refresh: v.RefreshSeconds, JoinedAt: v.JoinedAt,
 			LastUpdated: v.LastUpdated, Method: v.Method, Why: v.Why, Paused: v.Paused, HeldUntil: v.HeldUntil, StartsAt: v.StartsAt,
+			Messages: v.Messages,
 		},
 	}
 	if v.Missed {

@@ -68,6 +68,8 @@ func ours() []Variable {
 		plain("state", func(v *gateway.View) any { return string(v.Kind) }),
 		plain("room", func(v *gateway.View) any { return v.Room }),
 		plain("message", func(v *gateway.View) any { return v.Message }),
+		plain("newMessage", func(v *gateway.View) any { _, text := newest(v); return text }),
+		plain("newMessageAt", func(v *gateway.View) any { at, _ := newest(v); return at }),
 		plain("positionKnown", func(v *gateway.View) any { return v.Position > 0 }),
 		plain("position", func(v *gateway.View) any { return v.Position }),
 		plain("peopleAhead", func(v *gateway.View) any { return v.PeopleAhead }),
@@ -112,6 +114,16 @@ func headline(l *language, v *gateway.View) (title, lead string) {
 		lead = l.say("starts.lead")
 	}
 	return title, lead
+}
+
+// newest is the last message that came at a time.
+func newest(v *gateway.View) (at, text string) {
+	for _, m := range v.Messages {
+		if m.At != nil {
+			return instant(*m.At), m.Text
+		}
+	}
+	return "", ""
 }
 
 // estimateOf is v's, which is for a line that moves.

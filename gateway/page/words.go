@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/text/feature/plural"
 	xlanguage "golang.org/x/text/language"
@@ -215,6 +216,18 @@ func (l *language) span(seconds int) string {
 		return h
 	}
 	return h + " " + l.count("minutes", m%60)
+}
+
+// kept says how long a place is kept, rounded down: it is a promise.
+func (l *language) kept(d time.Duration) string {
+	m := int(d / time.Minute)
+	switch {
+	case m < 1:
+		return ""
+	case m < 60:
+		return l.say("kept", "{span}", l.count("minutes", m))
+	}
+	return l.say("kept", "{span}", l.count("hours", m/60))
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }

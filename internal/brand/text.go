@@ -6,6 +6,9 @@ import (
 	"regexp"
 )
 
+// MessagesMax is how many messages a room may have: everybody who waits gets them all.
+const MessagesMax = 10
+
 // Part is some words of a text; with a URL they are a link.
 type Part struct{ Text, URL string }
 

@@ -67,6 +67,7 @@ const (
 	messageMax      = 1000                                  // bytes, as are the next
 	titleMax        = 100
 	aboutMax        = 2000
+	timedMax        = 500 // of each of the messages
 )
 
 func (f *File) checkRoom(key string, r Room) {
@@ -113,6 +114,7 @@ func (f *File) checkLooks(key string, r Room) {
 			f.fault(key+"."+t.name, "%d bytes; give at most %d, it stands on every waiting page", len(t.text), t.most)
 		}
 	}
+	f.checkMessages(key+".messages", r.Messages)
 	if _, err := brand.ParseColor(r.Accent); err != nil && r.Accent != "" {
 		f.fault(key+".accent", "%q is %v", r.Accent, err)
 	}
@@ -123,6 +125,21 @@ func (f *File) checkLooks(key string, r Room) {
 	}
 	if _, err := brand.ParseText(r.Description); err != nil {
 		f.fault(key+".description", "%v", err)
+	}
+}
+
+func (f *File) checkMessages(key string, all []Message) {
+	if n := len(all); n > brand.MessagesMax {
+		f.fault(key, "%d messages; give at most %d. Those that have been read can be removed", n, brand.MessagesMax)
+	}
+	for i, m := range all {
+		at := key + index(i)
+		if m.At.IsZero() {
+			f.fault(at+".at", "missing; give the time from which it is shown, such as 2026-11-27T18:00:00Z")
+		}
+		if n := len(m.Text); n == 0 || n > timedMax {
+			f.fault(at+".text", "%d bytes; give 1 to %d", n, timedMax)
+		}
 	}
 }
 

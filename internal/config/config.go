@@ -143,6 +143,8 @@ type Room struct {
 	ConfirmEntry       bool     `json:"confirm_entry"` // who is not looking when called goes in by a button
 	Suspended          bool     `json:"suspended"`     // everyone goes straight through
 
+	Messages []Message `json:"messages"` // for the people who wait, each from a time on
+
 	HealthChecks []HealthCheck `json:"health_checks"`
 	OnUnhealthy  string        `json:"on_unhealthy"` // what the room does while one of them fails
 
@@ -241,6 +243,12 @@ func DefaultRoom() Room {
 		Upgrades:           []string{WebSocket},
 		OnUnhealthy:        Continue,
 	}
+}
+
+// Message is one for the people who wait, from a time on.
+type Message struct {
+	At   Moment `json:"at"`
+	Text string `json:"text"`
 }
 
 // DefaultRoute returns the whole of every site.

@@ -95,7 +95,7 @@ func TestTheSampleIsAGoodConfiguration(t *testing.T) {
 	room := config.DefaultRoom()
 	room.Name, room.TotalActiveUsers, room.Origin, room.Routes = "shop", 200, "http://127.0.0.1:9000", []config.Route{config.DefaultRoute()}
 	room.BypassRules, room.IPLists, room.Events = []config.BypassRule{}, []config.IPList{}, []config.Event{}
-	room.HealthChecks = []config.HealthCheck{}
+	room.HealthChecks, room.Messages = []config.HealthCheck{}, []config.Message{}
 	queue := config.DefaultQueue()
 	queue.Name = "jobs"
 	want.Queues = []config.Queue{queue}

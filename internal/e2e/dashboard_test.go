@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -58,6 +59,24 @@ func TestAnOperatorSteersARoom(t *testing.T) {
 	waits := newPerson(t)
 	waits.open(shop + "/")
 	waits.sees("Back at ten.")
+	waits.until("to mark the page, and note when something is told", `window.mark = new MutationObserver(() => window.told ??= Date.now()), mark.observe(said, {childList: true}), true`)
+	p.types("#news", "The harvest is in.")
+	p.click("#tell button")
+	p.click("#ask-yes")
+	sent := time.Now()
+	waits.sees("The harvest is in.")
+	if at, err := eval[int64](waits, "told"); err == nil {
+		t.Logf("an open page told of it %v after it was sent", time.UnixMilli(at).Sub(sent).Round(time.Millisecond))
+	}
+	waits.stayed()
+	waits.picture("news")
+	waits.isAccessible("news")
+	p.sees("Take back")
+	p.picture("news")
+	p.isAccessible("news")
+	p.confirms(".told button", "Take it back")
+	waits.until("it to be gone", `!said.textContent.includes("harvest")`)
+	waits.stayed()
 	p.sees("until it is released. 4 wait.")
 	p.confirms("#release", "Release shop")
 	for _, g := range inside[:5] {

@@ -269,3 +269,36 @@ func TestScriptAndServerSayTheSame(t *testing.T) {
 		}
 	}
 }
+
+// Messages come to a page that is open, to all of its tabs, and are read out; those
+// of before stay, and without a script all of it is there as well.
+func TestMessagesStandOnThePage(t *testing.T) {
+	l, p := inLine(t, 4)
+	p.until("nothing to read", "said.hidden && before.hidden")
+	at := func(ago time.Duration) *time.Time { at := time.Now().Add(-ago); return &at }
+	old, fresh := gateway.Message{At: at(48 * time.Hour), Text: "We open <soon>."}, gateway.Message{At: at(0), Text: "The harvest\nis in."}
+	second := p.newTab()
+	second.open(l.URL + "/tea/gyokuro")
+	second.reads("#place", "4")
+	l.change(func() { l.messages = []gateway.Message{old} })
+	for _, tab := range []*person{p, second} {
+		tab.until("the message, with its day", `!said.hidden && said.textContent.endsWith("We open <soon>.") && said.querySelector("time").textContent.includes(", 20") && before.hidden`)
+	}
+	p.reads("#status", "We open <soon>.")
+	l.change(func() { l.messages = []gateway.Message{{Text: "Always."}, fresh, old} })
+	for _, tab := range []*person{p, second} {
+		tab.until("the newest, and the one of before", `said.children.length == 2 && said.textContent.includes("Always.") && said.lastChild.textContent.endsWith("The harvest\nis in.")
+			&& !before.hidden && old.textContent.endsWith("We open <soon>.")`)
+	}
+	p.reads("#status", "The harvest\nis in.")
+	p.click("#before summary")
+	p.picture("messages")
+	p.isAccessible("messages")
+	p.reload()
+	p.until("the same after a reload, and nothing read out", `said.children.length == 2 && !before.hidden && document.getElementById("status").textContent == ""`)
+	still := newPerson(t, withoutScripts())
+	still.open(l.URL + "/")
+	still.until("the same without scripts", `said.children.length == 2 && said.textContent.includes(" UTC The harvest") && old.textContent.includes("We open <soon>.")`)
+	l.change(func() { l.messages = nil })
+	p.until("nothing left", "said.hidden && before.hidden")
+}

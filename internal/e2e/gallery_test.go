@@ -26,11 +26,13 @@ func gallery() map[string]func(*gateway.View) {
 		"at the front": func(v *gateway.View) { v.Position, v.PeopleAhead, v.Wait.P50 = 1, 0, 20 },
 		"far back": func(v *gateway.View) {
 			v.Position, v.PeopleAhead, v.Queued, v.Wait.P50 = 123_456, 123_455, 130_000, 9000
-			v.Message = "Tickets for the evening are sold out.\nThere are some left for the afternoon."
+			earlier := v.LastUpdated.Add(-30 * time.Hour)
+			v.Messages = []gateway.Message{{Text: "Tickets for the evening are sold out.\nThere are some left for the afternoon."}, {At: &v.LastUpdated, Text: "The second door is open."}, {At: &earlier, Text: "We open at ten."}}
+			v.Kept = 5 * time.Minute
 		},
 		"branded": func(v *gateway.View) {
 			v.Brand = gateway.Brand{Title: "Leaf & Kettle", Accent: "#ffb300", Description: "The harvest sale, until Sunday.\nWhile you wait: [all teas and prices](https://example.com/teas)."}
-			v.Message = "Tickets for the evening are sold out."
+			v.Messages = []gateway.Message{{Text: "Tickets for the evening are sold out."}}
 			logo := brand.Picture{Type: "image/svg+xml", Bytes: []byte(leaf)}
 			v.LogoURL, v.IconURL = logo.URL(), logo.URL()
 		},

@@ -44,6 +44,8 @@ type line struct {
 	refresh int            // seconds
 	confirm bool           // nobody goes in unseen
 	claim   time.Duration  // a call stands so long
+
+	messages []gateway.Message // the newest first
 }
 
 func newLine(t *testing.T, limit int) *line {
@@ -148,6 +150,9 @@ func (l *line) answer(id string) (map[string]any, bool) {
 	if l.paused != "" {
 		a["paused"] = l.paused
 	}
+	if len(l.messages) > 0 {
+		a["messages"] = l.messages
+	}
 	early := l.starts.After(time.Now())
 	if early {
 		a["starts_at"], a["estimated_wait_seconds"] = l.starts, nil
@@ -225,6 +230,9 @@ func (l *line) viewOf(a map[string]any, r *http.Request) gateway.View {
 	}
 	if a["draw"] != nil {
 		v.Draw = &gateway.Draw{Event: "sale", Commitment: "9f86d081884c7d65", Ticket: "00112233"}
+	}
+	if m, ok := a["messages"].([]gateway.Message); ok {
+		v.Messages = m
 	}
 	if e, ok := a["estimated_wait_seconds"].(map[string]int); ok {
 		v.Wait = gateway.Estimate{Known: true, P25: e["p25"], P50: e["p50"], P75: e["p75"]}

@@ -234,11 +234,26 @@ func gatewayRoom(r eviction.Room) (gateway.Room, error) {
 		}
 		g.Origin = u
 	}
+	c, err := configOf(r)
+	if err != nil {
+		return g, fmt.Errorf("room %q: %w", r.Name, err)
+	}
+	g.Messages = messagesOf(c)
 	g.Bypass, err = s.rules()
 	if err != nil {
 		return g, fmt.Errorf("room %q: %w", r.Name, err)
 	}
 	return g, nil
+}
+
+// messagesOf are the room's messages in the order of their times.
+func messagesOf(c config.Room) (all []gateway.Message) {
+	for _, m := range c.Messages {
+		at := time.Time(m.At).UTC()
+		all = append(all, gateway.Message{At: &at, Text: m.Text})
+	}
+	slices.SortStableFunc(all, func(a, b gateway.Message) int { return a.At.Compare(*b.At) })
+	return all
 }
 
 // followRooms gives the gateway the rooms that the cluster runs with, when they

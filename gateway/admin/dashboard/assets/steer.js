@@ -1,7 +1,7 @@
 // What an operator can do with a room. Each asks once, and says who has it.
 
 import {predict} from "./predict.js";
-import {attribute, count, h, page, people, rate, set, span} from "./words.js";
+import {attribute, count, day, h, page, people, rate, set, span} from "./words.js";
 
 const $ = id => document.getElementById(id);
 
@@ -57,6 +57,7 @@ export const steer = name => {
       const it = await send(...request);
       set(said, `${title}: ` + (it.pending ? "on its way; no wave has brought it into force yet. It counts once a majority of the nodes is back." : has(state.cluster)));
       seen = "";
+      return true;
     } catch (e) {
       set(said, `${title}: nothing was changed. ${e.message}`);
     }
@@ -78,6 +79,23 @@ export const steer = name => {
     e.preventDefault();
     act(message.value ? "Post the message" : "Remove the message", message.value ? `Everybody who waits for ${name} reads: “${message.value}”` : `Nobody who waits for ${name} reads a message any more.`, "Do it", "PATCH", base, {message: message.value});
   }}, h("h3", {}, "Message"), h("label", {for: "message"}, "For everybody who waits"), message, h("p", {class: "buttons"}, h("button", {}, "Post it")));
+  const news = h("textarea", {rows: 3, id: "news", maxlength: 500, required: true});
+  const from = h("input", {type: "datetime-local", id: "from"});
+  const told = h("ul", {class: "told"});
+  const tellAll = h("form", {id: "tell", onsubmit: async e => {
+    e.preventDefault();
+    const at = from.value && new Date(from.value);
+    const done = await act("Tell them", `Everybody who waits for ${name} reads ${at ? `from ${day.format(at)} on` : "at once"}: “${news.value}”`, "Tell them", "POST", `${base}/messages`,
+      {text: news.value, ...(at && {at: at.toISOString()})});
+    if (done) news.value = from.value = "";
+    refill();
+  }}, h("h3", {}, "News"), h("label", {for: "news"}, "With its time"), news, h("label", {for: "from"}, "From (empty: now)"), from,
+    h("p", {class: "buttons"}, h("button", {}, "Tell them")), told);
+  const list = all => told.replaceChildren(...all.map((m, i) => h("li", {}, h("span", {class: "soft small"}, day.format(new Date(m.at))), ` ${m.text} `,
+    h("button", {type: "button", class: "small", onclick: async () => {
+      await act("Take it back", `Nobody who waits for ${name} reads “${m.text}” any more.`, "Take it back", "PATCH", base, {messages: all.toSpliced(i, 1)});
+      refill();
+    }}, "Take back"))));
   const modes = Object.entries(deeds).map(([deed, [title, text, yes]]) => h("button", {type: "button", id: deed,
     onclick: () => act(`${title} ${name}`, text, yes, "POST", `${base}/${deed}`)}, title));
   const lost = h("div", {class: "lost"});
@@ -85,7 +103,7 @@ export const steer = name => {
     h("button", {type: "button", class: "small", onclick: () => act(`Reclaim ${node}`, `Rooms no longer wait for ${node} and use its slots. Be sure that it does not run: if it does, more people may be inside than the limit.`, "It will not return",
       "POST", `/v1/nodes/${encodeURIComponent(node)}/reclaim`)}, "It will not return"));
   const mode = h("div", {}, h("h3", {}, "Flow"), h("p", {class: "soft small"}, ""), h("p", {class: "buttons"}, ...modes), lost);
-  const e = h("section", {class: "card", "aria-labelledby": "steer"}, h("h2", {id: "steer"}, "Steer"), h("div", {class: "steer"}, limits, mode, post), said);
+  const e = h("section", {class: "card", "aria-labelledby": "steer"}, h("h2", {id: "steer"}, "Steer"), h("div", {class: "steer"}, limits, mode, post, tellAll), said);
 
   // What was typed stays; what the room has now is shown where nobody types.
   const refill = async () => {
@@ -95,6 +113,7 @@ export const steer = name => {
     for (const [field, key] of [[limit, "total_active_users"], [flow, "new_users_per_minute"], [message, "message"]]) {
       if (field != document.activeElement && field.value == (field.dataset.was ?? "")) field.value = field.dataset.was = keys[key];
     }
+    list(keys.messages);
     tell();
   };
   return {e, show: (all, r) => {
