@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -192,6 +193,61 @@ func TestNodeSaysThatItServesWhenItHasSigningKeys(t *testing.T) {
 	if err := <-over; err != nil {
 		t.Error(err)
 	}
+}
+
+// With keys from before, or with new ones of a file, a room opens only when no pass
+// can be out any more. The log says when that is.
+func TestNodeSaysWhenARoomOpens(t *testing.T) {
+	sockets(t)
+	dir := t.TempDir()
+	c := oneNode()
+	c.Security.SigningKeys = config.Path(dir + "/keys.json")
+	ring := seal.New(seal.Config{Now: func() int64 { return time.Now().UnixMicro() }})
+	if err := errors.Join(ring.Rotate(), ring.Save(string(c.Security.SigningKeys))); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithTimeout(t.Context(), 20*time.Second)
+	defer end()
+	said := make(lines, 100)
+	s, over := New(c, Options{Logger: slog.New(slog.NewTextHandler(said, nil))}), make(chan error, 1)
+	go func() { over <- s.Run(ctx) }()
+	opens := ""
+	for opens == "" {
+		select {
+		case line := <-said:
+			if strings.Contains(line, "nobody goes in yet") {
+				opens = line
+			}
+		case err := <-over:
+			t.Fatalf("nothing was said of when the room opens: %v", err)
+		}
+	}
+	at, err := time.Parse(time.RFC3339, value(opens, "opens"))
+	if d := time.Until(at); err != nil || d < 4*time.Minute || d > 5*time.Minute+13*time.Second || value(opens, "room") != "shop" {
+		t.Errorf("the room opens in %v (%v): %s", d, err, opens)
+	}
+	end()
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+}
+
+// lines takes in a log; what nobody reads any more is lost.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	select {
+	case l <- string(b):
+	default:
+	}
+	return len(b), nil
+}
+
+// value is that of a key in a line of the log.
+func value(line, key string) string {
+	_, rest, _ := strings.Cut(line, " "+key+"=")
+	text, _, _ := strings.Cut(rest, " ")
+	return text
 }
 
 func TestNodeThatIsToJoinWithoutAKeyEndsAndSaysWhy(t *testing.T) {

@@ -39,7 +39,7 @@ func (s *Server) toldWait(a *ticket.Answer) { s.tellings.told(time.Now().UnixMic
 func (s *Server) watch(ctx context.Context, h *health.Server) {
 	every := time.NewTicker(100 * time.Millisecond)
 	defer every.Stop()
-	w := watcher{s: s, ready: because("not asked yet"), unseen: slices.Clone(s.c.Rooms)}
+	w := watcher{s: s, ready: because("not asked yet"), unseen: slices.Clone(s.c.Rooms), closed: make(map[string]opening)}
 	for {
 		select {
 		case <-ctx.Done():
@@ -53,6 +53,7 @@ func (s *Server) watch(ctx context.Context, h *health.Server) {
 		}
 		w.waits(time.Now())
 		w.calls()
+		w.opens(time.Now())
 		w.waves(&s.loop.Snapshot().Status)
 		w.unseen = s.compareRooms(w.unseen)
 	}
@@ -67,6 +68,7 @@ type watcher struct {
 	grade   eviction.Grade
 	leading bool
 	unseen  []config.Room // of the file, not yet compared with the cluster's
+	closed  map[string]opening
 }
 
 // serves tells whether visitors may come here, and reports whether that is new.
@@ -111,6 +113,38 @@ func (w *watcher) calls() {
 		w.s.log.Warn("nobody is called here; places and passes are kept", "why", now.text)
 	} else if w.ready == (reason{}) {
 		w.s.log.Info("people are called again")
+	}
+}
+
+// opening is when a room lets people in, and since when that is known.
+type opening struct {
+	at, since time.Time
+	told      bool
+}
+
+// opens warns of rooms that nobody enters for now because there are signing keys of
+// before this start: it may be the first start of all, and a site behind such a room
+// looks broken for as long as the longest visit. At first the node knows of less.
+func (w *watcher) opens(now time.Time) {
+	if w.ready != (reason{}) {
+		return
+	}
+	for _, r := range w.s.rooms {
+		state, _ := w.s.queue().Room(r.Name)
+		if state.HeldUntil == 0 {
+			delete(w.closed, r.Name)
+			continue
+		}
+		o, at := w.closed[r.Name], time.UnixMicro(state.HeldUntil)
+		switch {
+		case at.Sub(o.at).Abs() > time.Second:
+			o = opening{at: at, since: now}
+		case !o.told && now.Sub(o.since) > time.Second:
+			o.told = true
+			w.s.log.Warn("nobody goes in yet: signing keys are there from before, and passes that they sealed may still be good; people may join the line",
+				"room", r.Name, "opens", o.at.Format(time.RFC3339), "in", o.at.Sub(now).Round(time.Second))
+		}
+		w.closed[r.Name] = o
 	}
 }
 
