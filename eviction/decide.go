@@ -30,7 +30,8 @@ func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 		c.Config = &rs.plan
 	}
 	c.Rate, c.Active, c.Called, c.Queued, c.Waiting, c.Digests, c.Lengths = rs.calls, rs.used, rs.called, rs.queued+rs.due, rs.waiting, rs.digests, rs.lengths
-	c.Closed = c.Supply > rs.cfg.Target // on a side too: back among the others, a lease from before the split may last still
+	c.Bound = g.bound
+	c.Closed = c.Supply > rs.target // on a side too: back among the others, a lease from before the split may last still
 	if d.grade < Side {
 		return c
 	}
@@ -52,6 +53,7 @@ func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 type roomSums struct {
 	plan    Room // the newest configuration, with its events
 	cfg     Room // what of it holds at T
+	target  int  // the limit: cfg's, or what the governor leaves of it
 	agreed  bool
 	nodes   []RoomNode // by index; Version.By "" and Born 0 for one that does not have the room
 	valid   []bool     // the account goes on
@@ -87,6 +89,7 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.plan = *r.Newest
 	}
 	rs.cfg = rs.plan.At(max(d.t, g.at))
+	rs.target = g.governed(rs.cfg.Target)
 	sum := g.sum
 	if rs.plan.Version != g.cfg.Version {
 		sum = rs.plan.Sum()
@@ -233,7 +236,7 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
 	g.mints = rs.make(r.Supply, c, inside, lost, safe)
 	inside += c.Mint
 	rs.free[0] += c.Mint
-	if c.Missing = max(0, rs.cfg.Target-inside); len(lost) == 0 {
+	if c.Missing = max(0, rs.target-inside); len(lost) == 0 {
 		c.Missing = 0 // the next wave makes them
 	} else if c.Missing > 0 {
 		c.WholeIn = rs.wait
@@ -245,7 +248,7 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
 // hold stops calls while more slots exist than the limit, and burns what is
 // free of the excess. Nobody is thrown out.
 func (rs *roomSums) hold(c *RoomCommit) {
-	excess := c.Supply - rs.cfg.Target
+	excess := c.Supply - rs.target
 	if c.Closed = excess > 0; c.Closed {
 		c.Burn = deal(excess, rs.free, 0)
 	}
@@ -328,7 +331,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	k, tokens := max(0, free-rs.wanted), 0 // who is on the site already comes first
 	var left []int                         // of the tokens that were dealt before
 	if c.Paced = cfg.NewPerMinute > 0; c.Paced {
-		q := quota{cfg.NewPerMinute, rs.share(), max(1, cfg.Target), len(d.list)}
+		q := quota{cfg.NewPerMinute, rs.share(d.grade), max(1, cfg.Target), len(d.list)}
 		left = g.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
 		tokens = g.pacer.fill(d.now.Boot, q)
 		k = min(k, tokens)
@@ -360,15 +363,21 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	}
 }
 
-// share returns how many slots this side has, for its share of the rate.
-func (rs *roomSums) share() int {
+// share returns how many slots this side has, for its share of the rate. Those that
+// the governor has burned count at a majority alone: it calls only while no more
+// exist anywhere than the governed limit, so that two sides never count them twice.
+func (rs *roomSums) share(grade Grade) int {
 	owned := 0
 	for i, n := range rs.nodes {
 		if n.Born > 0 && n.Born == rs.born[i] {
 			owned += max(0, rs.free[i]) + n.Used
 		}
 	}
-	return min(max(rs.inside, owned), rs.cfg.Target)
+	has := max(rs.inside, owned)
+	if grade >= Primary {
+		has += rs.cfg.Target - rs.target
+	}
+	return min(has, rs.cfg.Target)
 }
 
 // entitle picks who is called next and returns how many slots each node needs.

@@ -55,6 +55,7 @@ type Gate struct {
 	spent     uint64 // tokens, ever
 	spentThen uint64 // by the last reply
 	supply    Supply
+	bound     int  // see Govern
 	mints     bool // as coordinator: a next wave will mint
 	total     int
 	active    int
@@ -238,9 +239,37 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	return r
 }
 
+// Govern bounds the limit of the room by n from this node's next wave on, if it is
+// the coordinator; 0: the limit is the configured one. To no more than that: a bound
+// above it means nothing. It goes with every commit, so that all nodes know, and
+// whoever runs the waves next goes on with it. No disk has it.
+func (n *Node) Govern(g *Gate, bound int) {
+	if bound = max(0, bound); bound != g.bound {
+		g.bound = bound
+		n.urge(g)
+	}
+}
+
+// Bound returns the bound as of the last commit; 0: there is none.
+func (g *Gate) Bound() int { return g.bound }
+
+// governed is what the bound leaves of a limit.
+func (g *Gate) governed(limit int) int {
+	if g.bound > 0 {
+		return min(limit, g.bound)
+	}
+	return limit
+}
+
+// hold finds out what of the configuration holds.
+func (g *Gate) hold() {
+	g.now = g.cfg.At(g.at)
+	g.now.Target = g.governed(g.now.Target)
+}
+
 func (g *Gate) setRoom(r Room) {
 	g.cfg = r.WithDefaults()
-	g.now = g.cfg.At(g.at)
+	g.hold()
 	g.sum = g.cfg.Sum()
 }
 

@@ -26,6 +26,7 @@ func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed,
 	in := Installed{Gate: g, Before: g.cut, Epoch: w.epoch}
 	now := w.at
 	g.at = max(g.at, w.T)
+	g.bound = c.Bound
 	g.configure(c, now)
 	g.installAccount(n, w, c, &in)
 	g.lease(n, w, c, grade)
@@ -110,7 +111,7 @@ func (g *Gate) configure(c *RoomCommit, now int64) {
 		g.ttlUntil = now + g.delay()
 		g.setRoom(*c.Config)
 	}
-	g.now = g.cfg.At(g.at)
+	g.hold()
 	if c.Agreed {
 		g.session = g.now.Session
 	} else {

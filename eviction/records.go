@@ -207,6 +207,7 @@ type RoomCommit struct {
 	Called  int             // of them, not yet on the site
 	Missing int             // slots that cannot be made yet
 	WholeIn int64           // µs until the last of them can, if nothing else is lost
+	Bound   int             // see Gate.Govern
 }
 
 // Record is what a node keeps on disk, if it has one.

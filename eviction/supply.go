@@ -102,7 +102,7 @@ func (rs *roomSums) chosen(s Supply) bool {
 // make sets the supply and what is minted, of accounts that own inside slots
 // while those of lost are not over. It reports whether a next wave will mint.
 func (rs *roomSums) make(s Supply, c *RoomCommit, inside int, lost []Void, safe map[Member]uint64) (more bool) {
-	target := rs.cfg.Target
+	target := rs.target
 	if !c.Sure {
 		if c.Supply = max(s.left(), inside); len(lost) == 0 {
 			c.Sure, c.Supply = true, max(target, inside)

@@ -395,6 +395,11 @@ func (l *Loop) SetRoom(r eviction.Room) error {
 	return refused
 }
 
+// Govern bounds the limit of a room, see node.Node.
+func (l *Loop) Govern(room string, bound int) error {
+	return l.order(func(n *node.Node, now eviction.Time) { n.Govern(now, room, bound) })
+}
+
 // Adopt replaces the settings that all nodes of a cluster share. It fails with
 // eviction.ErrSettled once the node was in a wave.
 func (l *Loop) Adopt(c eviction.Config) error {

@@ -61,6 +61,7 @@ type RoomStatus struct {
 	Wanting    int        // sessions of lost nodes that wait for a slot here
 	Missing    int        // slots that cannot be made yet: whoever had them may still act
 	WholeAt    int64      // boot time, µs: when the last of them can
+	Bound      int        // of the limit, see Govern; 0: none
 	HeldUntil  int64      // boot time, µs: after a cold start nobody is called before
 	Tokens     int        // pacing tokens in hand; -1: no limit
 	Broken     string     // what is not as it must be, so that this node has given the room up; empty: nothing

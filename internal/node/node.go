@@ -158,6 +158,15 @@ func (n *Node) SetRoom(now eviction.Time, r eviction.Room) error {
 	return nil
 }
 
+// Govern bounds the limit of a room by what its origin bears; 0: not at all. It
+// counts while this node is the coordinator, and the room's limit counts as well.
+func (n *Node) Govern(now eviction.Time, room string, bound int) {
+	if r, err := n.room(room); err == nil {
+		n.ev.Govern(r.gate, bound)
+		n.advance(now)
+	}
+}
+
 // full says why there is no place for r, which replaces old unless that is nil.
 // Deleted rooms are remembered, or a node that was away would bring them back.
 func (n *Node) full(r *eviction.Room, old *room) error {
@@ -373,7 +382,7 @@ func (n *Node) Room(name string, now eviction.Time) (RoomStatus, bool) {
 		Free: l.Free(), Peers: l.Peers(), Voided: g.Voids(), Queued: g.Queue.Len() + len(r.due.ids),
 		Called: r.called, OnSite: r.onSite, Parked: r.parked, Spent: r.spent, Cut: g.Cut(), Open: g.IsOpen(),
 		Closed: g.Closed(), MayAdmit: n.ev.Calls(g, now), LeaseUntil: n.ev.LeaseOf(g), QPIDRoot: r.q.IsRoot(), QPIDFrozen: r.q.Frozen(), QPIDEpoch: r.q.Epoch(), Total: r.waiting(), Tokens: g.Tokens(now.Boot),
-		Active: active, Coming: coming, Rate: g.Rate(), HeldUntil: g.HeldUntil(), Wanting: len(r.wanting), Missing: missing, WholeAt: wholeAt, Wait: r.waitOfNext(now),
+		Active: active, Coming: coming, Rate: g.Rate(), HeldUntil: g.HeldUntil(), Wanting: len(r.wanting), Missing: missing, WholeAt: wholeAt, Bound: g.Bound(), Wait: r.waitOfNext(now),
 	}
 	if r.broken != nil { // what it knows of its visitors is not to be built on
 		s.Broken, s.Queued, s.Called, s.OnSite, s.Parked, s.Spent = r.broken.What, 0, 0, 0, 0, 0

@@ -168,7 +168,7 @@ func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 		Delete: int64(c.Delete), Twins: encoded(c.Twins, fromTagged), Open: c.Open, Closed: c.Closed, Supply: int64(c.Supply),
 		Queued: int64(c.Queued), Waiting: encoded(c.Waiting, number), Digests: encoded(c.Digests, fromWeights), Lengths: encoded(c.Lengths, number),
 		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
-		Sure: c.Sure, Claims: encoded(c.Claims, fromClaim),
+		Sure: c.Sure, Claims: encoded(c.Claims, fromClaim), Bound: int64(c.Bound),
 	}
 }
 
@@ -187,7 +187,7 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		Digests: list[[]byte, []qpid.Weight](r, "digests", p.GetDigests(), nodesMax, r.weights), Lengths: numbers(p.GetLengths()),
 		Rate: r.rate(p.GetRate()), Active: r.number(p.GetActive()), Called: r.number(p.GetCalled()),
 		Missing: r.number(p.GetMissing()), WholeIn: p.GetWholeIn(),
-		Sure: p.GetSure(), Claims: r.claims(p.GetClaims()),
+		Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Bound: r.number(p.GetBound()),
 	}
 }
 

@@ -2717,15 +2717,17 @@ type RoomCommit struct {
 	Queued  int64                  `protobuf:"varint,24,opt,name=queued,proto3" json:"queued,omitempty"`
 	Waiting []int64                `protobuf:"varint,25,rep,packed,name=waiting,proto3" json:"waiting,omitempty"`
 	// Weights, by index.
-	Digests       [][]byte `protobuf:"bytes,26,rep,name=digests,proto3" json:"digests,omitempty"`
-	Lengths       []int64  `protobuf:"varint,27,rep,packed,name=lengths,proto3" json:"lengths,omitempty"`
-	Rate          float64  `protobuf:"fixed64,28,opt,name=rate,proto3" json:"rate,omitempty"`
-	Active        int64    `protobuf:"varint,29,opt,name=active,proto3" json:"active,omitempty"`
-	Called        int64    `protobuf:"varint,30,opt,name=called,proto3" json:"called,omitempty"`
-	Missing       int64    `protobuf:"varint,31,opt,name=missing,proto3" json:"missing,omitempty"`
-	WholeIn       int64    `protobuf:"varint,32,opt,name=whole_in,json=wholeIn,proto3" json:"whole_in,omitempty"`
-	Sure          bool     `protobuf:"varint,33,opt,name=sure,proto3" json:"sure,omitempty"`
-	Claims        []*Claim `protobuf:"bytes,34,rep,name=claims,proto3" json:"claims,omitempty"`
+	Digests [][]byte `protobuf:"bytes,26,rep,name=digests,proto3" json:"digests,omitempty"`
+	Lengths []int64  `protobuf:"varint,27,rep,packed,name=lengths,proto3" json:"lengths,omitempty"`
+	Rate    float64  `protobuf:"fixed64,28,opt,name=rate,proto3" json:"rate,omitempty"`
+	Active  int64    `protobuf:"varint,29,opt,name=active,proto3" json:"active,omitempty"`
+	Called  int64    `protobuf:"varint,30,opt,name=called,proto3" json:"called,omitempty"`
+	Missing int64    `protobuf:"varint,31,opt,name=missing,proto3" json:"missing,omitempty"`
+	WholeIn int64    `protobuf:"varint,32,opt,name=whole_in,json=wholeIn,proto3" json:"whole_in,omitempty"`
+	Sure    bool     `protobuf:"varint,33,opt,name=sure,proto3" json:"sure,omitempty"`
+	Claims  []*Claim `protobuf:"bytes,34,rep,name=claims,proto3" json:"claims,omitempty"`
+	// Of the limit, by the governor; 0: none.
+	Bound         int64 `protobuf:"varint,35,opt,name=bound,proto3" json:"bound,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2996,6 +2998,13 @@ func (x *RoomCommit) GetClaims() []*Claim {
 		return x.Claims
 	}
 	return nil
+}
+
+func (x *RoomCommit) GetBound() int64 {
+	if x != nil {
+		return x.Bound
+	}
+	return 0
 }
 
 type Deal struct {
@@ -4817,7 +4826,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\bfounding\x18\n" +
 	" \x01(\bR\bfounding\x12\x12\n" +
 	"\x04kept\x18\v \x01(\bR\x04kept\x12\x1a\n" +
-	"\brecalled\x18\f \x01(\bR\brecalled\"\xbe\b\n" +
+	"\brecalled\x18\f \x01(\bR\brecalled\"\xd4\b\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -4854,7 +4863,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\amissing\x18\x1f \x01(\x03R\amissing\x12\x19\n" +
 	"\bwhole_in\x18  \x01(\x03R\awholeIn\x12\x12\n" +
 	"\x04sure\x18! \x01(\bR\x04sure\x12/\n" +
-	"\x06claims\x18\" \x03(\v2\x17.anteroom.peer.v1.ClaimR\x06claims\"*\n" +
+	"\x06claims\x18\" \x03(\v2\x17.anteroom.peer.v1.ClaimR\x06claims\x12\x14\n" +
+	"\x05bound\x18# \x01(\x03R\x05bound\"*\n" +
 	"\x04Deal\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\"@\n" +

@@ -128,6 +128,7 @@ type Notice struct {
 	//	*Notice_Health
 	//	*Notice_Happening
 	//	*Notice_Delivery
+	//	*Notice_Origin
 	Kind          isNotice_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -197,6 +198,15 @@ func (x *Notice) GetDelivery() *Delivery {
 	return nil
 }
 
+func (x *Notice) GetOrigin() *OriginFigures {
+	if x != nil {
+		if x, ok := x.Kind.(*Notice_Origin); ok {
+			return x.Origin
+		}
+	}
+	return nil
+}
+
 type isNotice_Kind interface {
 	isNotice_Kind()
 }
@@ -213,11 +223,17 @@ type Notice_Delivery struct {
 	Delivery *Delivery `protobuf:"bytes,3,opt,name=delivery,proto3,oneof"`
 }
 
+type Notice_Origin struct {
+	Origin *OriginFigures `protobuf:"bytes,4,opt,name=origin,proto3,oneof"`
+}
+
 func (*Notice_Health) isNotice_Kind() {}
 
 func (*Notice_Happening) isNotice_Kind() {}
 
 func (*Notice_Delivery) isNotice_Kind() {}
+
+func (*Notice_Origin) isNotice_Kind() {}
 
 // HealthReport is what a node thinks of a room's origin: a health.Report.
 type HealthReport struct {
@@ -312,6 +328,100 @@ func (x *HealthReport) GetTook() int64 {
 	return 0
 }
 
+// OriginFigures are what came of a node's requests to a room's origin, ever since
+// that life of the node began: governor.Figures.
+type OriginFigures struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Asked         uint64                 `protobuf:"varint,2,opt,name=asked,proto3" json:"asked,omitempty"`
+	Answered      uint64                 `protobuf:"varint,3,opt,name=answered,proto3" json:"answered,omitempty"`
+	Failed        uint64                 `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`
+	Slow          uint64                 `protobuf:"varint,5,opt,name=slow,proto3" json:"slow,omitempty"`
+	Loads         uint64                 `protobuf:"varint,6,opt,name=loads,proto3" json:"loads,omitempty"`
+	Load          uint64                 `protobuf:"varint,7,opt,name=load,proto3" json:"load,omitempty"` // their sum, in millionths
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OriginFigures) Reset() {
+	*x = OriginFigures{}
+	mi := &file_anteroom_peer_v1_notice_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OriginFigures) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OriginFigures) ProtoMessage() {}
+
+func (x *OriginFigures) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_notice_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OriginFigures.ProtoReflect.Descriptor instead.
+func (*OriginFigures) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_notice_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *OriginFigures) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *OriginFigures) GetAsked() uint64 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *OriginFigures) GetAnswered() uint64 {
+	if x != nil {
+		return x.Answered
+	}
+	return 0
+}
+
+func (x *OriginFigures) GetFailed() uint64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *OriginFigures) GetSlow() uint64 {
+	if x != nil {
+		return x.Slow
+	}
+	return 0
+}
+
+func (x *OriginFigures) GetLoads() uint64 {
+	if x != nil {
+		return x.Loads
+	}
+	return 0
+}
+
+func (x *OriginFigures) GetLoad() uint64 {
+	if x != nil {
+		return x.Load
+	}
+	return 0
+}
+
 // Happening is something of which operators are notified: a notify.News, as JSON.
 type Happening struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -322,7 +432,7 @@ type Happening struct {
 
 func (x *Happening) Reset() {
 	*x = Happening{}
-	mi := &file_anteroom_peer_v1_notice_proto_msgTypes[4]
+	mi := &file_anteroom_peer_v1_notice_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -334,7 +444,7 @@ func (x *Happening) String() string {
 func (*Happening) ProtoMessage() {}
 
 func (x *Happening) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_notice_proto_msgTypes[4]
+	mi := &file_anteroom_peer_v1_notice_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -347,7 +457,7 @@ func (x *Happening) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Happening.ProtoReflect.Descriptor instead.
 func (*Happening) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_notice_proto_rawDescGZIP(), []int{4}
+	return file_anteroom_peer_v1_notice_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Happening) GetEvent() []byte {
@@ -369,7 +479,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_anteroom_peer_v1_notice_proto_msgTypes[5]
+	mi := &file_anteroom_peer_v1_notice_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -381,7 +491,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_notice_proto_msgTypes[5]
+	mi := &file_anteroom_peer_v1_notice_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -394,7 +504,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_notice_proto_rawDescGZIP(), []int{5}
+	return file_anteroom_peer_v1_notice_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Delivery) GetEvent() string {
@@ -427,11 +537,12 @@ const file_anteroom_peer_v1_notice_proto_rawDesc = "" +
 	"\x04from\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x04from\x12(\n" +
 	"\x02to\x18\x02 \x01(\v2\x18.anteroom.peer.v1.MemberR\x02to\x122\n" +
 	"\anotices\x18\x03 \x03(\v2\x18.anteroom.peer.v1.NoticeR\anotices\"\x0e\n" +
-	"\fTellResponse\"\xc1\x01\n" +
+	"\fTellResponse\"\xfc\x01\n" +
 	"\x06Notice\x128\n" +
 	"\x06health\x18\x01 \x01(\v2\x1e.anteroom.peer.v1.HealthReportH\x00R\x06health\x12;\n" +
 	"\thappening\x18\x02 \x01(\v2\x1b.anteroom.peer.v1.HappeningH\x00R\thappening\x128\n" +
-	"\bdelivery\x18\x03 \x01(\v2\x1a.anteroom.peer.v1.DeliveryH\x00R\bdeliveryB\x06\n" +
+	"\bdelivery\x18\x03 \x01(\v2\x1a.anteroom.peer.v1.DeliveryH\x00R\bdelivery\x129\n" +
+	"\x06origin\x18\x04 \x01(\v2\x1f.anteroom.peer.v1.OriginFiguresH\x00R\x06originB\x06\n" +
 	"\x04kind\"\xa2\x01\n" +
 	"\fHealthReport\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x14\n" +
@@ -440,7 +551,15 @@ const file_anteroom_peer_v1_notice_proto_rawDesc = "" +
 	"\x06status\x18\x04 \x01(\tR\x06status\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x12\n" +
 	"\x04code\x18\x06 \x01(\rR\x04code\x12\x12\n" +
-	"\x04took\x18\a \x01(\x03R\x04took\"!\n" +
+	"\x04took\x18\a \x01(\x03R\x04took\"\xab\x01\n" +
+	"\rOriginFigures\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12\x14\n" +
+	"\x05asked\x18\x02 \x01(\x04R\x05asked\x12\x1a\n" +
+	"\banswered\x18\x03 \x01(\x04R\banswered\x12\x16\n" +
+	"\x06failed\x18\x04 \x01(\x04R\x06failed\x12\x12\n" +
+	"\x04slow\x18\x05 \x01(\x04R\x04slow\x12\x14\n" +
+	"\x05loads\x18\x06 \x01(\x04R\x05loads\x12\x12\n" +
+	"\x04load\x18\a \x01(\x04R\x04load\"!\n" +
 	"\tHappening\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\fR\x05event\"P\n" +
 	"\bDelivery\x12\x14\n" +
@@ -462,30 +581,32 @@ func file_anteroom_peer_v1_notice_proto_rawDescGZIP() []byte {
 	return file_anteroom_peer_v1_notice_proto_rawDescData
 }
 
-var file_anteroom_peer_v1_notice_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_anteroom_peer_v1_notice_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_anteroom_peer_v1_notice_proto_goTypes = []any{
-	(*TellRequest)(nil),  // 0: anteroom.peer.v1.TellRequest
-	(*TellResponse)(nil), // 1: anteroom.peer.v1.TellResponse
-	(*Notice)(nil),       // 2: anteroom.peer.v1.Notice
-	(*HealthReport)(nil), // 3: anteroom.peer.v1.HealthReport
-	(*Happening)(nil),    // 4: anteroom.peer.v1.Happening
-	(*Delivery)(nil),     // 5: anteroom.peer.v1.Delivery
-	(*Member)(nil),       // 6: anteroom.peer.v1.Member
+	(*TellRequest)(nil),   // 0: anteroom.peer.v1.TellRequest
+	(*TellResponse)(nil),  // 1: anteroom.peer.v1.TellResponse
+	(*Notice)(nil),        // 2: anteroom.peer.v1.Notice
+	(*HealthReport)(nil),  // 3: anteroom.peer.v1.HealthReport
+	(*OriginFigures)(nil), // 4: anteroom.peer.v1.OriginFigures
+	(*Happening)(nil),     // 5: anteroom.peer.v1.Happening
+	(*Delivery)(nil),      // 6: anteroom.peer.v1.Delivery
+	(*Member)(nil),        // 7: anteroom.peer.v1.Member
 }
 var file_anteroom_peer_v1_notice_proto_depIdxs = []int32{
-	6, // 0: anteroom.peer.v1.TellRequest.from:type_name -> anteroom.peer.v1.Member
-	6, // 1: anteroom.peer.v1.TellRequest.to:type_name -> anteroom.peer.v1.Member
+	7, // 0: anteroom.peer.v1.TellRequest.from:type_name -> anteroom.peer.v1.Member
+	7, // 1: anteroom.peer.v1.TellRequest.to:type_name -> anteroom.peer.v1.Member
 	2, // 2: anteroom.peer.v1.TellRequest.notices:type_name -> anteroom.peer.v1.Notice
 	3, // 3: anteroom.peer.v1.Notice.health:type_name -> anteroom.peer.v1.HealthReport
-	4, // 4: anteroom.peer.v1.Notice.happening:type_name -> anteroom.peer.v1.Happening
-	5, // 5: anteroom.peer.v1.Notice.delivery:type_name -> anteroom.peer.v1.Delivery
-	0, // 6: anteroom.peer.v1.Notices.Tell:input_type -> anteroom.peer.v1.TellRequest
-	1, // 7: anteroom.peer.v1.Notices.Tell:output_type -> anteroom.peer.v1.TellResponse
-	7, // [7:8] is the sub-list for method output_type
-	6, // [6:7] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	5, // 4: anteroom.peer.v1.Notice.happening:type_name -> anteroom.peer.v1.Happening
+	6, // 5: anteroom.peer.v1.Notice.delivery:type_name -> anteroom.peer.v1.Delivery
+	4, // 6: anteroom.peer.v1.Notice.origin:type_name -> anteroom.peer.v1.OriginFigures
+	0, // 7: anteroom.peer.v1.Notices.Tell:input_type -> anteroom.peer.v1.TellRequest
+	1, // 8: anteroom.peer.v1.Notices.Tell:output_type -> anteroom.peer.v1.TellResponse
+	8, // [8:9] is the sub-list for method output_type
+	7, // [7:8] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_notice_proto_init() }
@@ -498,6 +619,7 @@ func file_anteroom_peer_v1_notice_proto_init() {
 		(*Notice_Health)(nil),
 		(*Notice_Happening)(nil),
 		(*Notice_Delivery)(nil),
+		(*Notice_Origin)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -505,7 +627,7 @@ func file_anteroom_peer_v1_notice_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_notice_proto_rawDesc), len(file_anteroom_peer_v1_notice_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
