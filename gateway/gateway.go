@@ -190,6 +190,7 @@ func (g *Gateway) SetRooms(rooms []Room) error {
 	if err != nil {
 		return err
 	}
+	t.keepFlows(g.rooms.Load())
 	g.rooms.Store(t)
 	g.post()
 	return nil

@@ -59,6 +59,9 @@ func (c *call) forward(st standing) {
 		Transport: c.g.transport, ErrorLog: c.g.proxyLog, BufferPool: f,
 		Rewrite: f.rewrite, ModifyResponse: f.begins, ErrorHandler: f.failed,
 	}
+	if f.plain = f.paced.tunnel == nil && f.body == nil; f.plain {
+		c.room.flow.asks()
+	}
 	defer f.end() // deferred: an answer that breaks off is a panic
 	f.proxy.ServeHTTP(f.paced, in)
 }
@@ -73,13 +76,15 @@ type forwarding struct {
 	answer   *http.Response  // nil: none has come
 	paced    *paced
 	body     *upload // nil: there is none
+	plain    bool    // it has no body, and wants no tunnel
 	early    bool    // the answer began before the body's end, and the connection ends with it
 	proxy    httputil.ReverseProxy
 }
 
 // begins is called when the origin's answer has come.
 func (f *forwarding) begins(r *http.Response) error {
-	f.g.metrics.origin(f.room.Name, r.StatusCode, time.Since(f.began))
+	f.counted(r.StatusCode)
+	f.room.flow.says(f.room.Watch, r.Header)
 	unshare(f.w.Header())
 	f.cleanAnswer(r.Header, f.standing)
 	f.cleanTrailer(r)
@@ -98,9 +103,16 @@ func (f *forwarding) failed(_ http.ResponseWriter, _ *http.Request, err error) {
 	}
 	f.answered(f.w.Header())
 	if f.ctx().Err() == nil && !errors.Is(err, errOriginsFull) { // else the visitor has gone, or it was not asked
-		f.g.metrics.origin(f.room.Name, 0, time.Since(f.began))
+		f.counted(0)
 	}
 	f.originFailed(f.standing, err)
+}
+
+// counted counts what came of the request; status 0: no answer.
+func (f *forwarding) counted(status int) {
+	took := time.Since(f.began)
+	f.g.metrics.origin(f.room.Name, status, took)
+	f.room.flow.over(f.room.Watch, f.plain, status, took)
 }
 
 // answered is called when an answer begins, with its header.

@@ -33,6 +33,9 @@ type Room struct {
 	Upgrades          []string // protocols that a connection may change to; nil: websocket, empty: none
 	StrictPaths       bool     // what servers read in different ways is refused
 
+	Watch *Watch // nil: nobody asks what the origin bears
+
+	flow         *flow  // of Watch
 	cookieDomain string // of newTable, see sharedDomain
 }
 
