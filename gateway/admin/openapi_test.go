@@ -83,7 +83,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 		"EstimatesTrue": typeOf[admin.EstimatesTrue](), "Advice": typeOf[admin.Advice](), "Course": typeOf[admin.Course](),
 		"AuditList": typeOf[admin.AuditList](), "AuditEntry": typeOf[admin.AuditEntry](), "Change": typeOf[admin.Change](), "Check": typeOf[admin.Check](), "Checked": typeOf[admin.Checked](),
 		"HealthCheck": typeOf[config.HealthCheck](), "HealthList": typeOf[admin.HealthList](), "RoomHealth": typeOf[admin.RoomHealth](),
-		"CheckHealth": typeOf[admin.CheckHealth](), "CheckSeen": typeOf[admin.CheckSeen](), "CheckTurn": typeOf[admin.CheckTurn](),
+		"CheckHealth": typeOf[admin.CheckHealth](), "CheckSeen": typeOf[admin.CheckSeen](), "Governor": typeOf[config.Governor](), "Governed": typeOf[admin.Governed](), "CheckTurn": typeOf[admin.CheckTurn](),
 		"ReceiverList": typeOf[admin.ReceiverList](), "Receiver": typeOf[admin.Receiver](), "TestSent": typeOf[admin.TestSent](),
 		"NextEvent": typeOf[admin.Event](), "Reason": typeOf[admin.Reason](), "State": typeOf[admin.State](),
 		"Verdict": typeOf[admin.Verdict](), "FieldError": typeOf[admin.FieldError](),

@@ -24,6 +24,7 @@ const (
 	ByRate      Code = "rate"            // new_users_per_minute
 	ByMissing   Code = "slots_missing"   // those of lost nodes are not made again yet
 	ByLimit     Code = "limit"           // total_active_users
+	ByOrigin    Code = "governor"        // outflow: adaptive, because of what the origin bears
 	Calling     Code = "calling"         // there is room, and people are being called
 	FullNow     Code = "full_and_nobody" // nobody waits, and the next who comes will
 )
@@ -43,10 +44,11 @@ const (
 type Reason struct {
 	Code              Code       `json:"code"`
 	Level             Level      `json:"level"`
-	Text              string     `json:"text"` // for people; times are in UTC
-	Limit             int        `json:"total_active_users"`
-	Rate              int        `json:"new_users_per_minute"` // 0: no limit
-	Inside            int        `json:"inside"`               // on the site, or called and on the way
+	Text              string     `json:"text"`                          // for people; times are in UTC
+	Limit             int        `json:"total_active_users"`            // that holds
+	Configured        int        `json:"configured_total_active_users"` // at least as many
+	Rate              int        `json:"new_users_per_minute"`          // 0: no limit
+	Inside            int        `json:"inside"`                        // on the site, or called and on the way
 	Queued            int        `json:"queued"`
 	AdmittedPerMinute float64    `json:"admitted_per_minute"`
 	SlotsMissing      int        `json:"slots_missing"`
@@ -66,6 +68,10 @@ func Why(c *Cluster, r *Room, now time.Time) Reason {
 	if e := r.Event; e != nil && e.Holds(now) {
 		w.Limit, w.Rate = e.TotalActiveUsers, e.NewUsersPerMinute
 	}
+	w.Configured = w.Limit
+	if g := r.Governed; g != nil && g.Bound > 0 {
+		w.Limit = min(w.Limit, g.Bound)
+	}
 	w.Code = stops(c, r, &w, now)
 	if w.Code == "" {
 		w.Code = limits(r, &w)
@@ -84,6 +90,8 @@ func Why(c *Cluster, r *Room, now time.Time) Reason {
 		w.Until, w.Detail = &r.Event.StartsAt, r.Event.Name
 	case ByMissing:
 		w.Until = r.WholeAt
+	case ByOrigin:
+		w.Since, w.Detail = r.Governed.Since, r.Governed.Reason()
 	default: // no other knows a time
 	}
 	w.Text = w.Say(func(t time.Time) string { return t.UTC().Format("15:04:05 UTC") })
@@ -113,7 +121,7 @@ func stops(c *Cluster, r *Room, w *Reason, now time.Time) Code {
 		return BeforeStart
 	case w.Limit == 0:
 		return LimitZero
-	case w.Inside > w.Limit:
+	case w.Inside > w.Configured:
 		return OverLimit
 	}
 	return ""
@@ -133,6 +141,8 @@ func limits(r *Room, w *Reason) Code {
 		return NobodyWaits
 	case !full && w.Inside+w.SlotsMissing >= w.Limit:
 		return ByMissing
+	case full && w.Limit < w.Configured:
+		return ByOrigin
 	case full:
 		return ByLimit
 	case w.Rate > 0:
@@ -147,7 +157,7 @@ func (c Code) level() Level {
 		return Broken
 	case Rejecting, HeldByHand, ColdStart, BeforeStart, LimitZero, OverLimit, Drained:
 		return Stopped
-	case ByRate, ByMissing, ByLimit, Calling:
+	case ByRate, ByMissing, ByLimit, ByOrigin, Calling:
 		return Queued
 	default:
 		return Fine

@@ -100,6 +100,33 @@ func TestWhySaysWhatLimitsTheFlow(t *testing.T) {
 			admin.ByLimit, admin.Queued, "total_active_users limits the flow: 5 of 5 are inside, and 0 a minute are called as others leave.",
 		},
 		{
+			"an origin that bears less",
+			admin.Cluster{},
+			admin.Room{
+				TotalActiveUsers: 100, Active: 60, Queued: 7,
+				Governed: &admin.Governed{Bound: 60, Since: &before, Verdict: "overloaded", Cause: "errors", Figure: 0.031},
+			},
+			admin.ByOrigin, admin.Queued, "The governor lets no more than 60 of the 100 of total_active_users in since 17:00:00 UTC: 3.1 % of the origin's answers fail, so fewer are let in. 60 are inside, 7 wait.",
+		},
+		{
+			"one that bears less than those who are there",
+			admin.Cluster{},
+			admin.Room{TotalActiveUsers: 100, Active: 90, Queued: 7, Governed: &admin.Governed{Bound: 60, Verdict: "near", Cause: "latency", Figure: 0.04, Latency: 0.5}},
+			admin.ByOrigin, admin.Queued, "The governor lets no more than 60 of the 100 of total_active_users in: 4.0 % of the origin's answers take longer than 500ms, so it stays there. 90 are inside, 7 wait.",
+		},
+		{
+			"a limit that was lowered below both",
+			admin.Cluster{},
+			admin.Room{TotalActiveUsers: 50, Active: 90, Queued: 7, Governed: &admin.Governed{Bound: 60, Verdict: "healthy"}},
+			admin.OverLimit, admin.Stopped, "90 people are inside and the limit is 50: nobody is called until 40 have left.",
+		},
+		{
+			"a governor that has nothing to do",
+			admin.Cluster{},
+			admin.Room{TotalActiveUsers: 50, Active: 50, Queued: 7, Governed: &admin.Governed{Verdict: "healthy"}},
+			admin.ByLimit, admin.Queued, "total_active_users limits the flow: 50 of 50 are inside, and 0 a minute are called as others leave.",
+		},
+		{
 			"an event that is over",
 			admin.Cluster{},
 			admin.Room{TotalActiveUsers: 100, Active: 5, Queued: 3, Event: &admin.Event{Prequeue: before, StartsAt: before, EndsAt: &now, TotalActiveUsers: 5}},

@@ -29,6 +29,7 @@ func Sentences() map[Code]string {
 		ByRate:      "new_users_per_minute limits the flow: {rate} a minute, {per_minute} are called. {inside} of {limit} are inside.",
 		ByMissing:   "{missing} of {limit} slots went with a lost node[ and are back at {until}]. The others are in use.",
 		ByLimit:     "total_active_users limits the flow: {inside} of {limit} are inside, and {per_minute} a minute are called as others leave.",
+		ByOrigin:    "The governor lets no more than {limit} of the {configured} of total_active_users in[ since {since}][: {detail}]. {inside} are inside, {queued} wait.",
 		FullNow:     "Full, and nobody waits: {inside} of {limit} are inside, and whoever comes now waits.",
 		Calling:     "People are being called: there is room for {room} more, and {queued} wait.",
 	}
@@ -44,7 +45,7 @@ func (w *Reason) Say(at func(time.Time) string) string {
 	}
 	figures := map[string]string{
 		"since": moment(w.Since), "until": moment(w.Until), "by": w.By, "detail": w.Detail,
-		"limit": strconv.Itoa(w.Limit), "rate": strconv.Itoa(w.Rate), "inside": strconv.Itoa(w.Inside), "queued": strconv.Itoa(w.Queued),
+		"limit": strconv.Itoa(w.Limit), "configured": strconv.Itoa(w.Configured), "rate": strconv.Itoa(w.Rate), "inside": strconv.Itoa(w.Inside), "queued": strconv.Itoa(w.Queued),
 		"missing": strconv.Itoa(w.SlotsMissing), "over": strconv.Itoa(w.Inside - w.Limit), "room": strconv.Itoa(w.Limit - w.Inside),
 		"per_minute": strconv.FormatFloat(math.Round(w.AdmittedPerMinute), 'f', -1, 64),
 	}

@@ -51,6 +51,7 @@ func (f *File) checkRooms() {
 		f.checkCommands(key, r)
 		f.checkEdge(key, r)
 		f.checkHealth(key, r)
+		f.checkOutflow(key, r)
 	}
 }
 

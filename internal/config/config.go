@@ -148,6 +148,9 @@ type Room struct {
 	HealthChecks []HealthCheck `json:"health_checks"`
 	OnUnhealthy  string        `json:"on_unhealthy"` // what the room does while one of them fails
 
+	Outflow  string   `json:"outflow"` // what decides how many are let in
+	Governor Governor `json:"governor"`
+
 	Events []Event `json:"events"`
 
 	BypassRules   []BypassRule `json:"bypass_rules"`
@@ -242,6 +245,8 @@ func DefaultRoom() Room {
 		CORS:               CORS{Origins: []string{}, Methods: []string{"GET", "HEAD", "POST"}, Headers: []string{}, MaxAge: Duration(10 * time.Minute)},
 		Upgrades:           []string{WebSocket},
 		OnUnhealthy:        Continue,
+		Outflow:            Fixed,
+		Governor:           DefaultGovernor(),
 	}
 }
 

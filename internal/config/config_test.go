@@ -110,7 +110,7 @@ func TestWhatIsNotYAMLIsToldWithItsLine(t *testing.T) {
 }
 
 const roomKeys = "name, routes, origin, total_active_users, new_users_per_minute, session_duration, session_renewal, session_max, queueing_method, " +
-	"queueing_status_code, queue_all, queue_max, joins_per_address, places_per_address, active_per_address, streams_per_address, challenge, refresh_interval, ticket_ttl, claim_window, claims_max, algorithm, on_partition, survivor_after, cookie_suffix, default_template_language, message, title, logo, favicon, accent, description, bookmark, confirm_entry, suspended, messages, health_checks, on_unhealthy, events, bypass_rules, search_engine_crawler_bypass, ip_lists, custom_page_html, custom_page_file, cookie_attributes, enabled_origin_commands, aws_api, preflight, cors, upgrades, strict_paths"
+	"queueing_status_code, queue_all, queue_max, joins_per_address, places_per_address, active_per_address, streams_per_address, challenge, refresh_interval, ticket_ttl, claim_window, claims_max, algorithm, on_partition, survivor_after, cookie_suffix, default_template_language, message, title, logo, favicon, accent, description, bookmark, confirm_entry, suspended, messages, health_checks, on_unhealthy, outflow, governor, events, bypass_rules, search_engine_crawler_bypass, ip_lists, custom_page_html, custom_page_file, cookie_attributes, enabled_origin_commands, aws_api, preflight, cors, upgrades, strict_paths"
 
 func TestRoomsBecomeThoseOfTheCore(t *testing.T) {
 	f := parse(`

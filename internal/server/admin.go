@@ -96,6 +96,7 @@ func (a source) Rooms() []admin.Room {
 			Queued: g.Queued, Called: g.Called, Active: g.Active, AdmittedPerMinute: g.AdmittedPerMinute,
 			EstimatedWaitSeconds: g.Wait.P50.Seconds(), Open: g.Open, Paused: g.Paused, OriginHealth: admin.HealthText(string(origin.status())), OriginHolds: origin.Holds, Here: here(rs),
 		}
+		r.Governed = a.s.outflow.governed(rs)
 		r.ModeBy, r.ModeSince = a.s.audits.modeOf(r.Name)
 		r.Event = eventOf(rs, snap.Status.Clock)
 		if g.HeldUntil > 0 {

@@ -102,6 +102,9 @@ func (s *Server) notice(from eviction.Member, n *peerv1.Notice) {
 			s.origins.hear(string(from.Name), r, time.Now())
 		}
 	}
+	if f := n.GetOrigin(); f != nil {
+		s.outflow.hear(from, f, time.Now())
+	}
 	if h := n.GetHappening(); h != nil {
 		s.told.hear(h.GetEvent(), time.Now())
 	}

@@ -46,6 +46,7 @@ func (o *operated) boot(rooms ...config.Room) {
 	s.pages, _ = newTestPages(o.t)
 	s.keys = &keys{ring: seal.New(seal.Config{Now: s.passTime})}
 	s.buildOrigins()
+	s.buildOutflow()
 	now := time.Now().UnixMicro()
 	s.self = eviction.Peer{Member: eviction.Member{Name: "a", Boot: uint64(now)}, Start: now}
 	began := time.Now()

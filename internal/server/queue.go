@@ -81,7 +81,7 @@ func (q queue) paused(s *loop.Snapshot, r *node.RoomStatus) string {
 		return gateway.PausedUnhealthy
 	case r.Room.Mode == eviction.Held:
 		return gateway.PausedHeld
-	case r.Closed:
+	case r.Closed && (r.Bound == 0 || r.Active > r.Room.Target): // else it is full, by what its origin bears
 		return gateway.PausedOverLimit
 	}
 	return ""

@@ -290,6 +290,7 @@ func (s *Server) followRooms() {
 		limits[r.Name] = limitsOf(config.DefaultRoom())
 		if c, err := configOf(r); err == nil {
 			limits[r.Name] = limitsOf(c)
+			g.Watch = watchOf(c)
 			if c.Challenge != "" && !c.Suspended {
 				challenges[r.Name] = c.Challenge
 			}
@@ -308,6 +309,7 @@ func (s *Server) followRooms() {
 	}
 	s.limits.gateway.Resize(s.share.Gateway(slices.ContainsFunc(rooms, func(r gateway.Room) bool { return r.Origin != nil })))
 	s.origins.follow(now)
+	s.outflow.follow(now)
 	s.rooms = now
 	s.pages.keep(now)
 	s.hasRooms.Store(len(now) > 0)

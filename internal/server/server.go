@@ -87,6 +87,7 @@ type Server struct {
 	queues    *queues
 	notices   *notice.Links // what nodes tell each other beside the waves
 	origins   *origins      // behind the rooms
+	outflow   *outflow      // of rooms that follow what those bear
 	sender    *notify.Sender
 	told      *conditions  // of which the sender is told
 	share     conns.Shares // of the connections
@@ -248,6 +249,7 @@ func (s *Server) build() error {
 	}
 	s.notices = notice.New(notice.Config{Self: s.self.Member, Policy: s.auth, Heard: s.notice, Logger: s.log, Dial: s.o.Dial})
 	s.buildOrigins()
+	s.buildOutflow()
 	if err := s.buildNotifications(); err != nil {
 		return err
 	}
@@ -394,6 +396,7 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 	s.queues.run(inner, all)
 	all.Go(func() error { return s.notices.Run(inner) })
 	all.Go(func() error { s.origins.run(inner); return nil })
+	all.Go(func() error { s.outflow.run(inner); return nil })
 	all.Go(func() error { s.sender.Run(inner); return nil })
 	all.Go(func() error { s.told.run(inner); return nil })
 	all.Go(func() error { return s.members.Run(inner) })

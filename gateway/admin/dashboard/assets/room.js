@@ -37,14 +37,26 @@ const here = () => {
   }};
 };
 
+// governor is what outflow: adaptive makes of the limit, if it does.
+const governor = () => {
+  const left = h("p", {class: "figure"}), text = h("p", {class: "soft"});
+  const e = h("section", {class: "card note", "aria-labelledby": "governor", hidden: true}, h("h2", {id: "governor"}, "What the origin bears"), left, text);
+  return {e, show: ({governed: g, why}) => {
+    e.hidden = !g;
+    if (!g) return;
+    set(left, g.total_active_users ? `${count(why.total_active_users)} people, of ${count(why.configured_total_active_users)}${g.since ? `, since ${time(g.since)}` : ""}` : `all ${count(why.configured_total_active_users)} people of the limit`);
+    set(text, g.total_active_users || g.cause ? `${g.text[0].toUpperCase()}${g.text.slice(1)}.` : "The governor lowers the limit when answers fail or get slow.");
+  }};
+};
+
 export const room = (name, memory) => {
   const title = h("h1", {}, name), why = h("p", {class: "lead", id: "why"}), mark = h("span", {class: "mark"}), state = h("span");
   const queued = figure("In line"), waits = figure("Wait, estimated"), inside = figure("Inside", true), flow = figure("Let in a minute");
-  const [chart, coming, mine, log, advised] = [charts(name, memory), event(), here(), changes(name), advice(name)];
+  const [chart, coming, bears, mine, log, advised] = [charts(name, memory), event(), governor(), here(), changes(name), advice(name)];
   const controls = page.operate && steer(name);
   const e = [
     h("div", {}, h("p", {class: "crumb"}, h("a", {href: "#"}, "All rooms"), " · ", mark, " ", state), title, why),
-    coming.e, h("dl", {class: "card figures"}, ...[queued, waits, inside, flow].map(f => f.e)),
+    coming.e, bears.e, h("dl", {class: "card figures"}, ...[queued, waits, inside, flow].map(f => f.e)),
     h("div", {class: "board"}, chart.e, h("div", {class: "side"}, ...(controls ? [controls.e] : []), advised.e, log.e, mine.e)),
   ];
   if (!memory.loaded(name)) memory.load(name).then(chart.show).catch(() => {}); // without it the charts begin now
@@ -66,6 +78,7 @@ export const room = (name, memory) => {
     inside.show(count(r.why.inside), `of ${count(r.why.total_active_users)}`, r.why.inside / (r.why.total_active_users || 1));
     flow.show(rate(r.admitted_per_minute), r.why.new_users_per_minute ? `of ${count(r.why.new_users_per_minute)}` : "no limit of its own");
     coming.show(all, r);
+    bears.show(r);
     chart.show();
     mine.show(r);
     log.show(all);

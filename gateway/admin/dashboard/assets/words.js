@@ -36,7 +36,7 @@ export const page = JSON.parse(document.getElementById("page").textContent);
 export const sentence = w => {
   const figures = {
     since: w.since && time(w.since), until: w.until && time(w.until), by: w.by, detail: w.detail,
-    limit: count(w.total_active_users), rate: count(w.new_users_per_minute), inside: count(w.inside), queued: count(w.queued),
+    limit: count(w.total_active_users), configured: count(w.configured_total_active_users), rate: count(w.new_users_per_minute), inside: count(w.inside), queued: count(w.queued),
     missing: count(w.slots_missing), over: count(w.inside - w.total_active_users), room: count(w.total_active_users - w.inside),
     per_minute: count(Math.round(w.admitted_per_minute)),
   };
