@@ -195,6 +195,12 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 		if s.Grade == eviction.Side {
 			n[reachSide]++
 		}
+		if s.Grade >= eviction.Primary && w.isTwin(h) {
+			n[reachTwinInWaves]++
+		}
+		if s.Grade >= eviction.Primary {
+			h.since = max(h.since, s.Installed.Num)
+		}
 		h.seen.vouched = h.seen.vouched || s.Grade >= eviction.Primary
 		if s.Grade == eviction.Unanimous {
 			n[reachUnanimous]++
@@ -229,6 +235,9 @@ func (w *world) followLine(h *host, c *roomCheck, old, rs *node.RoomStatus) {
 		w.printf("%s goes on alone with room %s", h.name, c.name)
 	case len(c.lines) == 1:
 		w.reached.n[reachFounding]++
+		if len(h.seen.status.List) < w.o.Nodes {
+			w.reached.n[reachExpectFew]++
+		}
 	default:
 		w.reached.n[reachSecondFounding]++
 	}

@@ -55,6 +55,7 @@ const (
 	BadDisk     // no save of a node gets through: it goes on, and nothing that follows from what is not saved is sent
 	CrashInSave // a node, before a step of a save
 	Gray        // the links of a node are so slow that its replies miss the deadline, until the end
+	Twin        // a node is cut off, and another starts under its name; then each has some of the others, and the first goes for good
 )
 
 func (f Fault) String() string {
@@ -63,7 +64,7 @@ func (f Fault) String() string {
 		"crash of all but one", "crash of all", "crash inside a wave", "crash after the first commit", "rolling restart", "pause",
 		"pause inside a wave", "pause inside an answer", "cut", "cut one way", "cut off", "halves", "bridge", "ring",
 		"flip of the majority", "swizzle", "slow link", "suspicion", "flapping", "clock step", "clock jump", "add", "leave",
-		"retarget", "change of mode", "", "standstill", "change of session", "bad disk", "crash inside a save", "gray node",
+		"retarget", "change of mode", "", "standstill", "change of session", "bad disk", "crash inside a save", "gray node", "second node of a name",
 	}[f]
 }
 
@@ -115,6 +116,7 @@ func (n *nemesis) plan(w *world) {
 	spread(f.Resessions, Resession)
 	spread(f.Saves, BadDisk, CrashInSave)
 	spread(f.Grays, Gray)
+	spread(f.Twins, Twin)
 	if f.Every > 0 && len(f.Mix) > 0 {
 		w.agenda.push(2_000_000+w.rngFaults.Int64N(2*f.Every.Microseconds()), evFault, 0, 0)
 	}

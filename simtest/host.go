@@ -33,9 +33,11 @@ type host struct {
 	knows    []int32    // lives that told this one, on leaving, what they had used
 	keys     uint64     // set of signing keys
 	inbox    []event
-	cuts     int32 // links of its that are cut, and suspicions of it
-	calm     int64 // true time at which the last of them ended
-	mishaps  int32 // faults that may cost a visitor's place or double a pass: see S10
+	cuts     int32  // links of its that are cut, and suspicions of it
+	calm     int64  // true time at which the last of them ended
+	since    uint64 // number of the last primary wave that the node installed, or of the first that listed it,
+	metIn    uint64 // and of the last that others were in with it
+	mishaps  int32  // faults that may cost a visitor's place or double a pass: see S10
 	seen     seen
 }
 
@@ -102,8 +104,10 @@ func (w *world) start(h *host) {
 	w.lives = append(w.lives, life{member: member, peer: c.Self, host: h.index})
 	w.checker.born(h)
 	w.reached.n[reachRestart] += int64(min(1, h.life/int32(w.o.Nodes)))
+	h.since = 0
 	if h.disk.kept != nil {
 		w.reached.n[reachDisk]++
+		h.since = n.Status().Epoch.Num // who has the disk is the node
 	}
 	w.note('s', uint64(h.index), uint64(h.life))
 	w.printf("%s starts as %s, disk %t, kept keys %t", h.name, w.name(member), h.disk.kept != nil, c.KeptKeys)
@@ -134,9 +138,8 @@ func (w *world) crash(h *host, why string) {
 	for _, e := range inbox {
 		w.refuse(e)
 	}
-	if !w.o.Faults.KeepKeys {
-		h.keys = 0
-		w.loseKeys()
+	if !w.o.Faults.KeepKeys || h.gone {
+		w.loseKeysOf(h)
 	}
 	if w.upCount() == 0 {
 		w.reached.n[reachAllDown]++
@@ -315,8 +318,11 @@ func (w *world) share(h, lead *host) {
 	w.keys.live |= h.keys
 }
 
-// loseKeys voids what was sealed under keys that nobody has any more.
-func (w *world) loseKeys() {
+// loseKeysOf forgets the keys of a host, and voids what was sealed under those that
+// nobody else has. Of a host that never returns they are lost with its disk: who holds a
+// ticket of theirs must not wait for it.
+func (w *world) loseKeysOf(h *host) {
+	h.keys = 0
 	live := uint64(0)
 	for i := range w.hosts {
 		live |= w.hosts[i].keys

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
-	"github.com/anteroom/anteroom/qpid"
 )
 
 // link is one direction between two hosts.
@@ -252,14 +251,4 @@ func kindOf(b eviction.Body) msgKind {
 		return mGoodbye
 	}
 	return mOther
-}
-
-// hostNamed finds a host by its node's name; none if there is none.
-func (w *world) hostNamed(name qpid.NodeID) int32 {
-	for i := range w.hosts {
-		if w.hosts[i].name == name {
-			return int32(i)
-		}
-	}
-	return none
 }

@@ -14,7 +14,8 @@ import (
 // Options describe one run. The zero value of a field means its default.
 type Options struct {
 	Seed    uint64
-	Nodes   int             // found the cluster together [3]
+	Nodes   int             // are there from the start [3]
+	Expect  int             // so many of them found the cluster together: all, or more than half of those that there ever are [all]
 	Users   int             // [100]
 	Span    time.Duration   // people arrive and faults happen within it [20s]
 	Limit   time.Duration   // of simulated time after the span; the run has failed if it takes longer [10m]
@@ -93,6 +94,7 @@ type Faults struct {
 	Standstills, Resessions int           // and of these
 	Saves                   int           // bad disks and crashes inside a save, taken together
 	Grays                   int           // nodes that turn gray
+	Twins                   int           // nodes that are cut off while another is started under their name
 	Gone                    int           // of the crashed nodes this many never return, if a majority lives
 	Detect                  Range         // gossip notices after [500ms to 3s]
 	Disk                    bool          // nodes have one
@@ -102,6 +104,7 @@ type Faults struct {
 // withDefaults fills the zero fields.
 func (o Options) withDefaults() Options {
 	o.Nodes = cmp.Or(o.Nodes, 3)
+	o.Expect = cmp.Or(o.Expect, o.Nodes)
 	o.Users = cmp.Or(o.Users, 100)
 	o.Span = cmp.Or(o.Span, 20*time.Second)
 	o.Limit = cmp.Or(o.Limit, 10*time.Minute)
@@ -124,8 +127,11 @@ func (o Options) withDefaults() Options {
 // validate returns every error at once.
 func (o Options) validate() error {
 	errs := []error{o.Cluster.Validate()}
-	if o.Nodes < 1 || o.Nodes+o.Faults.Adds > hostsMax {
-		errs = append(errs, fmt.Errorf("nodes: %d and %d more; give 1 to %d in all", o.Nodes, o.Faults.Adds, hostsMax))
+	if o.Nodes < 1 || o.Nodes+o.Faults.Adds+o.Faults.Twins > hostsMax {
+		errs = append(errs, fmt.Errorf("nodes: %d and %d more; give 1 to %d in all", o.Nodes, o.Faults.Adds+o.Faults.Twins, hostsMax))
+	}
+	if o.Expect > o.Nodes || o.Expect < min(o.Nodes, o.expectMin()) {
+		errs = append(errs, fmt.Errorf("expect: %d of %d nodes; give %d to %d", o.Expect, o.Nodes, min(o.Nodes, o.expectMin()), o.Nodes))
 	}
 	if o.Users < 0 || o.Users > usersMax {
 		errs = append(errs, fmt.Errorf("users: %d; give 0 to %d", o.Users, usersMax))
@@ -141,6 +147,14 @@ func (o Options) validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// hostsEver is how many nodes there can ever be.
+func (o *Options) hostsEver() int {
+	return min(hostsMax, o.Nodes+o.Faults.Adds+o.Faults.Twins+o.addsMax())
+}
+
+// expectMin is more than half of them: else two foundings need not share a node.
+func (o *Options) expectMin() int { return o.hostsEver()/2 + 1 }
 
 // Bounds of a world. A node's place in the world is in the low 16 bits of its
 // boot id, a visitor's in the low 32 bits of its ticket.

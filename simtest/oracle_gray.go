@@ -32,10 +32,12 @@ type grayCheck struct {
 type gap struct{ from, to int64 }
 
 // turnGray makes all links of h slow, so that no round trip fits a wave's deadline:
-// 260 to 400 ms each way, for one of 500 ms. It needs somebody to be left out by.
+// 260 to 400 ms each way, for one of 500 ms. It needs somebody to be left out by, and
+// the others, all of whom vote, a quorum of their own.
 func (w *world) turnGray(h *host) {
 	c := &w.checker.gray
-	if c.on || h.seen.status.Grade < eviction.Primary || len(h.seen.status.List) < 2 || len(h.seen.status.List) < len(w.runningHosts()) {
+	s := &h.seen.status
+	if c.on || s.Grade < eviction.Primary || len(s.List) < 2 || len(s.List) < len(w.runningHosts()) || len(s.Voters.Names) < len(s.List) {
 		return
 	}
 	f := &w.o.Faults

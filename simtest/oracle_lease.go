@@ -15,6 +15,7 @@ import (
 
 // asked notes when a gather came to a node, or was sent by it.
 func (w *world) asked(h *host, g *eviction.Gather) {
+	w.met(h, g)
 	h.seen.gather, h.seen.gatherT, h.seen.gatherAt = g.Epoch, g.T, h.clock.boot(w.now)
 	for r := range w.checker.rooms {
 		name := w.checker.rooms[r].name

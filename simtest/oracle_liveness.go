@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // quorumKnows reports whether running nodes that know are a quorum of the
-// newest voters among them, on some line.
+// newest voters among them, on some line that has begun or may.
 func (w *world) quorumKnows() bool {
 	for i := range w.hosts {
 		h := &w.hosts[i]
@@ -23,11 +24,19 @@ func (w *world) quorumKnows() bool {
 				voters = s.Voters
 			}
 		}
-		if w.knowHalf(line, voters.Names) && (voters.Next == nil || w.knowHalf(line, voters.Next)) {
+		if w.knowHalf(line, voters.Names) && (voters.Next == nil || w.knowHalf(line, voters.Next)) && w.mayBegin(voters) {
 			return true
 		}
 	}
 	return false
+}
+
+// mayBegin reports whether a line with these voters has begun, or the nodes of all its
+// founders run: nobody can tell what one that never returns has founded, and with whom.
+func (w *world) mayBegin(v eviction.Voters) bool {
+	return v.At != qpid.Epoch{} || !slices.ContainsFunc(v.Founders, func(f eviction.Member) bool {
+		return !slices.ContainsFunc(w.hosts, func(h host) bool { return h.name == f.Name && h.up() })
+	})
 }
 
 // L1 and L3, one view. When the world has settled, every node that runs has
@@ -253,11 +262,6 @@ func (w *world) knowHalf(line eviction.Line, names []qpid.NodeID) bool {
 		}
 	}
 	return 2*know > len(names) || 2*know == len(names) && know > 0 && w.knows(line, names[0])
-}
-
-func (w *world) knows(line eviction.Line, name qpid.NodeID) bool {
-	i := w.hostNamed(name)
-	return i != none && w.hosts[i].up() && w.hosts[i].seen.status.Knows && w.hosts[i].seen.status.Line == line
 }
 
 // statuses describes all nodes.

@@ -55,6 +55,12 @@ func (w *world) begin(t *trouble) {
 			return
 		}
 		w.split(t, all[:n/2+1], all[n/2+1:])
+	case Twin:
+		if n < 3 || len(w.hosts) == cap(w.hosts) {
+			t.over = true
+			return
+		}
+		w.twin(t)
 	case Swizzle:
 		t.at = all[:1+w.rngFaults.IntN(n)]
 		t.last = max(100_000, t.last/int64(2*len(t.at)))
@@ -89,6 +95,8 @@ func (w *world) stage(i int32) {
 	switch t.kind {
 	case FlipMajority:
 		again = w.flip(t)
+	case Twin:
+		again = w.chooseSides(t)
 	case Swizzle:
 		again = w.swizzle(t)
 	case Rolling:
@@ -128,6 +136,8 @@ func (w *world) end(t *trouble) {
 	case BadDisk:
 		w.hosts[t.host].disk.failing = false
 		w.afflict(t.host, -1)
+	case Twin:
+		w.goesForGood(&w.hosts[t.host], t.kind.String())
 	default:
 	}
 }
@@ -164,6 +174,19 @@ func (w *world) split(t *trouble, a, b []int32) {
 	}
 }
 
+// apart has the hosts start in two halves, which meet when all are there.
+func (w *world) apart(within int64) {
+	i := int32(len(w.nemesis.troubles))
+	w.nemesis.troubles = append(w.nemesis.troubles, trouble{kind: Halves})
+	all := make([]int32, len(w.hosts))
+	for j, at := range w.rngFaults.Perm(len(all)) {
+		all[j] = int32(at)
+	}
+	k := 1 + w.rngFaults.IntN(len(all)-1)
+	w.split(&w.nemesis.troubles[i], all[:k], all[k:])
+	w.agenda.push(within+w.rngFaults.Int64N(within), evStage, i, 0)
+}
+
 // flip: the node in the middle restarts, changes sides and, without a disk,
 // has forgotten what it decided on the first side.
 func (w *world) flip(t *trouble) bool {
@@ -183,6 +206,14 @@ func (w *world) flip(t *trouble) bool {
 		return true
 	}
 	return false
+}
+
+// goesForGood ends a node, if it runs, that nobody starts again.
+func (w *world) goesForGood(h *host, why string) {
+	w.printf("%s never returns", h.name)
+	h.gone = true
+	w.crash(h, why)
+	w.loseKeysOf(h)
 }
 
 // roll restarts the next node.

@@ -74,8 +74,7 @@ func (w *world) returnAll() {
 		}
 		if w.nemesis.gone > 0 && w.quorumKnows() {
 			w.nemesis.gone--
-			h.gone = true
-			w.printf("%s never returns", h.name)
+			w.goesForGood(h, "")
 			continue
 		}
 		w.agenda.push(w.now+1+w.rngFaults.Int64N(1_000_000), evStart, h.index, 0)

@@ -95,6 +95,9 @@ const (
 	reachReplayLater
 	reachVisitGiven
 	reachPlaceGiven
+	reachExpectFew
+	reachTwin
+	reachTwinInWaves
 	goals
 )
 
@@ -112,5 +115,6 @@ func (g goal) String() string {
 		"call missed by who listens", "place stamped anew", "old ticket of a place stamped anew",
 		"used tickets on disk at a restart", "used tickets handed over", "used ticket tried when its node is back or gone",
 		"visit given away by a node that leaves", "place given away by a node that leaves",
+		"founding of fewer nodes than there are", "second node of a name", "second node of a name in the waves",
 	}[g]
 }

@@ -49,6 +49,15 @@ func Swarm(seed uint64) Options {
 	if e := (dice{rand.New(rand.NewPCG(seed, streamSaves))}); o.Faults.Every > 0 && o.Faults.Disk && e.one(2) {
 		o.Faults.Saves = e.pick(1, 2, 4, 8)
 	}
+	// In a room that shares its slots, to start another under a name says that the first
+	// is off for good: an operator answers for that.
+	shares := slices.ContainsFunc(o.Rooms, func(r eviction.Room) bool { return r.OnPartition == eviction.Share })
+	if e := (dice{rand.New(rand.NewPCG(seed, streamTwins))}); o.Nodes > 2 && !shares && o.Faults.Every > 0 && e.one(6) {
+		o.Faults.Twins = e.pick(1, 1, 2)
+	}
+	if e := (dice{rand.New(rand.NewPCG(seed, streamExpect))}); o.Nodes > 2 && e.one(4) {
+		o.Expect = min(o.Nodes, o.expectMin()+e.IntN(o.Nodes-o.Nodes/2))
+	}
 	// Where nothing else happens the waves are held to their bound.
 	if e := (dice{rand.New(rand.NewPCG(seed, streamGray))}); o.Nodes > 1 && (o.Faults.Every == 0 && e.one(2) || e.one(10)) {
 		o.Faults.Grays = 1

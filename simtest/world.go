@@ -83,6 +83,8 @@ const (
 	streamSaves
 	streamGray
 	streamGrayLinks
+	streamExpect
+	streamTwins
 )
 
 // Violation is a promise that did not hold.
@@ -127,14 +129,14 @@ func newWorld(o Options) *world {
 		trace:     trace{hash: offsetFNV, print: o.Trace},
 	}
 	// Places for every node that can ever be added.
-	places := min(hostsMax, o.Nodes+o.Faults.Adds+w.o.addsMax())
+	places := o.hostsEver()
 	w.wires.init(places, o.Net, w.rngNet, rand.New(rand.NewPCG(o.Seed, streamGrayLinks)))
 	w.gossip.init(places)
 	w.checker.init(o)
 	w.crowd.init(o)
 	w.hosts = make([]host, 0, places)
 	for range o.Nodes {
-		w.addHost(o.Nodes)
+		w.addHost(o.Expect)
 	}
 	w.plan()
 	return w
@@ -143,8 +145,15 @@ func newWorld(o Options) *world {
 // plan fills the agenda with what is known beforehand.
 func (w *world) plan() {
 	span := w.o.Span.Microseconds()
+	within := int64(300_000)
+	if w.o.Expect < w.o.Nodes {
+		within *= 10 // some found the cluster without the others,
+		if w.o.Faults.Every > 0 {
+			w.apart(within) // some of whom may do so too
+		}
+	}
 	for i := range w.hosts {
-		w.agenda.push(w.rngFaults.Int64N(300_000), evStart, int32(i), 0)
+		w.agenda.push(w.rngFaults.Int64N(within), evStart, int32(i), 0)
 	}
 	if w.o.Users > 0 {
 		w.agenda.push(w.crowd.arrival(w, 0), evUser, 0, 0)

@@ -246,6 +246,12 @@ func clockBugs() []Mutant {
 		{Name: "a line begins with a quorum of its founders", Run: "TestScenarioTwoFoundingsThatShareANode", Edits: []Edit{
 			{"eviction/authority.go", "(v.voters.begun() || w.together", "(ON || v.voters.begun() || w.together"},
 		}},
+		{Name: "one of three may be missing when a cluster is founded", First: 44, Edits: []Edit{
+			{"eviction/authority.go", "	return need > 0 && len(w.list) >= need\n", "	return need > 0 && (len(w.list) >= need || ON && len(w.list) >= need-need/3)\n"},
+		}},
+		{Name: "a life votes again after any wave that lists it", First: 279, Edits: []Edit{
+			{"eviction/wave.go", "	if n.since == 0 && index > 0 {\n", "	if (ON || n.since == 0) && index > 0 {\n"},
+		}},
 		{Name: "every life of a voter votes", Run: "TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum", Edits: []Edit{
 			{"eviction/authority.go", "		return o.Member.Name == m.Name && !slices", "		return !(ON) && o.Member.Name == m.Name && !slices"},
 		}},
