@@ -63,9 +63,9 @@ func (b *bearing) govern() {
 // one goes on with the bound. When the origin is well again the room is at its limit.
 func TestScenarioALimitFollowsWhatItsOriginBears(t *testing.T) {
 	o := short(4)
-	o.Rooms[0].Target, o.Load.Browse = 60, Range{3 * time.Second, 5 * time.Second}
+	o.Rooms[0].Target, o.Load.Browse = 60, Range{6 * time.Second, 10 * time.Second}
 	b := &bearing{script: founded(t, o), config: governor.Config{Errors: 0.01}, bears: 66, of: none}
-	b.peopleOver(none, 4000, 180*time.Second)
+	b.peopleOver(none, 2400, 180*time.Second)
 	b.play(10 * time.Second)
 	if used := b.checker.rooms[0].active; used < 54 {
 		t.Fatalf("%d people inside: too few to overload anything", used)
@@ -76,7 +76,8 @@ func TestScenarioALimitFollowsWhatItsOriginBears(t *testing.T) {
 	}
 	b.play(20 * time.Second)
 	sum, refused := b.play(40 * time.Second)
-	if mean := float64(sum-refused) / 400; 100*refused > sum || mean < 27 {
+	mean := float64(sum-refused) / 400
+	if 100*refused > sum || mean < 27 {
 		t.Errorf("%d of %d requests failed, want at most 1 %%; %.1f people were served at a time, want at least 27", refused, sum, mean)
 	}
 	bound := b.hosts[b.coordinator()].seen.rooms[0].Bound

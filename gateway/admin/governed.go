@@ -16,6 +16,14 @@ type Governed struct {
 	Text    string     `json:"text"`               // Reason
 }
 
+// Limit is the room's, or what the governor leaves of it.
+func (r *Room) Limit() int {
+	if g := r.Governed; g != nil && g.Bound > 0 {
+		return min(r.TotalActiveUsers, g.Bound)
+	}
+	return r.TotalActiveUsers
+}
+
 // Reason says why the bound is where it is.
 func (g *Governed) Reason() string {
 	text := ""

@@ -38,7 +38,7 @@ func NewCollector(s Source) *Collector {
 		},
 		room: []gauge[Room]{
 			room("limit", "total_active_users.", func(r Room) float64 { return float64(r.TotalActiveUsers) }),
-			room("governed_limit", "Of total_active_users, what the governor lets in: all of it where outflow is fixed.", governedLimit),
+			room("governed_limit", "Of total_active_users, what the governor lets in: all of it where outflow is fixed.", func(r Room) float64 { return float64(r.Limit()) }),
 			room("queued", "People waiting in the whole room, as of the last wave.", func(r Room) float64 { return float64(r.Queued) }),
 			room("called", "People called and not there yet, in the whole room.", func(r Room) float64 { return float64(r.Called) }),
 			room("active", "People on the site, in the whole room.", func(r Room) float64 { return float64(r.Active) }),
@@ -57,13 +57,6 @@ func NewCollector(s Source) *Collector {
 			room("may_admit", "1 if this node's lease allows calls.", func(r Room) float64 { return truth(r.Here.MayAdmit) }),
 		},
 	}
-}
-
-func governedLimit(r Room) float64 {
-	if g := r.Governed; g != nil && g.Bound > 0 {
-		return float64(min(g.Bound, r.TotalActiveUsers))
-	}
-	return float64(r.TotalActiveUsers)
 }
 
 func inWave(c Cluster) float64 {

@@ -130,6 +130,7 @@ func stops(c *Cluster, r *Room, w *Reason, now time.Time) Code {
 // limits is what a room that lets people in goes by.
 func limits(r *Room, w *Reason) Code {
 	full := w.Inside >= w.Limit
+	governed := w.Limit < w.Configured && 10*w.Inside >= 9*w.Limit // between two waves it is not full
 	switch {
 	case w.Queued == 0 && r.Mode == Draining:
 		return Drained
@@ -141,7 +142,7 @@ func limits(r *Room, w *Reason) Code {
 		return NobodyWaits
 	case !full && w.Inside+w.SlotsMissing >= w.Limit:
 		return ByMissing
-	case full && w.Limit < w.Configured:
+	case governed:
 		return ByOrigin
 	case full:
 		return ByLimit

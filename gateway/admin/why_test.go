@@ -115,6 +115,12 @@ func TestWhySaysWhatLimitsTheFlow(t *testing.T) {
 			admin.ByOrigin, admin.Queued, "The governor lets no more than 60 of the 100 of total_active_users in: 4.0 % of the origin's answers take longer than 500ms, so it stays there. 90 are inside, 7 wait.",
 		},
 		{
+			"one that is about to call a few more",
+			admin.Cluster{},
+			admin.Room{TotalActiveUsers: 100, Active: 54, Queued: 7, Governed: &admin.Governed{Bound: 60, Verdict: "healthy"}},
+			admin.ByOrigin, admin.Queued, "The governor lets no more than 60 of the 100 of total_active_users in: the origin bore it in the last seconds, so it is raised bit by bit. 54 are inside, 7 wait.",
+		},
+		{
 			"a limit that was lowered below both",
 			admin.Cluster{},
 			admin.Room{TotalActiveUsers: 50, Active: 90, Queued: 7, Governed: &admin.Governed{Bound: 60, Verdict: "healthy"}},

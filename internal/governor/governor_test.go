@@ -108,14 +108,15 @@ func TestAWindowIsOfAllNodes(t *testing.T) {
 	if got, want := judged(4), (governor.Judgement{Verdict: governor.Overloaded, Cause: governor.Failing, Figure: 0.04}); got != want {
 		t.Errorf("of 100 answers of two nodes, 4 failures of one: %+v, want %+v", got, want)
 	}
-	if _, over := w.Close(c, at(5)); over {
-		t.Error("a window of 1 s is over")
-	}
+	w.Hear("b", governor.Figures{Asked: 5140, Answered: 5140, Failed: 100}, at(4.5)) // asked for before anything was done
 	w.Hear("a", governor.Figures{Asked: 50, Answered: 50}, at(6))
-	if got := judged(6); got.Verdict != governor.Healthy {
-		t.Errorf("after a restart of the node: %+v", got)
+	if _, over := w.Close(c, at(6.9)); over {
+		t.Error("a window of 1.9 s is over")
 	}
-	if got := judged(36); got.Verdict != governor.Unknown {
+	if got := judged(7); got.Verdict != governor.Healthy {
+		t.Errorf("after a restart of the node, and failures while what was done took hold: %+v", got)
+	}
+	if got := judged(37); got.Verdict != governor.Unknown {
 		t.Errorf("after half a minute without answers: %+v", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 const (
 	windowMin = 2 * time.Second  // the shortest window
 	windowMax = 30 * time.Second // one that has too few answers by then is over without a verdict
+	settling  = time.Second      // after an overload: answers of before it come until then, and count for nothing
 	silentMax = time.Minute      // a node that says nothing for so long is forgotten
 )
 
@@ -29,7 +30,7 @@ func (w *Watch) Hear(node string, f Figures, now time.Time) {
 	if w.nodes == nil {
 		w.nodes = map[string]said{}
 	}
-	if old, ok := w.nodes[node]; ok {
+	if old, ok := w.nodes[node]; ok && !now.Before(w.began) {
 		w.window = w.window.Plus(f.Since(old.Figures))
 	}
 	w.nodes[node] = said{f, now}
@@ -48,6 +49,9 @@ func (w *Watch) Close(c Config, now time.Time) (j Judgement, over bool) {
 		return j, false
 	}
 	w.began, w.window = now, Figures{}
+	if j.Verdict == Overloaded {
+		w.began = now.Add(settling)
+	}
 	maps.DeleteFunc(w.nodes, func(_ string, s said) bool { return now.Sub(s.at) > silentMax })
 	return j, true
 }

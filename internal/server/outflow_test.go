@@ -93,3 +93,14 @@ func TestALimitFollowsWhatTheOriginBears(t *testing.T) {
 		}
 	}, adaptiveRoom())
 }
+
+// TestTheChartsHaveTheLimitThatHeld, and not the one that is configured.
+func TestTheChartsHaveTheLimitThatHeld(t *testing.T) {
+	var h samples
+	h.take(time.Unix(1000, 0), func() []admin.Room {
+		return []admin.Room{{Name: "shop", TotalActiveUsers: 100, Governed: &admin.Governed{Bound: 60}}, {Name: "news", TotalActiveUsers: 100, Governed: &admin.Governed{}}}
+	})
+	if shop, news := h.of("shop")[0].TotalActiveUsers, h.of("news")[0].TotalActiveUsers; shop != 60 || news != 100 {
+		t.Errorf("limits of %d and %d, want 60 and 100", shop, news)
+	}
+}

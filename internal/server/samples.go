@@ -35,7 +35,7 @@ func (h *samples) take(now time.Time, rooms func() []admin.Room) {
 			of = slices.Delete(of, 0, 1)
 		}
 		next[r.Name] = append(of, admin.Sample{
-			At: now.UTC(), Queued: r.Queued, Called: r.Called, Active: r.Active, TotalActiveUsers: r.TotalActiveUsers,
+			At: now.UTC(), Queued: r.Queued, Called: r.Called, Active: r.Active, TotalActiveUsers: r.Limit(),
 			AdmittedPerMinute: r.AdmittedPerMinute, EstimatedWaitSeconds: r.EstimatedWaitSeconds,
 		})
 	}
