@@ -70,6 +70,72 @@ type waits struct {
 	visits   estimate.Visits // in pass time
 	forecast *estimate.Forecast
 	at       int64 // boot time of forecast
+
+	past     []earlier // of the last minute, since everybody was told a reason for a longer wait
+	reasonAt int64     // boot time since which there is such a reason; 0: there is none
+}
+
+// earlier is what people were told by before.
+type earlier struct {
+	at       int64 // boot time
+	forecast *estimate.Forecast
+	waiting  int
+}
+
+// An estimate that jumps is not believed, and rightly so: within a minute it does not
+// grow to more than its double. Where it would, without a reason that is told, nobody
+// knows how long it takes. Below a minute all of them are told the same.
+const (
+	memoryOfWait = 60_000_000 // µs
+	pastEvery    = 5_000_000  // µs between those that are kept: between them estimates wander
+	growsMost    = 1.8        // and this leaves something for that
+	waitLeast    = time.Minute
+)
+
+// remember keeps forecasts for as long as people remember what they were told, or
+// until there is a reason that all of them have heard of, who ask once in asked.
+func (w *waits) remember(now, asked int64, waiting int, reason bool) {
+	if !reason {
+		w.reasonAt = 0
+	} else if w.reasonAt == 0 {
+		w.reasonAt = now
+	}
+	if reason && now-w.reasonAt > asked {
+		w.past = nil
+		return
+	}
+	for len(w.past) > 0 && now-w.past[0].at > memoryOfWait+pastEvery {
+		w.past = w.past[1:]
+	}
+	e := earlier{now, w.forecast, waiting}
+	switch n := len(w.past); {
+	case n == 0 || now-w.past[n-1].at >= pastEvery:
+		w.past = append(w.past, e)
+	case e.sooner(&w.past[n-1]):
+		w.past[n-1].forecast, w.past[n-1].waiting = e.forecast, e.waiting
+	}
+}
+
+// sooner reports whether the middle of the line is called sooner than by o, or o
+// knows nothing of it.
+func (e *earlier) sooner(o *earlier) bool {
+	n := float64(max(1, e.waiting/2))
+	a, known := e.forecast.Wait(n)
+	b, was := o.forecast.Wait(n)
+	return known && (!was || a[1] < b[1])
+}
+
+// jumps reports whether wait is more than people in that position were told before.
+func (w *waits) jumps(wait time.Duration, of func(e *earlier) (q [3]time.Duration, ok bool)) bool {
+	if wait <= waitLeast {
+		return false
+	}
+	for i := range w.past {
+		if q, ok := of(&w.past[i]); ok && float64(wait) > growsMost*float64(max(q[1], waitLeast)) {
+			return true
+		}
+	}
+	return false
 }
 
 // forecastEvery is how often a room is played on, in microseconds.
@@ -85,7 +151,9 @@ func (r *room) forecastAt(now eviction.Time) *estimate.Forecast {
 		w.visits.Stood(r.gate.Queue.Len(), r.called, min(now.Boot-w.at, memoryOfLine))
 	}
 	w.at = now.Boot
-	w.forecast = w.visits.Forecast(r.figures(now), r.node.ev.LastNow())
+	f := r.figures(now)
+	w.forecast = w.visits.Forecast(f, r.node.ev.LastNow())
+	w.remember(now.Boot, r.gate.Room().Refresh.Microseconds()*11/10, f.Waiting, f.Missing > 0 || f.Free < 0 || f.Opens > 0)
 	return w.forecast
 }
 
@@ -128,14 +196,12 @@ func (r *room) wait(now eviction.Time, position int) Wait {
 	if m := r.gate.InForce().Mode; m == eviction.Held || m == eviction.Deleted {
 		return Wait{} // until when, an operator knows
 	}
-	var q [3]time.Duration
-	var ok bool
+	of := func(e *earlier) ([3]time.Duration, bool) { return e.forecast.Wait(float64(max(1, position))) }
 	if r.gate.InForce().Method == eviction.Random {
-		q, ok = f.Lottery(float64(max(1, r.waiting())))
-	} else {
-		q, ok = f.Wait(float64(max(1, position)))
+		of = func(e *earlier) ([3]time.Duration, bool) { return e.forecast.Lottery(float64(max(1, e.waiting))) }
 	}
-	if !ok {
+	q, ok := of(&earlier{forecast: f, waiting: r.waiting()})
+	if !ok || r.waits.jumps(q[1], of) {
 		return Wait{}
 	}
 	return Wait{P25: q[0], P50: q[1], P75: q[2]}
