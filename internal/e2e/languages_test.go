@@ -24,7 +24,10 @@ func TestEveryLanguageFitsASmallPhone(t *testing.T) {
 		t.Fatal(err)
 	}
 	states := map[string]func(*gateway.View){
-		"line": func(v *gateway.View) { v.Position, v.PeopleAhead = 123_456, 123_455 },
+		"line": func(v *gateway.View) {
+			v.Position, v.PeopleAhead, v.Kept = 123_456, 123_455, 5*time.Minute
+			v.Messages = []gateway.Message{{At: &v.LastUpdated, Text: "1"}, {At: &v.JoinedAt, Text: "2"}}
+		},
 		"draw": func(v *gateway.View) { v.Method, v.Position, v.PeopleAhead = "random", 0, 0 },
 		"start": func(v *gateway.View) {
 			v.StartsAt, v.Position, v.Wait = v.LastUpdated.Add(149*time.Hour), 0, gateway.Estimate{}
