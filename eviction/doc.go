@@ -133,7 +133,8 @@
 // of them are on that line, so that of two foundings which share a node one gets
 // there (see wave.together). From then on a quorum will do. Foundings that share no
 // node both get there: expect has to be more than half of the nodes, those counted
-// that are added later.
+// that are added later, and a node that has forgotten everything, with no keys from
+// before, is another one.
 //
 // A side that has seen no quorum for survivor_after goes on alone, on a line of its
 // own; this is the only way to exceed a limit. Each room follows in its own time,

@@ -62,3 +62,37 @@ func TestScenarioAFounderDiesBeforeTheBeginning(t *testing.T) {
 		s.finish()
 	}
 }
+
+// Three of five are told to begin as soon as three are together, and so they did. Then
+// these three are killed at once, come back without anything but their keys, and cannot
+// reach the others, whose people are on the site: as many as a founding takes have
+// forgotten the cluster, and begin anew. They wait for D, since keys from before may be
+// on passes that are good. Without any (no data, no signing_keys) they would not, and the
+// others' people would come on top of the limit: operating.md says so.
+func TestScenarioFoundersThatForgotWaitForD(t *testing.T) {
+	o := short(5)
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := assemble(t, o)
+	for i := range s.hosts {
+		s.hosts[i].expect = 3
+	}
+	s.begin()
+	s.people(3, 10)
+	s.people(4, 10)
+	s.run(time.Second)
+	if _, used := s.ownedNow(3, 4); used != 12 {
+		t.Fatalf("%d people are at the two, want 12: %s", used, s.ledgers(0))
+	}
+	s.split(hosts(0, 1, 2), hosts(3, 4))
+	for i := range 3 {
+		s.reboot(i)
+	}
+	s.people(0, 30)
+	s.until(3*time.Second, "another cluster", func() bool { return s.sees(0, 3) && s.sees(1, 3) })
+	s.run(s.delay() - time.Second)
+	if owned, _ := s.ownedNow(0, 1, 2); owned != 0 {
+		t.Errorf("the three have %d slots before D is over, want none: %s", owned, s.ledgers(0))
+	}
+	s.until(3*time.Second, "slots", func() bool { owned, _ := s.ownedNow(0, 1, 2); return owned == 12 })
+	s.finish()
+}

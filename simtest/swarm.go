@@ -55,7 +55,9 @@ func Swarm(seed uint64) Options {
 	if e := (dice{rand.New(rand.NewPCG(seed, streamTwins))}); o.Nodes > 2 && !shares && o.Faults.Every > 0 && e.one(6) {
 		o.Faults.Twins = e.pick(1, 1, 2)
 	}
-	if e := (dice{rand.New(rand.NewPCG(seed, streamExpect))}); o.Nodes > 2 && e.one(4) {
+	// Founders that forget all, with no keys from before, begin anew at once, and know
+	// nothing of others who do not: see TestScenarioFoundersThatForgotWaitForD.
+	if e := (dice{rand.New(rand.NewPCG(seed, streamExpect))}); o.Nodes > 2 && (o.Faults.Disk || o.Faults.KeepKeys) && e.one(4) {
 		o.Expect = min(o.Nodes, o.expectMin()+e.IntN(o.Nodes-o.Nodes/2))
 	}
 	// Where nothing else happens the waves are held to their bound.
