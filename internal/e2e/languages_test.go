@@ -16,6 +16,13 @@ func onSmallPhone() chromedp.Action[chromedp.Void] {
 	return chromedp.EmulateViewport(320, 568, chromedp.EmulateMobile, chromedp.EmulateTouch, chromedp.EmulatePortrait)
 }
 
+// messageEnds is whether the last letter of a message stands at its right, whatever
+// the language of the page is; true without a message.
+const messageEnds = `[...document.querySelectorAll("#said p")].every(p => {
+	const text = p.lastChild, range = document.createRange(), right = at => (range.setStart(text, at), range.setEnd(text, at + 1), range.getBoundingClientRect().right)
+	return right(text.length - 1) > right(text.length - 2)
+})`
+
 // No text of any language is too long for a small phone, and those that are
 // written from the right stand there.
 func TestEveryLanguageFitsASmallPhone(t *testing.T) {
@@ -26,7 +33,7 @@ func TestEveryLanguageFitsASmallPhone(t *testing.T) {
 	states := map[string]func(*gateway.View){
 		"line": func(v *gateway.View) {
 			v.Position, v.PeopleAhead, v.Kept = 123_456, 123_455, 5*time.Minute
-			v.Messages = []gateway.Message{{At: &v.LastUpdated, Text: "1"}, {At: &v.JoinedAt, Text: "2"}}
+			v.Messages = []gateway.Message{{At: &v.LastUpdated, Text: "Sold out."}, {At: &v.JoinedAt, Text: "2"}}
 		},
 		"draw": func(v *gateway.View) { v.Method, v.Position, v.PeopleAhead = "random", 0, 0 },
 		"start": func(v *gateway.View) {
@@ -69,6 +76,9 @@ func TestEveryLanguageFitsASmallPhone(t *testing.T) {
 			left, err := eval[bool](p, `getComputedStyle(document.querySelector("h1")).direction === "ltr"`)
 			if rtl := language == "ar" || language == "he"; err != nil || left == rtl {
 				t.Errorf("%s, %s: written from the left: %v (%v)", language, state, left, err)
+			}
+			if ends, err := eval[bool](p, messageEnds); err != nil || !ends {
+				t.Errorf("%s, %s: an English message does not end with its full stop (%v)", language, state, err)
 			}
 		}
 	}
