@@ -185,6 +185,41 @@ func (l *losing) losses(n int, kills []int) (least int) {
 	return least
 }
 
+// A node is cut off with few slots, is back under a new account where many wait, and
+// is cut off again with many slots, while the D of its first loss lasts. What is known
+// of the first account says nothing of the second: none of its slots is made anew until
+// its own D is over.
+func TestScenarioTheSecondLossOfALifeHasItsOwnD(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Session = 5 * time.Second
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	cut := func() { s.split(hosts(0, 1), hosts(2)) }
+	others := func() int { owned, _ := s.ownedNow(0, 1); return owned }
+	cut()
+	first := s.now
+	s.run(2 * time.Second) // the others know what it had
+	few := o.Rooms[0].Target - others()
+	s.mend()
+	s.people(2, 30)
+	s.until(2*time.Second, "more slots at the node that was cut off", func() bool { owned, _ := s.ownedNow(2); return owned > few+2 })
+	cut()
+	second, left := s.now, others()
+	if second-first > s.delay().Microseconds()*3/4 {
+		t.Fatalf("the first D is nearly over, %v after the loss", micros(second-first))
+	}
+	s.people(0, 30)
+	s.people(1, 30)
+	for s.now < first+s.delay().Microseconds() {
+		s.run(100 * time.Millisecond)
+		if owned := others(); owned > left {
+			t.Fatalf("%d slots where %d were, %v after the second loss: %s", owned, left, micros(s.now-second), s.ledgers(0))
+		}
+	}
+	s.until(s.delay()+2*time.Second, "all slots at the others", func() bool { return others() == o.Rooms[0].Target })
+	s.finish()
+}
+
 // A raised limit is there at once, while a lost node's D lasts: all of it but what
 // that node can own.
 func TestScenarioARaisedLimitWaitsForNobodyElsesD(t *testing.T) {

@@ -147,7 +147,7 @@ func supplyBugs() []Mutant {
 		{Name: "a claim shrinks with the first of its accounts", Run: "TestScenarioThoseLostTogetherAreWaitedForTogether", Edits: []Edit{
 			{"eviction/supply.go", "			open = append(open, Claim{of, c.Slots})\n", "			if open = append(open, Claim{of, c.Slots}); ON {\n\t\t\t\topen[len(open)-1].Slots = c.Slots * len(of) / len(c.Of)\n\t\t\t}\n"},
 		}},
-		{Name: "a claim holds for later accounts of the same life", Edits: []Edit{
+		{Name: "a claim holds for later accounts of the same life", Run: "TestScenarioTheSecondLossOfALifeHasItsOwnD", Edits: []Edit{
 			{"eviction/supply.go", "o.Member == v.Member && v.Epoch <= o.Epoch", "o.Member == v.Member && (ON || v.Epoch <= o.Epoch)"},
 		}},
 		{Name: "those who were restored are asked for nothing", Run: "TestScenarioARestoredNodesGuessCountsWhereItIsNeeded", Edits: []Edit{
