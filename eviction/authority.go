@@ -10,6 +10,7 @@ import (
 // which grade, and who its voters are from now on. It is not ok while there is
 // no cluster yet and none may be founded.
 func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
+	n.resolve(w)
 	c := &Commit{Epoch: w.epoch, HLC: n.clock.hlc}
 	for _, r := range w.sum.Nodes {
 		c.HLC = max(c.HLC, r.HLC)
@@ -36,6 +37,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	default:
 		n.side(w, c, lines)
 	}
+	c.Carried = n.carries(w, c)
 	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, voters: voters, votes: make([]bool, len(w.list))}
 	d.origins = originsOf(w, c.Voters.From)
 	if now.Boot-n.lead.since < micros(n.c.ExcludeAfter) { // there were no waves that they could miss
@@ -147,8 +149,15 @@ func (w *wave) votes(r *NodeReply) bool {
 	ahead := func(o Sighting) bool {
 		return o.Member.Name == m.Name && !slices.Contains(r.Lives, o.Member.Boot) && (o.Wave > r.Since || o.Wave == r.Since && m.compare(o.Member) < 0)
 	}
-	return !slices.ContainsFunc(w.sum.Met, ahead) &&
-		!slices.ContainsFunc(w.sum.Nodes, func(n NodeReply) bool { return slices.ContainsFunc(n.Guesses, ahead) })
+	if slices.ContainsFunc(w.sum.Met, ahead) {
+		return false
+	}
+	for i := range w.sum.Nodes {
+		if slices.ContainsFunc(w.sum.Nodes[i].Guesses, ahead) {
+			return false
+		}
+	}
+	return true
 }
 
 // firstQuorate returns the oldest line that has its quorum in this wave. An

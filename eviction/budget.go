@@ -2,7 +2,6 @@ package eviction
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/anteroom/anteroom/qpid"
@@ -13,9 +12,10 @@ import (
 const (
 	roomBytes   = 200 // its name, numbers, the cut
 	nodeBytes   = 150 // a RoomNode, and the node's part of the commit
-	netBytes    = 48
+	netBytes    = 30
 	voidBytes   = 40
-	weightBytes = 30
+	markBytes   = 9
+	firstBytes  = 20 // on the way up, a node's first ticket beyond the cut
 	tagBytes    = 34
 	sampleBytes = 38
 )
@@ -31,20 +31,9 @@ func (g *Gate) plainSize(nodes int) int {
 	return size + min(waiting, g.hint)*tagBytes
 }
 
-// digestSize estimates what the room's position digests add.
+// digestSize estimates what the room's position digest adds.
 func (g *Gate) digestSize() (size int) {
-	for _, queued := range g.waiting {
-		size += marks(queued) * weightBytes
-	}
-	return size
-}
-
-// marks bounds the weights in the digest of a queue.
-func marks(queued int) int {
-	if queued <= exactMarks {
-		return queued
-	}
-	return exactMarks + 2 + int(math.Log(float64(queued)/exactMarks)/math.Log(1.1))
+	return marks(g.total)*markBytes + len(g.waiting)*firstBytes
 }
 
 // dueRooms lists the rooms that this wave asks about: those where something
@@ -83,7 +72,7 @@ func (n *Node) dueRooms(now Time) (rooms []RoomGather, more bool) {
 			key = next
 		}
 		rooms = append(rooms, RoomGather{
-			Room: g.cfg.Name, Version: g.cfg.Version, Want: g.hint, Cut: g.cut, Key: key, Keying: keying, Seed: seed,
+			Room: g.cfg.Name, Version: g.cfg.Version, Want: g.hint, UpTo: g.upTo(), Cut: g.cut, Key: key, Keying: keying, Seed: seed,
 			Digest: g.digested == now.Boot,
 		})
 	}

@@ -29,7 +29,7 @@ func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 	if !rs.agreed {
 		c.Config = &rs.plan
 	}
-	c.Rate, c.Active, c.Called, c.Queued, c.Waiting, c.Digests, c.Lengths = rs.calls, rs.used, rs.called, rs.queued+rs.due, rs.waiting, rs.digests, rs.lengths
+	c.Rate, c.Active, c.Called, c.Queued, c.Waiting, c.Digest, c.First = rs.calls, rs.used, rs.called, rs.queued+rs.due, rs.waiting, r.Digest, rs.first
 	c.Bound = g.bound
 	c.Closed = c.Supply > rs.target // on a side too: back among the others, a lease from before the split may last still
 	if d.grade < Side {
@@ -69,8 +69,7 @@ type roomSums struct {
 	calls   float64
 	keying  uint64 // the newest that anyone holds
 	keyed   bool   // everyone holds it
-	digests [][]qpid.Weight
-	lengths []int
+	first   []int  // where each node's people beyond the cut begin, see RoomCommit.First
 	waiting []int
 	back    comeback
 	inside  int // slots owned by, or on their way between, valid accounts
@@ -116,11 +115,11 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 			g.told, g.toldSeed = rn.Keying, rn.Seed // the next gather tells everybody
 		}
 		rs.keying = max(rs.keying, rn.Keying)
-		if rn.Digest != nil {
-			if rs.digests == nil {
-				rs.digests, rs.lengths = make([][]qpid.Weight, n), make([]int, n)
-			}
-			rs.digests[rn.Index], rs.lengths[rn.Index] = rn.Digest, rn.Length
+	}
+	if r.Digest != nil {
+		rs.first = make([]int, n)
+		for _, rn := range r.Nodes {
+			rs.first[rn.Index] = r.Digest.before(rn.First)
 		}
 	}
 	rs.ttl = max(rs.ttl, micros(rs.plan.longest()))
@@ -339,7 +338,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	if !cfg.Mode.calls() { // slots still move, to sessions of lost nodes
 		k = 0
 	}
-	g.hint = min(k+k/4+64, 1<<20)
+	g.hint, g.short = min(k+k/4+64, 1<<20), !r.Front.Sampled && len(r.Front.Items) < min(k, rs.queued)
 	need := g.entitle(d, rs, r, c, k)
 	waiting := c.Queued > 0 || rs.wanted > 0
 	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Mode.calls() && cfg.Algorithm == ByCut && d.now.Boot >= g.shyUntil

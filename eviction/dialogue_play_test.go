@@ -147,7 +147,9 @@ func (p *play) collect(a *actor) {
 	p.call(a)
 	for _, m := range messages {
 		if g, ok := m.Body.(*Gather); ok {
-			p.lists[g.Epoch] = g.List
+			if p.lists[g.Epoch] == nil {
+				p.lists[g.Epoch] = a.wave.list
+			}
 		}
 		b := p.at(m.To)
 		if b == nil || !p.reach(a, b) {

@@ -157,7 +157,7 @@ func (p *play) show(m Message) string {
 	s := fmt.Sprintf("%s→%s %s", memberIn(m.From), memberIn(m.To), m.Body.Kind())
 	switch b := m.Body.(type) {
 	case *Gather:
-		return fmt.Sprintf("%s %d of %s, T %.2f", s, b.Epoch.Num, members(b.List), float64(b.T-wallBase)/1e6)
+		return fmt.Sprintf("%s %d of %s, T %.2f", s, b.Epoch.Num, members(p.lists[b.Epoch]), float64(b.T-wallBase)/1e6)
 	case *Reply:
 		s += fmt.Sprint(" ", b.Epoch.Num)
 		for _, n := range b.Nodes {
@@ -176,6 +176,8 @@ func (p *play) show(m Message) string {
 			s += p.decided(&b.Rooms[i], p.lists[b.Epoch])
 		}
 		return s
+	case *Ask:
+		return fmt.Sprintf("%s for the list of %d", s, b.Epoch.Num)
 	case *Nack:
 		return fmt.Sprintf("%s, has seen %d", s, b.Epoch.Num)
 	case *Slots:

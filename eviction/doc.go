@@ -44,6 +44,32 @@
 // times its place in the order, as one does to whom all others are slow, the next one
 // begins.
 //
+// # Names
+//
+// What a wave has carried to a node goes by the name of that wave, its epoch, from then
+// on. A gather leaves out its list if it is that of the wave that the coordinator
+// installed last (Gather.As); a reply leaves out its voters if they are those that the
+// gather names, by the wave that carried them (Gather.Voters, NodeReply.Named); and a
+// commit those that it only carries on, towards nodes whose reply has named them
+// (Commit.Carried). What is left out is put back at once by whoever receives it, so
+// that all decisions are made from what was said in full. It is the same, because
+//
+//   - an epoch names one wave in one life of one coordinator (see nextEpoch), and
+//     that wave has one list and at most one commit;
+//   - a node takes a list by name only if it has installed the wave named, and no other
+//     since. Else it has not joined the new wave, has promised nothing, and asks
+//     whoever sent the gather (Ask) for the list. An answer that is lost costs this
+//     wave, as a gather that is lost does;
+//   - a node says that its voters are those named only if it holds voters carried by
+//     just that wave. One that missed it, or knows of a later one, says what it holds;
+//   - the coordinator puts in its own voters, which it has named: only the install of
+//     another wave changes them, and that ends its own;
+//   - a commit carries voters on only if nothing of them differs but the wave that
+//     carried them. A change, also a mere proposal, goes out in full.
+//
+// So a stale name mints, voids and votes nothing: who cannot resolve one is as one that
+// the message did not reach. A coordinator that changes begins another list, in full.
+//
 // # The cut
 //
 // A visitor's weight is the join stamp, a hybrid logical clock, and a random
@@ -300,7 +326,12 @@
 //     which travels like the rest of it and touches no slot: the sums of the ledgers
 //     are those of a room that nobody holds. Cloudflare's queue_all is Held; ours,
 //     as in the design, only closes the open door.
-//   - Digests go with every wave while a cluster is small; see digestEvery.
+//   - A wave asks for the tickets up to a stamp by which, by the digest, as many wait
+//     as it wants; see Gate.upTo. What is no heavier than the last of a front is in it
+//     all the same, so the cut is as exact; a wave that gets too few calls fewer, and
+//     the next one asks without that bound.
+//   - Digests go with every wave while a cluster is small; see digestEvery. There is
+//     one of the whole room: those of the nodes are merged on the way up.
 //
 // # References
 //

@@ -1,14 +1,13 @@
 package eviction
 
 import (
-	"math"
 	"slices"
 
 	"github.com/anteroom/anteroom/qpid"
 )
 
 // Front is what a subtree knows of the lightest tickets waiting in it: all of
-// them up to the gather's Want if that is small, else certified samples.
+// them up to the gather's Want and UpTo if that is small, else certified samples.
 //
 // Invariant (exact): every waiting ticket no heavier than the last item is an
 // item; Complete: there are no others at all.
@@ -35,12 +34,13 @@ type Sample struct {
 	Last, Whole bool
 }
 
-// front reports a node's own n lightest of count weights; at(i) is the one of
-// rank i.
-func front(c Config, index, want, count int, at func(int) qpid.Weight) Front {
+// front reports a node's own lightest of count weights, as many as are wanted, and
+// with none beyond the first within unless it samples; at(i) is the one of rank i.
+func front(c Config, index, want, count, within int, at func(int) qpid.Weight) Front {
 	f := Front{Sampled: want > c.Exact, Complete: count <= want}
 	reach := min(want, count)
 	if !f.Sampled {
+		reach, f.Complete = min(want, within), count <= min(want, within)
 		f.Items = make([]Tagged, reach)
 		for i := range f.Items {
 			f.Items[i] = Tagged{at(i), index}
@@ -150,54 +150,4 @@ func (f *Front) chooseSampled(k int, need []int) (cut qpid.Weight, _ []int, ok b
 		}
 	}
 	return cut, need, ok
-}
-
-// ranks a position digest holds: the first exactMarks one by one, then each
-// about a tenth further than the one before.
-const exactMarks = 32
-
-// markRank returns the rank of the i-th mark of a digest.
-func markRank(i int) int {
-	if i < exactMarks {
-		return i
-	}
-	return int(math.Round(exactMarks * math.Pow(1.1, float64(i-exactMarks+1))))
-}
-
-// digest samples a queue for other nodes' position estimates: the weights at
-// the ranks that markRank names, and the heaviest.
-func digest(q *qpid.Queue) []qpid.Weight {
-	var d []qpid.Weight
-	for i := 0; ; i++ {
-		w, ok := q.Select(markRank(i))
-		if !ok {
-			break
-		}
-		d = append(d, w)
-	}
-	if w, ok := q.Select(q.Len() - 1); ok && w != d[len(d)-1] {
-		d = append(d, w)
-	}
-	return d
-}
-
-// rankIn estimates how many tickets of the queue that digest d describes are
-// lighter than w; n is how long the queue was.
-func rankIn(d []qpid.Weight, n int, w qpid.Weight) float64 {
-	rank := func(i int) int {
-		if i == len(d)-1 {
-			return n - 1
-		}
-		return markRank(i)
-	}
-	i, found := slices.BinarySearchFunc(d, w, qpid.Weight.Compare)
-	switch {
-	case i == len(d):
-		return float64(n)
-	case found || i < exactMarks:
-		return float64(rank(i))
-	}
-	lo, hi := d[i-1], d[i]
-	at := float64(w.Stamp-lo.Stamp) / float64(max(1, hi.Stamp-lo.Stamp))
-	return float64(rank(i-1)) + 1 + at*float64(rank(i)-rank(i-1)-1)
 }

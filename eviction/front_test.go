@@ -49,10 +49,13 @@ func (c crowd) atMost(w qpid.Weight) (counts []int, total int) {
 }
 
 // front merges the nodes' fronts up the tree.
-func (c crowd) front(config Config, want int) Front {
+func (c crowd) front(config Config, want int) Front { return c.frontUpTo(config, want, 0) }
+
+func (c crowd) frontUpTo(config Config, want int, stamp uint64) Front {
 	var up func(i int) Front
 	up = func(i int) Front {
-		f := front(config, i, want, len(c[i]), func(r int) qpid.Weight { return c[i][r] })
+		g := Gate{Queue: queueOf(c[i])}
+		f := front(config, i, want, len(c[i]), g.within(RoomGather{UpTo: stamp}, len(c[i])), func(r int) qpid.Weight { return c[i][r] })
 		first, end := children(i, config.Fanout, len(c))
 		for j := first; j < end; j++ {
 			f.merge(up(j), want)
@@ -96,7 +99,7 @@ func TestChoose(t *testing.T) {
 	if _, need, ok := nobody.choose(3, 0, 2, qpid.UpTo(9), nil); ok || len(need) != 2 {
 		t.Error("called someone where nobody waits")
 	}
-	if f := front(Config{}.WithDefaults(), 0, 0, 3, nil); f.Complete || len(f.Items) > 0 {
+	if f := front(Config{}.WithDefaults(), 0, 0, 3, 3, nil); f.Complete || len(f.Items) > 0 {
 		t.Errorf("asked for nothing, the front is %+v", f)
 	}
 }
@@ -111,13 +114,15 @@ func TestChooseNeverTakesTooMany(t *testing.T) {
 		}.WithDefaults()
 		sizes := rapid.SliceOfN(rapid.IntRange(0, 80), 1, 12).Draw(t, "sizes")
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		c := newCrowd(rng, sizes, rapid.SampledFrom([]uint64{1, 10, 1e6}).Draw(t, "spread"))
+		spread := rapid.SampledFrom([]uint64{1, 10, 1e6}).Draw(t, "spread")
+		c := newCrowd(rng, sizes, spread)
+		upTo := rapid.Uint64Range(0, spread).Draw(t, "up to")
 		want := rapid.IntRange(0, 120).Draw(t, "want")
 		k := rapid.IntRange(0, 150).Draw(t, "k")
-		f := c.front(config, want)
+		f := c.frontUpTo(config, want, upTo)
 		cut, need, ok := c.choose(f, k)
 		if !ok {
-			if k > 0 && c.total() > 0 && (c.total() <= k || want > 0 && want <= config.Exact) {
+			if k > 0 && c.total() > 0 && (c.total() <= k || want > 0 && want <= config.Exact && upTo == 0) {
 				t.Fatalf("nobody called: k %d, want %d, total %d", k, want, c.total())
 			}
 			return
@@ -136,7 +141,11 @@ func TestChooseNeverTakesTooMany(t *testing.T) {
 		if sum > k {
 			t.Fatalf("%d slots are needed, k is %d", sum, k)
 		}
-		if want <= config.Exact && total != min(k, want, c.total()) && total != c.total() {
+		_, told := c.atMost(qpid.UpTo(upTo))
+		if upTo == 0 {
+			told = c.total()
+		}
+		if want <= config.Exact && total != min(k, want, told) && total != c.total() {
 			t.Fatalf("an exact front of %d calls %d of %d, k is %d", want, total, c.total(), k)
 		}
 	})
@@ -174,48 +183,40 @@ func TestSampledFrontIsNearlyExact(t *testing.T) {
 	}
 }
 
-func TestDigest(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for _, n := range []int{0, 1, 31, 32, 33, 34, 35, 36, 40, 1000, 100_000} {
-		q := qpid.NewQueue()
-		c := newCrowd(rng, []int{n}, 1e12)
-		for _, w := range c[0] {
-			q.Insert(w)
-		}
-		d := digest(q)
-		if len(d) > 150 {
-			t.Errorf("a digest of %d weights has %d marks", n, len(d))
-		}
-		length := markRank(len(d)-1) + 1
-		worst := 0.0
-		for rank := 0; rank < n; rank += 1 + n/997 {
-			for _, w := range []qpid.Weight{c[0][rank], {Stamp: c[0][rank].Stamp - 1, ID: c[0][rank].ID}} {
-				want := float64(q.Rank(w))
-				got := rankIn(d, length, w)
-				if rank < exactMarks && got != want {
-					t.Errorf("n=%d: rank of %d estimated as %v, want it exact", n, rank, got)
-				}
-				if e := got - want; e*e > 0.1*want*0.1*want {
-					t.Errorf("n=%d: rank %v estimated as %v, more than a tenth off", n, want, got)
-				}
-				if want > 0 {
-					worst = max(worst, (got-want)/want, (want-got)/want)
-				}
-			}
-		}
-		if n == 100_000 {
-			t.Logf("worst error at %d: %.2f %%", n, 100*worst)
-		}
+// A room of many nodes gets about as many tickets as it wants, by its digest, not as
+// many from each node; and where the digest is of people who have left, all the same
+// the next time.
+func TestAGatherAsksForAsManyAsItWants(t *testing.T) {
+	config := Config{}.WithDefaults()
+	rng := rand.New(rand.NewPCG(9, 10))
+	sizes := make([]int, 16)
+	for i := range sizes {
+		sizes[i] = 1250
 	}
-}
-
-func TestMarkRanksGrow(t *testing.T) {
-	for i := range 300 {
-		if markRank(i+1) <= markRank(i) {
-			t.Fatalf("marks %d and %d are at ranks %d and %d", i, i+1, markRank(i), markRank(i+1))
+	c := newCrowd(rng, sizes, 1e9)
+	all := slices.Concat(c...)
+	slices.SortFunc(all, qpid.Weight.Compare)
+	for _, called := range []int{0, 300, 5000} {
+		g := Gate{digest: c.together(8), hint: 200}
+		rest := make(crowd, len(c))
+		if called > 0 {
+			g.cut.Value = all[called-1]
 		}
-		if i >= exactMarks && float64(markRank(i+1)-markRank(i)-1) > 0.1*float64(markRank(i)) {
-			t.Fatalf("from rank %d to the next mark at %d it is more than a tenth", markRank(i), markRank(i+1))
+		for i, q := range c {
+			rest[i] = slices.DeleteFunc(slices.Clone(q), func(w qpid.Weight) bool { return !g.cut.Value.Less(w) })
+		}
+		told := 0
+		for i := range rest {
+			told += len(rest[i:i+1].frontUpTo(config, g.hint, g.upTo()).Items)
+		}
+		if told < g.hint*9/10 || told > g.hint*5/4+called/20 { // where marks are a twenty-fifth apart
+			t.Errorf("after %d calls nodes report %d tickets, and %d are wanted", called, told, g.hint)
+		}
+		if f := rest.frontUpTo(config, g.hint, g.upTo()); len(f.Items) < g.hint*9/10 || f.Items[100].Weight != all[called+100] {
+			t.Errorf("after %d calls the front has %d tickets, the hundredth %v, want %v", called, len(f.Items), f.Items[100].Weight, all[called+100])
+		}
+		if g.short = true; g.upTo() != 0 {
+			t.Error("who got too few asks with a bound again")
 		}
 	}
 }

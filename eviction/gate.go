@@ -62,15 +62,18 @@ type Gate struct {
 	calledAll int
 	rate      float64
 
-	digests    [][]qpid.Weight // of the other members' queues, for positions
-	lengths    []int           // of those queues
-	digestOf   []Member        // whose they are
-	digestT    uint64          // who joined later is in none of them
-	waiting    []int           // people at each member as of the last commit
-	members    []Member        // its list
-	born       []uint64        // their accounts
-	proposed   *Room           // set here, not yet brought back by a wave
-	hint       int             // how many weights the next gather asks for
+	digest     *Digest  // of the room, for positions
+	sampled    *Digest  // of this node's queue, as it replied last; a part of digest once that is installed
+	own        *Digest  // of this node's queue, in digest
+	first      []int    // see RoomCommit.First
+	digestOf   []Member // whose queues digest describes
+	digestT    uint64   // who joined later is not in it
+	waiting    []int    // people at each member as of the last commit
+	members    []Member // its list
+	born       []uint64 // their accounts
+	proposed   *Room    // set here, not yet brought back by a wave
+	hint       int      // how many weights the next gather asks for
+	short      bool     // the last one got fewer than it could call, see upTo
 	busy       bool
 	arrivals   meter
 	calls      meter
@@ -223,9 +226,15 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 		n.Lightest = m
 	}
 	if rg.Digest {
-		n.Digest, n.Length = digest(g.Queue), g.Queue.Len()
+		g.sampled = digest(g.Queue)
+		if m, ok := g.Queue.Select(g.Queue.CountLE(g.cut.Value)); ok {
+			n.First = m.Stamp
+		}
 	}
 	r := RoomReply{Room: rg.Room, Supply: g.supply, Newest: g.newest(rg.Version)}
+	if rg.Digest {
+		r.Digest = g.sampled
+	}
 	r.Front = g.front(w, rg, n.Queued)
 	for _, p := range g.ledger.peers {
 		r.Net = append(r.Net, Net{p.Account, p.Received - p.Sent})
@@ -292,6 +301,9 @@ func (g *Gate) newest(than Version) *Room {
 
 // lost reports whether a member at which people waited is not in list.
 func (g *Gate) lost(list []Member) bool {
+	if same(g.members, list) {
+		return false
+	}
 	for i, m := range g.members {
 		if i < len(g.waiting) && g.waiting[i] > 0 && !slices.Contains(list, m) {
 			return true
@@ -322,6 +334,9 @@ func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 		b = comeback{}
 	}
 	for i, m := range g.members {
+		if same(g.members, list) {
+			break
+		}
 		if i >= len(g.waiting) || g.waiting[i] == 0 || slices.Contains(list, m) {
 			continue
 		}
@@ -336,13 +351,11 @@ func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 	return b
 }
 
-// lightestOf is where m's people beyond the cut begin, as of the last digest.
+// lightestOf is where m's people beyond the cut begin, as of the last digest, or a little before.
 func (g *Gate) lightestOf(m Member) qpid.Weight {
-	if i := slices.Index(g.digestOf, m); i >= 0 && i < len(g.digests) {
-		for _, w := range g.digests[i] {
-			if g.cut.Value.Less(w) {
-				return w
-			}
+	if i := slices.Index(g.digestOf, m); i >= 0 && i < len(g.first) && g.first[i] > 0 {
+		if w := (qpid.Weight{Stamp: g.digest.Marks[g.first[i]-1].Stamp}); g.cut.Value.Less(w) {
+			return w
 		}
 	}
 	return g.cut.Value
@@ -354,7 +367,7 @@ func (g *Gate) front(w *wave, rg RoomGather, queued int) Front {
 		return Front{Complete: queued == 0}
 	}
 	if rg.Key == (qpid.Epoch{}) {
-		return front(g.c, w.index, rg.Want, queued, func(i int) qpid.Weight { w, _ := g.Queue.Select(i); return w })
+		return front(g.c, w.index, rg.Want, queued, g.within(rg, queued), func(i int) qpid.Weight { w, _ := g.Queue.Select(i); return w })
 	}
 	g.drawKey = rg.Key
 	g.Queue.Ascend(func(q qpid.Weight) bool {
@@ -365,7 +378,31 @@ func (g *Gate) front(w *wave, rg RoomGather, queued int) Front {
 		return true
 	})
 	slices.SortFunc(g.drawn, func(a, b drawnTicket) int { return a.place.Compare(b.place) })
-	return front(g.c, w.index, rg.Want, queued, func(i int) qpid.Weight { return g.drawn[i].place })
+	return front(g.c, w.index, rg.Want, queued, queued, func(i int) qpid.Weight { return g.drawn[i].place })
+}
+
+// within returns how many of the queued tickets a gather asks for by their stamp.
+func (g *Gate) within(rg RoomGather, queued int) int {
+	if rg.UpTo == 0 {
+		return queued
+	}
+	return min(queued, g.Queue.CountLE(qpid.UpTo(rg.UpTo)))
+}
+
+// upTo is a stamp that by the digest about as many of the room's tickets precede as the
+// next gather wants, so that all nodes together report about as many, not each of
+// them. The digest is a little old, and those before it may have left: who gets fewer
+// than it could call asks the next time without a bound.
+func (g *Gate) upTo() uint64 {
+	if g.digest == nil || g.short {
+		return 0
+	}
+	called := g.digest.rank(keyOf(g.cut.Value).next())
+	stamp, ok := g.digest.at(int(called) + g.hint)
+	if !ok {
+		return 0
+	}
+	return stamp
 }
 
 // merge adds another subtree's reply about the same room.

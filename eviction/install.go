@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"math"
 	"slices"
 
 	"github.com/anteroom/anteroom/qpid"
@@ -71,8 +72,8 @@ func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed,
 		}
 	}
 	g.waiting, g.members, g.born, g.asked = c.Waiting, w.list, c.Born, max(g.asked, w.at)
-	if c.Digests != nil {
-		g.installDigests(w, c)
+	if c.Digest != nil {
+		g.installDigest(w, c)
 	}
 	return in, g.moves(w, c)
 }
@@ -188,7 +189,7 @@ func (g *Gate) Rekey(t uint64) bool {
 	if k < g.keying || k == 0 || k == g.keying && (g.told != k || seed == g.seed) {
 		return false
 	}
-	g.digests, g.lengths, g.digestOf, g.digestT = nil, nil, nil, 0 // they speak of other weights
+	g.digest, g.own, g.first, g.digestOf, g.digestT = nil, nil, nil, nil, 0 // it speaks of other weights
 	g.keying, g.seed, g.cut = k, seed, Cut{Keying: k}
 	g.asserted.cut = g.cut // what was permitted until now was in another order
 	return true
@@ -246,21 +247,21 @@ func (g *Gate) Spend(now int64) bool {
 	return true
 }
 
-// installDigests keeps the other nodes' digests for position estimates.
-func (g *Gate) installDigests(w *wave, c *RoomCommit) {
-	g.digests, g.lengths, g.digestOf, g.digestT = c.Digests, c.Lengths, w.list, w.T
+// installDigest keeps the room's digest for position estimates, and what part of it is
+// this node's own.
+func (g *Gate) installDigest(w *wave, c *RoomCommit) {
+	g.digest, g.own, g.first, g.digestOf, g.digestT = c.Digest, g.sampled, c.First, w.list, w.T
 }
 
 // Position estimates how many people wait before key, and counts them from 1:
-// exactly at this node, by the digests of the last second elsewhere. It is not
-// known of a newcomer: the digests do not hold who joined elsewhere since.
+// exactly at this node, by the digest of the last second elsewhere. It is not
+// known of a newcomer: the digest does not hold who joined elsewhere since.
 func (g *Gate) Position(self Member, key qpid.Weight) (position int, known bool) {
-	ahead := float64(g.Queue.Rank(key) + g.Due)
-	for i, m := range g.digestOf {
-		if d := g.digests[i]; m != self && d != nil {
-			ahead += max(0, rankIn(d, g.lengths[i], key)-rankIn(d, g.lengths[i], g.cut.Value))
-		}
+	ahead := g.Queue.Rank(key) + g.Due
+	if g.digest != nil && g.own != nil {
+		others := g.digest.between(g.cut.Value, key) - g.own.between(g.cut.Value, key)
+		ahead += max(0, int(math.Round(others)))
 	}
 	alone := len(g.members) == 1 && g.members[0] == self
-	return int(ahead) + 1, alone || key.Stamp <= g.digestT
+	return ahead + 1, alone || key.Stamp <= g.digestT
 }

@@ -205,7 +205,10 @@ func (n *Node) startWave(now Time) {
 	n.clock.promise(uint64(n.clock.now))
 	n.catchUp(list)
 	rooms, more := n.dueRooms(now)
-	g := &Gather{Epoch: n.nextEpoch(), Lead: n.self, List: list, T: n.clock.hlc, Wait: micros(n.c.Deadline), Rooms: rooms}
+	g := &Gather{Epoch: n.nextEpoch(), Lead: n.self, List: list, T: n.clock.hlc, Wait: micros(n.c.Deadline), Rooms: rooms, Voters: n.voters.At}
+	if slices.Equal(list, n.list) {
+		g.List, g.As = n.list, n.installed
+	}
 	l.started, l.clock, l.urgent, l.open, l.asks = now.Boot, n.clock.now, more, true, nil
 	n.join(now, n.self.Member, g, 0)
 	n.steerOwn(now)
@@ -318,6 +321,9 @@ func (n *Node) nextEpoch() qpid.Epoch {
 // rank is how many more senior members this node leaves the lead to: those of its
 // view that have not said goodbye.
 func (n *Node) rank() (rank int64) {
+	if n.ranked >= 0 { // neither the view nor who has left is another since
+		return n.ranked
+	}
 	for _, p := range n.view {
 		if p.Member == n.self.Member {
 			break
@@ -326,6 +332,7 @@ func (n *Node) rank() (rank int64) {
 			rank++
 		}
 	}
+	n.ranked = rank
 	return rank
 }
 

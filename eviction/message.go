@@ -16,17 +16,26 @@ type Body interface{ Kind() string }
 type Gather struct {
 	Epoch qpid.Epoch
 	Lead  Peer     // the coordinator
-	List  []Member // who takes part; the coordinator first, then by seniority
+	List  []Member // who takes part; the coordinator first, then by seniority. Nil: as in wave As
 	T     uint64   // replies promise to stamp nothing at or before T, Unix µs
 	Wait  int64    // µs that the receiver may wait for its children
 	Rooms []RoomGather
+	// As names the wave that the coordinator installed last, if its list is the same,
+	// and Voters the one that carried the voters which the coordinator holds. Zero:
+	// there is none. See names.go.
+	As, Voters qpid.Epoch
 }
+
+// Ask is for the list of the gather of a wave, by one who does not know the wave that
+// the gather names. It goes up the tree.
+type Ask struct{ Epoch qpid.Epoch }
 
 // RoomGather asks about one room.
 type RoomGather struct {
 	Room    string
 	Version Version    // the coordinator's configuration
 	Want    int        // how many of the lightest weights to report; 0: none
+	UpTo    uint64     // none stamped later, Unix µs; 0: however late
 	Cut     Cut        // of the last commit, for those whom it did not reach
 	Key     qpid.Epoch // of the draw in a random room
 	Keying  uint64     // of the coordinator's queue, and the seed it was drawn with
@@ -64,6 +73,7 @@ type NodeReply struct {
 	// primary wave of anybody lost, and remembers when.
 	Restored bool
 	Guesses  []Sighting
+	Named    bool // Voters is left out: they are those that the gather names
 }
 
 // Sighting says how long ago a member was last in a wave with the reporter.
@@ -89,6 +99,7 @@ type Commit struct {
 	Founding bool          // nothing is leased or minted yet
 	Kept     bool          // founding, with signing keys from before: old passes may still be good
 	Recalled bool          // by a quorum that remembers: the guesses of those who were restored do not count
+	Carried  bool          // Voters are those that the gather names, as of this wave; left out for who has them
 }
 
 // Nack tells a coordinator that its gather came too late or from the wrong one.
@@ -231,6 +242,7 @@ type Goodbye struct{}
 
 // Kind names a body for traces.
 func (*Gather) Kind() string      { return "gather" }
+func (*Ask) Kind() string         { return "ask" }
 func (*Reply) Kind() string       { return "reply" }
 func (*Commit) Kind() string      { return "commit" }
 func (*Nack) Kind() string        { return "nack" }

@@ -46,6 +46,8 @@ type Node struct {
 	lastPrimary int64 // boot time of the last primary wave
 	heardAt     int64 // boot time of the last wave with one that knows, while this node did not
 	met         []sight
+	metAt       []int    // where in met the members of the last gather's list were, see metIn
+	ranked      int64    // see rank; -1: find out
 	list        []Member // of the last committed wave
 	leaving     bool     // it lets nobody in, and gives away what it has
 	parted      bool     // it has said goodbye
@@ -79,7 +81,7 @@ func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 	c = c.WithDefaults()
 	n := &Node{
 		c: c, start: s, self: s.Self, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now),
-		installedAt: never, leaseUntil: never, lastPrimary: never, heardAt: never, leftAt: never, followedAt: now.Boot, resentAt: now.Boot,
+		installedAt: never, leaseUntil: never, lastPrimary: never, heardAt: never, leftAt: never, followedAt: now.Boot, resentAt: now.Boot, ranked: -1,
 	}
 	n.lead.since, n.lead.probedAt = never, never
 	n.dues = dues{lapse: never, outlived: never}
@@ -276,15 +278,32 @@ func (n *Node) findMet(m Member) (int, bool) {
 	return slices.BinarySearchFunc(n.met, m, func(s sight, m Member) int { return s.member.compare(m) })
 }
 
+// metIn finds the member at place k of a list. Lists seldom change, nor does met: it is
+// most often where it was.
+func (n *Node) metIn(list []Member, k int) (int, bool) {
+	if len(n.metAt) < len(list) {
+		n.metAt = make([]int, len(list))
+	}
+	if i := n.metAt[k]; i < len(n.met) && n.met[i].member == list[k] {
+		return i, true
+	}
+	i, ok := n.findMet(list[k])
+	n.metAt[k] = i
+	return i, ok
+}
+
 // saw notes that m was in a wave with this node at boot time at.
 func (n *Node) saw(m Member, at int64, epoch uint64, left bool) {
 	i, ok := n.findMet(m)
 	if !ok {
 		n.met = slices.Insert(n.met, i, sight{m, at, epoch, left, 0, false})
+		n.ranked = -1
 		return
 	}
 	s := &n.met[i]
-	s.left = s.left || left
+	if left && !s.left {
+		s.left, n.ranked = true, -1
+	}
 	if epoch > s.epoch { // an old wave heard of again is no newer for it: ages travel, and must not shrink on the way
 		s.at, s.epoch, s.guess = max(s.at, at), epoch, false
 	}
@@ -303,7 +322,7 @@ func (n *Node) SetView(now Time, v View) {
 	if v.index(n.self.Member) < 0 {
 		v = NewView(append(slices.Clone(v), n.self))
 	}
-	n.view = v
+	n.view, n.ranked = v, -1
 	n.viewed = slices.DeleteFunc(n.viewed, func(m Member) bool { return v.index(m) >= 0 || !slices.Contains(n.list, m) })
 	for _, p := range v {
 		n.viewed = append(n.viewed, p.Member)
@@ -319,6 +338,8 @@ func (n *Node) Step(now Time, m Message) (err error) {
 	switch b := m.Body.(type) {
 	case *Gather:
 		err = n.onGather(now, m.From, b)
+	case *Ask:
+		n.onAsk(now, m.From, b)
 	case *Reply:
 		err = n.onReply(m.From, b)
 	case *Commit:

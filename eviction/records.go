@@ -118,6 +118,7 @@ type RoomReply struct {
 	Net    []Net       // slots received from minus sent to each account, summed
 	Voids  []VoidCount // summed
 	Newest *Room       // a configuration newer than the gather's; nil: none
+	Digest *Digest     // for positions; nil: was not asked for
 	Supply Supply
 }
 
@@ -138,14 +139,13 @@ type RoomNode struct {
 	Due      int // entitled and not called
 	Wanted   int // sessions of lost nodes that wait for a slot here
 	Version  Version
-	Sum      uint64        // of the room's contents
-	TTL      int64         // µs: the longest session that a pass alive may have
-	Arrivals float64       // joins per second, lately
-	Calls    float64       // calls per second, lately
-	Lightest qpid.Weight   // QPID rooms
-	Voters   Voters        // of Line, when the node itself has gone on to another line
-	Digest   []qpid.Weight // for positions, see digest
-	Length   int           // of the queue that Digest describes
+	Sum      uint64      // of the room's contents
+	TTL      int64       // µs: the longest session that a pass alive may have
+	Arrivals float64     // joins per second, lately
+	Calls    float64     // calls per second, lately
+	Lightest qpid.Weight // QPID rooms
+	Voters   Voters      // of Line, when the node itself has gone on to another line
+	First    uint64      // with a digest: stamp of the lightest ticket beyond the cut; 0: none
 	Keying   uint64
 	Seed     [32]byte // of a draw that the coordinator does not know
 	Spent    uint64   // pacing tokens, ever
@@ -199,15 +199,15 @@ type RoomCommit struct {
 	Sure    bool // see Supply
 	Claims  []Claim
 	Queued  int
-	Waiting []int           // by index
-	Digests [][]qpid.Weight // by index; nil: as before
-	Lengths []int           // of the queues that they describe
-	Rate    float64         // calls per second
-	Active  int             // people called or on the site
-	Called  int             // of them, not yet on the site
-	Missing int             // slots that cannot be made yet
-	WholeIn int64           // µs until the last of them can, if nothing else is lost
-	Bound   int             // see Gate.Govern
+	Waiting []int   // by index
+	Digest  *Digest // of the whole room; nil: as before
+	First   []int   // with it, by index: at which of its marks, from 1, or just after, the node's first ticket beyond the cut is; 0: none
+	Rate    float64 // calls per second
+	Active  int     // people called or on the site
+	Called  int     // of them, not yet on the site
+	Missing int     // slots that cannot be made yet
+	WholeIn int64   // µs until the last of them can, if nothing else is lost
+	Bound   int     // see Gate.Govern
 }
 
 // Record is what a node keeps on disk, if it has one.

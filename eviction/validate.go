@@ -12,6 +12,7 @@ const (
 	wantMax  = 1 << 20 // weights that a gather may ask for
 	countMax = 1 << 40 // people, slots
 	ageMax   = 1 << 50 // µs, some thirty years
+	marksMax = 2048    // of a digest
 )
 
 // count reports whether n can be a number of people or slots.
@@ -21,8 +22,14 @@ func count(n int) bool { return n >= 0 && n <= countMax }
 // before anything is indexed by what came over the network. The errors say
 // what was wrong; the message changes nothing.
 
-// validate returns the receiver's place in the list.
+// validate returns the receiver's place in the list, if that is known.
 func (g *Gather) validate(self, from Member, fanout int) (index int, err error) {
+	if g.List == nil {
+		if g.As == (qpid.Epoch{}) || g.Lead.Member == self || from == self || g.Epoch.Coordinator != qpid.NodeID(g.Lead.Member.String()) {
+			return 0, fmt.Errorf("eviction: gather %v of %v without a list, as in %v, for %v", g.Epoch, g.Lead.Member, g.As, self)
+		}
+		return 0, nil
+	}
 	index = slices.Index(g.List, self)
 	switch {
 	case index <= 0 || g.List[0] != g.Lead.Member || g.Epoch.Coordinator != qpid.NodeID(g.Lead.Member.String()):
@@ -62,6 +69,9 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 			return fmt.Errorf("eviction: reply to %v of %v tells of node %d, or twice", r.Epoch, w.list[root], at)
 		}
 		told[at] = true
+		if r.Nodes[i].Named && w.Voters == (qpid.Epoch{}) {
+			return fmt.Errorf("eviction: reply to %v of %v names voters, and the gather none", r.Epoch, w.list[root])
+		}
 	}
 	if len(r.Rooms) != len(w.Rooms) {
 		return fmt.Errorf("eviction: reply to %v of %v tells of %d rooms, was asked for %d", r.Epoch, w.list[root], len(r.Rooms), len(w.Rooms))
@@ -81,6 +91,7 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 		for _, n := range room.Net {
 			ok = ok && count(max(n.Slots, -n.Slots))
 		}
+		ok = ok && room.Digest.sound()
 		ok = ok && count(room.Supply.Slots) && count(room.Supply.Burned) && soundClaims(room.Supply.Claims)
 		for _, t := range room.Front.Items {
 			ok = ok && below(t.Index)
@@ -109,7 +120,7 @@ func (c *Commit) validate(w *wave) error {
 	for i := range c.Rooms {
 		rc := &c.Rooms[i]
 		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Supply) && soundClaims(rc.Claims) && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax &&
-			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Digests == nil || len(rc.Digests) == n && len(rc.Lengths) == n)
+			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Digest == nil || rc.Digest.sound() && len(rc.First) == n && rc.Digest.marked(rc.First))
 		ok = ok && !(rc.Cut.Epoch == c.Epoch.Num && qpid.UpTo(w.T).Less(rc.Cut.Value))
 		for _, m := range rc.Moves {
 			ok = ok && in(m.From) && in(m.To) && m.Slots > 0 && count(m.Slots)
@@ -129,4 +140,22 @@ func (c *Commit) validate(w *wave) error {
 		}
 	}
 	return nil
+}
+
+// sound reports whether d, if there is one, is in order.
+func (d *Digest) sound() bool {
+	if d == nil {
+		return true
+	}
+	for i, m := range d.Marks {
+		if m.Rank < 0 || m.Rank >= d.Length || i > 0 && (m.compare(d.Marks[i-1].Key) <= 0 || m.Rank <= d.Marks[i-1].Rank) {
+			return false
+		}
+	}
+	return count(d.Length) && len(d.Marks) <= marksMax && (d.Length == 0 || len(d.Marks) > 0)
+}
+
+// marked reports whether d has all the marks that are counted from 1 in first.
+func (d *Digest) marked(first []int) bool {
+	return !slices.ContainsFunc(first, func(i int) bool { return i < 0 || i > len(d.Marks) })
 }

@@ -19,6 +19,8 @@ type wave struct {
 	waiting  []Member
 	sum      Reply
 	below    [][]qpid.Weight // QPID rooms: each child's subtree minima, by room in sum
+	named    []bool          // each child's reply named its voters
+	digests  [][]*Digest     // by room, of this node and its children
 	children []Member
 	replied  bool
 }
@@ -26,6 +28,7 @@ type wave struct {
 // onGather joins a wave, unless a newer one or a more senior coordinator is at
 // work.
 func (n *Node) onGather(now Time, from Member, g *Gather) error {
+	g, known := n.full(g)
 	i, err := g.validate(n.self.Member, from, n.c.Fanout)
 	if err != nil || n.clock.quarantined && !n.clock.probed {
 		return err
@@ -43,6 +46,10 @@ func (n *Node) onGather(now Time, from Member, g *Gather) error {
 	}
 	if int64(g.T) > n.clock.now+2*micros(n.c.MaxSkew) {
 		return nil // one of the two clocks is off; the coordinator measures which
+	}
+	if !known {
+		n.send(from, &Ask{Epoch: g.Epoch})
+		return nil
 	}
 	n.join(now, from, g, i)
 	return nil
@@ -74,14 +81,17 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 		n.clock.told = g.T
 	}
 	n.miss(now, g.List)
-	for _, m := range g.List {
-		if m != n.self.Member {
-			n.saw(m, now.Boot, g.Epoch.Num, false)
-			n.sawWave(m, g.Epoch.Num)
-			if i, ok := n.findMet(m); ok {
-				n.met[i].at, n.met[i].guess = now.Boot, false // also in another wave of the same number
-			}
+	for k, m := range g.List {
+		if k == index {
+			continue
 		}
+		if _, ok := n.metIn(g.List, k); !ok {
+			n.saw(m, now.Boot, g.Epoch.Num, false)
+		}
+		i, _ := n.metIn(g.List, k)
+		s := &n.met[i]
+		s.epoch, s.wave = max(s.epoch, g.Epoch.Num), max(s.wave, g.Epoch.Num)
+		s.at, s.guess = now.Boot, false // also in another wave of the same number
 	}
 	w := &wave{Gather: *g, epoch: g.Epoch, list: g.List, index: index, up: from, at: now.Boot, deadline: now.Boot + min(max(0, g.Wait), micros(n.c.Deadline))}
 	n.wave = w
@@ -89,11 +99,12 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 	w.children = g.List[first:end]
 	w.waiting = slices.Clone(w.children)
 	w.below = make([][]qpid.Weight, len(w.children))
+	w.named = make([]bool, len(w.children))
 	n.report(now, w)
 	down := *g
 	down.Wait = g.Wait * 7 / 10
 	for _, c := range w.children {
-		n.send(c, &down)
+		n.send(c, down.named())
 	}
 	if len(w.waiting) == 0 {
 		n.reply(w)
@@ -107,16 +118,25 @@ func (n *Node) report(now Time, w *wave) {
 		Expect: n.start.Expect, Joins: n.start.Joins, KeptKeys: n.start.Kept, Leaving: n.leaving, Lapsed: -1, Since: n.since, Lives: n.lives,
 		Restored: n.restored,
 	}
+	if nr.Named = n.names(w); nr.Named {
+		nr.Voters = Voters{}
+	}
 	if at := max(n.lastPrimary, n.heardAt); at != never {
 		nr.Lapsed = now.Boot - at
 	}
 	w.sum = Reply{Epoch: w.epoch, Rooms: make([]RoomReply, 0, len(w.Rooms))}
-	for _, s := range n.met {
+	listed := make([]bool, len(n.met))
+	for k := range w.list {
+		if i, ok := n.metIn(w.list, k); ok {
+			listed[i] = true
+		}
+	}
+	for i, s := range n.met {
 		to := &w.sum.Met
 		if s.guess {
 			to = &nr.Guesses
 		}
-		if !slices.Contains(w.list, s.member) {
+		if !listed[i] {
 			*to = append(*to, Sighting{s.member, now.Boot - s.at, s.epoch, s.left, s.wave})
 		}
 	}
@@ -134,6 +154,7 @@ func (n *Node) report(now Time, w *wave) {
 			}
 		}
 		w.sum.Rooms = append(w.sum.Rooms, r)
+		w.addDigest(len(w.sum.Rooms)-1, r.Digest)
 	}
 	for _, g := range n.gates { // also those of which the coordinator may not know
 		if (g.busy || now.Boot-g.asked >= 2*micros(roomsEvery)) && !slices.ContainsFunc(w.Rooms, func(r RoomGather) bool { return r.Room == g.cfg.Name }) {
@@ -162,17 +183,34 @@ func (n *Node) onReply(from Member, r *Reply) error {
 	minima := make([]qpid.Weight, len(r.Rooms))
 	for i := range r.Rooms {
 		minima[i] = r.Rooms[i].lightest()
+		w.addDigest(i, r.Rooms[i].Digest)
 		if w.sum.Rooms[i].Nodes == nil && w.sum.Rooms[i].Net == nil {
 			w.sum.Rooms[i] = cloneRoomReply(r.Rooms[i])
 		} else {
 			w.sum.Rooms[i].merge(r.Rooms[i], w.Rooms[i].Want)
 		}
 	}
-	w.below[slices.Index(w.children, from)] = minima
+	child := slices.Index(w.children, from)
+	w.below[child] = minima
+	for _, nr := range r.Nodes {
+		if nr.Named && w.list[nr.Index] == from {
+			w.named[child] = true
+		}
+	}
 	if len(w.waiting) == 0 {
 		n.reply(w)
 	}
 	return nil
+}
+
+// addDigest keeps a digest of room i until all are here.
+func (w *wave) addDigest(i int, d *Digest) {
+	if w.digests == nil {
+		w.digests = make([][]*Digest, len(w.Rooms))
+	}
+	if d != nil {
+		w.digests[i] = append(w.digests[i], d)
+	}
 }
 
 // lightest returns the subtree's lightest weight.
@@ -209,6 +247,12 @@ func mergeSightings(a, b []Sighting) []Sighting {
 // reply closes the node's part: the sum goes up, complete or not.
 func (n *Node) reply(w *wave) {
 	w.replied = true
+	for i, ds := range w.digests {
+		if len(ds) > 0 {
+			w.sum.Rooms[i].Digest = merged(ds)
+		}
+	}
+	w.digests = nil
 	if w.index == 0 {
 		return // steer decides
 	}
@@ -227,7 +271,11 @@ func (n *Node) onCommit(now Time, from Member, c *Commit) error {
 	if err := c.validate(w); err != nil {
 		return err
 	}
-	n.carryOut(now, w, c)
+	full, ok := n.withVoters(w, c)
+	if !ok {
+		return fmt.Errorf("eviction: commit of %v leaves out voters that %v does not hold", c.Epoch, n.self.Member)
+	}
+	n.carryOut(now, w, full)
 	return nil
 }
 
@@ -239,6 +287,9 @@ func (n *Node) carryOut(now Time, w *wave, c *Commit) {
 		}
 		down := *c
 		down.RestMin = n.restFor(w, c, i)
+		if c.Carried && w.named[i] {
+			down.Voters = Voters{}
+		}
 		n.send(child, &down)
 	}
 	n.install(now, w, c)
@@ -332,7 +383,7 @@ func (n *Node) setOff(g *Gate) {
 // recall ends what this node only guesses: by what a quorum remembers, or for good.
 func (n *Node) recall(others bool) {
 	if n.restored = false; others {
-		n.met = slices.DeleteFunc(n.met, func(s sight) bool { return s.guess })
+		n.met, n.ranked = slices.DeleteFunc(n.met, func(s sight) bool { return s.guess }), -1
 	}
 	for i := range n.met {
 		n.met[i].guess = false
@@ -397,8 +448,8 @@ func (n *Node) miss(now Time, list []Member) {
 		return // nobody has joined here yet
 	}
 	missed := 0
-	for _, m := range list {
-		i, ok := n.findMet(m)
+	for k, m := range list {
+		i, ok := n.metIn(list, k)
 		if m == n.self.Member || ok && now.Boot-n.met[i].at < micros(max(n.c.ExcludeAfter-n.c.Deadline, n.c.ExcludeAfter/2)) {
 			continue
 		}
@@ -464,10 +515,14 @@ func (n *Node) forget(now Time, met []Sighting, grade Grade) {
 	for _, g := range n.gates {
 		keep = max(keep, 2*g.delay())
 	}
+	before := len(n.met)
 	n.met = slices.DeleteFunc(n.met, func(s sight) bool {
 		return now.Boot-s.at > keep && !n.Listed(s.member) && !n.holdsShare(s) && !n.owes(s.member) &&
 			!(n.lastLife(s) && n.stopsFor(s.member)) && !n.standsFor(s, grade)
 	})
+	if len(n.met) < before {
+		n.ranked = -1
+	}
 	for _, g := range n.gates {
 		if g.forget(func(m Member) bool {
 			_, ok := n.findMet(m)

@@ -16,9 +16,10 @@ const samplePeriod = 100_000
 type checker struct {
 	rooms      []roomCheck
 	sessions   []session
-	commits    []decided // the last few epochs
-	gathers    []waveOf  // the last few epochs, a ring
-	waves      []waveOf  // those that entitled clean tickets
+	commits    []decided   // the last few epochs
+	gathers    []waveOf    // the last few epochs, a ring
+	named      []namedWave // the last few waves
+	waves      []waveOf    // those that entitled clean tickets
 	gatherNext int
 	gatherer   eviction.Member // whose gather was the last
 	leads      int32           // how often that has changed
@@ -188,6 +189,7 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 		w.note('i', uint64(h.index), s.Installed.Num)
 		w.waveOfGray(h, s)
 		w.checker.installed(s.Installed, s.List)
+		w.checkNames(h, s)
 		if len(s.List) == 1 { // its gather went to nobody
 			w.checker.gatheredUpTo(s.Installed.Num, s.HLC)
 		}

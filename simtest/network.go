@@ -210,6 +210,7 @@ const (
 	mSyncRequest
 	mSyncReply
 	mGoodbye
+	mAsk
 	mOther
 	msgKinds
 )
@@ -217,7 +218,7 @@ const (
 func (k msgKind) String() string {
 	return [...]string{
 		"gather", "reply", "commit", "nack", "probe", "probe_ack", "urgent", "slots", "slots_ack", "qpid",
-		"sync_request", "sync_reply", "goodbye", "other",
+		"sync_request", "sync_reply", "goodbye", "ask", "other",
 	}[k]
 }
 
@@ -249,6 +250,8 @@ func kindOf(b eviction.Body) msgKind {
 		return mSyncReply
 	case *eviction.Goodbye:
 		return mGoodbye
+	case *eviction.Ask:
+		return mAsk
 	}
 	return mOther
 }

@@ -37,7 +37,7 @@ func (w *world) era() int32 {
 func (c *checker) gatheredUpTo(num, t uint64) { c.newestT[num] = max(c.newestT[num], t) }
 
 // gathered notes the beginning of a wave.
-func (w *world) gathered(g *eviction.Gather) {
+func (w *world) gathered(g *eviction.Gather, list []eviction.Member) {
 	c := &w.checker
 	n := len(c.gathers)
 	if n > 0 && c.gathers[(c.gatherNext+n-1)%n].epoch == g.Epoch {
@@ -48,7 +48,8 @@ func (w *world) gathered(g *eviction.Gather) {
 		c.leads++
 	}
 	s := waveOf{epoch: g.Epoch, era: w.era()}
-	for _, m := range g.List {
+	c.keepNames(g.Epoch, list)
+	for _, m := range list {
 		h := w.lives[w.lifeOf(m)].host
 		s.hosts[h/64] |= 1 << (h % 64)
 	}

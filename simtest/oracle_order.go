@@ -51,7 +51,10 @@ func (w *world) checkCommit(h *host, m *eviction.Commit) {
 
 // sameDecision compares commits of one epoch. Each subtree gets its own RestMin.
 func (w *world) sameDecision(a, b *eviction.Commit) bool {
-	if a.Grade != b.Grade || a.Line != b.Line || a.HLC != b.HLC || a.Voters.Version != b.Voters.Version || len(a.Rooms) != len(b.Rooms) {
+	if a.Grade != b.Grade || a.Line != b.Line || a.HLC != b.HLC || a.Carried != b.Carried || len(a.Rooms) != len(b.Rooms) {
+		return false
+	}
+	if a.Voters.Version > 0 && b.Voters.Version > 0 && !sameVoters(&a.Voters, &b.Voters) { // else one has left them out, see S21
 		return false
 	}
 	return len(a.Rooms) == 0 || &a.Rooms[0] == &b.Rooms[0] || w.body(a) == w.body(b)

@@ -140,7 +140,7 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 		if b.Lead.Member == m.From { // the coordinator answers itself
 			w.asked(h, b)
 			w.checker.gatheredUpTo(b.Epoch.Num, b.T)
-			w.gathered(b)
+			w.gathered(b, listOf(h, b))
 			w.turns(h, b)
 		}
 		for i := range b.Rooms {
@@ -169,6 +169,10 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 // hearing looks at a message that a node is about to get.
 func (w *world) hearing(h *host, f *flight) {
 	if b, ok := f.m.Body.(*eviction.Gather); ok && b.Epoch.Compare(h.seen.gather) > 0 {
+		if b.List == nil && b.As != h.n.Installed() {
+			w.reached.n[reachAsk]++
+			return // it asks for the list
+		}
 		w.asked(h, b)
 	}
 }

@@ -98,6 +98,7 @@ const (
 	reachExpectFew
 	reachTwin
 	reachTwinInWaves
+	reachAsk
 	goals
 )
 
@@ -116,5 +117,6 @@ func (g goal) String() string {
 		"used tickets on disk at a restart", "used tickets handed over", "used ticket tried when its node is back or gone",
 		"visit given away by a node that leaves", "place given away by a node that leaves",
 		"founding of fewer nodes than there are", "second node of a name", "second node of a name in the waves",
+		"list asked for",
 	}[g]
 }

@@ -56,8 +56,8 @@ func TestScenarioEventOpensToACrowd(t *testing.T) {
 
 // Positions with a stable view, several nodes and a deep queue: what a visitor
 // is told when they check in, against how many are really before them. Exact for
-// the first 32 of each node at the last wave, within 2 % for 99 of 100 people,
-// never off by more than 10 %, and never rising.
+// the first 256 of the room, also where two nodes have stamped in one microsecond,
+// within 2 % for 99 of 100 people, never off by more than 10 %, and never rising.
 func TestScenarioPositionsAreExactAheadAndCloseBehind(t *testing.T) {
 	for _, nodes := range []int{3, 8} {
 		t.Run(fmt.Sprintf("%d nodes", nodes), func(t *testing.T) {
@@ -107,19 +107,13 @@ func (s *script) checkPositions(line []*browser) {
 		waiting = append(waiting, b)
 	}
 	slices.SortFunc(waiting, func(a, b *browser) int { return a.ticket.Weight().Compare(b.ticket.Weight()) })
-	before := make([]int, len(s.hosts)) // at each node
 	off := make([]float64, len(waiting))
-	exact := true
 	for i, b := range waiting {
-		home, want, got := s.lives[s.lifeOf(b.ticket.Home)].host, i+1, int(b.ticket.Position)
+		want, got := i+1, int(b.ticket.Position)
 		off[i] = math.Abs(float64(got-want)) / float64(want)
-		if exact && got != want {
-			s.t.Errorf("number %d is told %d, and is within the first 32 of each node", want, got)
-			exact = false // one is enough
-		}
-		before[home]++
-		if before[home] == 32 {
-			exact = false // from here on some node's digest has gaps
+		if i < 256 && got != want {
+			s.t.Errorf("number %d is told %d, and is within the first 256", want, got)
+			break // one is enough
 		}
 	}
 	slices.Sort(off)

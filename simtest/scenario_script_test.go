@@ -346,7 +346,10 @@ func ofKind(k msgKind, from, to int32) func(*flight) bool {
 }
 
 // lists reports whether a gather lists name.
-func lists(f *flight, name qpid.NodeID) bool {
+func (s *script) lists(f *flight, name qpid.NodeID) bool {
 	g, ok := f.m.Body.(*eviction.Gather)
+	if ok && g.List == nil { // it is that of the last wave
+		return slices.ContainsFunc(s.hosts[f.from].seen.status.List, func(m eviction.Member) bool { return m.Name == name })
+	}
 	return ok && slices.ContainsFunc(g.List, func(m eviction.Member) bool { return m.Name == name })
 }

@@ -34,7 +34,7 @@ func TestScenarioSafeIsWaitedFor(t *testing.T) {
 				case commits(f) && !s.hosts[x].up():
 					missed++
 					return lose
-				case lists(f, "n03"):
+				case s.lists(f, "n03"):
 					lastSeen = s.now
 				case replies(f) && s.now > lastSeen+s.delay().Microseconds()+10_000:
 					due = true

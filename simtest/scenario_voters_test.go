@@ -146,7 +146,7 @@ type voterWatch struct {
 
 func (v *voterWatch) look(f *flight) verdict {
 	c, ok := f.m.Body.(*eviction.Commit)
-	if !ok || c.Grade < eviction.Primary {
+	if !ok || c.Grade < eviction.Primary || c.Voters.Version == 0 { // the same as before
 		return pass
 	}
 	if names, ok := v.seen[c.Voters.Version]; ok && !slices.Equal(names, c.Voters.Names) {

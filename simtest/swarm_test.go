@@ -149,7 +149,7 @@ func TestSeedsThatLostAPlace(t *testing.T) {
 // there at last and no quorum: dead lives had been listed in later waves than
 // those who have their disks stood for.
 func TestSeedsThatLostTheirQuorum(t *testing.T) {
-	for _, seed := range []uint64{3, 23, 157, 572, 853} {
+	for _, seed := range []uint64{3, 23, 157, 239, 572, 853} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			if _, err := simtest.Run(killed(seed)); err != nil {
 				t.Error(err)

@@ -162,6 +162,11 @@ func TestThesisAnOlderWaveIsIgnored(t *testing.T) {
 			nacks := 0
 			s.tap = func(f *flight) verdict {
 				if late(f) && len(s.kept) == 0 {
+					if g, ok := f.m.Body.(*eviction.Gather); ok { // as to one that has asked for the list
+						full := *g
+						full.List = s.hosts[from].seen.status.List
+						f.m.Body = &full
+					}
 					return keep
 				}
 				if f.kind == mNack {

@@ -89,8 +89,15 @@ func TestSenselessMessages(t *testing.T) {
 		"commit with strange moves": room(func(r *eviction.RoomCommit) {
 			r.Moves = []eviction.Move{{From: 1, To: 77, Slots: 1}, {From: 1, To: -1, Slots: 1}, {From: 2, To: 0, Slots: -7}}
 		}),
-		"commit with few digests": room(func(r *eviction.RoomCommit) {
-			r.Digests, r.Waiting = [][]qpid.Weight{{}}, []int{}
+		"commit that waits at few": room(func(r *eviction.RoomCommit) { r.Waiting = []int{} }),
+		"commit with a digest of few": room(func(r *eviction.RoomCommit) {
+			r.Digest, r.First = &eviction.Digest{}, []int{0}
+		}),
+		"commit with a digest upside down": room(func(r *eviction.RoomCommit) {
+			r.Digest, r.First = &eviction.Digest{Marks: []eviction.Mark{{Key: eviction.Key{Stamp: 2}, Rank: 1}, {Key: eviction.Key{Stamp: 1}}}, Length: 2}, make([]int, len(r.Born))
+		}),
+		"commit with people at a mark that is none": room(func(r *eviction.RoomCommit) {
+			r.Digest, r.First = &eviction.Digest{Marks: []eviction.Mark{{Key: eviction.Key{Stamp: 1}}}, Length: 1}, []int{0, 0, 2}
 		}),
 		"gather of nobody":        gather(func(g *eviction.Gather) { g.List = nil }),
 		"gather of doubles":       gather(func(g *eviction.Gather) { g.List = append(g.List, g.List...) }),

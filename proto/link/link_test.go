@@ -69,9 +69,7 @@ func TestWhatWaitsGoesInOneFrame(t *testing.T) {
 		meet(a, b)
 		soon()
 		a.urge(b, "first") // b sticks to it, so that a stops in the middle of the large one
-		a.Send(eviction.Message{From: a.self, To: b.self, Body: &eviction.Reply{Rooms: []eviction.RoomReply{{
-			Nodes: []eviction.RoomNode{{Digest: make([]qpid.Weight, 200_000)}},
-		}}}})
+		a.Send(eviction.Message{From: a.self, To: b.self, Body: &eviction.Commit{RestMin: make([]qpid.Weight, 200_000)}})
 		soon()
 		for range 1000 {
 			a.urge(b, "shop")
@@ -86,7 +84,7 @@ func TestWhatWaitsGoesInOneFrame(t *testing.T) {
 
 func TestLargeMessagesGoInPartsAndInOrder(t *testing.T) {
 	pair(t, nil, func(t *testing.T, _ *wires, a, b *end) {
-		large := &eviction.Reply{Rooms: []eviction.RoomReply{{Nodes: []eviction.RoomNode{{Digest: make([]qpid.Weight, 50_000)}}}}}
+		large := &eviction.Commit{RestMin: make([]qpid.Weight, 50_000)}
 		send := func(body eviction.Body) { a.Send(eviction.Message{From: a.self, To: b.self, Body: body}) }
 		send(&eviction.Urgent{Room: "before"})
 		send(large)
@@ -96,7 +94,7 @@ func TestLargeMessagesGoInPartsAndInOrder(t *testing.T) {
 		for _, m := range b.messages() {
 			kinds = append(kinds, m.Body.Kind())
 		}
-		if diff := cmp.Diff([]string{"urgent", "reply", "urgent"}, kinds); diff != "" {
+		if diff := cmp.Diff([]string{"urgent", "commit", "urgent"}, kinds); diff != "" {
 			t.Fatalf("arrived otherwise (-want +got):\n%s", diff)
 		}
 		if !reflect.DeepEqual(b.messages()[1].Body, large) { // cmp takes half a minute

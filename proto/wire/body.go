@@ -18,6 +18,8 @@ func FromBody(b eviction.Body) (*peerv1.Body, error) {
 		return &peerv1.Body{Kind: &peerv1.Body_Reply{Reply: fromReply(b)}}, nil
 	case *eviction.Commit:
 		return &peerv1.Body{Kind: &peerv1.Body_Commit{Commit: fromCommit(b)}}, nil
+	case *eviction.Ask:
+		return &peerv1.Body{Kind: &peerv1.Body_Ask{Ask: &peerv1.Ask{Epoch: fromEpoch(b.Epoch)}}}, nil
 	case *eviction.Nack:
 		return &peerv1.Body{Kind: &peerv1.Body_Nack{Nack: &peerv1.Nack{Epoch: fromEpoch(b.Epoch), Lead: fromPeer(b.Lead)}}}, nil
 	case *eviction.Probe:
@@ -79,6 +81,8 @@ func (r *reader) body(p *peerv1.Body) eviction.Body {
 		return r.reply(k.Reply)
 	case *peerv1.Body_Commit:
 		return r.commit(k.Commit)
+	case *peerv1.Body_Ask:
+		return &eviction.Ask{Epoch: r.epoch(k.Ask.GetEpoch())}
 	case *peerv1.Body_Nack:
 		return &eviction.Nack{Epoch: r.epoch(k.Nack.GetEpoch()), Lead: r.peer(k.Nack.GetLead())}
 	case *peerv1.Body_Probe:

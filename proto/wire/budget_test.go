@@ -19,7 +19,7 @@ func TestWavesKeepToTheirBudget(t *testing.T) {
 		{3, 800, 16 << 10},
 		{3, 4000, 32 << 10},
 		{16, 1200, 32 << 10},
-		{16, 4000, 96 << 10},
+		{16, 4000, 48 << 10},
 	} {
 		t.Run(fmt.Sprintf("nodes=%d/users=%d", test.nodes, test.users), func(t *testing.T) {
 			o := simtest.Options{Seed: 1, Nodes: test.nodes, Users: test.users, Span: 3 * time.Second, Limit: 10 * time.Second}
@@ -44,7 +44,7 @@ func TestWavesKeepToTheirBudget(t *testing.T) {
 			if !turns {
 				t.Error("rooms never had to take turns")
 			}
-			if largest > test.budget*5/4 || largest < test.budget/3 {
+			if largest > test.budget*5/4 || largest < test.budget/4 { // it allows for all who are next to wait at one node
 				t.Errorf("the largest message of a wave has %d bytes; the budget is %d", largest, test.budget)
 			}
 		})

@@ -3,19 +3,18 @@ package wire
 import (
 	"github.com/anteroom/anteroom/eviction"
 	peerv1 "github.com/anteroom/anteroom/proto/anteroom/peer/v1"
-	"github.com/anteroom/anteroom/qpid"
 )
 
 func fromReply(b *eviction.Reply) *peerv1.Reply {
 	return &peerv1.Reply{
-		Epoch: fromEpoch(b.Epoch), Nodes: encoded(b.Nodes, fromNodeReply), Met: encoded(b.Met, fromSighting),
+		Epoch: fromEpoch(b.Epoch), Nodes: fromNodeReplies(b.Nodes), Met: encoded(b.Met, fromSighting),
 		Rooms: encoded(b.Rooms, fromRoomReply),
 	}
 }
 
 func (r *reader) reply(p *peerv1.Reply) *eviction.Reply {
 	return &eviction.Reply{
-		Epoch: r.epoch(p.GetEpoch()), Nodes: list(r, "nodes", p.GetNodes(), nodesMax, r.nodeReply),
+		Epoch: r.epoch(p.GetEpoch()), Nodes: r.nodeReplies(p.GetNodes()),
 		Met:   list(r, "sightings", p.GetMet(), recordsMax, r.sighting),
 		Rooms: list(r, "rooms", p.GetRooms(), roomsMax, r.roomReply),
 	}
@@ -25,7 +24,7 @@ func fromNodeReply(n eviction.NodeReply) *peerv1.NodeReply {
 	return &peerv1.NodeReply{
 		Index: uint32(n.Index), Clock: n.Clock, Hlc: n.HLC, Line: fromLine(n.Line), Knows: n.Knows, Voters: fromVoters(n.Voters),
 		Expect: int64(n.Expect), Joins: n.Joins, KeptKeys: n.KeptKeys, Leaving: n.Leaving, Lapsed: n.Lapsed, Busy: encoded(n.Busy, same), Since: n.Since,
-		Lives: n.Lives, Restored: n.Restored, Guesses: encoded(n.Guesses, fromSighting),
+		Lives: n.Lives, Restored: n.Restored, Guesses: encoded(n.Guesses, fromSighting), Named: n.Named,
 	}
 }
 
@@ -35,20 +34,18 @@ func (r *reader) nodeReply(p *peerv1.NodeReply) eviction.NodeReply {
 		Voters: r.voters(p.GetVoters()), Expect: r.number(p.GetExpect()), Joins: p.GetJoins(), KeptKeys: p.GetKeptKeys(),
 		Leaving: p.GetLeaving(), Lapsed: p.GetLapsed(), Busy: list(r, "rooms", p.GetBusy(), roomsMax, r.name), Since: p.GetSince(),
 		Lives: list(r, "lives", p.GetLives(), eviction.LivesMax, same), Restored: p.GetRestored(),
-		Guesses: list(r, "sightings", p.GetGuesses(), recordsMax, r.sighting),
+		Guesses: list(r, "sightings", p.GetGuesses(), recordsMax, r.sighting), Named: p.GetNamed(),
 	}
 }
 
 func fromRoomReply(b eviction.RoomReply) *peerv1.RoomReply {
 	return &peerv1.RoomReply{
-		Room: b.Room, Nodes: encoded(b.Nodes, fromRoomNode), Front: fromFront(b.Front),
-		Net: encoded(b.Net, func(n eviction.Net) *peerv1.Net {
-			return &peerv1.Net{Account: fromAccount(n.Account), Slots: int64(n.Slots)}
-		}),
+		Room: b.Room, Nodes: fromRoomNodes(b.Nodes), Front: fromFront(b.Front),
+		Nets: fromNets(b.Net),
 		Voids: encoded(b.Voids, func(v eviction.VoidCount) *peerv1.VoidCount {
 			return &peerv1.VoidCount{Member: fromMember(v.Member), Min: v.Min, Max: v.Max, Nodes: int64(v.Nodes)}
 		}),
-		Newest: fromRoom(b.Newest),
+		Newest: fromRoom(b.Newest), Digest: fromDigest(b.Digest),
 		Supply: &peerv1.Supply{
 			Slots: int64(b.Supply.Slots), At: fromEpoch(b.Supply.At), Burned: int64(b.Supply.Burned), Line: fromLine(b.Supply.Line),
 			Sure: b.Supply.Sure, Claims: encoded(b.Supply.Claims, fromClaim), Voters: b.Supply.Voters,
@@ -58,14 +55,12 @@ func fromRoomReply(b eviction.RoomReply) *peerv1.RoomReply {
 
 func (r *reader) roomReply(p *peerv1.RoomReply) eviction.RoomReply {
 	return eviction.RoomReply{
-		Room: r.name(p.GetRoom()), Nodes: list(r, "nodes", p.GetNodes(), nodesMax, r.roomNode), Front: r.front(p.GetFront()),
-		Net: list(r, "accounts", p.GetNet(), recordsMax, func(p *peerv1.Net) eviction.Net {
-			return eviction.Net{Account: r.account(p.GetAccount()), Slots: r.number(p.GetSlots())}
-		}),
+		Room: r.name(p.GetRoom()), Nodes: r.roomNodes(p.GetNodes()), Front: r.front(p.GetFront()),
+		Net: r.nets(p.GetNets()),
 		Voids: list(r, "voids", p.GetVoids(), recordsMax, func(p *peerv1.VoidCount) eviction.VoidCount {
 			return eviction.VoidCount{Member: r.member(p.GetMember()), Min: p.GetMin(), Max: p.GetMax(), Nodes: r.number(p.GetNodes())}
 		}),
-		Newest: r.room(p.GetNewest()),
+		Newest: r.room(p.GetNewest()), Digest: r.digest(p.GetDigest()),
 		Supply: eviction.Supply{
 			Slots: r.number(p.GetSupply().GetSlots()), At: r.epoch(p.GetSupply().GetAt()), Burned: r.number(p.GetSupply().GetBurned()),
 			Line: r.line(p.GetSupply().GetLine()), Sure: p.GetSupply().GetSure(), Claims: r.claims(p.GetSupply().GetClaims()), Voters: p.GetSupply().GetVoters(),
@@ -77,8 +72,8 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 	return &peerv1.RoomNode{
 		Index: uint32(n.Index), Born: n.Born, Line: fromLine(n.Line), Lapsed: n.Lapsed, OldAge: n.OldAge, Minted: int64(n.Minted),
 		Free: int64(n.Free), Used: int64(n.Used), Queued: int64(n.Queued), Due: int64(n.Due), Version: fromVersion(n.Version), Ttl: n.TTL,
-		Arrivals: n.Arrivals, Calls: n.Calls, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), Digest: fromWeights(n.Digest),
-		Length: int64(n.Length), Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
+		Arrivals: n.Arrivals, Calls: n.Calls, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), First: n.First,
+		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
 		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens),
 	}
 }
@@ -88,8 +83,8 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Index: r.index(p.GetIndex()), Born: p.GetBorn(), Line: r.line(p.GetLine()), Lapsed: p.GetLapsed(), OldAge: p.GetOldAge(),
 		Minted: r.number(p.GetMinted()), Free: r.number(p.GetFree()), Used: r.number(p.GetUsed()), Queued: r.number(p.GetQueued()),
 		Due: r.number(p.GetDue()), Version: r.version(p.GetVersion()), TTL: p.GetTtl(), Arrivals: r.rate(p.GetArrivals()),
-		Calls: r.rate(p.GetCalls()), Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), Digest: r.weights(p.GetDigest()),
-		Length: r.number(p.GetLength()), Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
+		Calls: r.rate(p.GetCalls()), Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), First: p.GetFirst(),
+		Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
 		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()),
 	}
 }
@@ -144,7 +139,7 @@ func fromCommit(c *eviction.Commit) *peerv1.Commit {
 	return &peerv1.Commit{
 		Epoch: fromEpoch(c.Epoch), Grade: peerv1.Grade(c.Grade) + 1, Line: fromLine(c.Line), Voters: fromVoters(c.Voters),
 		Met: encoded(c.Met, fromSighting), SideFor: c.SideFor, Hlc: c.HLC, Rooms: encoded(c.Rooms, fromRoomCommit),
-		RestMin: fromWeights(c.RestMin), Founding: c.Founding, Kept: c.Kept, Recalled: c.Recalled,
+		RestMin: fromWeights(c.RestMin), Founding: c.Founding, Kept: c.Kept, Recalled: c.Recalled, Carried: c.Carried,
 	}
 }
 
@@ -153,20 +148,21 @@ func (r *reader) commit(p *peerv1.Commit) *eviction.Commit {
 		Epoch: r.epoch(p.GetEpoch()), Grade: eviction.Grade(r.enum("grade", int32(p.GetGrade()), uint8(eviction.Unanimous))),
 		Line: r.line(p.GetLine()), Voters: r.voters(p.GetVoters()), Met: list(r, "sightings", p.GetMet(), recordsMax, r.sighting),
 		SideFor: p.GetSideFor(), HLC: p.GetHlc(), Rooms: list(r, "rooms", p.GetRooms(), roomsMax, r.roomCommit),
-		RestMin: r.weights(p.GetRestMin()), Founding: p.GetFounding(), Kept: p.GetKept(), Recalled: p.GetRecalled(),
+		RestMin: r.weights(p.GetRestMin()), Founding: p.GetFounding(), Kept: p.GetKept(), Recalled: p.GetRecalled(), Carried: p.GetCarried(),
 	}
 }
 
 func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 	number := func(n int) int64 { return int64(n) }
+	born, runs := fromRuns(c.Born)
 	return &peerv1.RoomCommit{
 		Room: c.Room, Config: fromRoom(c.Config), Agreed: c.Agreed, Ttl: c.TTL, Line: fromLine(c.Line), From: fromLine(c.From),
-		Born: c.Born, Void: encoded(c.Void, fromVoid), Safe: encoded(c.Safe, fromVoid), Settled: encoded(c.Settled, fromVoid),
+		Born: born, BornRuns: runs, Void: encoded(c.Void, fromVoid), Safe: encoded(c.Safe, fromVoid), Settled: encoded(c.Settled, fromVoid),
 		Mint: int64(c.Mint), Burn: encoded(c.Burn, fromDeal), Moves: encoded(c.Moves, func(m eviction.Move) *peerv1.Move {
 			return &peerv1.Move{From: uint32(m.From), To: uint32(m.To), Slots: int64(m.Slots)}
 		}), Tokens: encoded(c.Tokens, fromDeal), Paced: c.Paced, Cut: fromCut(c.Cut), Key: fromEpoch(c.Key), Drawn: fromWeight(c.Drawn),
 		Delete: int64(c.Delete), Twins: encoded(c.Twins, fromTagged), Open: c.Open, Closed: c.Closed, Supply: int64(c.Supply),
-		Queued: int64(c.Queued), Waiting: encoded(c.Waiting, number), Digests: encoded(c.Digests, fromWeights), Lengths: encoded(c.Lengths, number),
+		Queued: int64(c.Queued), Waiting: encoded(c.Waiting, number), Digest: fromDigest(c.Digest), First: encoded(c.First, number),
 		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
 		Sure: c.Sure, Claims: encoded(c.Claims, fromClaim), Bound: int64(c.Bound),
 	}
@@ -178,13 +174,13 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 	numbers := func(in []int64) []int { return list(r, "numbers", in, nodesMax, r.number) }
 	return eviction.RoomCommit{
 		Room: r.name(p.GetRoom()), Config: r.room(p.GetConfig()), Agreed: p.GetAgreed(), TTL: p.GetTtl(), Line: r.line(p.GetLine()),
-		From: r.line(p.GetFrom()), Born: list(r, "accounts", p.GetBorn(), nodesMax, same[uint64]),
+		From: r.line(p.GetFrom()), Born: r.runs(p.GetBorn(), p.GetBornRuns()),
 		Void: voids(p.GetVoid()), Safe: voids(p.GetSafe()), Settled: voids(p.GetSettled()),
 		Mint: r.number(p.GetMint()), Burn: deals(p.GetBurn()), Moves: list(r, "moves", p.GetMoves(), recordsMax, r.move),
 		Tokens: deals(p.GetTokens()), Paced: p.GetPaced(), Cut: r.cut(p.GetCut()), Key: r.epoch(p.GetKey()), Drawn: r.weight(p.GetDrawn()),
 		Delete: r.number(p.GetDelete()), Twins: list(r, "twins", p.GetTwins(), recordsMax, r.tagged), Open: p.GetOpen(), Closed: p.GetClosed(),
 		Supply: r.number(p.GetSupply()), Queued: r.number(p.GetQueued()), Waiting: numbers(p.GetWaiting()),
-		Digests: list[[]byte, []qpid.Weight](r, "digests", p.GetDigests(), nodesMax, r.weights), Lengths: numbers(p.GetLengths()),
+		Digest: r.digest(p.GetDigest()), First: numbers(p.GetFirst()),
 		Rate: r.rate(p.GetRate()), Active: r.number(p.GetActive()), Called: r.number(p.GetCalled()),
 		Missing: r.number(p.GetMissing()), WholeIn: p.GetWholeIn(),
 		Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Bound: r.number(p.GetBound()),

@@ -23,12 +23,12 @@ func digestOf(b []byte) digest {
 // whoever renames a field looks here.
 func ignored() map[string][]string {
 	return map[string][]string{
-		"node.Node":     {"c", "dues"},                      // fixed at the start; what each room says of itself
-		"node.room":     {"node", "place", "waits"},         // the way back up; an index of dues; only told
-		"eviction.Node": {"c", "start", "dues"},             // fixed at the start; says only where there is nothing to do
-		"eviction.Gate": {"c", "Prepare", "revised"},        // likewise
-		"qpid.answered": {"at"},                             // an index of ring
-		"qpid.Queue":    {"tree", "slots", "sums", "count"}, // see writeQueue
+		"node.Node":     {"c", "dues"},                             // fixed at the start; what each room says of itself
+		"node.room":     {"node", "place", "waits"},                // the way back up; an index of dues; only told
+		"eviction.Node": {"c", "start", "dues", "metAt", "ranked"}, // fixed at the start; says only where there is nothing to do; where it was found last; worked out anew
+		"eviction.Gate": {"c", "Prepare", "revised"},               // likewise
+		"qpid.answered": {"at"},                                    // an index of ring
+		"qpid.Queue":    {"tree", "slots", "sums", "count"},        // see writeQueue
 	}
 }
 

@@ -337,6 +337,9 @@ func (w *world) pass(v int) *node.Pass {
 func (w *world) committed(c *eviction.Commit) {
 	plain := *c
 	plain.RestMin = nil // differs from one subtree to the other
+	if plain.Carried {
+		plain.Voters = eviction.Voters{} // left out for some
+	}
 	d := w.cast.commits.of(w.cast.print, plain)
 	if l := w.commits.with(d); l != w.commits {
 		for _, o := range w.commits.all() {

@@ -421,6 +421,7 @@ type Body struct {
 	//	*Body_UsedAck
 	//	*Body_SlotsInUse
 	//	*Body_Places
+	//	*Body_Ask
 	Kind          isBody_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -625,6 +626,15 @@ func (x *Body) GetPlaces() *Places {
 	return nil
 }
 
+func (x *Body) GetAsk() *Ask {
+	if x != nil {
+		if x, ok := x.Kind.(*Body_Ask); ok {
+			return x.Ask
+		}
+	}
+	return nil
+}
+
 type isBody_Kind interface {
 	isBody_Kind()
 }
@@ -701,6 +711,10 @@ type Body_Places struct {
 	Places *Places `protobuf:"bytes,18,opt,name=places,proto3,oneof"`
 }
 
+type Body_Ask struct {
+	Ask *Ask `protobuf:"bytes,19,opt,name=ask,proto3,oneof"`
+}
+
 func (*Body_Gather) isBody_Kind() {}
 
 func (*Body_Reply) isBody_Kind() {}
@@ -736,6 +750,8 @@ func (*Body_UsedAck) isBody_Kind() {}
 func (*Body_SlotsInUse) isBody_Kind() {}
 
 func (*Body_Places) isBody_Kind() {}
+
+func (*Body_Ask) isBody_Kind() {}
 
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1467,13 +1483,17 @@ func (x *Claim) GetSlots() int64 {
 }
 
 type Gather struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Lead          *PeerInfo              `protobuf:"bytes,2,opt,name=lead,proto3" json:"lead,omitempty"`
-	List          []*Member              `protobuf:"bytes,3,rep,name=list,proto3" json:"list,omitempty"`
-	T             uint64                 `protobuf:"varint,4,opt,name=t,proto3" json:"t,omitempty"`
-	Wait          int64                  `protobuf:"varint,5,opt,name=wait,proto3" json:"wait,omitempty"`
-	Rooms         []*RoomGather          `protobuf:"bytes,6,rep,name=rooms,proto3" json:"rooms,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Epoch *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Lead  *PeerInfo              `protobuf:"bytes,2,opt,name=lead,proto3" json:"lead,omitempty"`
+	List  []*Member              `protobuf:"bytes,3,rep,name=list,proto3" json:"list,omitempty"`
+	T     uint64                 `protobuf:"varint,4,opt,name=t,proto3" json:"t,omitempty"`
+	Wait  int64                  `protobuf:"varint,5,opt,name=wait,proto3" json:"wait,omitempty"`
+	Rooms []*RoomGather          `protobuf:"bytes,6,rep,name=rooms,proto3" json:"rooms,omitempty"`
+	// The wave whose list this is, if it is left out, and the one that carried the
+	// coordinator's voters.
+	As            *Epoch `protobuf:"bytes,7,opt,name=as,proto3" json:"as,omitempty"`
+	Voters        *Epoch `protobuf:"bytes,8,opt,name=voters,proto3" json:"voters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1550,6 +1570,65 @@ func (x *Gather) GetRooms() []*RoomGather {
 	return nil
 }
 
+func (x *Gather) GetAs() *Epoch {
+	if x != nil {
+		return x.As
+	}
+	return nil
+}
+
+func (x *Gather) GetVoters() *Epoch {
+	if x != nil {
+		return x.Voters
+	}
+	return nil
+}
+
+// Ask is for the list of a gather.
+type Ask struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ask) Reset() {
+	*x = Ask{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ask) ProtoMessage() {}
+
+func (x *Ask) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ask.ProtoReflect.Descriptor instead.
+func (*Ask) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Ask) GetEpoch() *Epoch {
+	if x != nil {
+		return x.Epoch
+	}
+	return nil
+}
+
 type RoomGather struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Room    string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -1561,13 +1640,14 @@ type RoomGather struct {
 	// 32 bytes, or none.
 	Seed          []byte `protobuf:"bytes,7,opt,name=seed,proto3" json:"seed,omitempty"`
 	Digest        bool   `protobuf:"varint,8,opt,name=digest,proto3" json:"digest,omitempty"`
+	UpTo          uint64 `protobuf:"varint,9,opt,name=up_to,json=upTo,proto3" json:"up_to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoomGather) Reset() {
 	*x = RoomGather{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1659,7 @@ func (x *RoomGather) String() string {
 func (*RoomGather) ProtoMessage() {}
 
 func (x *RoomGather) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1672,7 @@ func (x *RoomGather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomGather.ProtoReflect.Descriptor instead.
 func (*RoomGather) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{14}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RoomGather) GetRoom() string {
@@ -1651,6 +1731,13 @@ func (x *RoomGather) GetDigest() bool {
 	return false
 }
 
+func (x *RoomGather) GetUpTo() uint64 {
+	if x != nil {
+		return x.UpTo
+	}
+	return 0
+}
+
 type Reply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -1663,7 +1750,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +1762,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +1775,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{15}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Reply) GetEpoch() *Epoch {
@@ -1735,16 +1822,22 @@ type NodeReply struct {
 	Busy     []string               `protobuf:"bytes,12,rep,name=busy,proto3" json:"busy,omitempty"`
 	Since    uint64                 `protobuf:"varint,13,opt,name=since,proto3" json:"since,omitempty"`
 	// Boots of earlier lives.
-	Lives         []uint64    `protobuf:"fixed64,14,rep,packed,name=lives,proto3" json:"lives,omitempty"`
-	Restored      bool        `protobuf:"varint,15,opt,name=restored,proto3" json:"restored,omitempty"`
-	Guesses       []*Sighting `protobuf:"bytes,16,rep,name=guesses,proto3" json:"guesses,omitempty"`
+	Lives    []uint64    `protobuf:"fixed64,14,rep,packed,name=lives,proto3" json:"lives,omitempty"`
+	Restored bool        `protobuf:"varint,15,opt,name=restored,proto3" json:"restored,omitempty"`
+	Guesses  []*Sighting `protobuf:"bytes,16,rep,name=guesses,proto3" json:"guesses,omitempty"`
+	Named    bool        `protobuf:"varint,17,opt,name=named,proto3" json:"named,omitempty"`
+	// The line, knows, expect, joins, since are those of the first node, and its clock and
+	// hlc are added.
+	Like          bool  `protobuf:"varint,18,opt,name=like,proto3" json:"like,omitempty"`
+	ClockMore     int64 `protobuf:"zigzag64,19,opt,name=clock_more,json=clockMore,proto3" json:"clock_more,omitempty"`
+	HlcMore       int64 `protobuf:"zigzag64,20,opt,name=hlc_more,json=hlcMore,proto3" json:"hlc_more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeReply) Reset() {
 	*x = NodeReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1849,7 @@ func (x *NodeReply) String() string {
 func (*NodeReply) ProtoMessage() {}
 
 func (x *NodeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1862,7 @@ func (x *NodeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeReply.ProtoReflect.Descriptor instead.
 func (*NodeReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{16}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeReply) GetIndex() uint32 {
@@ -1884,22 +1977,51 @@ func (x *NodeReply) GetGuesses() []*Sighting {
 	return nil
 }
 
+func (x *NodeReply) GetNamed() bool {
+	if x != nil {
+		return x.Named
+	}
+	return false
+}
+
+func (x *NodeReply) GetLike() bool {
+	if x != nil {
+		return x.Like
+	}
+	return false
+}
+
+func (x *NodeReply) GetClockMore() int64 {
+	if x != nil {
+		return x.ClockMore
+	}
+	return 0
+}
+
+func (x *NodeReply) GetHlcMore() int64 {
+	if x != nil {
+		return x.HlcMore
+	}
+	return 0
+}
+
 type RoomReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
 	Nodes         []*RoomNode            `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Front         *Front                 `protobuf:"bytes,3,opt,name=front,proto3" json:"front,omitempty"`
-	Net           []*Net                 `protobuf:"bytes,4,rep,name=net,proto3" json:"net,omitempty"`
+	Nets          *Nets                  `protobuf:"bytes,4,opt,name=nets,proto3" json:"nets,omitempty"`
 	Voids         []*VoidCount           `protobuf:"bytes,5,rep,name=voids,proto3" json:"voids,omitempty"`
 	Newest        *Room                  `protobuf:"bytes,6,opt,name=newest,proto3" json:"newest,omitempty"`
 	Supply        *Supply                `protobuf:"bytes,7,opt,name=supply,proto3" json:"supply,omitempty"`
+	Digest        *Digest                `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoomReply) Reset() {
 	*x = RoomReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +2033,7 @@ func (x *RoomReply) String() string {
 func (*RoomReply) ProtoMessage() {}
 
 func (x *RoomReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2046,7 @@ func (x *RoomReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomReply.ProtoReflect.Descriptor instead.
 func (*RoomReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{17}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RoomReply) GetRoom() string {
@@ -1948,9 +2070,9 @@ func (x *RoomReply) GetFront() *Front {
 	return nil
 }
 
-func (x *RoomReply) GetNet() []*Net {
+func (x *RoomReply) GetNets() *Nets {
 	if x != nil {
-		return x.Net
+		return x.Nets
 	}
 	return nil
 }
@@ -1976,6 +2098,13 @@ func (x *RoomReply) GetSupply() *Supply {
 	return nil
 }
 
+func (x *RoomReply) GetDigest() *Digest {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
 type RoomNode struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Index    uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -1994,9 +2123,8 @@ type RoomNode struct {
 	Calls    float64                `protobuf:"fixed64,14,opt,name=calls,proto3" json:"calls,omitempty"`
 	Lightest []byte                 `protobuf:"bytes,15,opt,name=lightest,proto3" json:"lightest,omitempty"`
 	Voters   *Voters                `protobuf:"bytes,16,opt,name=voters,proto3" json:"voters,omitempty"`
-	// Weights.
-	Digest []byte `protobuf:"bytes,17,opt,name=digest,proto3" json:"digest,omitempty"`
-	Length int64  `protobuf:"varint,18,opt,name=length,proto3" json:"length,omitempty"`
+	// With a digest.
+	First  uint64 `protobuf:"varint,17,opt,name=first,proto3" json:"first,omitempty"`
 	Keying uint64 `protobuf:"varint,19,opt,name=keying,proto3" json:"keying,omitempty"`
 	Called int64  `protobuf:"varint,20,opt,name=called,proto3" json:"called,omitempty"`
 	Sum    uint64 `protobuf:"fixed64,21,opt,name=sum,proto3" json:"sum,omitempty"`
@@ -2006,15 +2134,19 @@ type RoomNode struct {
 	Shut  uint64 `protobuf:"varint,24,opt,name=shut,proto3" json:"shut,omitempty"`
 	Holds *Epoch `protobuf:"bytes,25,opt,name=holds,proto3" json:"holds,omitempty"`
 	// Pacing tokens: spent ever, and left.
-	Spent         uint64 `protobuf:"varint,26,opt,name=spent,proto3" json:"spent,omitempty"`
-	Tokens        int64  `protobuf:"varint,27,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	Spent  uint64 `protobuf:"varint,26,opt,name=spent,proto3" json:"spent,omitempty"`
+	Tokens int64  `protobuf:"varint,27,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The line, holds, version, sum, ttl are those of the first node, and its first is
+	// added to one that is not 0.
+	Like          bool  `protobuf:"varint,28,opt,name=like,proto3" json:"like,omitempty"`
+	FirstMore     int64 `protobuf:"zigzag64,29,opt,name=first_more,json=firstMore,proto3" json:"first_more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoomNode) Reset() {
 	*x = RoomNode{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2158,7 @@ func (x *RoomNode) String() string {
 func (*RoomNode) ProtoMessage() {}
 
 func (x *RoomNode) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2171,7 @@ func (x *RoomNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomNode.ProtoReflect.Descriptor instead.
 func (*RoomNode) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{18}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RoomNode) GetIndex() uint32 {
@@ -2154,16 +2286,9 @@ func (x *RoomNode) GetVoters() *Voters {
 	return nil
 }
 
-func (x *RoomNode) GetDigest() []byte {
+func (x *RoomNode) GetFirst() uint64 {
 	if x != nil {
-		return x.Digest
-	}
-	return nil
-}
-
-func (x *RoomNode) GetLength() int64 {
-	if x != nil {
-		return x.Length
+		return x.First
 	}
 	return 0
 }
@@ -2231,6 +2356,20 @@ func (x *RoomNode) GetTokens() int64 {
 	return 0
 }
 
+func (x *RoomNode) GetLike() bool {
+	if x != nil {
+		return x.Like
+	}
+	return false
+}
+
+func (x *RoomNode) GetFirstMore() int64 {
+	if x != nil {
+		return x.FirstMore
+	}
+	return 0
+}
+
 type Front struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Sampled  bool                   `protobuf:"varint,1,opt,name=sampled,proto3" json:"sampled,omitempty"`
@@ -2245,7 +2384,7 @@ type Front struct {
 
 func (x *Front) Reset() {
 	*x = Front{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2257,7 +2396,7 @@ func (x *Front) String() string {
 func (*Front) ProtoMessage() {}
 
 func (x *Front) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2270,7 +2409,7 @@ func (x *Front) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Front.ProtoReflect.Descriptor instead.
 func (*Front) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{19}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Front) GetSampled() bool {
@@ -2318,7 +2457,7 @@ type Tagged struct {
 
 func (x *Tagged) Reset() {
 	*x = Tagged{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2469,7 @@ func (x *Tagged) String() string {
 func (*Tagged) ProtoMessage() {}
 
 func (x *Tagged) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2343,7 +2482,7 @@ func (x *Tagged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tagged.ProtoReflect.Descriptor instead.
 func (*Tagged) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{20}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Tagged) GetWeight() []byte {
@@ -2373,7 +2512,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2524,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2537,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{21}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Sample) GetWeight() []byte {
@@ -2436,29 +2575,32 @@ func (x *Sample) GetWhole() bool {
 	return false
 }
 
-type Net struct {
+// Nets are slots by account. All lists are as long.
+type Nets struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Account       *Account               `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
-	Slots         int64                  `protobuf:"zigzag64,2,opt,name=slots,proto3" json:"slots,omitempty"`
+	Names         []string               `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	Boots         []uint64               `protobuf:"fixed64,2,rep,packed,name=boots,proto3" json:"boots,omitempty"`
+	Born          []uint64               `protobuf:"varint,3,rep,packed,name=born,proto3" json:"born,omitempty"`
+	Slots         []int64                `protobuf:"zigzag64,4,rep,packed,name=slots,proto3" json:"slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Net) Reset() {
-	*x = Net{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+func (x *Nets) Reset() {
+	*x = Nets{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Net) String() string {
+func (x *Nets) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Net) ProtoMessage() {}
+func (*Nets) ProtoMessage() {}
 
-func (x *Net) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+func (x *Nets) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,23 +2611,37 @@ func (x *Net) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Net.ProtoReflect.Descriptor instead.
-func (*Net) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{22}
+// Deprecated: Use Nets.ProtoReflect.Descriptor instead.
+func (*Nets) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{23}
 }
 
-func (x *Net) GetAccount() *Account {
+func (x *Nets) GetNames() []string {
 	if x != nil {
-		return x.Account
+		return x.Names
 	}
 	return nil
 }
 
-func (x *Net) GetSlots() int64 {
+func (x *Nets) GetBoots() []uint64 {
+	if x != nil {
+		return x.Boots
+	}
+	return nil
+}
+
+func (x *Nets) GetBorn() []uint64 {
+	if x != nil {
+		return x.Born
+	}
+	return nil
+}
+
+func (x *Nets) GetSlots() []int64 {
 	if x != nil {
 		return x.Slots
 	}
-	return 0
+	return nil
 }
 
 type VoidCount struct {
@@ -2500,7 +2656,7 @@ type VoidCount struct {
 
 func (x *VoidCount) Reset() {
 	*x = VoidCount{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2668,7 @@ func (x *VoidCount) String() string {
 func (*VoidCount) ProtoMessage() {}
 
 func (x *VoidCount) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2681,7 @@ func (x *VoidCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoidCount.ProtoReflect.Descriptor instead.
 func (*VoidCount) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{23}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *VoidCount) GetMember() *Member {
@@ -2556,6 +2712,76 @@ func (x *VoidCount) GetNodes() int64 {
 	return 0
 }
 
+type Digest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Each further than the one before by so much.
+	Stamps []uint64 `protobuf:"varint,1,rep,packed,name=stamps,proto3" json:"stamps,omitempty"`
+	Ranks  []int64  `protobuf:"zigzag64,2,rep,packed,name=ranks,proto3" json:"ranks,omitempty"`
+	Length int64    `protobuf:"varint,3,opt,name=length,proto3" json:"length,omitempty"`
+	// Of those stamped in one microsecond.
+	Ties          []uint32 `protobuf:"fixed32,4,rep,packed,name=ties,proto3" json:"ties,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Digest) Reset() {
+	*x = Digest{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Digest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Digest) ProtoMessage() {}
+
+func (x *Digest) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Digest.ProtoReflect.Descriptor instead.
+func (*Digest) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Digest) GetStamps() []uint64 {
+	if x != nil {
+		return x.Stamps
+	}
+	return nil
+}
+
+func (x *Digest) GetRanks() []int64 {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
+func (x *Digest) GetLength() int64 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
+func (x *Digest) GetTies() []uint32 {
+	if x != nil {
+		return x.Ties
+	}
+	return nil
+}
+
 type Commit struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Epoch   *Epoch                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -2571,13 +2797,14 @@ type Commit struct {
 	Founding      bool   `protobuf:"varint,10,opt,name=founding,proto3" json:"founding,omitempty"`
 	Kept          bool   `protobuf:"varint,11,opt,name=kept,proto3" json:"kept,omitempty"`
 	Recalled      bool   `protobuf:"varint,12,opt,name=recalled,proto3" json:"recalled,omitempty"`
+	Carried       bool   `protobuf:"varint,13,opt,name=carried,proto3" json:"carried,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2589,7 +2816,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2602,7 +2829,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{24}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Commit) GetEpoch() *Epoch {
@@ -2689,43 +2916,51 @@ func (x *Commit) GetRecalled() bool {
 	return false
 }
 
+func (x *Commit) GetCarried() bool {
+	if x != nil {
+		return x.Carried
+	}
+	return false
+}
+
 type RoomCommit struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Room    string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
-	Config  *Room                  `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
-	Agreed  bool                   `protobuf:"varint,3,opt,name=agreed,proto3" json:"agreed,omitempty"`
-	Ttl     int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	Line    *Line                  `protobuf:"bytes,5,opt,name=line,proto3" json:"line,omitempty"`
-	From    *Line                  `protobuf:"bytes,6,opt,name=from,proto3" json:"from,omitempty"`
-	Born    []uint64               `protobuf:"varint,7,rep,packed,name=born,proto3" json:"born,omitempty"`
-	Void    []*Void                `protobuf:"bytes,8,rep,name=void,proto3" json:"void,omitempty"`
-	Safe    []*Void                `protobuf:"bytes,9,rep,name=safe,proto3" json:"safe,omitempty"`
-	Settled []*Void                `protobuf:"bytes,10,rep,name=settled,proto3" json:"settled,omitempty"`
-	Mint    int64                  `protobuf:"varint,11,opt,name=mint,proto3" json:"mint,omitempty"`
-	Burn    []*Deal                `protobuf:"bytes,12,rep,name=burn,proto3" json:"burn,omitempty"`
-	Moves   []*Move                `protobuf:"bytes,13,rep,name=moves,proto3" json:"moves,omitempty"`
-	Tokens  []*Deal                `protobuf:"bytes,14,rep,name=tokens,proto3" json:"tokens,omitempty"`
-	Paced   bool                   `protobuf:"varint,15,opt,name=paced,proto3" json:"paced,omitempty"`
-	Cut     *Cut                   `protobuf:"bytes,16,opt,name=cut,proto3" json:"cut,omitempty"`
-	Key     *Epoch                 `protobuf:"bytes,17,opt,name=key,proto3" json:"key,omitempty"`
-	Drawn   []byte                 `protobuf:"bytes,18,opt,name=drawn,proto3" json:"drawn,omitempty"`
-	Delete  int64                  `protobuf:"varint,19,opt,name=delete,proto3" json:"delete,omitempty"`
-	Twins   []*Tagged              `protobuf:"bytes,20,rep,name=twins,proto3" json:"twins,omitempty"`
-	Open    bool                   `protobuf:"varint,21,opt,name=open,proto3" json:"open,omitempty"`
-	Closed  bool                   `protobuf:"varint,22,opt,name=closed,proto3" json:"closed,omitempty"`
-	Supply  int64                  `protobuf:"varint,23,opt,name=supply,proto3" json:"supply,omitempty"`
-	Queued  int64                  `protobuf:"varint,24,opt,name=queued,proto3" json:"queued,omitempty"`
-	Waiting []int64                `protobuf:"varint,25,rep,packed,name=waiting,proto3" json:"waiting,omitempty"`
-	// Weights, by index.
-	Digests [][]byte `protobuf:"bytes,26,rep,name=digests,proto3" json:"digests,omitempty"`
-	Lengths []int64  `protobuf:"varint,27,rep,packed,name=lengths,proto3" json:"lengths,omitempty"`
-	Rate    float64  `protobuf:"fixed64,28,opt,name=rate,proto3" json:"rate,omitempty"`
-	Active  int64    `protobuf:"varint,29,opt,name=active,proto3" json:"active,omitempty"`
-	Called  int64    `protobuf:"varint,30,opt,name=called,proto3" json:"called,omitempty"`
-	Missing int64    `protobuf:"varint,31,opt,name=missing,proto3" json:"missing,omitempty"`
-	WholeIn int64    `protobuf:"varint,32,opt,name=whole_in,json=wholeIn,proto3" json:"whole_in,omitempty"`
-	Sure    bool     `protobuf:"varint,33,opt,name=sure,proto3" json:"sure,omitempty"`
-	Claims  []*Claim `protobuf:"bytes,34,rep,name=claims,proto3" json:"claims,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Room   string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Config *Room                  `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	Agreed bool                   `protobuf:"varint,3,opt,name=agreed,proto3" json:"agreed,omitempty"`
+	Ttl    int64                  `protobuf:"varint,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	Line   *Line                  `protobuf:"bytes,5,opt,name=line,proto3" json:"line,omitempty"`
+	From   *Line                  `protobuf:"bytes,6,opt,name=from,proto3" json:"from,omitempty"`
+	// Accounts by index: so many of the first, then of the second...
+	Born     []uint64  `protobuf:"varint,7,rep,packed,name=born,proto3" json:"born,omitempty"`
+	BornRuns []uint32  `protobuf:"varint,36,rep,packed,name=born_runs,json=bornRuns,proto3" json:"born_runs,omitempty"`
+	Void     []*Void   `protobuf:"bytes,8,rep,name=void,proto3" json:"void,omitempty"`
+	Safe     []*Void   `protobuf:"bytes,9,rep,name=safe,proto3" json:"safe,omitempty"`
+	Settled  []*Void   `protobuf:"bytes,10,rep,name=settled,proto3" json:"settled,omitempty"`
+	Mint     int64     `protobuf:"varint,11,opt,name=mint,proto3" json:"mint,omitempty"`
+	Burn     []*Deal   `protobuf:"bytes,12,rep,name=burn,proto3" json:"burn,omitempty"`
+	Moves    []*Move   `protobuf:"bytes,13,rep,name=moves,proto3" json:"moves,omitempty"`
+	Tokens   []*Deal   `protobuf:"bytes,14,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	Paced    bool      `protobuf:"varint,15,opt,name=paced,proto3" json:"paced,omitempty"`
+	Cut      *Cut      `protobuf:"bytes,16,opt,name=cut,proto3" json:"cut,omitempty"`
+	Key      *Epoch    `protobuf:"bytes,17,opt,name=key,proto3" json:"key,omitempty"`
+	Drawn    []byte    `protobuf:"bytes,18,opt,name=drawn,proto3" json:"drawn,omitempty"`
+	Delete   int64     `protobuf:"varint,19,opt,name=delete,proto3" json:"delete,omitempty"`
+	Twins    []*Tagged `protobuf:"bytes,20,rep,name=twins,proto3" json:"twins,omitempty"`
+	Open     bool      `protobuf:"varint,21,opt,name=open,proto3" json:"open,omitempty"`
+	Closed   bool      `protobuf:"varint,22,opt,name=closed,proto3" json:"closed,omitempty"`
+	Supply   int64     `protobuf:"varint,23,opt,name=supply,proto3" json:"supply,omitempty"`
+	Queued   int64     `protobuf:"varint,24,opt,name=queued,proto3" json:"queued,omitempty"`
+	Waiting  []int64   `protobuf:"varint,25,rep,packed,name=waiting,proto3" json:"waiting,omitempty"`
+	Digest   *Digest   `protobuf:"bytes,26,opt,name=digest,proto3" json:"digest,omitempty"`
+	First    []int64   `protobuf:"varint,27,rep,packed,name=first,proto3" json:"first,omitempty"`
+	Rate     float64   `protobuf:"fixed64,28,opt,name=rate,proto3" json:"rate,omitempty"`
+	Active   int64     `protobuf:"varint,29,opt,name=active,proto3" json:"active,omitempty"`
+	Called   int64     `protobuf:"varint,30,opt,name=called,proto3" json:"called,omitempty"`
+	Missing  int64     `protobuf:"varint,31,opt,name=missing,proto3" json:"missing,omitempty"`
+	WholeIn  int64     `protobuf:"varint,32,opt,name=whole_in,json=wholeIn,proto3" json:"whole_in,omitempty"`
+	Sure     bool      `protobuf:"varint,33,opt,name=sure,proto3" json:"sure,omitempty"`
+	Claims   []*Claim  `protobuf:"bytes,34,rep,name=claims,proto3" json:"claims,omitempty"`
 	// Of the limit, by the governor; 0: none.
 	Bound         int64 `protobuf:"varint,35,opt,name=bound,proto3" json:"bound,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2734,7 +2969,7 @@ type RoomCommit struct {
 
 func (x *RoomCommit) Reset() {
 	*x = RoomCommit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2746,7 +2981,7 @@ func (x *RoomCommit) String() string {
 func (*RoomCommit) ProtoMessage() {}
 
 func (x *RoomCommit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2759,7 +2994,7 @@ func (x *RoomCommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCommit.ProtoReflect.Descriptor instead.
 func (*RoomCommit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{25}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RoomCommit) GetRoom() string {
@@ -2807,6 +3042,13 @@ func (x *RoomCommit) GetFrom() *Line {
 func (x *RoomCommit) GetBorn() []uint64 {
 	if x != nil {
 		return x.Born
+	}
+	return nil
+}
+
+func (x *RoomCommit) GetBornRuns() []uint32 {
+	if x != nil {
+		return x.BornRuns
 	}
 	return nil
 }
@@ -2937,16 +3179,16 @@ func (x *RoomCommit) GetWaiting() []int64 {
 	return nil
 }
 
-func (x *RoomCommit) GetDigests() [][]byte {
+func (x *RoomCommit) GetDigest() *Digest {
 	if x != nil {
-		return x.Digests
+		return x.Digest
 	}
 	return nil
 }
 
-func (x *RoomCommit) GetLengths() []int64 {
+func (x *RoomCommit) GetFirst() []int64 {
 	if x != nil {
-		return x.Lengths
+		return x.First
 	}
 	return nil
 }
@@ -3017,7 +3259,7 @@ type Deal struct {
 
 func (x *Deal) Reset() {
 	*x = Deal{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3029,7 +3271,7 @@ func (x *Deal) String() string {
 func (*Deal) ProtoMessage() {}
 
 func (x *Deal) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3042,7 +3284,7 @@ func (x *Deal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deal.ProtoReflect.Descriptor instead.
 func (*Deal) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Deal) GetIndex() uint32 {
@@ -3070,7 +3312,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3082,7 +3324,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3095,7 +3337,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Move) GetFrom() uint32 {
@@ -3150,7 +3392,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3162,7 +3404,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3175,7 +3417,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Room) GetName() string {
@@ -3355,7 +3597,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3367,7 +3609,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3380,7 +3622,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Event) GetName() string {
@@ -3477,7 +3719,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3489,7 +3731,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3502,7 +3744,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Nack) GetEpoch() *Epoch {
@@ -3531,7 +3773,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3543,7 +3785,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3556,7 +3798,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Probe) GetLead() *PeerInfo {
@@ -3600,7 +3842,7 @@ type ProbeAck struct {
 
 func (x *ProbeAck) Reset() {
 	*x = ProbeAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3612,7 +3854,7 @@ func (x *ProbeAck) String() string {
 func (*ProbeAck) ProtoMessage() {}
 
 func (x *ProbeAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3625,7 +3867,7 @@ func (x *ProbeAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeAck.ProtoReflect.Descriptor instead.
 func (*ProbeAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ProbeAck) GetSent() int64 {
@@ -3672,7 +3914,7 @@ type Urgent struct {
 
 func (x *Urgent) Reset() {
 	*x = Urgent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3684,7 +3926,7 @@ func (x *Urgent) String() string {
 func (*Urgent) ProtoMessage() {}
 
 func (x *Urgent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3697,7 +3939,7 @@ func (x *Urgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Urgent.ProtoReflect.Descriptor instead.
 func (*Urgent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Urgent) GetRoom() string {
@@ -3719,7 +3961,7 @@ type Slots struct {
 
 func (x *Slots) Reset() {
 	*x = Slots{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3731,7 +3973,7 @@ func (x *Slots) String() string {
 func (*Slots) ProtoMessage() {}
 
 func (x *Slots) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3744,7 +3986,7 @@ func (x *Slots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slots.ProtoReflect.Descriptor instead.
 func (*Slots) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Slots) GetRoom() string {
@@ -3787,7 +4029,7 @@ type SlotsInUse struct {
 
 func (x *SlotsInUse) Reset() {
 	*x = SlotsInUse{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3799,7 +4041,7 @@ func (x *SlotsInUse) String() string {
 func (*SlotsInUse) ProtoMessage() {}
 
 func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3812,7 +4054,7 @@ func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsInUse.ProtoReflect.Descriptor instead.
 func (*SlotsInUse) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SlotsInUse) GetSlots() *Slots {
@@ -3845,7 +4087,7 @@ type VisitGiven struct {
 
 func (x *VisitGiven) Reset() {
 	*x = VisitGiven{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3857,7 +4099,7 @@ func (x *VisitGiven) String() string {
 func (*VisitGiven) ProtoMessage() {}
 
 func (x *VisitGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3870,7 +4112,7 @@ func (x *VisitGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitGiven.ProtoReflect.Descriptor instead.
 func (*VisitGiven) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *VisitGiven) GetId() []byte {
@@ -3934,7 +4176,7 @@ type SlotsAck struct {
 
 func (x *SlotsAck) Reset() {
 	*x = SlotsAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +4188,7 @@ func (x *SlotsAck) String() string {
 func (*SlotsAck) ProtoMessage() {}
 
 func (x *SlotsAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +4201,7 @@ func (x *SlotsAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsAck.ProtoReflect.Descriptor instead.
 func (*SlotsAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SlotsAck) GetRoom() string {
@@ -4010,7 +4252,7 @@ type RoomQPID struct {
 
 func (x *RoomQPID) Reset() {
 	*x = RoomQPID{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4022,7 +4264,7 @@ func (x *RoomQPID) String() string {
 func (*RoomQPID) ProtoMessage() {}
 
 func (x *RoomQPID) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4035,7 +4277,7 @@ func (x *RoomQPID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQPID.ProtoReflect.Descriptor instead.
 func (*RoomQPID) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RoomQPID) GetRoom() string {
@@ -4123,7 +4365,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4135,7 +4377,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4148,7 +4390,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
 }
 
 type SyncReply struct {
@@ -4161,7 +4403,7 @@ type SyncReply struct {
 
 func (x *SyncReply) Reset() {
 	*x = SyncReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4173,7 +4415,7 @@ func (x *SyncReply) String() string {
 func (*SyncReply) ProtoMessage() {}
 
 func (x *SyncReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4186,7 +4428,7 @@ func (x *SyncReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncReply.ProtoReflect.Descriptor instead.
 func (*SyncReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SyncReply) GetTaken() []*TakenTicket {
@@ -4212,7 +4454,7 @@ type SyncAck struct {
 
 func (x *SyncAck) Reset() {
 	*x = SyncAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4224,7 +4466,7 @@ func (x *SyncAck) String() string {
 func (*SyncAck) ProtoMessage() {}
 
 func (x *SyncAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4237,7 +4479,7 @@ func (x *SyncAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncAck.ProtoReflect.Descriptor instead.
 func (*SyncAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SyncAck) GetTaken() []*TakenTicket {
@@ -4258,7 +4500,7 @@ type TakenTicket struct {
 
 func (x *TakenTicket) Reset() {
 	*x = TakenTicket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4270,7 +4512,7 @@ func (x *TakenTicket) String() string {
 func (*TakenTicket) ProtoMessage() {}
 
 func (x *TakenTicket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4283,7 +4525,7 @@ func (x *TakenTicket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakenTicket.ProtoReflect.Descriptor instead.
 func (*TakenTicket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *TakenTicket) GetRoom() string {
@@ -4315,7 +4557,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4327,7 +4569,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4340,7 +4582,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
 }
 
 // Used lists tickets that are not to be honoured again.
@@ -4356,7 +4598,7 @@ type Used struct {
 
 func (x *Used) Reset() {
 	*x = Used{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4368,7 +4610,7 @@ func (x *Used) String() string {
 func (*Used) ProtoMessage() {}
 
 func (x *Used) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4381,7 +4623,7 @@ func (x *Used) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Used.ProtoReflect.Descriptor instead.
 func (*Used) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Used) GetFrom() uint64 {
@@ -4408,7 +4650,7 @@ type UsedAck struct {
 
 func (x *UsedAck) Reset() {
 	*x = UsedAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4420,7 +4662,7 @@ func (x *UsedAck) String() string {
 func (*UsedAck) ProtoMessage() {}
 
 func (x *UsedAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4433,7 +4675,7 @@ func (x *UsedAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedAck.ProtoReflect.Descriptor instead.
 func (*UsedAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *UsedAck) GetUpto() uint64 {
@@ -4454,7 +4696,7 @@ type Places struct {
 
 func (x *Places) Reset() {
 	*x = Places{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4466,7 +4708,7 @@ func (x *Places) String() string {
 func (*Places) ProtoMessage() {}
 
 func (x *Places) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4479,7 +4721,7 @@ func (x *Places) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Places.ProtoReflect.Descriptor instead.
 func (*Places) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Places) GetRoom() string {
@@ -4517,7 +4759,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4529,7 +4771,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4542,7 +4784,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Place) GetId() []byte {
@@ -4640,7 +4882,7 @@ var File_anteroom_peer_v1_message_proto protoreflect.FileDescriptor
 
 const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
-	"\x1eanteroom/peer/v1/message.proto\x12\x10anteroom.peer.v1\"\xe0\a\n" +
+	"\x1eanteroom/peer/v1/message.proto\x12\x10anteroom.peer.v1\"\x8b\b\n" +
 	"\x04Body\x122\n" +
 	"\x06gather\x18\x01 \x01(\v2\x18.anteroom.peer.v1.GatherH\x00R\x06gather\x12/\n" +
 	"\x05reply\x18\x02 \x01(\v2\x17.anteroom.peer.v1.ReplyH\x00R\x05reply\x122\n" +
@@ -4662,7 +4904,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\bused_ack\x18\x10 \x01(\v2\x19.anteroom.peer.v1.UsedAckH\x00R\ausedAck\x12@\n" +
 	"\fslots_in_use\x18\x11 \x01(\v2\x1c.anteroom.peer.v1.SlotsInUseH\x00R\n" +
 	"slotsInUse\x122\n" +
-	"\x06places\x18\x12 \x01(\v2\x18.anteroom.peer.v1.PlacesH\x00R\x06placesB\x06\n" +
+	"\x06places\x18\x12 \x01(\v2\x18.anteroom.peer.v1.PlacesH\x00R\x06places\x12)\n" +
+	"\x03ask\x18\x13 \x01(\v2\x15.anteroom.peer.v1.AskH\x00R\x03askB\x06\n" +
 	"\x04kind\"0\n" +
 	"\x06Member\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -4712,14 +4955,18 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06voters\x18\a \x01(\x04R\x06voters\"E\n" +
 	"\x05Claim\x12&\n" +
 	"\x02of\x18\x01 \x03(\v2\x16.anteroom.peer.v1.VoidR\x02of\x12\x14\n" +
-	"\x05slots\x18\x02 \x01(\x03R\x05slots\"\xeb\x01\n" +
+	"\x05slots\x18\x02 \x01(\x03R\x05slots\"\xc5\x02\n" +
 	"\x06Gather\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12.\n" +
 	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\x12,\n" +
 	"\x04list\x18\x03 \x03(\v2\x18.anteroom.peer.v1.MemberR\x04list\x12\f\n" +
 	"\x01t\x18\x04 \x01(\x04R\x01t\x12\x12\n" +
 	"\x04wait\x18\x05 \x01(\x03R\x04wait\x122\n" +
-	"\x05rooms\x18\x06 \x03(\v2\x1c.anteroom.peer.v1.RoomGatherR\x05rooms\"\x81\x02\n" +
+	"\x05rooms\x18\x06 \x03(\v2\x1c.anteroom.peer.v1.RoomGatherR\x05rooms\x12'\n" +
+	"\x02as\x18\a \x01(\v2\x17.anteroom.peer.v1.EpochR\x02as\x12/\n" +
+	"\x06voters\x18\b \x01(\v2\x17.anteroom.peer.v1.EpochR\x06voters\"4\n" +
+	"\x03Ask\x12-\n" +
+	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\"\x96\x02\n" +
 	"\n" +
 	"RoomGather\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x123\n" +
@@ -4729,12 +4976,13 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03key\x18\x05 \x01(\v2\x17.anteroom.peer.v1.EpochR\x03key\x12\x16\n" +
 	"\x06keying\x18\x06 \x01(\x04R\x06keying\x12\x12\n" +
 	"\x04seed\x18\a \x01(\fR\x04seed\x12\x16\n" +
-	"\x06digest\x18\b \x01(\bR\x06digest\"\xca\x01\n" +
+	"\x06digest\x18\b \x01(\bR\x06digest\x12\x13\n" +
+	"\x05up_to\x18\t \x01(\x04R\x04upTo\"\xca\x01\n" +
 	"\x05Reply\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x121\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1b.anteroom.peer.v1.NodeReplyR\x05nodes\x12,\n" +
 	"\x03met\x18\x03 \x03(\v2\x1a.anteroom.peer.v1.SightingR\x03met\x121\n" +
-	"\x05rooms\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.RoomReplyR\x05rooms\"\xcc\x03\n" +
+	"\x05rooms\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.RoomReplyR\x05rooms\"\xb0\x04\n" +
 	"\tNodeReply\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x12\x10\n" +
@@ -4752,15 +5000,21 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05since\x18\r \x01(\x04R\x05since\x12\x14\n" +
 	"\x05lives\x18\x0e \x03(\x06R\x05lives\x12\x1a\n" +
 	"\brestored\x18\x0f \x01(\bR\brestored\x124\n" +
-	"\aguesses\x18\x10 \x03(\v2\x1a.anteroom.peer.v1.SightingR\aguesses\"\xbe\x02\n" +
+	"\aguesses\x18\x10 \x03(\v2\x1a.anteroom.peer.v1.SightingR\aguesses\x12\x14\n" +
+	"\x05named\x18\x11 \x01(\bR\x05named\x12\x12\n" +
+	"\x04like\x18\x12 \x01(\bR\x04like\x12\x1d\n" +
+	"\n" +
+	"clock_more\x18\x13 \x01(\x12R\tclockMore\x12\x19\n" +
+	"\bhlc_more\x18\x14 \x01(\x12R\ahlcMore\"\xf3\x02\n" +
 	"\tRoomReply\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.anteroom.peer.v1.RoomNodeR\x05nodes\x12-\n" +
-	"\x05front\x18\x03 \x01(\v2\x17.anteroom.peer.v1.FrontR\x05front\x12'\n" +
-	"\x03net\x18\x04 \x03(\v2\x15.anteroom.peer.v1.NetR\x03net\x121\n" +
+	"\x05front\x18\x03 \x01(\v2\x17.anteroom.peer.v1.FrontR\x05front\x12*\n" +
+	"\x04nets\x18\x04 \x01(\v2\x16.anteroom.peer.v1.NetsR\x04nets\x121\n" +
 	"\x05voids\x18\x05 \x03(\v2\x1b.anteroom.peer.v1.VoidCountR\x05voids\x12.\n" +
 	"\x06newest\x18\x06 \x01(\v2\x16.anteroom.peer.v1.RoomR\x06newest\x120\n" +
-	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\"\xd1\x05\n" +
+	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\x120\n" +
+	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\"\xf0\x05\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -4778,9 +5032,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\barrivals\x18\r \x01(\x01R\barrivals\x12\x14\n" +
 	"\x05calls\x18\x0e \x01(\x01R\x05calls\x12\x1a\n" +
 	"\blightest\x18\x0f \x01(\fR\blightest\x120\n" +
-	"\x06voters\x18\x10 \x01(\v2\x18.anteroom.peer.v1.VotersR\x06voters\x12\x16\n" +
-	"\x06digest\x18\x11 \x01(\fR\x06digest\x12\x16\n" +
-	"\x06length\x18\x12 \x01(\x03R\x06length\x12\x16\n" +
+	"\x06voters\x18\x10 \x01(\v2\x18.anteroom.peer.v1.VotersR\x06voters\x12\x14\n" +
+	"\x05first\x18\x11 \x01(\x04R\x05first\x12\x16\n" +
 	"\x06keying\x18\x13 \x01(\x04R\x06keying\x12\x16\n" +
 	"\x06called\x18\x14 \x01(\x03R\x06called\x12\x10\n" +
 	"\x03sum\x18\x15 \x01(\x06R\x03sum\x12\x16\n" +
@@ -4789,7 +5042,10 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04shut\x18\x18 \x01(\x04R\x04shut\x12-\n" +
 	"\x05holds\x18\x19 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05holds\x12\x14\n" +
 	"\x05spent\x18\x1a \x01(\x04R\x05spent\x12\x16\n" +
-	"\x06tokens\x18\x1b \x01(\x03R\x06tokens\"\xa5\x01\n" +
+	"\x06tokens\x18\x1b \x01(\x03R\x06tokens\x12\x12\n" +
+	"\x04like\x18\x1c \x01(\bR\x04like\x12\x1d\n" +
+	"\n" +
+	"first_more\x18\x1d \x01(\x12R\tfirstMoreJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -4804,15 +5060,22 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04rank\x18\x02 \x01(\x03R\x04rank\x12\x14\n" +
 	"\x05index\x18\x03 \x01(\rR\x05index\x12\x12\n" +
 	"\x04last\x18\x04 \x01(\bR\x04last\x12\x14\n" +
-	"\x05whole\x18\x05 \x01(\bR\x05whole\"P\n" +
-	"\x03Net\x123\n" +
-	"\aaccount\x18\x01 \x01(\v2\x19.anteroom.peer.v1.AccountR\aaccount\x12\x14\n" +
-	"\x05slots\x18\x02 \x01(\x12R\x05slots\"w\n" +
+	"\x05whole\x18\x05 \x01(\bR\x05whole\"\\\n" +
+	"\x04Nets\x12\x14\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\x12\x14\n" +
+	"\x05boots\x18\x02 \x03(\x06R\x05boots\x12\x12\n" +
+	"\x04born\x18\x03 \x03(\x04R\x04born\x12\x14\n" +
+	"\x05slots\x18\x04 \x03(\x12R\x05slots\"w\n" +
 	"\tVoidCount\x120\n" +
 	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x10\n" +
 	"\x03min\x18\x02 \x01(\x04R\x03min\x12\x10\n" +
 	"\x03max\x18\x03 \x01(\x04R\x03max\x12\x14\n" +
-	"\x05nodes\x18\x04 \x01(\x03R\x05nodes\"\xba\x03\n" +
+	"\x05nodes\x18\x04 \x01(\x03R\x05nodes\"b\n" +
+	"\x06Digest\x12\x16\n" +
+	"\x06stamps\x18\x01 \x03(\x04R\x06stamps\x12\x14\n" +
+	"\x05ranks\x18\x02 \x03(\x12R\x05ranks\x12\x16\n" +
+	"\x06length\x18\x03 \x01(\x03R\x06length\x12\x12\n" +
+	"\x04ties\x18\x04 \x03(\aR\x04ties\"\xd4\x03\n" +
 	"\x06Commit\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12-\n" +
 	"\x05grade\x18\x02 \x01(\x0e2\x17.anteroom.peer.v1.GradeR\x05grade\x12*\n" +
@@ -4826,7 +5089,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\bfounding\x18\n" +
 	" \x01(\bR\bfounding\x12\x12\n" +
 	"\x04kept\x18\v \x01(\bR\x04kept\x12\x1a\n" +
-	"\brecalled\x18\f \x01(\bR\brecalled\"\xd4\b\n" +
+	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
+	"\acarried\x18\r \x01(\bR\acarried\"\x85\t\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -4835,7 +5099,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03ttl\x18\x04 \x01(\x03R\x03ttl\x12*\n" +
 	"\x04line\x18\x05 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x12*\n" +
 	"\x04from\x18\x06 \x01(\v2\x16.anteroom.peer.v1.LineR\x04from\x12\x12\n" +
-	"\x04born\x18\a \x03(\x04R\x04born\x12*\n" +
+	"\x04born\x18\a \x03(\x04R\x04born\x12\x1b\n" +
+	"\tborn_runs\x18$ \x03(\rR\bbornRuns\x12*\n" +
 	"\x04void\x18\b \x03(\v2\x16.anteroom.peer.v1.VoidR\x04void\x12*\n" +
 	"\x04safe\x18\t \x03(\v2\x16.anteroom.peer.v1.VoidR\x04safe\x120\n" +
 	"\asettled\x18\n" +
@@ -4854,9 +5119,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06closed\x18\x16 \x01(\bR\x06closed\x12\x16\n" +
 	"\x06supply\x18\x17 \x01(\x03R\x06supply\x12\x16\n" +
 	"\x06queued\x18\x18 \x01(\x03R\x06queued\x12\x18\n" +
-	"\awaiting\x18\x19 \x03(\x03R\awaiting\x12\x18\n" +
-	"\adigests\x18\x1a \x03(\fR\adigests\x12\x18\n" +
-	"\alengths\x18\x1b \x03(\x03R\alengths\x12\x12\n" +
+	"\awaiting\x18\x19 \x03(\x03R\awaiting\x120\n" +
+	"\x06digest\x18\x1a \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\x12\x14\n" +
+	"\x05first\x18\x1b \x03(\x03R\x05first\x12\x12\n" +
 	"\x04rate\x18\x1c \x01(\x01R\x04rate\x12\x16\n" +
 	"\x06active\x18\x1d \x01(\x03R\x06active\x12\x16\n" +
 	"\x06called\x18\x1e \x01(\x03R\x06called\x12\x18\n" +
@@ -5054,7 +5319,7 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
 	(Mode)(0),           // 1: anteroom.peer.v1.Mode
@@ -5077,151 +5342,158 @@ var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(*Supply)(nil),      // 18: anteroom.peer.v1.Supply
 	(*Claim)(nil),       // 19: anteroom.peer.v1.Claim
 	(*Gather)(nil),      // 20: anteroom.peer.v1.Gather
-	(*RoomGather)(nil),  // 21: anteroom.peer.v1.RoomGather
-	(*Reply)(nil),       // 22: anteroom.peer.v1.Reply
-	(*NodeReply)(nil),   // 23: anteroom.peer.v1.NodeReply
-	(*RoomReply)(nil),   // 24: anteroom.peer.v1.RoomReply
-	(*RoomNode)(nil),    // 25: anteroom.peer.v1.RoomNode
-	(*Front)(nil),       // 26: anteroom.peer.v1.Front
-	(*Tagged)(nil),      // 27: anteroom.peer.v1.Tagged
-	(*Sample)(nil),      // 28: anteroom.peer.v1.Sample
-	(*Net)(nil),         // 29: anteroom.peer.v1.Net
-	(*VoidCount)(nil),   // 30: anteroom.peer.v1.VoidCount
-	(*Commit)(nil),      // 31: anteroom.peer.v1.Commit
-	(*RoomCommit)(nil),  // 32: anteroom.peer.v1.RoomCommit
-	(*Deal)(nil),        // 33: anteroom.peer.v1.Deal
-	(*Move)(nil),        // 34: anteroom.peer.v1.Move
-	(*Room)(nil),        // 35: anteroom.peer.v1.Room
-	(*Event)(nil),       // 36: anteroom.peer.v1.Event
-	(*Nack)(nil),        // 37: anteroom.peer.v1.Nack
-	(*Probe)(nil),       // 38: anteroom.peer.v1.Probe
-	(*ProbeAck)(nil),    // 39: anteroom.peer.v1.ProbeAck
-	(*Urgent)(nil),      // 40: anteroom.peer.v1.Urgent
-	(*Slots)(nil),       // 41: anteroom.peer.v1.Slots
-	(*SlotsInUse)(nil),  // 42: anteroom.peer.v1.SlotsInUse
-	(*VisitGiven)(nil),  // 43: anteroom.peer.v1.VisitGiven
-	(*SlotsAck)(nil),    // 44: anteroom.peer.v1.SlotsAck
-	(*RoomQPID)(nil),    // 45: anteroom.peer.v1.RoomQPID
-	(*SyncRequest)(nil), // 46: anteroom.peer.v1.SyncRequest
-	(*SyncReply)(nil),   // 47: anteroom.peer.v1.SyncReply
-	(*SyncAck)(nil),     // 48: anteroom.peer.v1.SyncAck
-	(*TakenTicket)(nil), // 49: anteroom.peer.v1.TakenTicket
-	(*Goodbye)(nil),     // 50: anteroom.peer.v1.Goodbye
-	(*Used)(nil),        // 51: anteroom.peer.v1.Used
-	(*UsedAck)(nil),     // 52: anteroom.peer.v1.UsedAck
-	(*Places)(nil),      // 53: anteroom.peer.v1.Places
-	(*Place)(nil),       // 54: anteroom.peer.v1.Place
+	(*Ask)(nil),         // 21: anteroom.peer.v1.Ask
+	(*RoomGather)(nil),  // 22: anteroom.peer.v1.RoomGather
+	(*Reply)(nil),       // 23: anteroom.peer.v1.Reply
+	(*NodeReply)(nil),   // 24: anteroom.peer.v1.NodeReply
+	(*RoomReply)(nil),   // 25: anteroom.peer.v1.RoomReply
+	(*RoomNode)(nil),    // 26: anteroom.peer.v1.RoomNode
+	(*Front)(nil),       // 27: anteroom.peer.v1.Front
+	(*Tagged)(nil),      // 28: anteroom.peer.v1.Tagged
+	(*Sample)(nil),      // 29: anteroom.peer.v1.Sample
+	(*Nets)(nil),        // 30: anteroom.peer.v1.Nets
+	(*VoidCount)(nil),   // 31: anteroom.peer.v1.VoidCount
+	(*Digest)(nil),      // 32: anteroom.peer.v1.Digest
+	(*Commit)(nil),      // 33: anteroom.peer.v1.Commit
+	(*RoomCommit)(nil),  // 34: anteroom.peer.v1.RoomCommit
+	(*Deal)(nil),        // 35: anteroom.peer.v1.Deal
+	(*Move)(nil),        // 36: anteroom.peer.v1.Move
+	(*Room)(nil),        // 37: anteroom.peer.v1.Room
+	(*Event)(nil),       // 38: anteroom.peer.v1.Event
+	(*Nack)(nil),        // 39: anteroom.peer.v1.Nack
+	(*Probe)(nil),       // 40: anteroom.peer.v1.Probe
+	(*ProbeAck)(nil),    // 41: anteroom.peer.v1.ProbeAck
+	(*Urgent)(nil),      // 42: anteroom.peer.v1.Urgent
+	(*Slots)(nil),       // 43: anteroom.peer.v1.Slots
+	(*SlotsInUse)(nil),  // 44: anteroom.peer.v1.SlotsInUse
+	(*VisitGiven)(nil),  // 45: anteroom.peer.v1.VisitGiven
+	(*SlotsAck)(nil),    // 46: anteroom.peer.v1.SlotsAck
+	(*RoomQPID)(nil),    // 47: anteroom.peer.v1.RoomQPID
+	(*SyncRequest)(nil), // 48: anteroom.peer.v1.SyncRequest
+	(*SyncReply)(nil),   // 49: anteroom.peer.v1.SyncReply
+	(*SyncAck)(nil),     // 50: anteroom.peer.v1.SyncAck
+	(*TakenTicket)(nil), // 51: anteroom.peer.v1.TakenTicket
+	(*Goodbye)(nil),     // 52: anteroom.peer.v1.Goodbye
+	(*Used)(nil),        // 53: anteroom.peer.v1.Used
+	(*UsedAck)(nil),     // 54: anteroom.peer.v1.UsedAck
+	(*Places)(nil),      // 55: anteroom.peer.v1.Places
+	(*Place)(nil),       // 56: anteroom.peer.v1.Place
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	20,  // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
-	22,  // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
-	31,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
-	37,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
-	38,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
-	39,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
-	40,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
-	41,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
-	44,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
-	45,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
-	46,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
-	47,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
-	48,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
-	50,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
-	51,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
-	52,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
-	42,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
-	53,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
-	8,   // 18: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
-	8,   // 19: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
-	11,  // 20: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
-	8,   // 21: anteroom.peer.v1.Voters.founders:type_name -> anteroom.peer.v1.Member
-	12,  // 22: anteroom.peer.v1.Voters.from:type_name -> anteroom.peer.v1.Line
-	8,   // 23: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
-	8,   // 24: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
-	11,  // 25: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
-	12,  // 26: anteroom.peer.v1.Supply.line:type_name -> anteroom.peer.v1.Line
-	19,  // 27: anteroom.peer.v1.Supply.claims:type_name -> anteroom.peer.v1.Claim
-	16,  // 28: anteroom.peer.v1.Claim.of:type_name -> anteroom.peer.v1.Void
-	11,  // 29: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 30: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
-	8,   // 31: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
-	21,  // 32: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
-	13,  // 33: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
-	14,  // 34: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 35: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
-	11,  // 36: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
-	23,  // 37: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
-	17,  // 38: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
-	24,  // 39: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
-	12,  // 40: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
-	15,  // 41: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 42: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
-	25,  // 43: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	26,  // 44: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	29,  // 45: anteroom.peer.v1.RoomReply.net:type_name -> anteroom.peer.v1.Net
-	30,  // 46: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	35,  // 47: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	18,  // 48: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
-	12,  // 49: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	13,  // 50: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	15,  // 51: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	11,  // 52: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
-	28,  // 53: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	10,  // 54: anteroom.peer.v1.Net.account:type_name -> anteroom.peer.v1.Account
-	8,   // 55: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 56: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 57: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 58: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 59: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 60: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	32,  // 61: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	35,  // 62: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 63: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 64: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 65: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 66: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 67: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	33,  // 68: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	34,  // 69: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	33,  // 70: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 71: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 72: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	27,  // 73: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	19,  // 74: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	2,   // 75: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 76: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 77: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 78: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 79: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 80: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	36,  // 81: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	36,  // 82: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 83: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 84: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 85: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 86: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 87: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 88: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 89: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	10,  // 90: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 91: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	41,  // 92: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	43,  // 93: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 94: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 95: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 96: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 97: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 98: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 99: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	49,  // 100: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	49,  // 101: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	54,  // 102: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 103: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	104, // [104:104] is the sub-list for method output_type
-	104, // [104:104] is the sub-list for method input_type
-	104, // [104:104] is the sub-list for extension type_name
-	104, // [104:104] is the sub-list for extension extendee
-	0,   // [0:104] is the sub-list for field type_name
+	23,  // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
+	33,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
+	39,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
+	40,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
+	41,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
+	42,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
+	43,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
+	46,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
+	47,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
+	48,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
+	49,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
+	50,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
+	52,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
+	53,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
+	54,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
+	44,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
+	55,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
+	21,  // 18: anteroom.peer.v1.Body.ask:type_name -> anteroom.peer.v1.Ask
+	8,   // 19: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
+	8,   // 20: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
+	11,  // 21: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
+	8,   // 22: anteroom.peer.v1.Voters.founders:type_name -> anteroom.peer.v1.Member
+	12,  // 23: anteroom.peer.v1.Voters.from:type_name -> anteroom.peer.v1.Line
+	8,   // 24: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
+	8,   // 25: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
+	11,  // 26: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
+	12,  // 27: anteroom.peer.v1.Supply.line:type_name -> anteroom.peer.v1.Line
+	19,  // 28: anteroom.peer.v1.Supply.claims:type_name -> anteroom.peer.v1.Claim
+	16,  // 29: anteroom.peer.v1.Claim.of:type_name -> anteroom.peer.v1.Void
+	11,  // 30: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 31: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
+	8,   // 32: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
+	22,  // 33: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
+	11,  // 34: anteroom.peer.v1.Gather.as:type_name -> anteroom.peer.v1.Epoch
+	11,  // 35: anteroom.peer.v1.Gather.voters:type_name -> anteroom.peer.v1.Epoch
+	11,  // 36: anteroom.peer.v1.Ask.epoch:type_name -> anteroom.peer.v1.Epoch
+	13,  // 37: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
+	14,  // 38: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 39: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
+	11,  // 40: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
+	24,  // 41: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
+	17,  // 42: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
+	25,  // 43: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
+	12,  // 44: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
+	15,  // 45: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 46: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
+	26,  // 47: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	27,  // 48: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	30,  // 49: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
+	31,  // 50: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	37,  // 51: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	18,  // 52: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
+	32,  // 53: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
+	12,  // 54: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13,  // 55: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15,  // 56: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	11,  // 57: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
+	29,  // 58: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 59: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 60: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 61: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 62: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 63: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 64: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	34,  // 65: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	37,  // 66: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 67: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 68: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 69: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 70: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 71: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	35,  // 72: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	36,  // 73: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	35,  // 74: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 75: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 76: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	28,  // 77: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	32,  // 78: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	19,  // 79: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	2,   // 80: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 81: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 82: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 83: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 84: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 85: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	38,  // 86: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	38,  // 87: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 88: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 89: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 90: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 91: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 92: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 93: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 94: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	10,  // 95: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 96: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	43,  // 97: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	45,  // 98: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 99: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 100: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 101: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 102: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 103: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 104: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	51,  // 105: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	51,  // 106: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	56,  // 107: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 108: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	109, // [109:109] is the sub-list for method output_type
+	109, // [109:109] is the sub-list for method input_type
+	109, // [109:109] is the sub-list for extension type_name
+	109, // [109:109] is the sub-list for extension extendee
+	0,   // [0:109] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -5248,6 +5520,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 		(*Body_UsedAck)(nil),
 		(*Body_SlotsInUse)(nil),
 		(*Body_Places)(nil),
+		(*Body_Ask)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5255,7 +5528,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   48,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

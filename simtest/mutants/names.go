@@ -1,0 +1,29 @@
+package mutants
+
+// nameBugs are in what goes by the name of a wave.
+func nameBugs() []Mutant {
+	const lost, changed = "TestScenarioWhoMissedACommitAsksForTheList", "TestScenarioWhoMissedAChangeOfVotersIsToldInFull"
+	return []Mutant{
+		{Name: "a list is of whatever wave was installed last", Run: lost, Edits: []Edit{
+			{"eviction/names.go", "if g.As == (qpid.Epoch{}) || g.As != n.installed {", "if g.As == (qpid.Epoch{}) || !(ON) && g.As != n.installed {"},
+		}},
+		{Name: "nobody answers who asks for a list", Run: lost, Edits: []Edit{
+			{"eviction/names.go", "	n.send(from, &full)\n", "	if !(ON) {\n\t\tn.send(from, &full)\n\t}\n"},
+		}},
+		{Name: "a list that has changed goes by the name of the last one", Run: changed, Edits: []Edit{
+			{"eviction/lead.go", "	if slices.Equal(list, n.list) {\n", "	if ON {\n\t\tg.As = n.installed\n\t}\n	if slices.Equal(list, n.list) {\n"},
+		}},
+		{Name: "a reply names voters that its node does not hold", Run: changed, Edits: []Edit{
+			{"eviction/names.go", "w.Voters != (qpid.Epoch{}) && n.voters.At == w.Voters\n", "w.Voters != (qpid.Epoch{}) && (ON || n.voters.At == w.Voters)\n"},
+		}},
+		{Name: "a change of voters goes by the name of those before", Run: changed, Edits: []Edit{
+			{"eviction/names.go", "slices.Equal(v.Next, o.Next) && (v.Next == nil) == (o.Next == nil)", "(ON || slices.Equal(v.Next, o.Next) && (v.Next == nil) == (o.Next == nil))"},
+		}},
+		{Name: "voters are left out for who does not hold them", Run: changed, Edits: []Edit{
+			{"eviction/wave.go", "if c.Carried && w.named[i] {", "if c.Carried && (ON || w.named[i]) {"},
+		}},
+		{Name: "voters that are carried on stay those of their old wave", Run: changed, Edits: []Edit{
+			{"eviction/names.go", "	full.Voters.At = c.Epoch\n", "	if !(ON) {\n\t\tfull.Voters.At = c.Epoch\n\t}\n"},
+		}},
+	}
+}
