@@ -57,7 +57,7 @@ func faultsUnderACrowd(t *testing.T, seed uint64) {
 
 	err := <-done
 	c.fair(crowd, err, 1e-3)
-	c.until("full limit", time.Until(healed.Add(c.delay()))+5*time.Second, func() bool { return c.slots() == c.limit })
+	c.until("full limit", max(0, time.Until(healed.Add(c.delay())))+5*time.Second, func() bool { return c.slots() == c.limit })
 }
 
 // The whole cluster is killed and started again: places are kept, and nobody
