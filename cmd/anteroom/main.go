@@ -65,7 +65,8 @@ func (p *program) root() *cobra.Command {
 		return wrongUsage(fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath()))
 	})
 	root.AddCommand(
-		p.demoCommand(), p.serveCommand(), p.statusCommand(), p.whyCommand(), p.notifyCommand(), p.roomsCommand(), p.queueCommand(), p.loadCommand(), p.reportCommand(), p.historyCommand(), p.simCommand(), p.configCommand(), p.keysCommand(), p.versionCommand(),
+		p.demoCommand(), p.serveCommand(), p.statusCommand(), p.whyCommand(), p.notifyCommand(), p.roomsCommand(), p.queueCommand(), p.loadCommand(), p.reportCommand(), p.historyCommand(), p.simCommand(), p.configCommand(), p.keysCommand(),
+		p.healthcheckCommand(), p.versionCommand(),
 	)
 	return root
 }

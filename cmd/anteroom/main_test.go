@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -112,10 +113,19 @@ func TestVersionNamesTheCommit(t *testing.T) {
 		Main:     debug.Module{Version: "v1.2.3"},
 		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}},
 	}
-	if got := version(info); !strings.HasPrefix(got, "anteroom v1.2.3, commit 0123456789ab with changes, go") {
+	if got := aboutOf(info).String(); !strings.HasPrefix(got, "anteroom v1.2.3, commit 0123456789ab with changes, go") {
 		t.Errorf("version = %q", got)
 	}
-	if got := version(&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}); !strings.HasPrefix(got, "anteroom development, go") {
+	if got := aboutOf(&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}).String(); !strings.HasPrefix(got, "anteroom development, go") {
 		t.Errorf("version without a commit = %q", got)
+	}
+}
+
+func TestVersionForPrograms(t *testing.T) {
+	text, _, _ := execute(t, t.Context(), "version")
+	out, stderr, code := execute(t, t.Context(), "version", "--json")
+	var a about
+	if err := json.Unmarshal([]byte(out), &a); err != nil || code != 0 || stderr != "" || a.String()+"\n" != text {
+		t.Errorf("exit code %d, %v, errors %q, output %q; want what says %q", code, err, stderr, out, text)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -8,40 +9,69 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// about says which program this is.
+type about struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"`
+	Modified bool   `json:"modified,omitempty"` // beside what the commit has
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+}
+
 func (p *program) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print which version this is",
 		Args:  noCommand,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(p.stdout, thisVersion())
+			a := thisProgram()
+			if asJSON {
+				return json.NewEncoder(p.stdout).Encode(a)
+			}
+			_, err := fmt.Fprintln(p.stdout, a)
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
 }
 
-func thisVersion() string {
+func thisVersion() string { return thisProgram().String() }
+
+func thisProgram() about {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	return version(info)
+	return aboutOf(info)
 }
 
-// version names the module version, the commit and what it was built with.
-func version(info *debug.BuildInfo) string {
-	v := info.Main.Version
-	if v == "" || v == "(devel)" {
-		v = "development"
+// aboutOf is what the go command has put down in info, and what it was built with.
+func aboutOf(info *debug.BuildInfo) about {
+	a := about{Version: info.Main.Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	if a.Version == "" || a.Version == "(devel)" {
+		a.Version = "development"
 	}
-	commit := ""
 	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = ", commit " + s.Value[:min(12, len(s.Value))] + commit
-		case s.Key == "vcs.modified" && s.Value == "true":
-			commit += " with changes"
+		switch s.Key {
+		case "vcs.revision":
+			a.Commit = s.Value
+		case "vcs.modified":
+			a.Modified = s.Value == "true"
 		}
 	}
-	return fmt.Sprintf("anteroom %s%s, %s %s/%s", v, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return a
+}
+
+func (a about) String() string {
+	commit := ""
+	if a.Commit != "" {
+		commit = ", commit " + a.Commit[:min(12, len(a.Commit))]
+	}
+	if a.Modified {
+		commit += " with changes"
+	}
+	return fmt.Sprintf("anteroom %s%s, %s %s/%s", a.Version, commit, a.Go, a.OS, a.Arch)
 }
