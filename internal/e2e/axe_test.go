@@ -31,7 +31,7 @@ func (p *person) isAccessible(name string) {
 	p.t.Helper()
 	p.do("let axe run where scripts do not", scripts(true))
 	p.do("load axe", chromedp.Evaluate[chromedp.Void](axe(p.t)+";0"))
-	report, err := eval[string](p, `axe.run(document, {
+	report, err := evalWithin[string](p, patience, `axe.run(document, {
 		runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
 		resultTypes: ["violations", "incomplete"],
 	}).then(r => JSON.stringify({Violations: r.violations, Passes: r.passes.length}))`)

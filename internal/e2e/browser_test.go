@@ -168,9 +168,14 @@ func (p *person) closeTab() {
 	}
 }
 
-// eval runs an expression in the page.
+// eval runs an expression in the page. In the middle of a navigation nobody answers.
 func eval[T any](p *person, expression string) (T, error) {
-	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
+	return evalWithin[T](p, 5*time.Second, expression)
+}
+
+// evalWithin is eval for what may take longer.
+func evalWithin[T any](p *person, d time.Duration, expression string) (T, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, d)
 	defer cancel()
 	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
@@ -181,7 +186,7 @@ func (p *person) until(what, expression string) {
 	var failed error
 	if !within(patience, func() bool {
 		yes, err := eval[bool](p, "!!("+expression+")")
-		failed = err // in the middle of a navigation nobody answers
+		failed = err
 		return yes
 	}) {
 		p.picture("failed")
