@@ -23,7 +23,7 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 	} {
 		answer := g.about(http.MethodPost, h)
 		mux.HandleFunc(room+op, named(answer))
-		g.ops[op] = answer
+		g.ops[op] = roomOp{answer, room + op}
 	}
 	for op, h := range map[string]func(*call) error{
 		"stream": (*call).apiStream, "status": (*call).apiStatus,
@@ -32,12 +32,12 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 	} {
 		answer := g.about(http.MethodGet, h)
 		mux.HandleFunc(room+op, named(answer))
-		g.ops[op] = answer
+		g.ops[op] = roomOp{answer, room + op}
 	}
 	auth := g.about(anyMethod, (*call).apiAuth)
 	mux.HandleFunc(room+"auth", named(auth))
 	mux.HandleFunc(room+"auth/{path...}", named(auth))
-	g.ops["auth"] = auth
+	g.ops["auth"] = roomOp{auth, room + "auth"}
 	short := g.c.Prefix + "/m/{room}/{code}" // to be typed
 	mux.HandleFunc(short, named(g.about(http.MethodGet, (*call).ownMove)))
 	mux.HandleFunc("POST "+short, named(g.about(http.MethodPost, (*call).apiMove)))
@@ -67,22 +67,28 @@ func (g *Gateway) statusPage(w http.ResponseWriter, r *http.Request) {
 // roomHandler answers a request about the room of that name.
 type roomHandler func(w http.ResponseWriter, r *http.Request, name string)
 
+// roomOp is what answers, and its pattern in the mux.
+type roomOp struct {
+	answer roomHandler
+	route  string
+}
+
 func named(h roomHandler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { h(w, r, r.PathValue("room")) }
 }
 
 // plain finds what answers a path in its plainest spelling, as nearly all are. It
 // is what the mux finds, in a tenth of the time; of other paths it knows nothing.
-func (g *Gateway) plain(u *url.URL, own string) (h roomHandler, name string) {
+func (g *Gateway) plain(u *url.URL, own string) (op roomOp, name string) {
 	rest, ok := strings.CutPrefix(own, "/v1/rooms/")
 	if !ok || u.RawPath != "" {
-		return nil, ""
+		return roomOp{}, ""
 	}
-	name, op, _ := strings.Cut(rest, "/")
+	name, last, _ := strings.Cut(rest, "/")
 	if name == "" || name == "." || name == ".." { // the mux tidies up
-		return nil, ""
+		return roomOp{}, ""
 	}
-	return g.ops[op], name
+	return g.ops[last], name
 }
 
 // anyMethod is for proxies that ask with the visitor's method.

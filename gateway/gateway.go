@@ -114,7 +114,7 @@ type Gateway struct {
 	c          Config
 	rooms      atomic.Pointer[table]
 	mux        *http.ServeMux
-	ops        map[string]roomHandler // by the last element of their path
+	ops        map[string]roomOp // by the last element of their path
 	guard      *http.CrossOriginProtection
 	transport  *http.Transport
 	proxyLog   *log.Logger
@@ -160,7 +160,7 @@ func New(c Config) (*Gateway, error) {
 		preflights: newPreflights(),
 		metrics:    newMetrics(),
 		noStore:    []string{"no-store"},
-		ops:        make(map[string]roomHandler),
+		ops:        make(map[string]roomOp),
 		calls:      sync.Pool{New: func() any { return new(call) }},
 		buffers:    sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		zippers:    sync.Pool{New: func() any { return gzip.NewWriter(nil) }},
@@ -205,23 +205,36 @@ func (g *Gateway) Close() {
 	g.transport.CloseIdleConnections()
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP answers one request, and measures how long that takes.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m := &measured{ResponseWriter: w, began: time.Now()}
+	defer func() { g.metrics.served(r.Method, m) }() // deferred: an answer that breaks off is a panic
+	g.answer(m, r)
+	if m.status == 0 && r.Context().Err() == nil { // else the visitor has gone, and nobody answers
+		m.status = http.StatusOK
+	}
+}
+
+func (g *Gateway) answer(w *measured, r *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(g.c.Bounds.Stall)) // a writer without deadlines is a test's
 	own, ok := strings.CutPrefix(r.URL.Path, g.c.Prefix)
 	switch {
 	case ok && (own == "" || own[0] == '/'):
 		hurry(w, r)
-		if h, name := g.plain(r.URL, own); h != nil {
-			h(w, r, name)
+		if op, name := g.plain(r.URL, own); op.answer != nil {
+			w.route = op.route
+			op.answer(w, r, name)
 			return
 		}
-		g.mux.ServeHTTP(w, g.asWritten(r))
+		r = g.asWritten(r)
+		g.mux.ServeHTTP(w, r)
+		w.route = routeOf(r.Pattern)
 	case r.URL.Path != "" && r.URL.Path[0] != '/': // *, and the preface of HTTP/2 where that was not agreed on
 		hurry(w, r)
 		g.rest(w, r)
 		g.fail(w, r, invalid("The request names no path."))
 	default:
+		w.route = "/"
 		g.visit(w, r)
 	}
 }

@@ -21,6 +21,7 @@ type metrics struct {
 	originTook   *prometheus.HistogramVec // by room and class of the answer
 	bypassed     *prometheus.CounterVec   // by room
 	brokenRules  *prometheus.CounterVec   // by room
+	took         *prometheus.HistogramVec // by method, route and class of the answer
 }
 
 func newMetrics() *metrics {
@@ -38,12 +39,9 @@ func newMetrics() *metrics {
 			Name: "anteroom_origin_errors_total", Help: "Requests that the origin did not answer.",
 		}, []string{"room"}),
 		originTook: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "anteroom_origin_request_duration_seconds",
-			Help: "How long the origin took until its answer began, by its class: 2xx, 3xx, 4xx, 5xx, 1xx (an upgrade), or none, where no answer came.",
-			// Those of http.client.request.duration in OpenTelemetry's conventions.
-			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10},
-
-			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160,
+			Name:    "anteroom_origin_request_duration_seconds",
+			Help:    "How long the origin took until its answer began, by its class: 2xx, 3xx, 4xx, 5xx, 1xx (an upgrade), or none, where no answer came.",
+			Buckets: durations(), NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160,
 		}, []string{"room", "code"}),
 		bypassed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anteroom_bypassed_requests_total", Help: "Requests that met a bypass rule and went straight to the origin.",
@@ -51,6 +49,7 @@ func newMetrics() *metrics {
 		brokenRules: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anteroom_bypass_rule_errors_total", Help: "Bypass rules that broke on a request, which counts as not met.",
 		}, []string{"room"}),
+		took: newServed(),
 	}
 	for op := range m.ok {
 		m.ok[op] = m.requests.WithLabelValues(ticket.Op(op).String(), "ok")
@@ -60,7 +59,7 @@ func newMetrics() *metrics {
 
 func (m *metrics) register(r prometheus.Registerer, g *Gateway) error {
 	for _, c := range []prometheus.Collector{
-		m.requests, m.shed, m.superseded, m.originErrors, m.originTook, m.bypassed, m.brokenRules,
+		m.requests, m.shed, m.superseded, m.originErrors, m.originTook, m.bypassed, m.brokenRules, m.took,
 		arrivingGauge("anteroom_bodies_arriving", "Requests that are answered by the node itself whose body is on its way.", &g.bodies),
 		arrivingCounter("anteroom_bodies_crowded_out_total", "Of them broken off because there were too many, those of the busiest address first.", &g.bodies),
 		arrivingGauge("anteroom_uploads_arriving", "Requests on their way to an origin whose body is on its way.", &g.uploads),
@@ -89,12 +88,22 @@ func arrivingCounter(name, help string, a *arriving) prometheus.Collector {
 
 // origin counts an answer of the origin behind a room; status 0: none came.
 func (m *metrics) origin(room string, status int, took time.Duration) {
+	m.originTook.WithLabelValues(room, classOf(status)).Observe(took.Seconds())
+}
+
+// durations are the buckets of http.client.request.duration and
+// http.server.request.duration in OpenTelemetry's conventions, in seconds.
+func durations() []float64 {
+	return []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
+}
+
+// classOf is the class of an answer; status 0: there was none.
+func classOf(status int) string {
 	classes := [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
-	class := classes[0]
 	if i := status / 100; i < len(classes) {
-		class = classes[i]
+		return classes[i]
 	}
-	m.originTook.WithLabelValues(room, class).Observe(took.Seconds())
+	return classes[0]
 }
 
 func (m *metrics) asked(op ticket.Op, err error) {

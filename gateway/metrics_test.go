@@ -81,3 +81,63 @@ func TestTheOriginsAnswersAreMeasured(t *testing.T) {
 		t.Errorf("%v, %v", problems, err)
 	}
 }
+
+// TestRequestsOfVisitorsAreMeasured by route, whichever way that was found, and nothing
+// that a stranger makes up becomes a label.
+func TestRequestsOfVisitorsAreMeasured(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	w := newWorld(t, withOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/gone":
+			panic(http.ErrAbortHandler)
+		case "/early":
+			w.WriteHeader(http.StatusEarlyHints)
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}, func(c *gateway.Config) { c.Metrics = registry }), shop())
+	b := w.browser()
+	for _, q := range [][2]string{
+		{"GET", "/"},
+		{"GET", "/deep/down?x=1"},
+		{"MAKEUP", "/"},
+		{"GET", "/gone"},
+		{"GET", "/early"},
+		{"GET", "/_anteroom/v1/rooms/shop/status"},
+		{"GET", "/_anteroom//v1/rooms/shop/status"},
+		{"GET", "/_anteroom/v1/rooms/nowhere/status"},
+		{"GET", "/_anteroom/.well-known/jwks.json"},
+		{"GET", "/_anteroom/made/up"},
+	} {
+		b.send(q[0], q[1], "")
+	}
+	w.join()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]uint64{}
+	for _, f := range families {
+		if f.GetName() != "http_server_request_duration_seconds" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			h := m.GetHistogram()
+			l := m.GetLabel() // in the order of their names: method, status, route
+			key := l[0].GetValue() + " " + l[2].GetValue() + " " + l[1].GetValue()
+			if got[key] = h.GetSampleCount(); len(h.GetBucket()) != 14 || len(h.GetPositiveSpan()) == 0 {
+				t.Errorf("%s: %d classic buckets, and native ones: %v", key, len(h.GetBucket()), h.GetPositiveSpan())
+			}
+		}
+	}
+	want := map[string]uint64{
+		"POST /_anteroom/v1/rooms/{room}/join 2xx": 1, "GET / 2xx": 2, "_OTHER / 2xx": 1, "GET / 5xx": 1, "GET / 4xx": 1,
+		"GET /_anteroom/v1/rooms/{room}/status 2xx": 2, "GET /_anteroom/v1/rooms/{room}/status 4xx": 1,
+		"GET /_anteroom/.well-known/jwks.json 2xx": 1, "GET  4xx": 1,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+	if problems, err := promlint.NewWithMetricFamilies(families).Lint(); err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+}
