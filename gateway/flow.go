@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -38,18 +39,18 @@ func (g *Gateway) Flow(room string) Flow {
 	return Flow{f.asked.Load(), answered, f.failed.Load(), f.slow.Load(), f.loads.Load(), f.load.Load()}
 }
 
-// keepFlows goes on with what was counted of rooms that had a Watch before.
+// keepFlows goes on with what was counted of rooms that had a Watch, or an origin, before.
 func (t *table) keepFlows(old *table) {
 	for name, r := range t.byName {
-		if r.Watch == nil {
-			continue
+		was := &Room{}
+		if old != nil && old.byName[name] != nil {
+			was = old.byName[name]
 		}
-		r.flow = new(flow)
-		if old == nil {
-			continue
+		if r.Watch != nil {
+			r.flow = cmp.Or(was.flow, new(flow))
 		}
-		if was := old.byName[name]; was != nil && was.flow != nil {
-			r.flow = was.flow
+		if r.Origin != nil {
+			r.answers = cmp.Or(was.answers, new(answers))
 		}
 	}
 }

@@ -113,6 +113,7 @@ func (f *forwarding) counted(status int) {
 	took := time.Since(f.began)
 	f.g.metrics.origin(f.room.Name, status, took)
 	f.room.flow.over(f.room.Watch, f.plain, status, took)
+	f.room.answers.add(f.began.Add(took), status, took)
 }
 
 // answered is called when an answer begins, with its header.

@@ -35,8 +35,9 @@ type Room struct {
 
 	Watch *Watch // nil: nobody asks what the origin bears
 
-	flow         *flow  // of Watch
-	cookieDomain string // of newTable, see sharedDomain
+	flow         *flow    // of Watch
+	answers      *answers // of Origin
+	cookieDomain string   // of newTable, see sharedDomain
 }
 
 // Brand is how the built-in pages of a room look. What cannot be read of it is as

@@ -7,7 +7,7 @@ import (
 
 // HealthList is the answer to GET /v1/health.
 type HealthList struct {
-	Rooms []RoomHealth `json:"rooms"` // that have checks
+	Rooms []RoomHealth `json:"rooms"` // that have checks, or whose origin has been asked for something
 }
 
 // RoomHealth is what the cluster thinks of the origin behind a room.
@@ -17,6 +17,20 @@ type RoomHealth struct {
 	OnUnhealthy string        `json:"on_unhealthy"`
 	Holds       bool          `json:"holds"` // nobody is called because it is unhealthy
 	Checks      []CheckHealth `json:"checks"`
+	// Answers are those to visitors who came by way of this node; nil: there are none.
+	Answers *OriginAnswers `json:"answers,omitempty"`
+}
+
+// OriginAnswers are what came of the requests that a node passed on to an origin in the
+// last four to five minutes. They decide nothing.
+type OriginAnswers struct {
+	Count         int64   `json:"count"`
+	Failed        int64   `json:"failed"`    // with a 5xx, or without an answer
+	NoAnswer      int64   `json:"no_answer"` // of these
+	FailedPercent float64 `json:"failed_percent"`
+	P50           float64 `json:"p50_seconds"` // until they began
+	P95           float64 `json:"p95_seconds"`
+	P99           float64 `json:"p99_seconds"`
 }
 
 // CheckHealth is what it thinks by one check.

@@ -57,4 +57,13 @@ func TestSomebodyComesToAnEvent(t *testing.T) {
 	p.isAccessible("countdown")
 	p.until("the seed to be kept back", "seed.value === ''")
 	p.sees("The new harvest is here")
+
+	// From the event its operator comes to how it was.
+	o := newPerson(t)
+	o.open(adminOf(t, shop) + "/#shop")
+	o.sees("Event sale")
+	o.click("#event ~ p a")
+	o.until("the charts of that time", "location.hash.startsWith('#shop?from=') && document.querySelectorAll('.chart canvas').length === 6")
+	o.sees("1 joined, 1 got in")
+	o.picture("how it has been")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -331,12 +332,15 @@ func (a source) Health() []admin.RoomHealth {
 	defer o.mu.Unlock()
 	for i := range snapshot.Rooms {
 		r := snapshot.Rooms[i].Room
-		w, ok := o.rooms[r.Name]
-		if !ok || r.Mode == eviction.Deleted {
+		w, checked := o.rooms[r.Name]
+		answers := a.s.answersOf(r.Name)
+		if !checked && answers == nil || r.Mode == eviction.Deleted {
 			continue
 		}
 		is := healthOf(r)
-		room := admin.RoomHealth{Room: r.Name, Status: admin.HealthText(string(is.status())), OnUnhealthy: config.Continue, Holds: is.Holds, Checks: []admin.CheckHealth{}}
+		room := admin.RoomHealth{
+			Room: r.Name, Status: admin.HealthText(string(is.status())), OnUnhealthy: config.Continue, Holds: is.Holds, Checks: []admin.CheckHealth{}, Answers: answers,
+		}
 		if w.hold {
 			room.OnUnhealthy = config.Hold
 		}
@@ -346,6 +350,18 @@ func (a source) Health() []admin.RoomHealth {
 		all = append(all, room)
 	}
 	return all
+}
+
+// answersOf is what visitors of this node got from an origin of late; nil: nothing.
+func (s *Server) answersOf(room string) *admin.OriginAnswers {
+	a, ok := s.gateway.Answers(room)
+	if !ok {
+		return nil
+	}
+	return &admin.OriginAnswers{
+		Count: a.Count, Failed: a.Failed, NoAnswer: a.NoAnswer, FailedPercent: math.Round(1000*float64(a.Failed)/float64(a.Count)) / 10,
+		P50: a.P50.Seconds(), P95: a.P95.Seconds(), P99: a.P99.Seconds(),
+	}
 }
 
 // show is what is known by one check. The caller holds o.mu.

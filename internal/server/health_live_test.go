@@ -84,11 +84,22 @@ func TestAnIllOriginIsKnownAtAllNodes(t *testing.T) {
 	if n := len(r.nodes[0].origin().Checks[0].Seen); n != 3 {
 		t.Errorf("%d nodes look, want 3", n)
 	}
-	if s := r.nodes[3].visit("join", "", ""); s.State != "admitted" {
+	s := r.nodes[3].visit("join", "", "")
+	if s.State != "admitted" {
 		t.Errorf("a newcomer: %+v", s)
+	}
+	for range 4 {
+		r.nodes[3].browse(http.MethodGet, "/", s.Pass)
 	}
 
 	ill.Store(true)
+	r.nodes[3].browse(http.MethodGet, "/", s.Pass)
+	if a := r.nodes[3].origin().Answers; a == nil || a.Count != 5 || a.Failed != 1 || a.NoAnswer != 0 || a.FailedPercent != 20 || a.P50 <= 0 || a.P50 > a.P95 || a.P95 > a.P99 || a.P99 > 10 {
+		t.Errorf("what a visitor got from the origin: %+v", a)
+	}
+	if a := r.nodes[0].origin().Answers; a != nil {
+		t.Errorf("at a node that nobody went through: %+v", a)
+	}
 	r.until("an unhealthy origin everywhere", 10*time.Second, everywhere("unhealthy", true))
 	for _, m := range r.nodes {
 		if s := m.visit("join", "", ""); s.State != "waiting" || s.Paused == "" {

@@ -24,10 +24,12 @@ const board = (some, zoomed) => {
 // reportOf is the page that tells all of a time, and prints.
 const reportOf = (name, from, to) => `/v1/rooms/${encodeURIComponent(name)}/report?${new URLSearchParams({from: Math.floor(from), to: Math.ceil(to), format: "html"})}`;
 
-export const charts = (name, memory) => {
-  let long = live, zoom = null, asked = 0, turn = 0;
+// charts are of the last quarter of an hour, or at first of a range that somebody has asked
+// for, in Unix seconds.
+export const charts = (name, memory, range) => {
+  let long = range ? 86400 : live, zoom = range || null, asked = 0, turn = 0;
   const zoomed = range => { zoom = range; asked = 0; show() };
-  let shown = board(kinds.lately, zoomed);
+  let shown = board(range ? kinds.past : kinds.lately, zoomed);
   const back = h("button", {class: "small", type: "button", hidden: true, onclick: () => zoomed(null)}, "Show all again");
   const choose = spans.map(([text, seconds]) => h("button", {class: "small", type: "button", "aria-pressed": String(seconds == long), onclick: e => {
     if ((long <= live) != (seconds <= live)) change(seconds <= live ? kinds.lately : kinds.past);

@@ -10,9 +10,10 @@ const memory = new Memory();
 let view, stream, state = page.state, heard = 0;
 
 const route = () => {
-  const name = decodeURIComponent(location.hash.slice(1));
+  const [name, query] = location.hash.slice(1).split("?"), times = new URLSearchParams(query);
+  const [from, to] = ["from", "to"].map(key => Number(times.get(key))); // Unix seconds
   view?.end();
-  view = name ? room(name, memory) : overview();
+  view = name ? room(decodeURIComponent(name), memory, from > 0 && to > from && [from, to]) : overview();
   $("main").replaceChildren(...view.e);
   view.show(state);
 };

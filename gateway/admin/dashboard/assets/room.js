@@ -2,29 +2,13 @@
 
 import {advice} from "./advice.js";
 import {charts} from "./charts.js";
+import {event} from "./event.js";
 import {changes, words} from "./overview.js";
 import {steer} from "./steer.js";
 import {attribute, count, figure, h, page, people, rate, sentence, set, span, time, wait} from "./words.js";
 
 const headline = r => r.why.level == "broken" ? "this node lets nobody in" : r.why.level == "stopped" && r.why.code != "draining" ? "nobody is let in"
   : r.queued == 0 ? "nobody waits" : r.queued == 1 ? "1 person waits" : `${people(r.queued)} wait`;
-
-const event = () => {
-  const left = h("p", {class: "figure"}), text = h("p", {class: "soft"});
-  const e = h("section", {class: "card note", "aria-labelledby": "event", hidden: true}, h("h2", {id: "event"}), left, text);
-  return {e, show: ({at}, {next_event: v}) => {
-    e.hidden = !v;
-    if (!v) return;
-    const now = Date.parse(at), to = iso => span((Date.parse(iso) - now) / 1e3), before = now < Date.parse(v.event_start_time);
-    set(e.firstChild, `Event ${v.name}`);
-    set(left, before ? `opens in ${to(v.event_start_time)}, at ${time(v.event_start_time)}` : v.event_end_time ? `open, ends in ${to(v.event_end_time)}, at ${time(v.event_end_time)}` : "open, without an end");
-    set(text, [
-      before && now < Date.parse(v.prequeue_start_time) ? `People gather from ${time(v.prequeue_start_time)} on.` : before ? "People gather." : "",
-      v.shuffle_at_event_start ? v.drawn ? "Their order was drawn, and the seed is public." : "Their order is drawn at the start." : "",
-      `Limit ${count(v.total_active_users)}${v.new_users_per_minute ? `, ${count(v.new_users_per_minute)} new users a minute` : ""}.`,
-    ].filter(Boolean).join(" "));
-  }};
-};
 
 const here = () => {
   const body = h("tbody"), names = {slots_owned: "slots owned", slots_used: "in use", slots_free: "free", queued: "in line", called: "called", on_site: "on the site", parked: "silent"};
@@ -49,15 +33,36 @@ const governor = () => {
   }};
 };
 
-export const room = (name, memory) => {
+const brief = seconds => seconds < 1 ? `${Math.round(1e3 * seconds)} ms` : span(seconds);
+
+// answers are what visitors of this node got from the site of late.
+const answers = name => {
+  const text = h("p"), e = h("section", {class: "card", "aria-labelledby": "answers", hidden: true}, h("h2", {id: "answers"}, "What the site answers"),
+    h("p", {class: "soft small"}, `To visitors by way of ${page.node}, in the last five minutes.`), text);
+  let asked = 0;
+  const load = async () => {
+    const {rooms} = await (await fetch("/v1/health")).json();
+    const a = rooms.find(r => r.room == name)?.answers;
+    e.hidden = !a;
+    if (a) set(text, `${count(a.count)} ${a.count == 1 ? "request" : "requests"}, ${a.failed_percent} % of them failed. Half of the answers began within ${brief(a.p50_seconds)}, 95 % within ${brief(a.p95_seconds)}, 99 % within ${brief(a.p99_seconds)}.`);
+  };
+  return {e, show: () => {
+    if (Date.now() - asked < 5e3) return;
+    asked = Date.now();
+    load().catch(() => {}); // the next time
+  }};
+};
+
+export const room = (name, memory, range) => {
   const title = h("h1", {}, name), why = h("p", {class: "lead", id: "why"}), mark = h("span", {class: "mark"}), state = h("span");
   const queued = figure("In line"), waits = figure("Wait, estimated"), inside = figure("Inside", true), flow = figure("Let in a minute");
-  const [chart, coming, bears, mine, log, advised] = [charts(name, memory), event(), governor(), here(), changes(name), advice(name)];
+  const [chart, coming, bears, mine, log, advised] = [charts(name, memory, range), event(name), governor(), here(), changes(name), advice(name)];
+  const origin = answers(name);
   const controls = page.operate && steer(name);
   const e = [
     h("div", {}, h("p", {class: "crumb"}, h("a", {href: "#"}, "All rooms"), " · ", mark, " ", state), title, why),
-    coming.e, bears.e, h("dl", {class: "card figures"}, ...[queued, waits, inside, flow].map(f => f.e)),
-    h("div", {class: "board"}, chart.e, h("div", {class: "side"}, ...(controls ? [controls.e] : []), advised.e, log.e, mine.e)),
+    ...coming.e, bears.e, h("dl", {class: "card figures"}, ...[queued, waits, inside, flow].map(f => f.e)),
+    h("div", {class: "board"}, chart.e, h("div", {class: "side"}, ...(controls ? [controls.e] : []), advised.e, origin.e, log.e, mine.e)),
   ];
   if (!memory.loaded(name)) memory.load(name).then(chart.show).catch(() => {}); // without it the charts begin now
   return {e, end: chart.end, show: all => {
@@ -81,6 +86,7 @@ export const room = (name, memory) => {
     bears.show(r);
     chart.show();
     mine.show(r);
+    origin.show();
     log.show(all);
     if (controls) controls.show(all, r);
   }};
