@@ -173,3 +173,27 @@ func TestFirstLoadIsSmall(t *testing.T) {
 		})
 	}
 }
+
+// What a phone on a slow network waits for until it shows something of the dashboard is
+// the page alone: nothing else keeps it from being painted. The times are told, and not
+// judged: this machine may be busy.
+func TestTheDashboardIsSeenSoon(t *testing.T) {
+	admin := adminOf(t, demo(t)) + "/"
+	p := newPerson(t, onPhone(), onSlowPhone())
+	p.open(admin)
+	p.sees("All is well, nobody waits")
+	paint, err := eval[float64](p, firstPaint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := eval[float64](p, "performance.now()")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("first contentful paint after %v, the state of the rooms was there after at most %v",
+		time.Duration(paint*1e6).Round(time.Millisecond), time.Duration(whole*1e6).Round(time.Millisecond))
+	blocking, err := eval[string](p, `performance.getEntriesByType("resource").filter(r => r.renderBlockingStatus === "blocking").map(r => r.name).join(" ")`)
+	if err != nil || blocking != "" {
+		t.Errorf("the page waits for %s (%v)", blocking, err)
+	}
+}

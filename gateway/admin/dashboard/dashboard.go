@@ -2,7 +2,9 @@ package dashboard
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -35,9 +37,12 @@ type Visit struct {
 
 // Dashboard serves the page.
 type Dashboard struct {
-	c    Config
-	page *template.Template // and that of the login
-	feed feed
+	c       Config
+	page    *template.Template // and that of the login
+	style   template.CSS       // in the page: a phone on a slow network would wait for each file in turn
+	modules []string           // that the page's script imports, and that are asked for at once
+	policy  string
+	feed    feed
 }
 
 // New returns a dashboard that nobody looks at yet.
@@ -45,17 +50,29 @@ func New(c Config) *Dashboard {
 	if c.Listeners == 0 {
 		c.Listeners = 16
 	}
-	return &Dashboard{
+	d := &Dashboard{
 		c: c, page: template.Must(template.ParseFS(files, "page.html", "login.html")), // part of the program
 		feed: feed{look: c.Look, every: time.Second, max: c.Listeners},
 	}
+	for _, name := range []string{"uplot/uPlot.min.css", "style.css"} {
+		b, _ := fs.ReadFile(files, "assets/"+name) // part of the program
+		d.style += template.CSS(b)                 //nolint:gosec // as are these
+	}
+	scripts, _ := fs.Glob(files, "assets/*.js")
+	for _, name := range scripts {
+		d.modules = append(d.modules, path.Base(name))
+	}
+	sum := sha256.Sum256([]byte(d.style))
+	d.policy = fmt.Sprintf(policy, base64.StdEncoding.EncodeToString(sum[:]))
+	return d
 }
 
 // Close ends all streams.
 func (d *Dashboard) Close() { d.feed.close() }
 
-// policy lets the page load its own files, and ask its own node.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// policy lets the page load its own files, look as it does by the style of that sum, and
+// ask its own node.
+const policy = "default-src 'none'; script-src 'self'; style-src 'sha256-%s'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // Page writes the page.
 func (d *Dashboard) Page(w http.ResponseWriter, r *http.Request, v Visit) error {
@@ -64,25 +81,30 @@ func (d *Dashboard) Page(w http.ResponseWriter, r *http.Request, v Visit) error 
 		Visit
 		Sentences map[string]string
 		State     json.RawMessage // so that the first look is not at an empty page
-	}{v, d.c.Sentences, d.c.Look()}); err != nil {
+		Style     template.CSS
+		Modules   []string
+	}{v, d.c.Sentences, d.c.Look(), d.style, d.modules}); err != nil {
 		return fmt.Errorf("dashboard: %w", err)
 	}
-	document(w, r, http.StatusOK, b.Bytes())
+	d.document(w, r, http.StatusOK, b.Bytes())
 	return nil
 }
 
 // Login writes the page that asks for a token, with what was wrong with the last.
 func (d *Dashboard) Login(w http.ResponseWriter, r *http.Request, wrong string) error {
 	var b bytes.Buffer
-	if err := d.page.ExecuteTemplate(&b, "login.html", wrong); err != nil {
+	if err := d.page.ExecuteTemplate(&b, "login.html", struct {
+		Wrong string
+		Style template.CSS
+	}{wrong, d.style}); err != nil {
 		return fmt.Errorf("login: %w", err)
 	}
-	document(w, r, http.StatusUnauthorized, b.Bytes())
+	d.document(w, r, http.StatusUnauthorized, b.Bytes())
 	return nil
 }
 
-func document(w http.ResponseWriter, r *http.Request, status int, b []byte) {
-	w.Header().Set("Content-Security-Policy", policy)
+func (d *Dashboard) document(w http.ResponseWriter, r *http.Request, status int, b []byte) {
+	w.Header().Set("Content-Security-Policy", d.policy)
 	w.Header().Set("Referrer-Policy", "same-origin") // with none a form has no Origin
 	write(w, r, status, "text/html; charset=utf-8", b)
 }
