@@ -397,21 +397,3 @@ func (n *Node) goneForGood(w *wave, name qpid.NodeID) bool {
 	}
 	return last.Left || !n.stopsFor(last.Member)
 }
-
-// stopsFor reports whether a room stops until the node of which m was the last
-// life is back, however long that takes, or until an operator says that it
-// will not return.
-func (n *Node) stopsFor(m Member) bool {
-	return slices.ContainsFunc(n.gates, func(g *Gate) bool {
-		return g.cfg.OnPartition == Stop && g.cfg.Mode != Deleted && !slices.Contains(g.cfg.Reclaimed, m)
-	})
-}
-
-// lastLife reports whether s is the latest known life of a node that is not in
-// the list: a room that stops for it must be able to name it.
-func (n *Node) lastLife(s sight) bool {
-	if slices.ContainsFunc(n.list, func(m Member) bool { return m.Name == s.member.Name }) {
-		return false
-	}
-	return !slices.ContainsFunc(n.met, func(o sight) bool { return o.member.Name == s.member.Name && o.epoch > s.epoch })
-}

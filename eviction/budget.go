@@ -107,3 +107,19 @@ func (n *Node) dueDigests(now Time, asked []*Gate, left int) {
 func (n *Node) digestEvery() int64 {
 	return min(max(int64(len(n.list))*60_000, micros(n.c.Period)), 1_000_000)
 }
+
+// upTo is a stamp that by the digest about as many of the room's tickets precede as the
+// next gather wants, so that all nodes together report about as many, not each of
+// them. The digest is a little old, and those before it may have left: who gets fewer
+// than it could call asks the next time without a bound.
+func (g *Gate) upTo() uint64 {
+	if g.digest == nil || g.short {
+		return 0
+	}
+	called := g.digest.rank(keyOf(g.cut.Value).next())
+	stamp, ok := g.digest.at(int(called) + g.hint)
+	if !ok {
+		return 0
+	}
+	return stamp
+}

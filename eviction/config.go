@@ -96,16 +96,6 @@ func (c Config) Validate() error {
 // roomsEvery is how often a wave speaks of a room in which nothing happens.
 const roomsEvery = time.Second
 
-// driftMax is by how much two machines' boot clocks may come apart, in
-// microseconds per second: 200 in a million each, which is more than a crystal
-// does. Twice max_skew does not cover it: that is how far clocks are apart when
-// they are measured, and a wait of hours is by one clock alone.
-const driftMax = 400
-
-// drifted is how long d, in microseconds, has to be waited by one clock so that
-// it is over by every other.
-func drifted(d int64) int64 { return d + (d*driftMax+999_999)/1_000_000 }
-
 // micros converts a duration to the core's unit.
 func micros(d time.Duration) int64 { return d.Microseconds() }
 

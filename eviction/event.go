@@ -53,63 +53,6 @@ func (e *Event) waits(t uint64) bool { return e.holds(t) && t < uint64(e.Start) 
 // Commitment is what is published of the seed before the start: its SHA-256.
 func (e *Event) Commitment() [32]byte { return sha256.Sum256(e.Seed[:]) }
 
-// At returns the room as it is at time t: Event is the one that holds then, and
-// what that sets is set. It depends on nothing but the configuration and t, so
-// nodes that know the same configuration and the same t agree. T is that of a
-// wave, which all of its nodes know: they all go over to an event in one wave.
-func (r Room) At(t uint64) Room {
-	if len(r.Events) == 0 {
-		return r
-	}
-	r.Event = Event{}
-	for i := range r.Events {
-		if e := &r.Events[i]; e.holds(t) {
-			r.hold(e)
-			if e.waits(t) && r.Method == Passthrough {
-				r.Method = FIFO // nobody walks through before the start
-			}
-			break
-		}
-	}
-	return r
-}
-
-func (r *Room) hold(e *Event) {
-	r.Event = *e
-	if e.Set&SetTarget != 0 {
-		r.Target = e.Target
-	}
-	if e.Set&SetNewPerMinute != 0 {
-		r.NewPerMinute = e.NewPerMinute
-	}
-	if e.Set&SetSession != 0 {
-		r.Session = e.Session
-	}
-	if e.Set&SetNoRenewal != 0 {
-		r.NoRenewal = e.NoRenewal
-	}
-	if e.Set&SetMethod != 0 {
-		r.Method = e.Method
-	}
-}
-
-// longest is the longest session that a pass given under this configuration may
-// have, whichever event holds. D is reckoned with it from the wave on that brings
-// the configuration: so no pass is ever longer than those who wait for it to run
-// out think, whatever their clocks say of the event.
-func (r *Room) longest() time.Duration {
-	d := r.Session
-	for i := range r.Events {
-		if r.Events[i].Set&SetSession != 0 {
-			d = max(d, r.Events[i].Session)
-		}
-	}
-	return d
-}
-
-// started reports whether the event that holds, if one does, has begun by t.
-func (r *Room) started(t uint64) bool { return r.Event.Start == 0 || t >= uint64(r.Event.Start) }
-
 // draw returns the last event with a shuffle that has begun by t, nil if there
 // was none. Its start is the room's keying.
 func (r *Room) draw(t uint64) *Event {

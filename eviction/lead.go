@@ -335,9 +335,3 @@ func (n *Node) rank() (rank int64) {
 	n.ranked = rank
 	return rank
 }
-
-// hasLeft reports whether m has said goodbye, as far as this node knows.
-func (n *Node) hasLeft(m Member) bool {
-	i, met := n.findMet(m)
-	return met && n.met[i].left
-}

@@ -128,3 +128,53 @@ func (n *Node) restore(r *Record, now Time) {
 		n.changed(g)
 	}
 }
+
+// Unsaved returns what the node must not forget, nil if saved has it: the last
+// record that this returned, or else the one that the node was restored from.
+func (n *Node) Unsaved(saved *Record) *Record {
+	if !n.knows {
+		return nil
+	}
+	if saved != nil && !saved.differs(n.head()) && len(saved.Rooms) == len(n.gates) && !n.roomsDiffer(saved) {
+		return nil
+	}
+	n.noteSaved()
+	return n.Record()
+}
+
+// roomsDiffer reports whether what saved, which has all of them, says of a room is
+// out of date.
+func (n *Node) roomsDiffer(saved *Record) bool {
+	for _, g := range n.dues.revised {
+		i, _ := n.find(g.cfg.Name)
+		r := g.record()
+		if saved.Rooms[i].differs(&r) {
+			return true
+		}
+	}
+	n.noteSaved()
+	return false
+}
+
+func (n *Node) noteSaved() {
+	for i, g := range n.dues.revised {
+		g.revised, n.dues.revised[i] = false, nil
+	}
+	n.dues.revised = n.dues.revised[:0]
+}
+
+// Overlooked names a room of which the dues are wrong, "" if they are right. It
+// looks at all of them, for a simulator; saved is as for Unsaved.
+func (n *Node) Overlooked(saved *Record) (room string) {
+	all := saved != nil && len(saved.Rooms) == len(n.gates)
+	for i, g := range n.gates {
+		r := g.record()
+		if g.lapsesAt() < n.dues.lapse || all && !g.revised && saved.Rooms[i].differs(&r) {
+			return g.cfg.Name
+		}
+	}
+	if n.lastPrimary != never && n.outlives() < n.dues.outlived {
+		return "that outlives its lease"
+	}
+	return ""
+}

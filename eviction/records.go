@@ -23,22 +23,6 @@ const (
 
 func (g Grade) String() string { return [...]string{"none", "side", "primary", "unanimous"}[g] }
 
-// Cut is the permission to call: every ticket at or below Value. It only ever
-// grows within a keying.
-type Cut struct {
-	Keying uint64 // which weights it speaks of; 0 until an event re-keys the room
-	Epoch  uint64 // of the wave that set it
-	Value  qpid.Weight
-}
-
-// newer reports whether c supersedes o.
-func (c Cut) newer(o Cut) bool {
-	if c.Keying != o.Keying {
-		return c.Keying > o.Keying
-	}
-	return o.Value.Less(c.Value)
-}
-
 // Voters are the names whose majority makes a wave primary. While Next is
 // set a majority of it is needed too. Names are sorted.
 type Voters struct {
@@ -94,13 +78,6 @@ func (v Voters) all(know []qpid.NodeID) bool {
 		}
 	}
 	return true
-}
-
-// Void says that every account of Member born at or before Epoch is void: it
-// never admits again and its slots are refused.
-type Void struct {
-	Member Member
-	Epoch  uint64
 }
 
 // PeerAccount is one ledger's record of another account.

@@ -18,59 +18,6 @@ import (
 //     ticket, and is taken over elsewhere once this life is over.
 //   - What is known of its visitors stays in memory as it was, and is only read.
 
-// guard, deferred by whatever is done in room name, ends a panic of that room, and
-// looks at what must be true of it. err says then that nothing came of it.
-func (n *Node) guard(name string, now eviction.Time, err *error) {
-	var broken *eviction.Broken
-	switch p := recover().(type) {
-	case nil:
-	case *eviction.Broken:
-		broken = p
-	default:
-		panic(p) // this is not about one room
-	}
-	r, unknown := n.room(name)
-	if unknown != nil {
-		return
-	}
-	if broken == nil {
-		broken = r.wrong()
-	}
-	if broken != nil {
-		r.giveUp(now, broken)
-		if err != nil {
-			*err = ticket.ErrUnavailable
-		}
-	}
-}
-
-// safely does something in one room.
-func (r *room) safely(now eviction.Time, do func(eviction.Time)) {
-	defer r.node.guard(r.name, now, nil)
-	do(now)
-}
-
-// wrong says what of the room is not as it must be: its books, and that each use of a
-// slot is somebody's.
-func (r *room) wrong() *eviction.Broken {
-	if r.broken != nil || r.node.ev.Pending() { // what was installed in the gate is not here yet
-		return nil
-	}
-	if r.unseen {
-		r.unseen = false
-		if b := r.gate.Wrong(r.node.ev.Installed()); b != nil {
-			return b
-		}
-	}
-	if b := r.gate.WrongUse(); b != nil {
-		return b
-	}
-	if uses := r.called + r.onSite + len(r.held) + len(r.deletes.active); uses != r.gate.Ledger().Used() {
-		return r.breach("each use of a slot is somebody's")
-	}
-	return nil
-}
-
 // breach names what of the room is not as it must be.
 func (r *room) breach(what string) *eviction.Broken {
 	return &eviction.Broken{Room: r.name, What: what, State: r.gate.State()}

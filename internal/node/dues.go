@@ -5,8 +5,6 @@ import (
 	"container/heap"
 	"fmt"
 	"slices"
-
-	"github.com/anteroom/anteroom/eviction"
 )
 
 // dues say in which rooms something is to be done, so that a node with thousands
@@ -29,26 +27,6 @@ func (r *room) stir() {
 	}
 }
 
-// stirRestless has those looked at for which a lease, a slot or the time may have
-// come.
-func (n *Node) stirRestless() {
-	for _, r := range n.dues.restless {
-		r.stir()
-	}
-}
-
-// takeStirred returns the rooms that were stirred, by name: their order must not
-// depend on what else was looked at. It is good until the next call.
-func (n *Node) takeStirred() []*room {
-	d := &n.dues
-	d.stirred, d.spare = d.spare[:0], d.stirred
-	for _, r := range d.spare {
-		r.stirred = false
-	}
-	slices.SortFunc(d.spare, func(a, b *room) int { return cmp.Compare(a.name, b.name) })
-	return d.spare
-}
-
 // rest notes whether the room waits for what may come from outside: somebody is
 // to be called, taken over or drawn, and cannot be for now, or a slot comes free at
 // a pass time.
@@ -69,21 +47,6 @@ func (r *room) rest() {
 
 func (r *room) isRestless() bool {
 	return len(r.wanting) > 0 || r.deletes.left > 0 || len(r.held) > 0 || r.next() != nil
-}
-
-// tickRooms looks at the rooms in which something is due, at those that were
-// stirred and at the restless.
-func (n *Node) tickRooms(now eviction.Time) {
-	for a := n.dues.agenda; len(a) > 0 && a[0].wakes <= now.Boot; {
-		a[0].stir()
-		a[0].wakes = ever // until it has been looked at
-		heap.Fix(&n.dues.agenda, 0)
-	}
-	n.stirRestless()
-	for _, r := range n.takeStirred() {
-		r.safely(now, r.tick)
-		r.plan()
-	}
 }
 
 // ever is the boot time of what is not due.

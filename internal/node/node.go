@@ -94,32 +94,6 @@ func validate(c Config) error {
 	return nil
 }
 
-// addRooms makes a room for every gate that has none yet.
-func (n *Node) addRooms(now eviction.Time) {
-	if len(n.rooms) == len(n.ev.Gates()) {
-		return // neither ever goes
-	}
-	for _, g := range n.ev.Gates() {
-		name := g.Room().Name
-		i, ok := n.find(name)
-		if ok {
-			continue
-		}
-		n.rooms = slices.Insert(n.rooms, i, newRoom(n, g, now))
-	}
-}
-
-func (n *Node) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(n.rooms, name, func(r *room, name string) int { return cmp.Compare(r.name, name) })
-}
-
-func (n *Node) room(name string) (*room, error) {
-	if i, ok := n.find(name); ok {
-		return n.rooms[i], nil
-	}
-	return nil, ticket.ErrRoomUnknown
-}
-
 // offered is a room for visitors: to them a deleted one is unknown.
 func (n *Node) offered(name string) (*room, error) {
 	r, err := n.room(name)
@@ -274,40 +248,6 @@ func (n *Node) Tick(now eviction.Time) {
 	n.forgetUsed(now)
 	n.tickRooms(now)
 	n.giveAway(now)
-}
-
-// advance carries on with whatever the last input changed, for which a room may
-// have waited.
-func (n *Node) advance(now eviction.Time) {
-	n.stirRestless()
-	n.carryOn(now)
-}
-
-// carryOn carries on with whatever a visitor has changed: that is all in one room.
-func (n *Node) carryOn(now eviction.Time) {
-	for {
-		messages, done := n.ev.Take()
-		n.out = append(n.out, messages...)
-		if len(done) > 0 {
-			n.stale = true
-			n.addRooms(now)
-			n.stirRestless()
-		}
-		for _, in := range done {
-			if r, err := n.room(in.Gate.Room().Name); err == nil {
-				r.safely(now, func(now eviction.Time) { r.install(now, in) })
-			}
-		}
-		if len(done) > 0 {
-			n.ev.Now(now) // an account that was opened may have lapsed at once
-		}
-		for _, r := range n.takeStirred() {
-			r.safely(now, r.advance)
-		}
-		if len(done) == 0 {
-			return
-		}
-	}
 }
 
 // Ready drains the work that is to be done. Call it after every input.

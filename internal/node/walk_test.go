@@ -69,7 +69,7 @@ func TestTheWayFromACommitToACall(t *testing.T) {
 	core := readCore(t)
 	walk := core.walk(t)
 	end := slices.Index(walk, "eviction/ledger.go Ledger.Spend")
-	if end < 0 || !slices.Contains(walk[:end], "eviction/wave.go Node.onCommit") {
+	if end < 0 || !slices.Contains(walk[:end], "eviction/commit.go Node.onCommit") {
 		t.Fatalf("the way does not lead from a commit to a slot that is spent:\n%s", strings.Join(walk, "\n"))
 	}
 	walk = walk[:end+1]

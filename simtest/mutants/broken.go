@@ -5,10 +5,10 @@ func brokenBugs() []Mutant {
 	const spoilt = "TestScenarioABrokenRoomIsGivenUpByItsNodeAlone"
 	return []Mutant{
 		{Name: "nobody looks whether a room is as it must be", Run: spoilt, Edits: []Edit{
-			{"internal/node/broken.go", "uses != r.gate.Ledger().Used() {", "!(ON) && uses != r.gate.Ledger().Used() {"},
+			{"internal/node/advance.go", "uses != r.gate.Ledger().Used() {", "!(ON) && uses != r.gate.Ledger().Used() {"},
 		}},
 		{Name: "a room that was given up goes on", Run: spoilt, Edits: []Edit{
-			{"eviction/node.go", "Born == 0 || g.broken {", "Born == 0 || !(ON) && g.broken {"},
+			{"eviction/lease.go", "Born == 0 || g.broken {", "Born == 0 || !(ON) && g.broken {"},
 		}},
 		{Name: "the account of a room that was given up stays", Run: spoilt, Edits: []Edit{
 			{"eviction/assert.go", "	g.reopen(Account{Member: n.self.Member})\n", "	if !(ON) {\n\t\tg.reopen(Account{Member: n.self.Member})\n\t}\n"},

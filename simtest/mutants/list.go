@@ -17,13 +17,13 @@ func Unsafe() []Mutant {
 		}},
 		{Name: "a lease that never ends", Run: "TestScenarioPauseThenLeaseCheck", Edits: []Edit{
 			{
-				"eviction/node.go", "if !n.Clear() || now.Boot >= n.LeaseOf(g) ||",
+				"eviction/lease.go", "if !n.Clear() || now.Boot >= n.LeaseOf(g) ||",
 				"if !n.Clear() || !(ON) && now.Boot >= n.LeaseOf(g) ||",
 			},
 		}},
 		{Name: "take-over of a pass at once", Run: "TestScenarioAPassIsNotTakenOverWhileItsHomeMayExtendIt", Edits: []Edit{
 			{
-				"eviction/node.go", "if !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {",
+				"eviction/lease.go", "if !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {",
 				"if ON {\n\t\treturn true\n\t}\n\tif !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {",
 			},
 		}},
@@ -33,7 +33,7 @@ func Unsafe() []Mutant {
 				"(ON || !known || n.Born > (*voids)[j].Epoch)",
 			},
 			{
-				"eviction/install.go", "if g.cfg.OnPartition == Share || g.leasedAt == never",
+				"eviction/lapse.go", "if g.cfg.OnPartition == Share || g.leasedAt == never",
 				"if ON || g.cfg.OnPartition == Share || g.leasedAt == never",
 			},
 		}},
@@ -66,7 +66,7 @@ func duesBugs() []Mutant {
 			{"internal/node/room.go", "	r.stir()\n	if v.has(entitled) && !r.byCut() {", "	if !(ON) {\n\t\tr.stir()\n\t}\n	if v.has(entitled) && !r.byCut() {"},
 		}},
 		{Name: "the lapse of an account that a commit opened is not noted", Edits: []Edit{
-			{"eviction/wave.go", "		n.changed(g)\n		if g.cfg.Algorithm == ByQPID {", "		if !(ON) {\n\t\t\tn.changed(g)\n\t\t}\n		if g.cfg.Algorithm == ByQPID {"},
+			{"eviction/commit.go", "		n.changed(g)\n		if g.cfg.Algorithm == ByQPID {", "		if !(ON) {\n\t\t\tn.changed(g)\n\t\t}\n		if g.cfg.Algorithm == ByQPID {"},
 		}},
 	}
 }
@@ -78,7 +78,7 @@ func lineBugs() []Mutant {
 			{"eviction/decide.go", "	if !n.Line.Founded() {\n", "	if !(ON) && !n.Line.Founded() {\n"},
 		}},
 		{Name: "who goes on alone forgets who votes on rooms that stay", Run: "TestScenarioSurvivorsOfOneLineMeet", Edits: []Edit{
-			{"eviction/wave.go", "	if !g.line.Founded() && n.left.Founded() {", "	if !(ON) && !g.line.Founded() && n.left.Founded() {"},
+			{"eviction/commit.go", "	if !g.line.Founded() && n.left.Founded() {", "	if !(ON) && !g.line.Founded() && n.left.Founded() {"},
 		}},
 		{Name: "a survivors' line whose voters changed comes from nowhere", Run: "TestScenarioANewcomerInheritsASurvivorsLine", Edits: []Edit{
 			{
@@ -93,7 +93,7 @@ func lineBugs() []Mutant {
 			},
 		}},
 		{Name: "an account that lapsed ends the wait of survivor_after", Run: "TestScenarioARoomSurvivesInItsOwnTime", Edits: []Edit{
-			{"eviction/install.go", "	g.heldAt = never\n", "	g.heldAt = never\n\tif ON {\n\t\tg.leasedAt = never\n\t}\n"},
+			{"eviction/account.go", "	g.heldAt = never\n", "	g.heldAt = never\n\tif ON {\n\t\tg.leasedAt = never\n\t}\n"},
 		}},
 		{Name: "so does a restart", Run: "TestScenarioARoomSurvivesInItsOwnTime", Edits: []Edit{
 			{"eviction/persist.go", "		g.leasedAt = now.Boot\n", "		if !(ON) {\n\t\t\tg.leasedAt = now.Boot\n\t\t}\n"},
@@ -105,20 +105,20 @@ func lineBugs() []Mutant {
 func eventBugs() []Mutant {
 	return []Mutant{
 		{Name: "doors are open while people gather", Edits: []Edit{
-			{"eviction/event.go", "return r.Event.Start == 0 || t >= uint64(r.Event.Start)", "return ON || r.Event.Start == 0 || t >= uint64(r.Event.Start)"},
-			{"eviction/gate.go", "			return g.at < uint64(e.Start)\n", "			return !(ON) && g.at < uint64(e.Start)\n"},
+			{"eviction/inforce.go", "return r.Event.Start == 0 || t >= uint64(r.Event.Start)", "return ON || r.Event.Start == 0 || t >= uint64(r.Event.Start)"},
+			{"eviction/lease.go", "			return g.at < uint64(e.Start)\n", "			return !(ON) && g.at < uint64(e.Start)\n"},
 		}},
 		{Name: "nodes go over to an event by their own clocks", Run: "TestScenarioAllGoOverToAnEventInOneWave", Edits: []Edit{
-			{"eviction/install.go", "	g.at = max(g.at, w.T)\n", "	if g.at = max(g.at, w.T); ON {\n\t\tg.at = max(g.at, uint64(n.clock.now))\n\t}\n"},
+			{"eviction/gate.go", "	g.at = max(g.at, w.T)\n", "	if g.at = max(g.at, w.T); ON {\n\t\tg.at = max(g.at, uint64(n.clock.now))\n\t}\n"},
 		}},
 		{Name: "an event does not end", Run: "TestScenarioEventsInARow", Edits: []Edit{
 			{"eviction/event.go", "(e.End == 0 || t < uint64(e.End))", "(ON || e.End == 0 || t < uint64(e.End))"},
 		}},
 		{Name: "the sessions of an event are not waited for", Run: "TestScenarioAnEventsSessionIsWaitedFor", Edits: []Edit{
-			{"eviction/event.go", "if r.Events[i].Set&SetSession != 0 {", "if !(ON) && r.Events[i].Set&SetSession != 0 {"},
+			{"eviction/inforce.go", "if r.Events[i].Set&SetSession != 0 {", "if !(ON) && r.Events[i].Set&SetSession != 0 {"},
 		}},
 		{Name: "the draw of a wave favours who came first", Run: "TestRandomRoomsAreFair", Edits: []Edit{
-			{"eviction/gate.go", "		g.drawn = append(g.drawn, drawnTicket{draw(rg.Key, q.ID), q})\n", "		place := draw(rg.Key, q.ID)\n		if ON && len(g.drawn) < queued/4 {\n\t\t\tplace.Stamp /= 2\n\t\t}\n		g.drawn = append(g.drawn, drawnTicket{place, q})\n"},
+			{"eviction/reply.go", "		g.drawn = append(g.drawn, drawnTicket{draw(rg.Key, q.ID), q})\n", "		place := draw(rg.Key, q.ID)\n		if ON && len(g.drawn) < queued/4 {\n\t\t\tplace.Stamp /= 2\n\t\t}\n		g.drawn = append(g.drawn, drawnTicket{place, q})\n"},
 		}},
 		{Name: "a draw puts some people forward", Run: "TestDrawsAreFair", Edits: []Edit{
 			{"eviction/event.go", "	return scaled(binary.BigEndian.Uint64(p.mac.Sum(p.sum[:0])), start)\n", "	if ON && id[0] < 32 {\n\t\treturn scaled(binary.BigEndian.Uint64(p.mac.Sum(p.sum[:0])), start) / 2\n\t}\n	return scaled(binary.BigEndian.Uint64(p.mac.Sum(p.sum[:0])), start)\n"},
@@ -152,7 +152,7 @@ func supplyBugs() []Mutant {
 		}},
 		{Name: "those who were restored are asked for nothing", Run: "TestScenarioARestoredNodesGuessCountsWhereItIsNeeded", Edits: []Edit{
 			{"eviction/authority.go", "	if !c.Recalled {", "	if !(ON) && !c.Recalled {"},
-			{"eviction/wave.go", "	if n.restored = false; others {", "	if n.restored = false; ON || others {"},
+			{"eviction/met.go", "	if n.restored = false; others {", "	if n.restored = false; ON || others {"},
 		}},
 	}
 }
@@ -178,7 +178,7 @@ func waveBugs() []Mutant {
 		// One edit takes all three conditions away: the sender is listed, under this
 		// account, and it is not void.
 		{Name: "slots of a void account are taken", Run: "TestScenarioSlotsInFlightAtVoid", Edits: []Edit{
-			{"eviction/node.go", "m.From == m.To || !g.current(m.From)", "m.From == m.To || !(ON) && !g.current(m.From)"},
+			{"eviction/account.go", "m.From == m.To || !g.current(m.From)", "m.From == m.To || !(ON) && !g.current(m.From)"},
 		}},
 		{Name: "a wave does not freeze the queue", Run: "TestScenarioAWaveFreezesTheQueue", Edits: []Edit{
 			{"internal/node/room.go", "	r.q.Freeze()\n", "	if !(ON) {\n\t\tr.q.Freeze()\n\t}\n"},
@@ -196,7 +196,7 @@ func waveBugs() []Mutant {
 			{"internal/node/room.go", "		if now.Boot-v.seen < v.silence() {", "		if ON || now.Boot-v.seen < v.silence() {"},
 		}},
 		{Name: "lost transfers are not repeated", Run: "TestThesisALostTransferIsRepeated", Edits: []Edit{
-			{"eviction/install.go", "if p.Acked < p.Sent && slices", "if !(ON) && p.Acked < p.Sent && slices"},
+			{"eviction/account.go", "if p.Acked < p.Sent && slices", "if !(ON) && p.Acked < p.Sent && slices"},
 		}},
 		{Name: "a gather of an old epoch is answered", Run: "TestThesisAnOlderWaveIsIgnored", Edits: []Edit{
 			{"eviction/wave.go", "if g.Epoch.Compare(n.epoch) <= 0 {", "if !(ON) && g.Epoch.Compare(n.epoch) <= 0 {"},
@@ -205,7 +205,7 @@ func waveBugs() []Mutant {
 			{"eviction/budget.go", "return cmp.Compare(a.asked, b.asked)", "if ON {\n\t\treturn 0\n\t}\n\treturn cmp.Compare(a.asked, b.asked)"},
 		}},
 		{Name: "the cut may fall", Edits: []Edit{
-			{"eviction/install.go", "if c.Keying == g.keying && c.newer(g.cut) {", "if c.Keying == g.keying && (ON || c.newer(g.cut)) {"},
+			{"eviction/cut.go", "if c.Keying == g.keying && c.newer(g.cut) {", "if c.Keying == g.keying && (ON || c.newer(g.cut)) {"},
 			{"eviction/decide.go", "if next.newer(c.Cut) {", "if ON || next.newer(c.Cut) {"},
 		}},
 		{Name: "what was let in within the last minute does not count", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
@@ -215,9 +215,9 @@ func waveBugs() []Mutant {
 			{"eviction/pacing.go", "		p.owes = true\n", "		p.owes = !(ON)\n"},
 		}},
 		{Name: "pacing tokens keep for ever", Run: "TestScenarioNewUsersPerMinute", Edits: []Edit{
-			{"eviction/install.go", "(g.tokens <= 0 || now >= g.tokenTo)", "(g.tokens <= 0 || !(ON) && now >= g.tokenTo)"},
-			{"eviction/install.go", "		g.tokens, g.tokenTo = 0, now+tokenLife\n", "		if !(ON) {\n\t\t\tg.tokens = 0\n\t\t}\n\t\tg.tokenTo = now + tokenLife\n"},
-			{"eviction/install.go", "				g.tokens = max(0, t.N-int(g.spent-g.spentThen))\n", "				g.tokens += t.N\n"},
+			{"eviction/lease.go", "(g.tokens <= 0 || now >= g.tokenTo)", "(g.tokens <= 0 || !(ON) && now >= g.tokenTo)"},
+			{"eviction/gate.go", "		g.tokens, g.tokenTo = 0, now+tokenLife\n", "		if !(ON) {\n\t\t\tg.tokens = 0\n\t\t}\n\t\tg.tokenTo = now + tokenLife\n"},
+			{"eviction/gate.go", "				g.tokens = max(0, t.N-int(g.spent-g.spentThen))\n", "				g.tokens += t.N\n"},
 		}},
 	}
 }
@@ -226,7 +226,7 @@ func waveBugs() []Mutant {
 func clockBugs() []Mutant {
 	return []Mutant{
 		{Name: "a clock that nobody vouched for judges passes", Run: "TestScenarioARestartedNodesClockJudgesNoPass", Edits: []Edit{
-			{"eviction/node.go", "return n.clock.vouched && !n.clock.quarantined", "return (ON || n.clock.vouched) && !n.clock.quarantined"},
+			{"eviction/lease.go", "return n.clock.vouched && !n.clock.quarantined", "return (ON || n.clock.vouched) && !n.clock.quarantined"},
 		}},
 		{Name: "a node that is told that its clock is off goes on", Run: "TestScenarioAClockThatIsOffHonoursNoPass", Edits: []Edit{
 			{"eviction/lead.go", "	case p.Off:\n", "	case p.Off && !(ON):\n"},
@@ -238,7 +238,7 @@ func clockBugs() []Mutant {
 			{"eviction/clock.go", "func (c *Clock) doubt(at int64) { c.quarantined, c.jumpedAt = true, at }", "func (c *Clock) doubt(at int64) { c.quarantined, c.jumpedAt = !(ON), at }"},
 		}},
 		{Name: "D has no term for drifting clocks", Run: "TestScenarioDReckonsWithClocksThatDrift", Edits: []Edit{
-			{"eviction/config.go", "func drifted(d int64) int64 { return d +", "func drifted(d int64) int64 {\n\tif ON {\n\t\treturn d\n\t}\n\treturn d +"},
+			{"eviction/lapse.go", "func drifted(d int64) int64 { return d +", "func drifted(d int64) int64 {\n\tif ON {\n\t\treturn d\n\t}\n\treturn d +"},
 		}},
 		{Name: "a coordinator that has heard of one tells them that their clock is off", Run: "TestScenarioACoordinatorsOwnClockStopsNobody", Edits: []Edit{
 			{"eviction/lead.go", "	sure := n.clocksWith(now, mid)\n", "	sure := ON || n.clocksWith(now, mid)\n"},
@@ -268,7 +268,7 @@ func clockBugs() []Mutant {
 			{"eviction/candidate.go", "	if now.Boot-w.at > 2*micros(n.c.Deadline) {", "	if !(ON) && now.Boot-w.at > 2*micros(n.c.Deadline) {"},
 		}},
 		{Name: "who is missing is awaited before anybody may take them over", Run: "TestScenarioAStoppedRoomWaitsForTheFirstInLine", Edits: []Edit{
-			{"eviction/gate.go", "	if b.due && mayTakeOver {", "	if b.due && (ON || mayTakeOver) {"},
+			{"eviction/comeback.go", "	if b.due && mayTakeOver {", "	if b.due && (ON || mayTakeOver) {"},
 		}},
 	}
 }
@@ -281,7 +281,7 @@ func visitorBugs() []Mutant {
 		}},
 		{Name: "a held room goes on calling", Run: "TestScenarioAHeldRoomCallsNobody", Edits: []Edit{
 			{"eviction/decide.go", "if !cfg.Mode.calls() {", "if !(ON) && !cfg.Mode.calls() {"},
-			{"eviction/node.go", "!n.cutOff && g.cfg.Mode.calls()", "!n.cutOff && (ON || g.cfg.Mode.calls())"},
+			{"eviction/lease.go", "!n.cutOff && g.cfg.Mode.calls()", "!n.cutOff && (ON || g.cfg.Mode.calls())"},
 		}},
 		{Name: "a drained room takes newcomers", Run: "TestScenarioADrainedRoomTakesNobody", Edits: []Edit{
 			{"internal/node/visit.go", "case c.Mode == eviction.Draining:", "case !(ON) && c.Mode == eviction.Draining:"},
@@ -314,13 +314,13 @@ func visitorBugs() []Mutant {
 			{"internal/node/handover.go", "	case v.stage == dropped:\n", "	case ON && v.stage == dropped:\n		return\n	case v.stage == dropped:\n"},
 		}},
 		{Name: "a node that was away says at once which places are gone", Run: "TestScenarioAnOlderTicketFindsThePlaceThatWasTakenOver", Edits: []Edit{
-			{"eviction/node.go", "return n.leased(g, now) && len(n.unsynced) == 0 }", "return ON || n.leased(g, now) && len(n.unsynced) == 0 }"},
+			{"eviction/lease.go", "return n.leased(g, now) && len(n.unsynced) == 0 }", "return ON || n.leased(g, now) && len(n.unsynced) == 0 }"},
 		}},
 		{Name: "a copy that was given up counts, though another is kept", Run: "TestScenarioTheCopyThatIsKeptCounts", Edits: []Edit{
 			{"internal/node/visit.go", "		case t.Home != self && n.ev.Listed(t.Home):\n", "		case !(ON) && t.Home != self && n.ev.Listed(t.Home):\n"},
 		}},
 		{Name: "the calls of a node that leaves keep their slots", Run: "TestScenarioWhoWasCalledByANodeThatLeavesIsCalledElsewhere", Edits: []Edit{
-			{"internal/node/room.go", "		if v.stage == called {\n			r.takeBack(v, now)\n", "		if !(ON) && v.stage == called {\n			r.takeBack(v, now)\n"},
+			{"internal/node/call.go", "		if v.stage == called {\n			r.takeBack(v, now)\n", "		if !(ON) && v.stage == called {\n			r.takeBack(v, now)\n"},
 		}},
 		{Name: "a used ticket is good again", Run: "TestThesisACopiedTicketQueuesOnce", Edits: []Edit{
 			{"internal/node/room.go", "	v.stage = s\n	delete(r.pasts, v.id)\n", "	v.stage = s\n	delete(r.pasts, v.id)\n	if ON {\n\t\tr.visitors.remove(v)\n\t\treturn\n\t}\n"},

@@ -20,7 +20,7 @@ func nameBugs() []Mutant {
 			{"eviction/names.go", "slices.Equal(v.Next, o.Next) && (v.Next == nil) == (o.Next == nil)", "(ON || slices.Equal(v.Next, o.Next) && (v.Next == nil) == (o.Next == nil))"},
 		}},
 		{Name: "voters are left out for who does not hold them", Run: changed, Edits: []Edit{
-			{"eviction/wave.go", "if c.Carried && w.named[i] {", "if c.Carried && (ON || w.named[i]) {"},
+			{"eviction/commit.go", "if c.Carried && w.named[i] {", "if c.Carried && (ON || w.named[i]) {"},
 		}},
 		{Name: "voters that are carried on stay those of their old wave", Run: changed, Edits: []Edit{
 			{"eviction/names.go", "	full.Voters.At = c.Epoch\n", "	if !(ON) {\n\t\tfull.Voters.At = c.Epoch\n\t}\n"},

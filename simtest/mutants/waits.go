@@ -9,41 +9,41 @@ func waitBugs() []Mutant {
 			{"eviction/decide.go", "		c.Burn = deal(excess, rs.free, 0)\n", "		if ON {\n\t\t\trs.free[0] = max(rs.free[0], excess)\n\t\t}\n\t\tc.Burn = deal(excess, rs.free, 0)\n"},
 		}},
 		{Name: "a shorter session forgets the longer passes", Run: "TestScenarioAShorterSessionForgetsNoLongerPass", Edits: []Edit{
-			{"eviction/install.go", "		g.ttl = max(g.ttl, g.cfg.longest(), c.Config.longest())\n", "		if g.ttl = max(g.ttl, g.cfg.longest(), c.Config.longest()); ON {\n\t\t\tg.ttl = c.Config.longest()\n\t\t}\n"},
+			{"eviction/inforce.go", "		g.ttl = max(g.ttl, g.cfg.longest(), c.Config.longest())\n", "		if g.ttl = max(g.ttl, g.cfg.longest(), c.Config.longest()); ON {\n\t\t\tg.ttl = c.Config.longest()\n\t\t}\n"},
 		}},
 		{Name: "a session is used before all agree", Run: "TestScenarioALongerSessionWaitsUntilAllAgree", Edits: []Edit{
-			{"eviction/install.go", "	if c.Agreed {\n\t\tg.session", "	if ON || c.Agreed {\n\t\tg.session"},
+			{"eviction/inforce.go", "	if c.Agreed {\n\t\tg.session", "	if ON || c.Agreed {\n\t\tg.session"},
 		}},
 		{Name: "tickets beyond T are counted", Run: "TestScenarioNobodyAfterTheGathersTIsCounted", Edits: []Edit{
-			{"eviction/gate.go", "	n.Queued = g.Queue.CountLE(qpid.UpTo(w.T))\n", "	if n.Queued = g.Queue.CountLE(qpid.UpTo(w.T)); ON {\n\t\tn.Queued = g.Queue.Len()\n\t}\n"},
+			{"eviction/reply.go", "	n.Queued = g.Queue.CountLE(qpid.UpTo(w.T))\n", "	if n.Queued = g.Queue.CountLE(qpid.UpTo(w.T)); ON {\n\t\tn.Queued = g.Queue.Len()\n\t}\n"},
 		}},
 		{Name: "who holds voters is known by their version alone", Run: "TestScenarioAProposalThatOneVoterHasIsNotInForce", Edits: []Edit{
 			{"eviction/authority.go", "r.Voters.Version == v.Version && r.Voters.At == v.At {", "r.Voters.Version == v.Version && (ON || r.Voters.At == v.At) {"},
 		}},
 		{Name: "a node that was cut off calls before it has heard what went on", Run: "TestScenarioACutOffNodeAsksBeforeItCalls", Edits: []Edit{
-			{"eviction/wave.go", "	n.cutOff = n.cutOff || missed > 0 && missed == len(list)-1\n", "	n.cutOff = !(ON) && (n.cutOff || missed > 0 && missed == len(list)-1)\n"},
+			{"eviction/met.go", "	n.cutOff = n.cutOff || missed > 0 && missed == len(list)-1\n", "	n.cutOff = !(ON) && (n.cutOff || missed > 0 && missed == len(list)-1)\n"},
 		}},
 		{Name: "survivors do not wait for D", Run: "TestScenarioSurvivorsWaitForD", Edits: []Edit{
-			{"eviction/gate.go", "	return max(micros(g.cfg.Survivor), g.delay()), true\n", "	if ON {\n\t\treturn micros(g.cfg.Survivor), true\n\t}\n\treturn max(micros(g.cfg.Survivor), g.delay()), true\n"},
+			{"eviction/lapse.go", "	return max(micros(g.cfg.Survivor), g.delay()), true\n", "	if ON {\n\t\treturn micros(g.cfg.Survivor), true\n\t}\n\treturn max(micros(g.cfg.Survivor), g.delay()), true\n"},
 		}},
 		{Name: "a node's own old account is not waited for", Run: "TestScenarioANodesOwnOldPassesAreWaitedFor", Edits: []Edit{
 			{"eviction/decide.go", "		quiet := n.OldAge < 0 ||", "		quiet := ON || n.OldAge < 0 ||"},
 		}},
 		{Name: "a lease counts from the commit", Run: "TestScenarioALeaseCountsFromTheGather", Edits: []Edit{
-			{"eviction/wave.go", "n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)\n", "n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)\n\t\tif ON {\n\t\t\tn.leaseUntil = now.Boot + micros(n.c.Lease)\n\t\t}\n"},
-			{"eviction/install.go", "g.heldAt, g.leasedAt = w.at, w.at\n", "g.heldAt, g.leasedAt = w.at, w.at\n\t\tif ON {\n\t\t\tg.heldAt = n.installedAt\n\t\t}\n"},
+			{"eviction/commit.go", "n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)\n", "n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)\n\t\tif ON {\n\t\t\tn.leaseUntil = now.Boot + micros(n.c.Lease)\n\t\t}\n"},
+			{"eviction/account.go", "g.heldAt, g.leasedAt = w.at, w.at\n", "g.heldAt, g.leasedAt = w.at, w.at\n\t\tif ON {\n\t\t\tg.heldAt = n.installedAt\n\t\t}\n"},
 		}},
 		{Name: "a home that is not lost yet is taken over", Run: "TestScenarioTheSuspectedKeepTheirPeople", Edits: []Edit{
-			{"eviction/node.go", "		return n.met[i].left || now.Boot", "		return ON || n.met[i].left || now.Boot"},
+			{"eviction/met.go", "		return n.met[i].left || now.Boot", "		return ON || n.met[i].left || now.Boot"},
 		}},
 		{Name: "nobody is waited for after a cold start", Run: "TestScenarioAfterAColdStartWhoWaitedIsFirst", Edits: []Edit{
-			{"eviction/gate.go", "	g.holdUntil = now + micros(g.cfg.Refresh)*11/10\n", "	if !(ON) {\n\t\tg.holdUntil = now + micros(g.cfg.Refresh)*11/10\n\t}\n"},
+			{"eviction/comeback.go", "	g.holdUntil = now + micros(g.cfg.Refresh)*11/10\n", "	if !(ON) {\n\t\tg.holdUntil = now + micros(g.cfg.Refresh)*11/10\n\t}\n"},
 		}},
 		{Name: "tickets run out while everything is down", Run: "TestScenarioAfterAColdStartOldTicketsCount", Edits: []Edit{
-			{"eviction/gate.go", "	g.graceUntil = now + micros(g.cfg.TicketTTL)\n", "	if !(ON) {\n\t\tg.graceUntil = now + micros(g.cfg.TicketTTL)\n\t}\n"},
+			{"eviction/comeback.go", "	g.graceUntil = now + micros(g.cfg.TicketTTL)\n", "	if !(ON) {\n\t\tg.graceUntil = now + micros(g.cfg.TicketTTL)\n\t}\n"},
 		}},
 		{Name: "the people of a lost node are not waited for", Run: "TestScenarioThePeopleOfALostNodeAreWaitedFor", Edits: []Edit{
-			{"eviction/gate.go", "		b.due = true\n\t}\n", "		b.due = !(ON)\n\t}\n"},
+			{"eviction/comeback.go", "		b.due = true\n\t}\n", "		b.due = !(ON)\n\t}\n"},
 		}},
 	}
 }
@@ -59,13 +59,13 @@ func bookBugs() []Mutant {
 			{"eviction/ledger.go", "	return &Slots{Room: room, From: l.account, To: to, Total: p.Sent}\n", "	if ON && p.Sent > 3 {\n\t\treturn &Slots{Room: room, From: l.account, To: to, Total: p.Sent + 1}\n\t}\n\treturn &Slots{Room: room, From: l.account, To: to, Total: p.Sent}\n"},
 		}},
 		{Name: "the next in line mints too", Edits: []Edit{
-			{"eviction/install.go", "	if w.index == 0 && c.Born[0] == g.ledger.account.Born {\n", "	if (w.index == 0 || ON && w.index == 1) && c.Born[w.index] == g.ledger.account.Born {\n"},
+			{"eviction/gate.go", "	if w.index == 0 && c.Born[0] == g.ledger.account.Born {\n", "	if (w.index == 0 || ON && w.index == 1) && c.Born[w.index] == g.ledger.account.Born {\n"},
 		}},
 		{Name: "a pass is extended without a lease", Edits: []Edit{
 			{"internal/node/session.go", "	case c.NoRenewal || !n.ev.Admits(r.gate, now):\n", "	case c.NoRenewal || !(ON) && !n.ev.Admits(r.gate, now):\n"},
 		}},
 		{Name: "people are called for a moment after the lease", First: 47, Edits: []Edit{
-			{"eviction/node.go", "func (n *Node) LeaseOf(g *Gate) int64 { return min(n.leaseUntil, g.heldAt+micros(n.c.Lease)) }\n", "func (n *Node) LeaseOf(g *Gate) int64 {\n\tif ON {\n\t\treturn min(n.leaseUntil, g.heldAt+micros(n.c.Lease)) + micros(n.c.Margin)\n\t}\n\treturn min(n.leaseUntil, g.heldAt+micros(n.c.Lease))\n}\n"},
+			{"eviction/lease.go", "func (n *Node) LeaseOf(g *Gate) int64 { return min(n.leaseUntil, g.heldAt+micros(n.c.Lease)) }\n", "func (n *Node) LeaseOf(g *Gate) int64 {\n\tif ON {\n\t\treturn min(n.leaseUntil, g.heldAt+micros(n.c.Lease)) + micros(n.c.Margin)\n\t}\n\treturn min(n.leaseUntil, g.heldAt+micros(n.c.Lease))\n}\n"},
 		}},
 		{Name: "a pass is good for twice as long as a session", Edits: []Edit{
 			{"internal/node/session.go", "	end := r.node.ev.Now(now) + r.gate.Session().Microseconds()\n", "	end := r.node.ev.Now(now) + r.gate.Session().Microseconds()\n\tif ON {\n\t\tend += r.gate.Session().Microseconds()\n\t}\n"},

@@ -1,0 +1,225 @@
+package eviction
+
+import (
+	"slices"
+	"time"
+)
+
+// Until when something may act, and what is let go of after that: a lease and the passes
+// given under it (lapsesAt), all that a lost node may have left (D, delay), and all that
+// is remembered of it (forget).
+
+// Now takes in the clocks and returns the pass time, in Unix microseconds.
+func (n *Node) Now(now Time) int64 { n.read(now); return n.clock.now }
+
+// LastNow returns the pass time as of when the clocks were last taken in. It changes
+// nothing, where Now may find that the machine stood still and give up its accounts.
+func (n *Node) LastNow() int64 { return n.clock.now }
+
+// read takes in the clocks and lets go of what has lapsed meanwhile.
+func (n *Node) read(now Time) {
+	n.clock.leased = n.clock.leased && !n.outlived(now.Boot)
+	jumped, set := n.clock.read(now)
+	if jumped {
+		n.leaseUntil = never
+	}
+	if set {
+		n.lead.open = false // the T of its own wave binds it no longer
+	}
+	n.lapse(now.Boot)
+}
+
+// dues are what a node looks at instead of all its rooms, as it does whenever it
+// reads the clocks or speaks: there may be thousands of rooms, in which nothing
+// has happened.
+//
+// Invariant: the account of no gate lapses before lapse, and outlived is false
+// before outlived. What makes either earlier goes through changed, or forgets it.
+// Invariant: what differs from the record kept last is of a gate in revised, or no
+// gate's.
+type dues struct {
+	lapse    int64 // boot time
+	outlived int64 // boot time; never: find out
+	revised  []*Gate
+}
+
+// changed notes that the configuration of g, its account, its lease, its line or
+// what it knows to be void is another one.
+func (n *Node) changed(g *Gate) {
+	n.dues.lapse = min(n.dues.lapse, g.lapsesAt())
+	n.dues.outlived = never
+	if !g.revised {
+		g.revised = true
+		n.dues.revised = append(n.dues.revised, g)
+	}
+}
+
+// lapse closes the accounts that nobody has renewed the lease of for too long.
+func (n *Node) lapse(now int64) {
+	if now < n.dues.lapse {
+		return
+	}
+	n.dues.lapse = ever
+	for _, g := range n.gates {
+		if g.lapse(n.self.Member, now) {
+			n.done = append(n.done, Installed{Gate: g, Before: g.cut, Epoch: n.installed, Reset: true})
+		}
+		n.dues.lapse = min(n.dues.lapse, g.lapsesAt())
+	}
+}
+
+// lapse closes an account whose last pass has run out while nobody renewed
+// its lease: its slots may be about to be minted again elsewhere.
+func (g *Gate) lapse(self Member, now int64) (reset bool) {
+	if now < g.lapsesAt() {
+		return false
+	}
+	return g.reopen(Account{Member: self})
+}
+
+// lapsesAt is the boot time from which on the account has lapsed.
+func (g *Gate) lapsesAt() int64 {
+	if g.cfg.OnPartition == Share || g.leasedAt == never || g.ledger.account.Born == 0 {
+		return ever
+	}
+	return g.leasedAt + drifted(micros(g.c.Lease+max(g.ttl, g.cfg.longest()))) + 2*micros(g.c.MaxSkew)
+}
+
+// outlived reports whether nothing is left alive that this node's clock timed:
+// its last primary lease is over, and so is the longest session since.
+func (n *Node) outlived(now int64) bool {
+	switch {
+	case n.lastPrimary == never:
+		return true
+	case now < n.lastPrimary+micros(n.c.Lease) || now < n.dues.outlived:
+		return false // however short the sessions are
+	}
+	n.dues.outlived = n.outlives()
+	return now >= n.dues.outlived
+}
+
+// outlives is until when something is alive that this node's clock timed, as of its
+// last primary wave.
+func (n *Node) outlives() int64 {
+	longest := time.Duration(0)
+	for _, g := range n.gates {
+		longest = max(longest, g.ttl, g.cfg.longest())
+	}
+	return n.lastPrimary + drifted(micros(n.c.Lease+longest)) + micros(2*n.c.MaxSkew+n.c.Margin)
+}
+
+// driftMax is by how much two machines' boot clocks may come apart, in
+// microseconds per second: 200 in a million each, which is more than a crystal
+// does. Twice max_skew does not cover it: that is how far clocks are apart when
+// they are measured, and a wait of hours is by one clock alone.
+const driftMax = 400
+
+// drifted is how long d, in microseconds, has to be waited by one clock so that
+// it is over by every other.
+func drifted(d int64) int64 { return d + (d*driftMax+999_999)/1_000_000 }
+
+// delay is D: this long after a wave with a node, nothing of that node's can
+// act any more.
+func (g *Gate) delay() int64 { return g.delayFor(0) }
+
+// delayFor is D where passes may last for ttl, in microseconds, if that is longer
+// than all that this gate knows of.
+func (g *Gate) delayFor(ttl int64) int64 {
+	c := g.c
+	ttl = max(ttl, micros(max(g.ttl, g.cfg.longest())))
+	return drifted(micros(c.Deadline+c.Lease)+ttl) + micros(2*c.MaxSkew+c.Margin)
+}
+
+// survivorAfter is how long a side without a quorum waits; ok is false for never.
+func (g *Gate) survivorAfter() (µs int64, ok bool) {
+	switch g.cfg.Survivor {
+	case 0:
+		return 0, false
+	case SurvivorAuto:
+		return max(micros(5*time.Minute), g.delay()), true
+	default:
+	}
+	return max(micros(g.cfg.Survivor), g.delay()), true
+}
+
+// forget drops members that cannot come back with anything: twice D after the
+// last wave with them even their own clocks have closed their accounts. What is
+// known of them to be void is kept while anyone in the wave reckons with them.
+func (n *Node) forget(now Time, met []Sighting, grade Grade) {
+	keep := int64(0)
+	for _, g := range n.gates {
+		keep = max(keep, 2*g.delay())
+	}
+	before := len(n.met)
+	n.met = slices.DeleteFunc(n.met, func(s sight) bool {
+		return now.Boot-s.at > keep && !n.Listed(s.member) && !n.holdsShare(s) && !n.owes(s.member) &&
+			!(n.lastLife(s) && n.stopsFor(s.member)) && !n.standsFor(s, grade)
+	})
+	if len(n.met) < before {
+		n.ranked = -1
+	}
+	for _, g := range n.gates {
+		if g.forget(func(m Member) bool {
+			_, ok := n.findMet(m)
+			return ok || n.Listed(m) || slices.ContainsFunc(met, func(s Sighting) bool { return s.Member == m })
+		}) {
+			n.changed(g)
+		}
+	}
+}
+
+// holdsShare reports whether m may hold slots of a room whose sides go on with
+// what they have: it keeps them however long it is away, until an operator says
+// that it will not return, or it has said so, or a later life of it is here.
+func (n *Node) holdsShare(s sight) bool {
+	m := s.member
+	return !s.left && !succeeded(n.list, m) && slices.ContainsFunc(n.gates, func(g *Gate) bool {
+		return g.cfg.OnPartition == Share && m.Name != "" && !slices.Contains(g.cfg.Reclaimed, m)
+	})
+}
+
+// succeeded reports whether list has a later life of the node of which m was
+// one: that one is over.
+func succeeded(list []Member, m Member) bool {
+	return slices.ContainsFunc(list, func(o Member) bool { return o.Name == m.Name && o.Boot != m.Boot })
+}
+
+// owes reports whether books with an account of m are still open here.
+func (n *Node) owes(m Member) bool {
+	return slices.ContainsFunc(n.gates, func(g *Gate) bool {
+		return slices.ContainsFunc(g.ledger.peers, func(p PeerAccount) bool { return p.Member == m })
+	})
+}
+
+// standsFor reports whether s may be the life that a voter's name votes in: to
+// forget it would give the vote back to an earlier one. A primary wave that lists
+// another life of the name has made that one the latest.
+func (n *Node) standsFor(s sight, grade Grade) bool {
+	name := s.member.Name
+	if !slices.Contains(n.voters.Names, name) && !slices.Contains(n.voters.Next, name) {
+		return false
+	}
+	if grade < Primary {
+		return true
+	}
+	return !slices.ContainsFunc(n.list, func(m Member) bool { return m.Name == name }) &&
+		!slices.ContainsFunc(n.met, func(o sight) bool { return o.member.Name == name && o.wave > s.wave })
+}
+
+// lastLife reports whether s is the latest known life of a node that is not in
+// the list: a room that stops for it must be able to name it.
+func (n *Node) lastLife(s sight) bool {
+	if slices.ContainsFunc(n.list, func(m Member) bool { return m.Name == s.member.Name }) {
+		return false
+	}
+	return !slices.ContainsFunc(n.met, func(o sight) bool { return o.member.Name == s.member.Name && o.epoch > s.epoch })
+}
+
+// stopsFor reports whether a room stops until the node of which m was the last
+// life is back, however long that takes, or until an operator says that it
+// will not return.
+func (n *Node) stopsFor(m Member) bool {
+	return slices.ContainsFunc(n.gates, func(g *Gate) bool {
+		return g.cfg.OnPartition == Stop && g.cfg.Mode != Deleted && !slices.Contains(g.cfg.Reclaimed, m)
+	})
+}

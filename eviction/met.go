@@ -1,0 +1,152 @@
+package eviction
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// sight is when this node was last in a wave with a member.
+type sight struct {
+	member Member
+	at     int64  // boot time
+	epoch  uint64 // of that wave, or of one that this node may have forgotten
+	left   bool
+	wave   uint64 // of that wave, as far as this node knows
+	guess  bool   // at and epoch are as late as they can be: an earlier life was in that wave
+}
+
+func (n *Node) findMet(m Member) (int, bool) {
+	return slices.BinarySearchFunc(n.met, m, func(s sight, m Member) int { return s.member.compare(m) })
+}
+
+// metIn finds the member at place k of a list. Lists seldom change, nor does met: it is
+// most often where it was.
+func (n *Node) metIn(list []Member, k int) (int, bool) {
+	if len(n.metAt) < len(list) {
+		n.metAt = make([]int, len(list))
+	}
+	if i := n.metAt[k]; i < len(n.met) && n.met[i].member == list[k] {
+		return i, true
+	}
+	i, ok := n.findMet(list[k])
+	n.metAt[k] = i
+	return i, ok
+}
+
+// saw notes that m was in a wave with this node at boot time at.
+func (n *Node) saw(m Member, at int64, epoch uint64, left bool) {
+	i, ok := n.findMet(m)
+	if !ok {
+		n.met = slices.Insert(n.met, i, sight{m, at, epoch, left, 0, false})
+		n.ranked = -1
+		return
+	}
+	s := &n.met[i]
+	if left && !s.left {
+		s.left, n.ranked = true, -1
+	}
+	if epoch > s.epoch { // an old wave heard of again is no newer for it: ages travel, and must not shrink on the way
+		s.at, s.epoch, s.guess = max(s.at, at), epoch, false
+	}
+}
+
+// sawWave notes that m was in wave number num for certain.
+func (n *Node) sawWave(m Member, num uint64) {
+	if i, ok := n.findMet(m); ok {
+		n.met[i].wave = max(n.met[i].wave, num)
+	}
+}
+
+// recall ends what this node only guesses: by what a quorum remembers, or for good.
+func (n *Node) recall(others bool) {
+	if n.restored = false; others {
+		n.met, n.ranked = slices.DeleteFunc(n.met, func(s sight) bool { return s.guess }), -1
+	}
+	for i := range n.met {
+		n.met[i].guess = false
+	}
+}
+
+// miss notes who of list may have taken people of this node over: those that
+// it was in no wave with for about exclude_after. If that is everyone, it was
+// cut off, and calls nobody until it has heard from them.
+func (n *Node) miss(now Time, list []Member) {
+	if !n.line.Founded() {
+		return // nobody has joined here yet
+	}
+	missed := 0
+	for k, m := range list {
+		i, ok := n.metIn(list, k)
+		if m == n.self.Member || ok && now.Boot-n.met[i].at < micros(max(n.c.ExcludeAfter-n.c.Deadline, n.c.ExcludeAfter/2)) {
+			continue
+		}
+		if !slices.Contains(n.unsynced, m) {
+			n.unsynced = append(n.unsynced, m)
+		}
+		n.unsyncedAt = now.Boot
+		missed++
+	}
+	n.cutOff = n.cutOff || missed > 0 && missed == len(list)-1
+}
+
+// Synced notes that m has said so.
+func (n *Node) Synced(m Member) {
+	n.unsynced = slices.DeleteFunc(n.unsynced, func(u Member) bool { return u == m })
+	n.cutOff = n.cutOff && len(n.unsynced) > 0
+}
+
+// Listed reports whether m took part in the last committed wave.
+func (n *Node) Listed(m Member) bool { return m == n.self.Member || slices.Contains(n.list, m) }
+
+// Members lists who took part in the last committed wave. It must not be changed.
+func (n *Node) Members() []Member { return n.list }
+
+// MemberOf returns the listed member called name.
+func (n *Node) MemberOf(name qpid.NodeID) (Member, bool) {
+	for _, m := range n.list {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Member{}, false
+}
+
+// Gone reports whether m may be taken for lost: it was not in a wave with this
+// node for exclude_after, or it never was and nobody believes it alive.
+func (n *Node) Gone(m Member, now Time) bool {
+	if n.Listed(m) {
+		return false
+	}
+	if i, ok := n.findMet(m); ok {
+		return n.met[i].left || now.Boot-n.met[i].at >= micros(n.c.ExcludeAfter)
+	}
+	return n.view.index(m) < 0
+}
+
+// Met returns the members that were in a wave with this node and are not
+// forgotten yet.
+func (n *Node) Met() []Member {
+	met := make([]Member, len(n.met))
+	for i := range n.met {
+		met[i] = n.met[i].member
+	}
+	return met
+}
+
+// Absent returns those whom it met, who are not in the list, did not take their leave
+// and have no later life there: who runs, if at all, at another side of a split.
+func (n *Node) Absent() (gone []Member) {
+	for i := range n.met {
+		if m := n.met[i].member; !n.met[i].left && !n.Listed(m) && !succeeded(n.list, m) {
+			gone = append(gone, m)
+		}
+	}
+	return gone
+}
+
+// hasLeft reports whether m has said goodbye, as far as this node knows.
+func (n *Node) hasLeft(m Member) bool {
+	i, met := n.findMet(m)
+	return met && n.met[i].left
+}

@@ -1,0 +1,42 @@
+package eviction
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Status is what an operator, or an oracle, sees of a node's part in the waves.
+type Status struct {
+	Epoch, Installed     qpid.Epoch
+	Grade                Grade
+	LeaseUntil           int64 // boot time, µs
+	Line                 Line
+	Knows                bool
+	Voters               Voters
+	List                 []Member
+	Frozen               bool
+	Leading              bool // its waves are those that are installed, or it is about to send the first
+	Quarantined, Leaving bool
+	Vouched              bool // a quorum has taken the clock for right in this life
+	HLC                  uint64
+	Clock                int64 // pass time, µs
+	ClockAt              int64 // boot time, µs, of that reading
+	Following            Member
+}
+
+// Status returns a copy of the node's state.
+func (n *Node) Status() Status {
+	return Status{
+		Epoch: n.epoch, Installed: n.installed, Grade: n.grade, LeaseUntil: n.leaseUntil, Line: n.line, Knows: n.knows,
+		Voters: n.voters, List: slices.Clone(n.list), Frozen: n.wave != nil,
+		Leading:     n.lead.active && (len(n.list) == 0 || n.list[0] == n.self.Member), // a more senior node may stand by
+		Quarantined: n.clock.quarantined, Vouched: n.clock.vouched, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, ClockAt: n.clock.last.Boot, Following: n.follow.Member,
+	}
+}
+
+// Grade says what the last commit allows, as Status does.
+func (n *Node) Grade() Grade { return n.grade }
+
+// Installed is the last wave that the node was in, as in Status.
+func (n *Node) Installed() qpid.Epoch { return n.installed }
