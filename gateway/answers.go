@@ -50,7 +50,7 @@ func (a *answers) add(now time.Time, status int, took time.Duration) {
 		p.took.Reset()
 		*p = answersPart{number: number, took: p.took}
 	}
-	_ = p.took.RecordValue(int64(min(took, answersMax) / answersUnit)) // that is in its range
+	_ = p.took.RecordValue(int64((min(took, answersMax)-1)/answersUnit) + 1) // a part of a unit as a whole: that is in its range
 	switch {
 	case status == 0:
 		p.noAnswer++
