@@ -27,6 +27,7 @@ func (f *File) check() {
 	f.checkQueues()
 	f.checkNotifications()
 	f.checkNotificationThresholds()
+	f.checkTracing()
 }
 
 // fault notes an error about key unless there is one already.

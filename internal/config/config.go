@@ -44,6 +44,8 @@ type Config struct {
 
 	Notifications          []Notification         `json:"notifications"`
 	NotificationThresholds NotificationThresholds `json:"notification_thresholds"`
+
+	Tracing Tracing `json:"tracing"`
 }
 
 // None in the place of an address means that nothing listens.
@@ -214,6 +216,8 @@ func Default(host string) Config {
 		Queueing: DefaultQueueing(),
 
 		NotificationThresholds: DefaultNotificationThresholds(),
+
+		Tracing: DefaultTracing(),
 	}
 }
 

@@ -90,7 +90,7 @@ func TestWhatIsNotYAMLIsToldWithItsLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"node:\n  id: a: b\n":                         "a.yaml:2: not YAML: mapping value is not allowed in this context; the rest is checked once this is right",
 		"security:\n  admin_token: \"opensesame\nx: ": "a.yaml:2: not YAML: could not find end character of double-quoted text; the rest is checked once this is right",
-		"- node\n":                     "a.yaml:1: is a list; give keys with values: node, cluster, security, prefix, trusted_proxies, country_header, admin_hosts, rooms, queueing, queues, status_page, notifications, notification_thresholds",
+		"- node\n":                     "a.yaml:1: is a list; give keys with values: node, cluster, security, prefix, trusted_proxies, country_header, admin_hosts, rooms, queueing, queues, status_page, notifications, notification_thresholds, tracing",
 		"prefix: /a\n---\nprefix: /b":  "a.yaml:3: a second document; give one, without --- between its parts",
 		"prefix: *a\n":                 "a.yaml:1: prefix: *a: there is no &a in the file",
 		"node: &a\n  <<: *a\n":         "a.yaml:2: node: aliases within aliases, or one that leads to itself; write the value out",

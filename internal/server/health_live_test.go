@@ -64,10 +64,17 @@ func (m *member) origin() admin.RoomHealth {
 // TestAnIllOriginIsKnownAtAllNodes: none of four lets anybody in, although three
 // look; and the loss of one that looks changes nothing.
 func TestAnIllOriginIsKnownAtAllNodes(t *testing.T) {
+	var traces atomic.Int64 // requests that tell some
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		if body, _ := io.ReadAll(q.Body); q.URL.Path == "/v1/traces" && strings.Contains(string(body), "walked_in") {
+			traces.Add(1)
+		}
+	}))
+	t.Cleanup(collector.Close)
 	r := newRig(t, 5)
 	url, ill := patient(t)
 	for range 4 {
-		r.startWith(fmt.Sprintf(illFile, url), 4, 0)
+		r.startWith(fmt.Sprintf(illFile, url)+fmt.Sprintf("tracing: {endpoint: %q}\n", collector.URL), 4, 0)
 	}
 	r.serving()
 	everywhere := func(status string, holds bool) func() bool {
@@ -101,6 +108,7 @@ func TestAnIllOriginIsKnownAtAllNodes(t *testing.T) {
 		t.Errorf("at a node that nobody went through: %+v", a)
 	}
 	r.until("an unhealthy origin everywhere", 10*time.Second, everywhere("unhealthy", true))
+	r.until("the trace of who walked in", 15*time.Second, func() bool { return traces.Load() > 0 })
 	for _, m := range r.nodes {
 		if s := m.visit("join", "", ""); s.State != "waiting" || s.Paused == "" {
 			t.Errorf("%s: a newcomer: %+v", m.id, s)

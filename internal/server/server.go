@@ -35,6 +35,7 @@ import (
 	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/seal"
 	"github.com/anteroom/anteroom/internal/store"
+	"github.com/anteroom/anteroom/internal/traces"
 	"github.com/anteroom/anteroom/membership"
 	"github.com/anteroom/anteroom/proto/auth"
 	"github.com/anteroom/anteroom/proto/link"
@@ -102,6 +103,7 @@ type Server struct {
 	hasRooms atomic.Bool
 	past     *past // how the rooms were
 
+	traces   *traces.Traces // nil: there are none
 	book     *book
 	visitors *visitorMetrics
 	tellings *tellings // what people who wait were told
@@ -211,6 +213,9 @@ func (s *Server) build() error {
 	if err := s.buildHistory(); err != nil {
 		return err
 	}
+	if err := s.buildTraces(); err != nil {
+		return err
+	}
 	if err := s.buildKeys(); err != nil {
 		return err
 	}
@@ -278,6 +283,21 @@ func (s *Server) buildTerms() error {
 		s.settings.adopts, s.settings.standing = true, byDefault
 	}
 	return s.settings.load()
+}
+
+// tracesWithin is how long a node that stops tries to send its last traces.
+const tracesWithin = time.Second
+
+func (s *Server) buildTraces() (err error) {
+	c := s.c.Tracing
+	if c.Endpoint == "" {
+		return nil
+	}
+	s.traces, err = traces.New(traces.Config{Endpoint: c.Endpoint, Percent: c.SamplePercent, Node: s.c.Node.ID, Version: release(s.o.Version), Logger: s.log})
+	if err == nil {
+		s.metrics.MustRegister(s.traces.Metrics()...)
+	}
+	return err
 }
 
 func (s *Server) openStore() (*eviction.Record, error) {
@@ -488,6 +508,9 @@ func (s *Server) shutdown(public, private *http.Server, calls ...*grpc.Server) {
 		g.Stop()
 	}
 	s.past.close()
+	last, cancel := context.WithTimeout(ctx, tracesWithin)
+	defer cancel()
+	s.traces.Close(last)
 	s.log.Info("left")
 }
 

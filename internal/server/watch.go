@@ -26,6 +26,7 @@ func (s *Server) admission(a node.Admission) {
 	e := history.Of(at, s.self.Name, a)
 	s.book.add(e)
 	s.visitors.observe(e)
+	s.traces.Observe(e)
 	if s.o.Admission != nil {
 		s.o.Admission(e)
 	}

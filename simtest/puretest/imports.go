@@ -58,6 +58,7 @@ func layers() []layer {
 		{pkg: "internal/notify", foreign: []string{"github.com/prometheus/client_golang/prometheus", "github.com/wneessen/go-mail"}},
 		{pkg: "internal/health", foreign: []string{"github.com/prometheus/client_golang/prometheus"}},
 		{pkg: "internal/governor"},
+		{pkg: "internal/traces", ours: []string{"internal/history"}, foreign: []string{"github.com/prometheus/client_golang/prometheus", "go.opentelemetry.io/otel"}},
 		{pkg: "internal/shop"},
 		{pkg: "gateway/...", ours: []string{"eviction", "gateway/...", "internal/brand", "internal/challenge", "internal/fairness", "internal/peraddress", "internal/rules", "internal/ticket", "qpid"}, foreign: []string{whatever}},
 		{pkg: "membership", ours: []string{"eviction", "qpid"}, foreign: []string{whatever}},
