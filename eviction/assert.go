@@ -107,6 +107,7 @@ func (g *Gate) State() string {
 func (n *Node) GiveUp(g *Gate) {
 	g.broken = true
 	g.reopen(Account{Member: n.self.Member})
+	g.busy = true
 	g.Queue, g.Due, g.Called, g.Wanted = qpid.NewQueue(), 0, 0, 0
 	g.drawn, g.drawKey, g.tokens = nil, qpid.Epoch{}, 0
 	kept := n.out[:0]

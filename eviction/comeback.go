@@ -7,6 +7,15 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
+// returning is for how long something waits for people who were lost with their node, or
+// while everything was down.
+type returning struct {
+	back       comeback
+	shyUntil   int64 // boot time until which the room is not open: people of a lost node may be on their way
+	holdUntil  int64 // boot time until which nobody is called after a cold start
+	graceUntil int64 // boot time until which a ticket up to a day old counts as unexpired
+}
+
 // comeback is the wait for the people of lost nodes. Those who were next in line
 // are back within seconds; without it the slots that came free while the loss
 // was being noticed would all go to others, in the first wave after it.
@@ -20,17 +29,27 @@ type comeback struct {
 // checks in again.
 const soon = 2 * time.Second
 
-// lost reports whether a member at which people waited is not in list.
-func (g *Gate) lost(list []Member) bool {
+// missLost notes, as a commit of list is installed, who of those with people is not in it
+// any more. They may be on their way here, and whoever walks in by an open door would be
+// before them.
+func (g *Gate) missLost(now int64, list []Member, grade Grade, onLine bool) {
+	if len(g.lost(list)) > 0 {
+		g.shyUntil = now + micros(g.cfg.Refresh)*11/10
+	}
+	g.back = g.awaitLost(list, now, g.cfg.OnPartition.admits(grade) && (onLine || g.cfg.OnPartition == Share))
+}
+
+// lost returns the members at which people waited and that list lacks.
+func (g *Gate) lost(list []Member) (lost []Member) {
 	if same(g.members, list) {
-		return false
+		return nil
 	}
 	for i, m := range g.members {
 		if i < len(g.waiting) && g.waiting[i] > 0 && !slices.Contains(list, m) {
-			return true
+			lost = append(lost, m)
 		}
 	}
-	return false
+	return lost
 }
 
 // awaitLost returns the wait as of a wave of list. It begins when list lacks a
@@ -41,13 +60,7 @@ func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 	if !b.due && now >= b.until {
 		b = comeback{}
 	}
-	for i, m := range g.members {
-		if same(g.members, list) {
-			break
-		}
-		if i >= len(g.waiting) || g.waiting[i] == 0 || slices.Contains(list, m) {
-			continue
-		}
+	for _, m := range g.lost(list) {
 		if w := g.lightestOf(m); b.from == (qpid.Weight{}) || w.Less(b.from) {
 			b.from = w
 		}

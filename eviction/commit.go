@@ -147,15 +147,7 @@ func (n *Node) installRooms(now Time, w *wave, c *Commit) {
 			empty.Version = Version{}
 			g = n.addGate(empty)
 		}
-		if g.lost(w.list) {
-			g.shyUntil = now.Boot + micros(g.cfg.Refresh)*11/10
-		}
-		share := g.cfg.OnPartition == Share
-		g.back = g.awaitLost(w.list, now.Boot, g.cfg.OnPartition.admits(c.Grade) && (share || rc.Line == c.Line))
-		if c.Kept {
-			g.coldStart(now.Boot)
-		}
-		in, out := g.install(n, w, rc, c.Grade)
+		in, out := g.install(n, now.Boot, w, c, rc)
 		n.changed(g)
 		if g.cfg.Algorithm == ByQPID {
 			in.QPID = n.snapshot(w, c, i)

@@ -14,6 +14,19 @@ type Cut struct {
 	Value  qpid.Weight
 }
 
+// order is how the queue stands, and how far down it people may be called.
+//
+// Invariant: the cut speaks of the weights that the queue holds: its keying is keying.
+// Invariant: keying never falls, nor does the cut within one.
+type order struct {
+	cut      Cut
+	keying   uint64   // of the queue's weights
+	seed     [32]byte // of the draw that keying speaks of, whatever the configuration says by now
+	told     uint64   // the coordinator's keying, and its seed
+	toldSeed [32]byte
+	places   places
+}
+
 // newer reports whether c supersedes o.
 func (c Cut) newer(o Cut) bool {
 	if c.Keying != o.Keying {
@@ -24,18 +37,18 @@ func (c Cut) newer(o Cut) bool {
 
 // applyCut raises the cut. A cut under a newer keying than the queue's waits
 // until the owner has re-keyed.
-func (g *Gate) applyCut(c Cut) {
-	if c.Keying == g.keying && c.newer(g.cut) {
-		g.cut = c
+func (o *order) applyCut(c Cut) {
+	if c.Keying == o.keying && c.newer(o.cut) {
+		o.cut = c
 	}
 }
 
 // Cut returns the permission to call.
-func (g *Gate) Cut() Cut { return g.cut }
+func (o *order) Cut() Cut { return o.cut }
 
 // Keying says which weights the queue holds: 0, or the start of the event that
 // re-keyed it.
-func (g *Gate) Keying() uint64 { return g.keying }
+func (o *order) Keying() uint64 { return o.keying }
 
 // Rekey gives the queue the keying that holds at time t; the owner then puts
 // everyone back under their new weights. It reports whether that is needed. A
@@ -56,16 +69,16 @@ func (g *Gate) Rekey(t uint64) bool {
 
 // Key returns the weight under which a ticket waits: its own, or its place in
 // the draw among those who gathered before an event with a shuffle.
-func (g *Gate) Key(w qpid.Weight) qpid.Weight {
-	if g.keying == 0 || w.Stamp >= g.keying {
+func (o *order) Key(w qpid.Weight) qpid.Weight {
+	if o.keying == 0 || w.Stamp >= o.keying {
 		return w
 	}
-	return g.shuffled(w)
+	return o.shuffled(w)
 }
 
 // shuffled is apart from Key, which else would allocate what it returns as it was.
-func (g *Gate) shuffled(w qpid.Weight) qpid.Weight {
-	return qpid.Weight{Stamp: g.places.of(g.seed, g.keying, w.ID), ID: w.ID}
+func (o *order) shuffled(w qpid.Weight) qpid.Weight {
+	return qpid.Weight{Stamp: o.places.of(o.seed, o.keying, w.ID), ID: w.ID}
 }
 
 // scaled is ⌊x × below / 2⁶⁴⌋.

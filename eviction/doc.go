@@ -199,7 +199,7 @@
 // Lemma 4 (leases). Nobody is called or let in, and no pass extended, but while the
 // lease of the account runs, which counts from the gather; and no pass lasts longer
 // from there than the longest session that the account's node has told the others of.
-// Kept by Node.leased, Node.LeaseOf, Gate.lease, Gate.configure, Node.WrongPass.
+// Kept by Node.leased, Node.LeaseOf, escrow.lease, inForce.configure, Node.WrongPass.
 // Seen by TestScenarioPauseThenLeaseCheck, TestScenarioALeaseCountsFromTheGather, TestScenarioALongerSessionWaitsUntilAllAgree, TestScenarioAShorterSessionForgetsNoLongerPass.
 //
 // Lemma 5 (clocks). A pass is judged only by clocks that a quorum has taken for right,
@@ -224,14 +224,14 @@
 // of it acts any more and no pass of it is good. By lemma 6 somebody in the wave knows
 // of the last lease of that member; by 4 that is over Lc + L later and the last pass TTL
 // after that; 5 says how much clocks add.
-// Kept by Gate.delayFor, Gate.settleGone, Gate.settleListed, Gate.lapsesAt.
+// Kept by inForce.delayFor, Gate.settleGone, Gate.settleListed, Gate.lapsesAt.
 // Seen by TestScenarioLastPassOfALostNode, TestScenarioANodesOwnOldPassesAreWaitedFor, TestScenarioSurvivorsWaitForD.
 //
 // Lemma 9 (voids). Slots of an account that is void are refused by everybody before any
 // is minted for them: an account is settled only when all nodes of a wave have replied
 // that it is void, and nodes exchange slots only with accounts that they know to be
 // listed.
-// Kept by Gate.account, Gate.current, Gate.isSafe.
+// Kept by Gate.account, escrow.accept, escrow.current, escrow.isSafe.
 // Seen by TestScenarioSafeIsWaitedFor, TestScenarioSlotsInFlightAtVoid, TestSlotsFromAForgottenAccountAreRefused.
 //
 // Lemma 10 (supply). What is minted, and what those who are lost can still use, is

@@ -54,7 +54,7 @@ func (c crowd) front(config Config, want int) Front { return c.frontUpTo(config,
 func (c crowd) frontUpTo(config Config, want int, stamp uint64) Front {
 	var up func(i int) Front
 	up = func(i int) Front {
-		g := Gate{Queue: queueOf(c[i])}
+		g := Gate{kept: kept{Queue: queueOf(c[i])}}
 		f := front(config, i, want, len(c[i]), g.within(RoomGather{UpTo: stamp}, len(c[i])), func(r int) qpid.Weight { return c[i][r] })
 		first, end := children(i, config.Fanout, len(c))
 		for j := first; j < end; j++ {
@@ -197,7 +197,7 @@ func TestAGatherAsksForAsManyAsItWants(t *testing.T) {
 	all := slices.Concat(c...)
 	slices.SortFunc(all, qpid.Weight.Compare)
 	for _, called := range []int{0, 300, 5000} {
-		g := Gate{digest: c.together(8), hint: 200}
+		g := Gate{positions: positions{digest: c.together(8)}, turn: turn{hint: 200}}
 		rest := make(crowd, len(c))
 		if called > 0 {
 			g.cut.Value = all[called-1]

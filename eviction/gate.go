@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -15,90 +14,73 @@ const never = math.MinInt64 / 4
 // ever is a boot time after all others: something is not due.
 const ever = math.MaxInt64 / 4
 
-// Gate is one node's part of one room: its ledger, the cut, and what the last
-// commit said. It decides whether a visitor may be called here and now.
+// Gate is one node's part of one room. It decides whether a visitor may be called here
+// and now. Each of its parts says beside its fields what is true of them at any time, and
+// Wrong looks at that.
 type Gate struct {
-	cfg     Room   // with its events
-	now     Room   // what of it holds
-	at      uint64 // the T by which: the newest of a commit about the room
-	c       Config
-	Queue   *qpid.Queue    // the waiting who are not entitled in another way; kept by the owner
+	kept
+	inForce   // what of the configuration holds
+	escrow    // the account: its slots, its lease, and whom it deals with
+	order     // how the queue stands, and how far down it people may be called
+	purse     // pacing tokens in hand
+	returning // who was lost, and may be on their way back
+	roomWide  // what the last commit said of the whole room
+	positions // what it said about where people stand
+	turn      // when waves speak of the room, and what they ask
+	drawing   // the replies to a wave that draws
+	pacer     pacer
+	arrivals  meter
+	calls     meter
+
+	revised  bool // see dues
+	broken   bool // see GiveUp
+	asserted asserted
+}
+
+// kept is kept by the owner.
+type kept struct {
+	Queue   *qpid.Queue    // the waiting who are not entitled in another way
 	Prepare func(t uint64) // called before the gate replies to a wave that asks up to t: the owner re-keys and freezes; nil: nothing to do
-	Due     int            // entitled by a draw or a deleteMin and not yet called; kept by the owner
-	Called  int            // have a slot and have not come yet; kept by the owner
-	Wanted  int            // sessions of lost nodes that wait for a slot here; kept by the owner
-	line    Line
-	voters  Voters // of line, if the node has gone on to another one
-	ledger  Ledger
+	Due     int            // entitled by a draw or a deleteMin and not yet called
+	Called  int            // have a slot and have not come yet
+	Wanted  int            // sessions of lost nodes that wait for a slot here
+}
 
-	heldAt   int64         // boot time of the last wave that asked about the room and let the account act
-	leasedAt int64         // the same, of primary waves and of any account here
-	oldHeld  int64         // heldAt of earlier accounts of this life
-	shutBorn uint64        // Born of the last account closed here; none up to it is opened again
-	session  time.Duration // of new passes: the shortest that every node may assume
-	ttl      time.Duration // the longest that a pass alive anywhere may have
-	ttlUntil int64         // boot time at which ttl falls back to cfg.Session
-
-	voids     []Void
-	safe      []Void
-	cut       Cut
-	keying    uint64 // of the queue's weights
-	told      uint64 // the coordinator's keying, and its seed
-	toldSeed  [32]byte
-	seed      [32]byte // of the draw that keying speaks of, whatever the configuration says by now
-	places    places
+// roomWide is what the last commit said of the whole room. Nothing is decided by it but
+// what the node shows, and whether newcomers may walk in.
+//
+// Invariant: waiting is empty, or as long as the list of that commit.
+type roomWide struct {
+	waiting   []int // people at each member
+	total     int   // people who wait
+	active    int   // people called or on the site
+	calledAll int   // of them, not yet on the site
+	rate      float64
 	open      bool
 	closed    bool
-	paced     bool
-	tokens    int
-	tokenTo   int64  // boot time at which they lapse
-	spent     uint64 // tokens, ever
-	spentThen uint64 // by the last reply
-	supply    Supply
-	bound     int  // see Govern
-	mints     bool // as coordinator: a next wave will mint
-	total     int
-	active    int
-	calledAll int
-	rate      float64
+	missing   int   // slots that cannot be made yet
+	wholeAt   int64 // boot time at which they can
+}
 
-	digest     *Digest  // of the room, for positions
-	sampled    *Digest  // of this node's queue, as it replied last; a part of digest once that is installed
-	own        *Digest  // of this node's queue, in digest
-	first      []int    // see RoomCommit.First
-	digestOf   []Member // whose queues digest describes
-	digestT    uint64   // who joined later is not in it
-	waiting    []int    // people at each member as of the last commit
-	members    []Member // its list
-	born       []uint64 // their accounts
-	proposed   *Room    // set here, not yet brought back by a wave
-	hint       int      // how many weights the next gather asks for
-	short      bool     // the last one got fewer than it could call, see upTo
-	busy       bool
-	arrivals   meter
-	calls      meter
-	drawn      []drawnTicket // of the open wave
-	drawKey    qpid.Epoch
-	pacer      pacer
-	shyUntil   int64  // boot time until which the room is not open: people of a lost node may be on their way
-	missing    int    // slots that cannot be made yet, as of the last commit
-	wholeAt    int64  // boot time at which they can
-	holdUntil  int64  // boot time until which nobody is called after a cold start
-	sum        uint64 // of cfg
-	back       comeback
-	graceUntil int64 // boot time until which a ticket up to a day old counts as unexpired
-	asked      int64 // boot time of the last wave that brought it, or that this coordinator asked with
-	digested   int64
-	revised    bool // see dues
-	broken     bool // see GiveUp
-	asserted   asserted
+// turn is when waves speak of the room. Only a coordinator asks by it, but whoever takes
+// over goes on with it.
+type turn struct {
+	busy     bool  // the next wave should ask: something has happened here
+	asked    int64 // boot time of the last wave that brought it, or that this coordinator asked with
+	digested int64 // the same, of digests
+	hint     int   // how many weights the next gather asks for
+	short    bool  // the last one got fewer than it could call, see upTo
+	mints    bool  // a next wave will mint
 }
 
 func newGate(c Config, r Room) *Gate {
 	r = r.WithDefaults()
 	return &Gate{
-		cfg: r, now: r.At(0), sum: r.Sum(), c: c, Queue: qpid.NewQueue(), heldAt: never, leasedAt: never, oldHeld: never, session: r.Session, ttl: r.longest(),
-		busy: true, asked: never, digested: never, pacer: pacer{from: never},
+		kept:    kept{Queue: qpid.NewQueue()},
+		inForce: inForce{c: c, cfg: r, now: r.At(0), sum: r.Sum(), session: r.Session, ttl: r.longest()},
+		escrow:  escrow{heldAt: never, leasedAt: never, oldHeld: never},
+		turn:    turn{busy: true, asked: never, digested: never},
+		pacer:   pacer{from: never},
 	}
 }
 
@@ -144,32 +126,21 @@ type Installed struct {
 	QPID     *qpid.Snapshot
 }
 
-// install carries out a commit's part for this room at this node.
-func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed, []Message) {
-	in := Installed{Gate: g, Before: g.cut, Epoch: w.epoch}
-	now := w.at
-	g.at = max(g.at, w.T)
-	g.bound = c.Bound
-	g.configure(c, now)
-	g.installAccount(n, w, c, &in)
-	g.lease(n, w, c, grade)
-	if w.index == 0 && c.Born[0] == g.ledger.account.Born {
-		g.ledger.mint(c.Mint)
+// install carries out a commit's part for this room at this node: c says it, all is the
+// commit.
+func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) (in Installed, out []Message) {
+	in = Installed{Gate: g, Before: g.cut, Epoch: w.epoch}
+	g.missLost(now, w.list, all.Grade, c.Line == all.Line)
+	if all.Kept {
+		g.coldStart(now)
 	}
-	burned := 0
-	for _, b := range c.Burn {
-		if b.Index == w.index {
-			burned += g.ledger.burn(b.N)
-		}
-	}
+	g.configure(c, w.T, w.at)
+	account := g.ledger.account
+	in.Reset, out = g.escrow.install(n, w, c, &g.cfg, all.Grade)
+	g.busy = g.busy || g.ledger.account != account
 	g.applyCut(c.Cut)
 	if c.Key == w.epoch && g.drawKey == w.epoch {
-		for _, d := range g.drawn {
-			if c.Drawn.Less(d.place) {
-				break
-			}
-			in.Entitled = append(in.Entitled, d.queued)
-		}
+		in.Entitled = g.drawnTo(c.Drawn)
 	}
 	if w.index == 0 {
 		in.Delete = c.Delete
@@ -179,42 +150,31 @@ func (g *Gate) install(n *Node, w *wave, c *RoomCommit, grade Grade) (Installed,
 			in.Twins = append(in.Twins, t.Weight)
 		}
 	}
-	g.open, g.closed, g.total, g.active, g.calledAll, g.rate = c.Open, c.Closed, c.Queued, c.Active, c.Called, c.Rate
-	g.missing, g.wholeAt = c.Missing, now+c.WholeIn
-	if grade >= Primary {
-		g.supply = Supply{Line: c.Line, Slots: c.Supply, At: w.epoch, Voters: n.voters.Version, Sure: c.Sure, Claims: c.Claims}
+	g.purse.refill(c, w.index, w.at)
+	g.roomWide = roomWide{
+		waiting: c.Waiting, total: c.Queued, active: c.Active, calledAll: c.Called, rate: c.Rate,
+		open: c.Open, closed: c.Closed, missing: c.Missing, wholeAt: w.at + c.WholeIn,
 	}
-	g.supply.Burned += burned // a side knows what it burns, not what others have minted
-	if g.paced = c.Paced; g.paced {
-		g.tokens, g.tokenTo = 0, now+tokenLife
-		for _, t := range c.Tokens {
-			if t.Index == w.index {
-				g.tokens = max(0, t.N-int(g.spent-g.spentThen))
-			}
-		}
-	}
-	g.waiting, g.members, g.born, g.asked = c.Waiting, w.list, c.Born, max(g.asked, w.at)
-	if c.Digest != nil {
-		g.installDigest(w, c)
-	}
-	return in, g.moves(w, c)
+	g.positions.install(w, c)
+	g.asked = max(g.asked, w.at)
+	return in, out
 }
 
 // Room returns the configuration in force.
-func (g *Gate) Room() Room { return g.cfg }
+func (f *inForce) Room() Room { return f.cfg }
 
 // InForce returns what of the configuration holds, as of the last commit: that of
 // its event, if it is time for one.
-func (g *Gate) InForce() *Room { return &g.now }
+func (f *inForce) InForce() *Room { return &f.now }
 
 // Ledger returns the account's book.
-func (g *Gate) Ledger() *Ledger { return &g.ledger }
+func (e *escrow) Ledger() *Ledger { return &e.ledger }
 
 // Line returns the line that the gate's ledger belongs to.
-func (g *Gate) Line() Line { return g.line }
+func (e *escrow) Line() Line { return e.line }
 
 // Voids returns a copy of what this gate knows to be void.
-func (g *Gate) Voids() []Void { return slices.Clone(g.voids) }
+func (e *escrow) Voids() []Void { return slices.Clone(e.voids) }
 
 // Touch notes that the next wave should ask about the room.
 func (g *Gate) Touch() { g.busy = true }
@@ -223,22 +183,22 @@ func (g *Gate) Touch() { g.busy = true }
 func (g *Gate) Arrived(now int64) { g.arrivals.add(now) }
 
 // Rate returns calls per second in the whole room, lately; 0: not known.
-func (g *Gate) Rate() float64 { return g.rate }
+func (r *roomWide) Rate() float64 { return r.rate }
 
 // Active returns how many people of the whole room were called or on the site
 // at the last wave, and how many of them had not come yet.
-func (g *Gate) Active() (active, called int) { return g.active, g.calledAll }
+func (r *roomWide) Active() (active, called int) { return r.active, r.calledAll }
 
 // Missing returns how many slots cannot be made yet, because whoever had them
 // may still act, and the boot time at which the last of them can.
-func (g *Gate) Missing() (slots int, until int64) { return g.missing, g.wholeAt }
+func (r *roomWide) Missing() (slots int, until int64) { return r.missing, r.wholeAt }
 
 // HeldUntil is the boot time before which nobody is called after a cold start, 0
 // if it was none.
 func (g *Gate) HeldUntil() int64 { return g.holdUntil }
 
 // Closed reports whether nobody is called until the room is back at its limit.
-func (g *Gate) Closed() bool { return g.closed }
+func (r *roomWide) Closed() bool { return r.closed }
 
 // IsOpen reports what the last commit said of newcomers.
-func (g *Gate) IsOpen() bool { return g.open }
+func (r *roomWide) IsOpen() bool { return r.open }

@@ -5,42 +5,65 @@ import "time"
 // What of a room's configuration holds: the newest that waves have brought, as of the T of
 // the last of them.
 
+// inForce is what of the settings holds: those of the cluster, and the room's as the waves
+// have brought them.
+//
+// Invariant: now is cfg at the time at, its limit bounded; sum is that of cfg.
+// Invariant: no pass alive that this node has made, or knows to have been allowed, is
+// good for longer than ttl or the longest session of cfg from its making; nor is a new
+// one, which session is for.
+type inForce struct {
+	c        Config // of the cluster
+	cfg      Room   // the newest that a wave has brought, with its events
+	sum      uint64 // of cfg
+	proposed *Room  // set here, not yet brought back by a wave
+	at       uint64 // the T by which: the newest of a commit about the room
+	now      Room   // what of cfg holds then
+	bound    int    // of the limit, see Govern; 0: none
+
+	session  time.Duration // of new passes: the shortest that every node may assume
+	ttl      time.Duration // the longest that a pass alive anywhere may have
+	ttlUntil int64         // boot time at which ttl falls back to cfg's
+}
+
 // configure takes over a newer configuration. A session that gets longer is
 // used for new passes only when everyone knows of it; one that gets shorter
 // is still reckoned with until all passes of the old length have run out.
-func (g *Gate) configure(c *RoomCommit, now int64) {
-	if c.TTL > micros(g.ttl) || c.TTL == micros(g.ttl) && !c.Agreed { // who disagrees may still give it
-		g.ttl = durationOf(c.TTL)
-		g.ttlUntil = now + g.delay()
+func (f *inForce) configure(c *RoomCommit, t uint64, now int64) {
+	f.at = max(f.at, t)
+	f.bound = c.Bound
+	if c.TTL > micros(f.ttl) || c.TTL == micros(f.ttl) && !c.Agreed { // who disagrees may still give it
+		f.ttl = durationOf(c.TTL)
+		f.ttlUntil = now + f.delay()
 	}
-	if now >= g.ttlUntil {
-		g.ttl = g.cfg.longest()
+	if now >= f.ttlUntil {
+		f.ttl = f.cfg.longest()
 	}
 	// Of two contents of one version, both configured by hand, the coordinator's
 	// counts: what the cluster runs with, whatever a newcomer's file says.
-	if c.Config != nil && (c.Config.Version.Compare(g.cfg.Version) > 0 || c.Config.Version == g.cfg.Version && c.Config.Sum() != g.sum) {
-		g.ttl = max(g.ttl, g.cfg.longest(), c.Config.longest())
-		g.ttlUntil = now + g.delay()
-		g.setRoom(*c.Config)
+	if c.Config != nil && (c.Config.Version.Compare(f.cfg.Version) > 0 || c.Config.Version == f.cfg.Version && c.Config.Sum() != f.sum) {
+		f.ttl = max(f.ttl, f.cfg.longest(), c.Config.longest())
+		f.ttlUntil = now + f.delay()
+		f.setRoom(*c.Config)
 	}
-	g.hold()
+	f.hold()
 	if c.Agreed {
-		g.session = g.now.Session
+		f.session = f.now.Session
 	} else {
-		g.session = min(g.session, g.now.Session)
+		f.session = min(f.session, f.now.Session)
 	}
 }
 
 // hold finds out what of the configuration holds.
-func (g *Gate) hold() {
-	g.now = g.cfg.At(g.at)
-	g.now.Target = g.governed(g.now.Target)
+func (f *inForce) hold() {
+	f.now = f.cfg.At(f.at)
+	f.now.Target = f.governed(f.now.Target)
 }
 
 // governed is what the bound leaves of a limit.
-func (g *Gate) governed(limit int) int {
-	if g.bound > 0 {
-		return min(limit, g.bound)
+func (f *inForce) governed(limit int) int {
+	if f.bound > 0 {
+		return min(limit, f.bound)
 	}
 	return limit
 }
@@ -102,21 +125,21 @@ func (r *Room) longest() time.Duration {
 // started reports whether the event that holds, if one does, has begun by t.
 func (r *Room) started(t uint64) bool { return r.Event.Start == 0 || t >= uint64(r.Event.Start) }
 
-func (g *Gate) setRoom(r Room) {
-	g.cfg = r.WithDefaults()
-	g.hold()
-	g.sum = g.cfg.Sum()
+func (f *inForce) setRoom(r Room) {
+	f.cfg = r.WithDefaults()
+	f.hold()
+	f.sum = f.cfg.Sum()
 }
 
 // newest returns the configuration to tell the coordinator about, nil if it
 // has one as new.
-func (g *Gate) newest(than Version) *Room {
-	if g.proposed != nil && g.proposed.Version.Compare(g.cfg.Version) <= 0 {
-		g.proposed = nil
+func (f *inForce) newest(than Version) *Room {
+	if f.proposed != nil && f.proposed.Version.Compare(f.cfg.Version) <= 0 {
+		f.proposed = nil
 	}
-	r := &g.cfg
-	if g.proposed != nil {
-		r = g.proposed
+	r := &f.cfg
+	if f.proposed != nil {
+		r = f.proposed
 	}
 	if r.Version.Compare(than) <= 0 {
 		return nil
@@ -159,7 +182,7 @@ func (n *Node) Govern(g *Gate, bound int) {
 }
 
 // Bound returns the bound as of the last commit; 0: there is none.
-func (g *Gate) Bound() int { return g.bound }
+func (f *inForce) Bound() int { return f.bound }
 
 // Session returns how long a new pass lasts.
-func (g *Gate) Session() time.Duration { return g.session }
+func (f *inForce) Session() time.Duration { return f.session }

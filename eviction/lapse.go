@@ -74,6 +74,7 @@ func (g *Gate) lapse(self Member, now int64) (reset bool) {
 	if now < g.lapsesAt() {
 		return false
 	}
+	g.busy = true
 	return g.reopen(Account{Member: self})
 }
 
@@ -120,26 +121,26 @@ func drifted(d int64) int64 { return d + (d*driftMax+999_999)/1_000_000 }
 
 // delay is D: this long after a wave with a node, nothing of that node's can
 // act any more.
-func (g *Gate) delay() int64 { return g.delayFor(0) }
+func (f *inForce) delay() int64 { return f.delayFor(0) }
 
 // delayFor is D where passes may last for ttl, in microseconds, if that is longer
 // than all that this gate knows of.
-func (g *Gate) delayFor(ttl int64) int64 {
-	c := g.c
-	ttl = max(ttl, micros(max(g.ttl, g.cfg.longest())))
+func (f *inForce) delayFor(ttl int64) int64 {
+	c := f.c
+	ttl = max(ttl, micros(max(f.ttl, f.cfg.longest())))
 	return drifted(micros(c.Deadline+c.Lease)+ttl) + micros(2*c.MaxSkew+c.Margin)
 }
 
 // survivorAfter is how long a side without a quorum waits; ok is false for never.
-func (g *Gate) survivorAfter() (µs int64, ok bool) {
-	switch g.cfg.Survivor {
+func (f *inForce) survivorAfter() (µs int64, ok bool) {
+	switch f.cfg.Survivor {
 	case 0:
 		return 0, false
 	case SurvivorAuto:
-		return max(micros(5*time.Minute), g.delay()), true
+		return max(micros(5*time.Minute), f.delay()), true
 	default:
 	}
-	return max(micros(g.cfg.Survivor), g.delay()), true
+	return max(micros(f.cfg.Survivor), f.delay()), true
 }
 
 // forget drops members that cannot come back with anything: twice D after the

@@ -35,14 +35,14 @@ func (n *Node) LeaseOf(g *Gate) int64 { return min(n.leaseUntil, g.heldAt+micros
 // waits reports whether an event keeps everybody waiting at clock t of this node.
 // Its pre-queue begins by the node's own clock, its doors open with a wave alone:
 // nobody is called too early here because the clock is wrong.
-func (g *Gate) waits(t uint64) bool {
-	if !g.now.started(g.at) {
+func (f *inForce) waits(t uint64) bool {
+	if !f.now.started(f.at) {
 		return true
 	}
-	t = max(t, g.at)
-	for i := range g.cfg.Events {
-		if e := &g.cfg.Events[i]; e.holds(t) {
-			return g.at < uint64(e.Start)
+	t = max(t, f.at)
+	for i := range f.cfg.Events {
+		if e := &f.cfg.Events[i]; e.holds(t) {
+			return f.at < uint64(e.Start)
 		}
 	}
 	return false
@@ -67,14 +67,14 @@ func (g *Gate) Spend(now int64) bool {
 }
 
 // Tokens returns the pacing tokens in hand at boot time now; -1: not paced.
-func (g *Gate) Tokens(now int64) int {
+func (p *purse) Tokens(now int64) int {
 	switch {
-	case !g.paced:
+	case !p.paced:
 		return -1
-	case now >= g.tokenTo:
+	case now >= p.tokenTo:
 		return 0
 	}
-	return g.tokens
+	return p.tokens
 }
 
 // Gathers reports whether an event keeps everybody waiting here and now.

@@ -60,8 +60,13 @@ func (n *Node) sawWave(m Member, num uint64) {
 
 // recall ends what this node only guesses: by what a quorum remembers, or for good.
 func (n *Node) recall(others bool) {
-	if n.restored = false; others {
-		n.met, n.ranked = slices.DeleteFunc(n.met, func(s sight) bool { return s.guess }), -1
+	n.restored = false
+	before := len(n.met)
+	if others {
+		n.met = slices.DeleteFunc(n.met, func(s sight) bool { return s.guess })
+	}
+	if len(n.met) < before {
+		n.ranked = -1
 	}
 	for i := range n.met {
 		n.met[i].guess = false

@@ -38,6 +38,32 @@ type pacer struct {
 	out   []grant // who may spend tokens
 }
 
+// purse is the pacing tokens of one room that this node has in hand.
+//
+// Invariant: 0 <= tokens, and spentThen <= spent, which never falls.
+type purse struct {
+	paced     bool
+	tokens    int
+	tokenTo   int64  // boot time at which they lapse
+	spent     uint64 // ever
+	spentThen uint64 // by the last reply
+}
+
+// refill takes in what a commit deals to the node at index: what it has spent since it
+// replied is of that.
+func (p *purse) refill(c *RoomCommit, index int, now int64) {
+	p.paced = c.Paced
+	if !p.paced {
+		return
+	}
+	p.tokens, p.tokenTo = 0, now+tokenLife
+	for _, t := range c.Tokens {
+		if t.Index == index {
+			p.tokens = max(0, t.N-int(p.spent-p.spentThen))
+		}
+	}
+}
+
 // spending is what was spent of the allowance, by first to last boot time.
 type spending struct {
 	first, last int64

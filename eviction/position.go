@@ -6,10 +6,26 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// installDigest keeps the room's digest for position estimates, and what part of it is
+// positions are by what people at this node are told about where they stand. Nobody is
+// called by it.
+//
+// Invariant: all of it speaks of one wave, and of the order that the queue is in; or there
+// is none.
+type positions struct {
+	digest   *Digest  // of the room
+	own      *Digest  // of this node's queue, in it
+	sampled  *Digest  // of this node's queue, as it replied last: own, once that is installed
+	first    []int    // see RoomCommit.First
+	digestOf []Member // whose queues digest describes
+	digestT  uint64   // who joined later is not in it
+}
+
+// install keeps the room's digest for position estimates, and what part of it is
 // this node's own.
-func (g *Gate) installDigest(w *wave, c *RoomCommit) {
-	g.digest, g.own, g.first, g.digestOf, g.digestT = c.Digest, g.sampled, c.First, w.list, w.T
+func (p *positions) install(w *wave, c *RoomCommit) {
+	if c.Digest != nil {
+		p.digest, p.own, p.first, p.digestOf, p.digestT = c.Digest, p.sampled, c.First, w.list, w.T
+	}
 }
 
 // Position estimates how many people wait before key, and counts them from 1:

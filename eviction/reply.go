@@ -50,6 +50,12 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	return r
 }
 
+// drawing is what this node has replied to the open wave, if that draws.
+type drawing struct {
+	drawn   []drawnTicket // by place
+	drawKey qpid.Epoch    // the wave; zero: it does not draw
+}
+
 type drawnTicket struct{ place, queued qpid.Weight }
 
 func (g *Gate) front(w *wave, rg RoomGather, queued int) Front {
@@ -70,6 +76,17 @@ func (g *Gate) front(w *wave, rg RoomGather, queued int) Front {
 	})
 	slices.SortFunc(g.drawn, func(a, b drawnTicket) int { return a.place.Compare(b.place) })
 	return front(g.c, w.index, rg.Want, queued, queued, func(i int) qpid.Weight { return g.drawn[i].place })
+}
+
+// drawnTo returns those of this node's whose places are up to last, in order.
+func (d *drawing) drawnTo(last qpid.Weight) (entitled []qpid.Weight) {
+	for _, t := range d.drawn {
+		if last.Less(t.place) {
+			break
+		}
+		entitled = append(entitled, t.queued)
+	}
+	return entitled
 }
 
 // within returns how many of the queued tickets a gather asks for by their stamp.

@@ -221,11 +221,14 @@ func (r *room) sortedVisitors() []*visitor {
 	return all
 }
 
-// advance entitles whom a raised cut reaches, runs deleteMins, and calls.
+// advance runs deleteMins, gives slots to the sessions of lost nodes, which come before
+// anybody from the queue, entitles whom a raised cut reaches, and calls.
 func (r *room) advance(now eviction.Time) {
-	r.entitleByCut()
 	r.drainQPID(now)
-	r.adoptWanting(now)
+	if len(r.wanting) > 0 {
+		r.adoptWanting(now)
+	}
+	r.entitleByCut()
 	r.call(now)
 	r.rest()
 }

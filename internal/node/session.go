@@ -190,9 +190,6 @@ func (r *room) want(p Pass) {
 // adoptWanting gives free slots to the sessions that wait for one, and drops
 // those that have run out or ended.
 func (r *room) adoptWanting(now eviction.Time) {
-	if len(r.wanting) == 0 {
-		return
-	}
 	clock := r.node.ev.Now(now)
 	for len(r.wanting) > 0 {
 		p := r.wanting[0]

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -111,7 +112,7 @@ func passes(walk []string) (files, returns int) {
 type core struct {
 	root          string
 	edited        map[string]string   // by path: the text in which every function says that it is entered
-	calls         map[string][]string // by function: the names that it calls
+	calls         map[string][]string // by function: what it calls, .Name of a type we do not know
 	files, lines  int
 	linesMax      int
 	longestFile   string
@@ -153,6 +154,14 @@ func (c *core) read(t *testing.T, name, short string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	imports := map[string]string{} // by name: the directory, if it is of the core
+	for _, i := range file.Imports {
+		from := strings.Trim(i.Path.Value, `"`)
+		imports[path.Base(from)] = ""
+		if dir, ok := strings.CutPrefix(from, "github.com/anteroom/anteroom/"); ok {
+			imports[path.Base(from)] = dir
+		}
+	}
 	lines := bytes.Count(text, []byte("\n"))
 	c.files, c.lines = c.files+1, c.lines+lines
 	if lines > c.linesMax {
@@ -165,7 +174,7 @@ func (c *core) read(t *testing.T, name, short string) {
 			end := set.Position(f.Body.Lbrace).Offset + 1
 			fmt.Fprintf(&edited, "%s println(%q);", text[at:end], "walk "+short+" "+nameOf(f))
 			at = end
-			c.calls[short+" "+nameOf(f)] = callsOf(f.Body)
+			c.calls[short+" "+nameOf(f)] = callsOf(f.Body, path.Dir(short), imports)
 		}
 	}
 	edited.Write(text[at:])
@@ -183,11 +192,16 @@ func (c *core) read(t *testing.T, name, short string) {
 	})
 }
 
-// leaf reports whether a function calls none of the core, going by names.
+// leaf reports whether a function calls none of the core. Of methods the name alone is
+// known.
 func (c *core) leaf(f string) bool {
-	return !slices.ContainsFunc(c.calls[f], func(name string) bool {
+	return !slices.ContainsFunc(c.calls[f], func(call string) bool {
+		dir, name, method := "", call, strings.HasPrefix(call, ".")
+		if !method {
+			dir, name, _ = strings.Cut(call, " ")
+		}
 		for other := range c.calls {
-			if strings.HasSuffix(other, " "+name) || strings.HasSuffix(other, "."+name) {
+			if method && strings.HasSuffix(other, name) || !method && path.Dir(other) == dir && strings.HasSuffix(other, " "+name) {
 				return true
 			}
 		}
@@ -221,15 +235,30 @@ func nameOf(f *ast.FuncDecl) string {
 	return fmt.Sprintf("%s.%s", of, f.Name.Name)
 }
 
-// callsOf names what a body calls.
-func callsOf(body *ast.BlockStmt) (names []string) {
+// callsOf says what a body in a directory calls: a function as its directory and name, a
+// method as .Name.
+func callsOf(body *ast.BlockStmt, dir string, imports map[string]string) (calls []string) {
 	ast.Inspect(body, func(n ast.Node) bool {
-		if n, ok := n.(*ast.CallExpr); ok {
-			names = append(names, called(n))
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		switch f := call.Fun.(type) {
+		case *ast.Ident:
+			calls = append(calls, dir+" "+f.Name)
+		case *ast.SelectorExpr:
+			x, ok := f.X.(*ast.Ident)
+			if !ok {
+				calls = append(calls, "."+f.Sel.Name)
+			} else if of, imported := imports[x.Name]; !imported {
+				calls = append(calls, "."+f.Sel.Name)
+			} else if of != "" {
+				calls = append(calls, of+" "+f.Sel.Name)
+			}
 		}
 		return true
 	})
-	return names
+	return calls
 }
 
 func called(n *ast.CallExpr) string {

@@ -93,7 +93,7 @@ func lineBugs() []Mutant {
 			},
 		}},
 		{Name: "an account that lapsed ends the wait of survivor_after", Run: "TestScenarioARoomSurvivesInItsOwnTime", Edits: []Edit{
-			{"eviction/account.go", "	g.heldAt = never\n", "	g.heldAt = never\n\tif ON {\n\t\tg.leasedAt = never\n\t}\n"},
+			{"eviction/escrow.go", "	e.heldAt = never\n", "	e.heldAt = never\n\tif ON {\n\t\te.leasedAt = never\n\t}\n"},
 		}},
 		{Name: "so does a restart", Run: "TestScenarioARoomSurvivesInItsOwnTime", Edits: []Edit{
 			{"eviction/persist.go", "		g.leasedAt = now.Boot\n", "		if !(ON) {\n\t\t\tg.leasedAt = now.Boot\n\t\t}\n"},
@@ -106,10 +106,10 @@ func eventBugs() []Mutant {
 	return []Mutant{
 		{Name: "doors are open while people gather", Edits: []Edit{
 			{"eviction/inforce.go", "return r.Event.Start == 0 || t >= uint64(r.Event.Start)", "return ON || r.Event.Start == 0 || t >= uint64(r.Event.Start)"},
-			{"eviction/lease.go", "			return g.at < uint64(e.Start)\n", "			return !(ON) && g.at < uint64(e.Start)\n"},
+			{"eviction/lease.go", "			return f.at < uint64(e.Start)\n", "			return !(ON) && f.at < uint64(e.Start)\n"},
 		}},
 		{Name: "nodes go over to an event by their own clocks", Run: "TestScenarioAllGoOverToAnEventInOneWave", Edits: []Edit{
-			{"eviction/gate.go", "	g.at = max(g.at, w.T)\n", "	if g.at = max(g.at, w.T); ON {\n\t\tg.at = max(g.at, uint64(n.clock.now))\n\t}\n"},
+			{"eviction/gate.go", "	g.configure(c, w.T, w.at)\n", "	if ON {\n\t\tg.at = max(g.at, uint64(n.clock.now))\n\t}\n	g.configure(c, w.T, w.at)\n"},
 		}},
 		{Name: "an event does not end", Run: "TestScenarioEventsInARow", Edits: []Edit{
 			{"eviction/event.go", "(e.End == 0 || t < uint64(e.End))", "(ON || e.End == 0 || t < uint64(e.End))"},
@@ -152,7 +152,7 @@ func supplyBugs() []Mutant {
 		}},
 		{Name: "those who were restored are asked for nothing", Run: "TestScenarioARestoredNodesGuessCountsWhereItIsNeeded", Edits: []Edit{
 			{"eviction/authority.go", "	if !c.Recalled {", "	if !(ON) && !c.Recalled {"},
-			{"eviction/met.go", "	if n.restored = false; others {", "	if n.restored = false; ON || others {"},
+			{"eviction/met.go", "	if others {\n", "	if ON || others {\n"},
 		}},
 	}
 }
@@ -178,7 +178,7 @@ func waveBugs() []Mutant {
 		// One edit takes all three conditions away: the sender is listed, under this
 		// account, and it is not void.
 		{Name: "slots of a void account are taken", Run: "TestScenarioSlotsInFlightAtVoid", Edits: []Edit{
-			{"eviction/account.go", "m.From == m.To || !g.current(m.From)", "m.From == m.To || !(ON) && !g.current(m.From)"},
+			{"eviction/escrow.go", "m.From == m.To || !g.current(m.From)", "m.From == m.To || !(ON) && !g.current(m.From)"},
 		}},
 		{Name: "a wave does not freeze the queue", Run: "TestScenarioAWaveFreezesTheQueue", Edits: []Edit{
 			{"internal/node/room.go", "	r.q.Freeze()\n", "	if !(ON) {\n\t\tr.q.Freeze()\n\t}\n"},
@@ -196,7 +196,7 @@ func waveBugs() []Mutant {
 			{"internal/node/room.go", "		if now.Boot-v.seen < v.silence() {", "		if ON || now.Boot-v.seen < v.silence() {"},
 		}},
 		{Name: "lost transfers are not repeated", Run: "TestThesisALostTransferIsRepeated", Edits: []Edit{
-			{"eviction/account.go", "if p.Acked < p.Sent && slices", "if !(ON) && p.Acked < p.Sent && slices"},
+			{"eviction/escrow.go", "if p.Acked < p.Sent && slices", "if !(ON) && p.Acked < p.Sent && slices"},
 		}},
 		{Name: "a gather of an old epoch is answered", Run: "TestThesisAnOlderWaveIsIgnored", Edits: []Edit{
 			{"eviction/wave.go", "if g.Epoch.Compare(n.epoch) <= 0 {", "if !(ON) && g.Epoch.Compare(n.epoch) <= 0 {"},
@@ -205,7 +205,7 @@ func waveBugs() []Mutant {
 			{"eviction/budget.go", "return cmp.Compare(a.asked, b.asked)", "if ON {\n\t\treturn 0\n\t}\n\treturn cmp.Compare(a.asked, b.asked)"},
 		}},
 		{Name: "the cut may fall", Edits: []Edit{
-			{"eviction/cut.go", "if c.Keying == g.keying && c.newer(g.cut) {", "if c.Keying == g.keying && (ON || c.newer(g.cut)) {"},
+			{"eviction/cut.go", "if c.Keying == o.keying && c.newer(o.cut) {", "if c.Keying == o.keying && (ON || c.newer(o.cut)) {"},
 			{"eviction/decide.go", "if next.newer(c.Cut) {", "if ON || next.newer(c.Cut) {"},
 		}},
 		{Name: "what was let in within the last minute does not count", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
@@ -216,8 +216,8 @@ func waveBugs() []Mutant {
 		}},
 		{Name: "pacing tokens keep for ever", Run: "TestScenarioNewUsersPerMinute", Edits: []Edit{
 			{"eviction/lease.go", "(g.tokens <= 0 || now >= g.tokenTo)", "(g.tokens <= 0 || !(ON) && now >= g.tokenTo)"},
-			{"eviction/gate.go", "		g.tokens, g.tokenTo = 0, now+tokenLife\n", "		if !(ON) {\n\t\t\tg.tokens = 0\n\t\t}\n\t\tg.tokenTo = now + tokenLife\n"},
-			{"eviction/gate.go", "				g.tokens = max(0, t.N-int(g.spent-g.spentThen))\n", "				g.tokens += t.N\n"},
+			{"eviction/pacing.go", "	p.tokens, p.tokenTo = 0, now+tokenLife\n", "	if !(ON) {\n\t\tp.tokens = 0\n\t}\n\tp.tokenTo = now + tokenLife\n"},
+			{"eviction/pacing.go", "			p.tokens = max(0, t.N-int(p.spent-p.spentThen))\n", "			p.tokens += t.N\n"},
 		}},
 	}
 }

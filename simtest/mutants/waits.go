@@ -9,10 +9,10 @@ func waitBugs() []Mutant {
 			{"eviction/decide.go", "		c.Burn = deal(excess, rs.free, 0)\n", "		if ON {\n\t\t\trs.free[0] = max(rs.free[0], excess)\n\t\t}\n\t\tc.Burn = deal(excess, rs.free, 0)\n"},
 		}},
 		{Name: "a shorter session forgets the longer passes", Run: "TestScenarioAShorterSessionForgetsNoLongerPass", Edits: []Edit{
-			{"eviction/inforce.go", "		g.ttl = max(g.ttl, g.cfg.longest(), c.Config.longest())\n", "		if g.ttl = max(g.ttl, g.cfg.longest(), c.Config.longest()); ON {\n\t\t\tg.ttl = c.Config.longest()\n\t\t}\n"},
+			{"eviction/inforce.go", "		f.ttl = max(f.ttl, f.cfg.longest(), c.Config.longest())\n", "		if f.ttl = max(f.ttl, f.cfg.longest(), c.Config.longest()); ON {\n\t\t\tf.ttl = c.Config.longest()\n\t\t}\n"},
 		}},
 		{Name: "a session is used before all agree", Run: "TestScenarioALongerSessionWaitsUntilAllAgree", Edits: []Edit{
-			{"eviction/inforce.go", "	if c.Agreed {\n\t\tg.session", "	if ON || c.Agreed {\n\t\tg.session"},
+			{"eviction/inforce.go", "	if c.Agreed {\n\t\tf.session", "	if ON || c.Agreed {\n\t\tf.session"},
 		}},
 		{Name: "tickets beyond T are counted", Run: "TestScenarioNobodyAfterTheGathersTIsCounted", Edits: []Edit{
 			{"eviction/reply.go", "	n.Queued = g.Queue.CountLE(qpid.UpTo(w.T))\n", "	if n.Queued = g.Queue.CountLE(qpid.UpTo(w.T)); ON {\n\t\tn.Queued = g.Queue.Len()\n\t}\n"},
@@ -24,14 +24,14 @@ func waitBugs() []Mutant {
 			{"eviction/met.go", "	n.cutOff = n.cutOff || missed > 0 && missed == len(list)-1\n", "	n.cutOff = !(ON) && (n.cutOff || missed > 0 && missed == len(list)-1)\n"},
 		}},
 		{Name: "survivors do not wait for D", Run: "TestScenarioSurvivorsWaitForD", Edits: []Edit{
-			{"eviction/lapse.go", "	return max(micros(g.cfg.Survivor), g.delay()), true\n", "	if ON {\n\t\treturn micros(g.cfg.Survivor), true\n\t}\n\treturn max(micros(g.cfg.Survivor), g.delay()), true\n"},
+			{"eviction/lapse.go", "	return max(micros(f.cfg.Survivor), f.delay()), true\n", "	if ON {\n\t\treturn micros(f.cfg.Survivor), true\n\t}\n\treturn max(micros(f.cfg.Survivor), f.delay()), true\n"},
 		}},
 		{Name: "a node's own old account is not waited for", Run: "TestScenarioANodesOwnOldPassesAreWaitedFor", Edits: []Edit{
 			{"eviction/decide.go", "		quiet := n.OldAge < 0 ||", "		quiet := ON || n.OldAge < 0 ||"},
 		}},
 		{Name: "a lease counts from the commit", Run: "TestScenarioALeaseCountsFromTheGather", Edits: []Edit{
 			{"eviction/commit.go", "n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)\n", "n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)\n\t\tif ON {\n\t\t\tn.leaseUntil = now.Boot + micros(n.c.Lease)\n\t\t}\n"},
-			{"eviction/account.go", "g.heldAt, g.leasedAt = w.at, w.at\n", "g.heldAt, g.leasedAt = w.at, w.at\n\t\tif ON {\n\t\t\tg.heldAt = n.installedAt\n\t\t}\n"},
+			{"eviction/escrow.go", "e.heldAt, e.leasedAt = w.at, w.at\n", "e.heldAt, e.leasedAt = w.at, w.at\n\t\tif ON {\n\t\t\te.heldAt = n.installedAt\n\t\t}\n"},
 		}},
 		{Name: "a home that is not lost yet is taken over", Run: "TestScenarioTheSuspectedKeepTheirPeople", Edits: []Edit{
 			{"eviction/met.go", "		return n.met[i].left || now.Boot", "		return ON || n.met[i].left || now.Boot"},
@@ -59,7 +59,7 @@ func bookBugs() []Mutant {
 			{"eviction/ledger.go", "	return &Slots{Room: room, From: l.account, To: to, Total: p.Sent}\n", "	if ON && p.Sent > 3 {\n\t\treturn &Slots{Room: room, From: l.account, To: to, Total: p.Sent + 1}\n\t}\n\treturn &Slots{Room: room, From: l.account, To: to, Total: p.Sent}\n"},
 		}},
 		{Name: "the next in line mints too", Edits: []Edit{
-			{"eviction/gate.go", "	if w.index == 0 && c.Born[0] == g.ledger.account.Born {\n", "	if (w.index == 0 || ON && w.index == 1) && c.Born[w.index] == g.ledger.account.Born {\n"},
+			{"eviction/escrow.go", "	if w.index == 0 && c.Born[0] == e.ledger.account.Born {\n", "	if (w.index == 0 || ON && w.index == 1) && c.Born[w.index] == e.ledger.account.Born {\n"},
 		}},
 		{Name: "a pass is extended without a lease", Edits: []Edit{
 			{"internal/node/session.go", "	case c.NoRenewal || !n.ev.Admits(r.gate, now):\n", "	case c.NoRenewal || !(ON) && !n.ev.Admits(r.gate, now):\n"},

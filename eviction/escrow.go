@@ -7,6 +7,31 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
+// escrow is this node's part of the room's slots: an account, until when it may act, and
+// whom it deals with.
+//
+// Invariant: it acts only for a lease from heldAt on. heldAt is never without an account.
+// Invariant: an account is born after all that were closed here, and no account ever
+// comes back.
+// Invariant: voids and safe are by member, one of each, and members and born equally
+// long, or born empty.
+type escrow struct {
+	ledger Ledger
+	supply Supply // of slots in the whole room
+	line   Line   // that the ledger belongs to
+	voters Voters // of line, if the node has gone on to another one
+
+	heldAt   int64  // boot time of the last wave that asked about the room and let the account act
+	leasedAt int64  // the same, of primary waves and of any account here
+	oldHeld  int64  // heldAt of earlier accounts of this life
+	shutBorn uint64 // Born of the last account closed here
+
+	voids   []Void   // that this node knows of
+	safe    []Void   // that every node of a primary wave knew of
+	members []Member // the list of the last commit about the room
+	born    []uint64 // their accounts: only these exchange slots with this one
+}
+
 // Void says that every account of Member born at or before Epoch is void: it
 // never admits again and its slots are refused.
 type Void struct {
@@ -28,51 +53,76 @@ func addVoid(vs []Void, v Void) []Void {
 	return vs
 }
 
-func (g *Gate) installAccount(n *Node, w *wave, c *RoomCommit, in *Installed) {
-	if c.Line.Founded() {
-		if born := c.Born[w.index]; born != g.ledger.account.Born && born > g.shutBorn {
-			in.Reset = g.reopen(Account{n.self.Member, born})
+// install carries out what a commit says of slots: which account is open here, whether it
+// may act, and what it has. reset: another account was open until now, and had slots in
+// use.
+func (e *escrow) install(n *Node, w *wave, c *RoomCommit, r *Room, grade Grade) (reset bool, out []Message) {
+	reset = e.accept(n.self.Member, c, c.Born[w.index])
+	e.lease(n, w, c, r, grade)
+	if w.index == 0 && c.Born[0] == e.ledger.account.Born {
+		e.ledger.mint(c.Mint)
+	}
+	burned := 0
+	for _, b := range c.Burn {
+		if b.Index == w.index {
+			burned += e.ledger.burn(b.N)
 		}
-		g.line = c.Line
+	}
+	if grade >= Primary {
+		e.supply = Supply{Line: c.Line, Slots: c.Supply, At: w.epoch, Voters: n.voters.Version, Sure: c.Sure, Claims: c.Claims}
+	}
+	e.supply.Burned += burned // a side knows what it burns, not what others have minted
+	e.members, e.born = w.list, c.Born
+	return reset, e.moves(w, c, r.Name)
+}
+
+// accept takes in which account of self is open now, and which are void.
+func (e *escrow) accept(self Member, c *RoomCommit, born uint64) (reset bool) {
+	if c.Line.Founded() {
+		if born != e.ledger.account.Born && born > e.shutBorn {
+			reset = e.reopen(Account{self, born})
+		}
+		e.line = c.Line
 	}
 	for _, v := range c.Void {
-		g.voids = addVoid(g.voids, v)
+		e.voids = addVoid(e.voids, v)
 	}
 	if c.Safe != nil || c.Settled != nil {
-		g.safe = c.Safe
+		e.safe = c.Safe
 	}
 	for _, v := range c.Settled {
-		g.ledger.fold(v)
-		if v.Member == n.self.Member {
-			g.oldHeld = never
+		e.ledger.fold(v)
+		if v.Member == self {
+			e.oldHeld = never
 		}
 	}
+	return reset
 }
 
 // lease lets the account act from the gather on, if the coordinator has looked
 // at it. A wave that does not ask about the room leases nothing of it: the
 // account may be void and nobody here know.
-func (g *Gate) lease(n *Node, w *wave, c *RoomCommit, grade Grade) {
-	born := g.ledger.account.Born
+func (e *escrow) lease(n *Node, w *wave, c *RoomCommit, r *Room, grade Grade) {
+	born := e.ledger.account.Born
 	if born == 0 || c.Born[w.index] != born {
 		return
 	}
-	if grade >= Primary && c.Line.Founded() && g.line == n.line {
-		g.heldAt, g.leasedAt = w.at, w.at
+	if grade >= Primary && c.Line.Founded() && e.line == n.line {
+		e.heldAt, e.leasedAt = w.at, w.at
 	}
-	if grade >= Side && g.cfg.OnPartition == Share {
-		g.heldAt = w.at
+	if grade >= Side && r.OnPartition == Share {
+		e.heldAt = w.at
 	}
 }
 
 // moves carries out the node's own rows of the slot plan.
-func (g *Gate) moves(w *wave, c *RoomCommit) (out []Message) {
+func (e *escrow) moves(w *wave, c *RoomCommit, room string) (out []Message) {
 	for _, m := range c.Moves {
 		if m.From != w.index || c.Born[m.To] == 0 {
 			continue
 		}
 		to := Account{w.list[m.To], c.Born[m.To]}
-		if s := g.ledger.send(g.cfg.Name, to, m.Slots); s != nil {
+		if s := e.ledger.send(room, to, m.Slots); s != nil {
 			out = append(out, Message{From: w.list[w.index], To: to.Member, Body: s})
 		}
 	}
@@ -81,42 +131,41 @@ func (g *Gate) moves(w *wave, c *RoomCommit) (out []Message) {
 
 // reopen closes the account and opens another; it reports whether the old one
 // had anything in use.
-func (g *Gate) reopen(a Account) (used bool) {
-	used = g.ledger.used > 0
-	g.oldHeld = max(g.oldHeld, g.heldAt)
-	g.heldAt = never
-	g.shutBorn = max(g.shutBorn, g.ledger.account.Born)
-	g.ledger.reset(a)
-	g.busy = true
+func (e *escrow) reopen(a Account) (used bool) {
+	used = e.ledger.used > 0
+	e.oldHeld = max(e.oldHeld, e.heldAt)
+	e.heldAt = never
+	e.shutBorn = max(e.shutBorn, e.ledger.account.Born)
+	e.ledger.reset(a)
 	return used
 }
 
 // voided reports whether account a may never act again.
-func (g *Gate) voided(a Account) bool {
-	i, ok := findVoid(g.voids, a.Member)
-	return ok && a.Born <= g.voids[i].Epoch
+func (e *escrow) voided(a Account) bool {
+	i, ok := findVoid(e.voids, a.Member)
+	return ok && a.Born <= e.voids[i].Epoch
 }
 
 // current reports whether a is an account that the last commit listed. Only
 // such accounts exchange slots: to refuse what is known to be void is not
 // enough, since that is forgotten in time, and a link may be stuck for longer.
-func (g *Gate) current(a Account) bool {
-	i := slices.Index(g.members, a.Member)
-	return i >= 0 && i < len(g.born) && g.born[i] == a.Born && !g.voided(a)
+func (e *escrow) current(a Account) bool {
+	i := slices.Index(e.members, a.Member)
+	return i >= 0 && i < len(e.born) && e.born[i] == a.Born && !e.voided(a)
 }
 
 // isSafe reports whether every node of a primary wave knew a to be void.
-func (g *Gate) isSafe(a Account) bool {
-	i, ok := findVoid(g.safe, a.Member)
-	return ok && a.Born <= g.safe[i].Epoch
+func (e *escrow) isSafe(a Account) bool {
+	i, ok := findVoid(e.safe, a.Member)
+	return ok && a.Born <= e.safe[i].Epoch
 }
 
 // forget drops voids of members that no one can hear of any more, and reports
 // whether there were any.
-func (g *Gate) forget(known func(Member) bool) bool {
-	before := len(g.voids)
-	g.voids = slices.DeleteFunc(g.voids, func(v Void) bool { return !known(v.Member) })
-	return len(g.voids) < before
+func (e *escrow) forget(heardOf func(Member) bool) bool {
+	before := len(e.voids)
+	e.voids = slices.DeleteFunc(e.voids, func(v Void) bool { return !heardOf(v.Member) })
+	return len(e.voids) < before
 }
 
 // resend repeats transfers to listed accounts that were not acknowledged.
