@@ -30,48 +30,35 @@ type asserted struct {
 	cut   Cut
 }
 
-// Wrong looks at what must be true of a room at any time, and says what is not; nil:
-// all is well. It takes as long as the ledger has peers: once a wave is enough, and
-// WrongUse is for every step.
-//
-//   - A ledger owns what was minted and received less what it has sent, and uses no
-//     more than that.
-//   - Epochs never fall. Nor does the cut, within a keying, and it reaches no ticket
-//     that may have been stamped after the wave that set it was gathered.
+// Wrong looks at what must be true of a room at any time, as each part of the gate says
+// beside its fields, and says what is not; nil: all is well. It takes as long as the ledger
+// has peers: once a wave is enough, and WrongUse is for every step. Epochs, and the cut
+// within a keying, are compared with those of the last time.
 func (g *Gate) Wrong(installed qpid.Epoch) *Broken {
-	l := &g.ledger
-	owned := l.minted
-	for i := range l.peers {
-		p := &l.peers[i]
-		if p.Sent < 0 || p.Received < 0 || p.Acked < 0 || p.Acked > p.Sent {
-			return g.wrong("a ledger counts slots that were sent, acknowledged and received up from 0, and none is acknowledged before it is sent")
-		}
-		owned += p.Received - p.Sent
-	}
 	was := g.asserted
 	g.asserted = asserted{installed, g.cut}
-	switch {
-	case owned != l.owned:
-		return g.wrong("a ledger owns what was minted and received less what was sent")
-	case installed.Compare(was.epoch) < 0:
+	if what := g.ledger.wrong(); what != "" {
+		return g.wrong(what)
+	}
+	if what := g.inForce.wrong(); what != "" {
+		return g.wrong(what)
+	}
+	if installed.Compare(was.epoch) < 0 {
 		return g.wrong(fmt.Sprintf("epochs never fall, and %v came before %v", was.epoch, installed))
-	case g.cut.Keying < was.cut.Keying, g.cut.Keying == was.cut.Keying && g.cut.Value.Less(was.cut.Value):
+	}
+	if what := g.order.wrong(was.cut, installed, g.at); what != "" {
 		g.cut = was.cut // the next gather would tell the others
-		return g.wrong("the cut never falls within a keying")
-	case g.cut.Epoch == installed.Num && qpid.UpTo(g.at).Less(g.cut.Value):
-		g.cut = was.cut
-		return g.wrong("the cut reaches nobody who may have joined since the gather")
+		return g.wrong(what)
 	}
 	return g.WrongUse()
 }
 
 // WrongUse is what of Wrong can be told at a glance.
 func (g *Gate) WrongUse() *Broken {
-	switch l := &g.ledger; {
-	case l.used < 0 || l.used > l.owned:
-		return g.wrong("a ledger uses no less than nothing and no more than it owns")
-	case l.account.Born == 0 && l.owned != 0:
-		return g.wrong("a closed account owns nothing")
+	for _, what := range [...]string{g.ledger.wrongUse(), g.escrow.wrong(), g.purse.wrong()} {
+		if what != "" {
+			return g.wrong(what)
+		}
 	}
 	return nil
 }

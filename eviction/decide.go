@@ -22,9 +22,34 @@ type decision struct {
 	origins []origin // by index: where rooms stand that were never on a line
 }
 
-// decide turns the replies about one room into a commit.
-func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
+// conclude decides about one room, and keeps what the next decision goes by.
+func (g *Gate) conclude(d *decision, r *RoomReply) RoomCommit {
+	c, next := g.decide(d, r)
+	g.told, g.toldSeed, g.mints, g.hint, g.short, g.pacer = next.told, next.toldSeed, next.mints, next.hint, next.short, next.pacer
+	return c
+}
+
+// sequel is what a decision leaves to those after it.
+type sequel struct {
+	told     uint64   // the newest keying that anyone holds, for the next gather to tell everybody,
+	toldSeed [32]byte // and its seed
+	mints    bool     // a next wave will mint
+	hint     int
+	short    bool
+	pacer    pacer
+}
+
+// decide turns the replies about one room into a commit. It changes nothing: the gate is
+// as this coordinator knows it, and what comes of the decision is in what it returns.
+func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
+	next := sequel{told: g.told, toldSeed: g.toldSeed, mints: g.mints, hint: g.hint, short: g.short, pacer: g.pacer.clone()}
 	rs := newRoomSums(d, g, r)
+	for _, rn := range r.Nodes {
+		if rn.Keying == rs.keying && rs.keying > g.keying {
+			next.told, next.toldSeed = rn.Keying, rn.Seed
+			break
+		}
+	}
 	c := RoomCommit{Room: g.cfg.Name, Agreed: rs.agreed, TTL: rs.ttl, Born: rs.born, Supply: r.Supply.left(), Cut: g.cut}
 	if !rs.agreed {
 		c.Config = &rs.plan
@@ -33,20 +58,21 @@ func (g *Gate) decide(d *decision, r *RoomReply) RoomCommit {
 	c.Bound = g.bound
 	c.Closed = c.Supply > rs.target // on a side too: back among the others, a lease from before the split may last still
 	if d.grade < Side {
-		return c
+		return c, next
 	}
+	next.mints = false
 	admits := rs.cfg.OnPartition.admits(d.grade)
-	if g.mints = false; d.grade >= Primary {
+	if d.grade >= Primary {
 		if !g.chooseLine(d, rs, &c) {
-			return c
+			return c, next
 		}
-		g.account(d, rs, r, &c)
+		next.mints = g.account(d, rs, r, &c)
 	} else if admits {
 		rs.hold(&c)
 	}
 	rs.back = g.awaitLost(d.list, d.now.Boot, admits)
-	g.callNext(d, rs, r, &c, admits)
-	return c
+	g.callNext(d, rs, r, &c, &next, admits)
+	return c, next
 }
 
 // roomSums are the replies about one room, by list index.
@@ -111,9 +137,6 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.calls += rn.Calls
 		rs.ttl = max(rs.ttl, rn.TTL)
 		rs.agreed = rs.agreed && rn.Version == rs.plan.Version && rn.Sum == sum
-		if rn.Keying > max(rs.keying, g.keying) {
-			g.told, g.toldSeed = rn.Keying, rn.Seed // the next gather tells everybody
-		}
 		rs.keying = max(rs.keying, rn.Keying)
 	}
 	if r.Digest != nil {
@@ -199,8 +222,9 @@ func (rs *roomSums) twins() (twins []Tagged) {
 }
 
 // account voids and settles what is gone, and mints or burns the difference
-// to the limit: all but what accounts outside the list may still use, see Supply.
-func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
+// to the limit: all but what accounts outside the list may still use, see Supply. It
+// reports whether a next wave will mint.
+func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) (mints bool) {
 	voids := make([]Void, len(r.Voids))
 	safe := make(map[Member]uint64, len(r.Voids)) // looked up only
 	for i, v := range r.Voids {
@@ -223,7 +247,7 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
 			inside += n.Minted
 		case n.Born > 0: // its books are in the sums, and no longer count
 			rs.hold(c)
-			return
+			return false
 		}
 	}
 	for _, n := range r.Net {
@@ -232,7 +256,7 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
 			inside += n.Slots
 		}
 	}
-	g.mints = rs.make(r.Supply, c, inside, lost, safe)
+	mints = rs.make(r.Supply, c, inside, lost, safe)
 	inside += c.Mint
 	rs.free[0] += c.Mint
 	if c.Missing = max(0, rs.target-inside); len(lost) == 0 {
@@ -242,6 +266,7 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) {
 	}
 	rs.inside = inside
 	rs.hold(c)
+	return mints
 }
 
 // hold stops calls while more slots exist than the limit, and burns what is
@@ -316,7 +341,7 @@ func (g *Gate) delayWith(rs *roomSums) int64 {
 
 // callNext sets the cut (or the draw, or the number of deleteMins), the slot
 // transfers, and whether newcomers may walk in.
-func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, admits bool) {
+func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, next *sequel, admits bool) {
 	cfg, free := &rs.cfg, 0
 	for _, b := range c.Burn {
 		rs.free[b.Index] -= b.N
@@ -331,14 +356,14 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	var left []int                         // of the tokens that were dealt before
 	if c.Paced = cfg.NewPerMinute > 0; c.Paced {
 		q := quota{cfg.NewPerMinute, rs.share(d.grade), max(1, cfg.Target), len(d.list)}
-		left = g.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
-		tokens = g.pacer.fill(d.now.Boot, q)
+		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
+		tokens = next.pacer.fill(d.now.Boot, q)
 		k = min(k, tokens)
 	}
 	if !cfg.Mode.calls() { // slots still move, to sessions of lost nodes
 		k = 0
 	}
-	g.hint, g.short = min(k+k/4+64, 1<<20), !r.Front.Sampled && len(r.Front.Items) < min(k, rs.queued)
+	next.hint, next.short = min(k+k/4+64, 1<<20), !r.Front.Sampled && len(r.Front.Items) < min(k, rs.queued)
 	need := g.entitle(d, rs, r, c, k)
 	waiting := c.Queued > 0 || rs.wanted > 0
 	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Mode.calls() && cfg.Algorithm == ByCut && d.now.Boot >= g.shyUntil
@@ -358,7 +383,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		if free == 0 || !cfg.Mode.calls() {
 			clear(need)
 		}
-		c.Tokens = g.pacer.deal(d.now.Boot, tokens, need, left, int(d.epoch.Num%uint64(len(need))))
+		c.Tokens = next.pacer.deal(d.now.Boot, tokens, need, left, int(d.epoch.Num%uint64(len(need))))
 	}
 }
 

@@ -1,10 +1,12 @@
 package eviction
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom/qpid"
+	"github.com/google/go-cmp/cmp"
 )
 
 // deciding is a coordinator's gate and what it is told.
@@ -36,7 +38,7 @@ func decideAt(room Room, nodes int) *deciding {
 	return x
 }
 
-func (x *deciding) decide() RoomCommit { return x.g.decide(&x.d, &x.r) }
+func (x *deciding) decide() RoomCommit { return x.g.conclude(&x.d, &x.r) }
 
 // The books of an account that is void no longer say how many slots there are.
 func TestBooksOfVoidAccountsDoNotCount(t *testing.T) {
@@ -89,6 +91,29 @@ func TestVoidOlderThanTheAccountIsRaised(t *testing.T) {
 	x.r.Voids = []VoidCount{{Member{"b", 1}, 59, 59, 3}} // every node has heard of it
 	if c = x.decide(); len(c.Settled) != 1 || c.Settled[0] != c.Void[0] {
 		t.Errorf("settled %v, want %v", c.Settled, c.Void)
+	}
+}
+
+// A decision is made from what was heard: made again of the same, it is the same.
+func TestADecisionChangesNothing(t *testing.T) {
+	for _, room := range []Room{{}, {NewPerMinute: 540}, {Method: Random}, {Algorithm: ByQPID}} {
+		room.Target, room.Session = 30, time.Minute
+		x := decideAt(room, 3)
+		for i := range x.r.Nodes {
+			x.r.Nodes[i].Free, x.r.Nodes[i].Queued, x.r.Nodes[i].Keying = 10, 5, 7
+		}
+		for range 2 {
+			first, next := x.g.decide(&x.d, &x.r)
+			again, then := x.g.decide(&x.d, &x.r)
+			if diff := cmp.Diff(first, again); diff != "" {
+				t.Errorf("%v %v: made again, the decision is another one:\n%s", room.Method, room.Algorithm, diff)
+			}
+			if !reflect.DeepEqual(next, then) {
+				t.Errorf("%v %v: what follows is %+v, and made again %+v", room.Method, room.Algorithm, next, then)
+			}
+			x.decide()
+			x.d.now.Boot += 10_000_000
+		}
 	}
 }
 

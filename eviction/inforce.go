@@ -26,6 +26,14 @@ type inForce struct {
 	ttlUntil int64         // boot time at which ttl falls back to cfg's
 }
 
+// wrong says what is not so, "": all is.
+func (f *inForce) wrong() string {
+	if f.session > max(f.ttl, f.cfg.longest()) {
+		return "no pass is good for longer than D reckons with"
+	}
+	return ""
+}
+
 // configure takes over a newer configuration. A session that gets longer is
 // used for new passes only when everyone knows of it; one that gets shorter
 // is still reckoned with until all passes of the old length have run out.

@@ -264,7 +264,7 @@ func (n *Node) commit(now Time, w *wave) {
 			c.Rooms = append(c.Rooms, RoomCommit{Room: r.Room, Born: make([]uint64, len(w.list))})
 			continue
 		}
-		c.Rooms = append(c.Rooms, g.decide(d, r))
+		c.Rooms = append(c.Rooms, g.conclude(d, r))
 		g.busy, n.lead.urgent = g.busy || g.mints, n.lead.urgent || g.mints
 	}
 	for _, r := range w.sum.Nodes {

@@ -49,6 +49,14 @@ type purse struct {
 	spentThen uint64 // by the last reply
 }
 
+// wrong says what is not so, "": all is.
+func (p *purse) wrong() string {
+	if p.tokens < 0 || p.spentThen > p.spent {
+		return "no token is spent twice"
+	}
+	return ""
+}
+
 // refill takes in what a commit deals to the node at index: what it has spent since it
 // replied is of that.
 func (p *purse) refill(c *RoomCommit, index int, now int64) {
@@ -95,6 +103,13 @@ func (q quota) burst() int64 {
 // parts is how much of the allowance n people take.
 func (q quota) parts(n int) int64 {
 	return int64(float64(n) * allowance / float64(q.perMinute) * float64(q.all) / float64(q.share))
+}
+
+// clone returns a pacer that goes on by itself.
+func (p *pacer) clone() pacer {
+	c := *p
+	c.spent, c.out = slices.Clone(p.spent), slices.Clone(p.out)
+	return c
 }
 
 // hear counts what the listed nodes have spent, and returns how many tokens each
