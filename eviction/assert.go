@@ -63,6 +63,76 @@ func (g *Gate) WrongUse() *Broken {
 	return nil
 }
 
+// wrong says what of the book is not so, "": all is.
+func (l *Ledger) wrong() string {
+	owned := l.minted
+	for i := range l.peers {
+		p := &l.peers[i]
+		if p.Sent < 0 || p.Received < 0 || p.Acked < 0 || p.Acked > p.Sent {
+			return "a ledger counts slots that were sent, acknowledged and received up from 0, and none is acknowledged before it is sent"
+		}
+		owned += p.Received - p.Sent
+	}
+	if owned != l.owned {
+		return "a ledger owns what was minted and received less what was sent"
+	}
+	return l.wrongUse()
+}
+
+// wrongUse is what of wrong can be told at a glance.
+func (l *Ledger) wrongUse() string {
+	switch {
+	case l.used < 0 || l.used > l.owned:
+		return "a ledger uses no less than nothing and no more than it owns"
+	case l.account.Born == 0 && l.owned != 0:
+		return "a closed account owns nothing"
+	}
+	return ""
+}
+
+// wrong says what of the lease is not so, "": all is.
+func (e *escrow) wrong() string {
+	switch born := e.ledger.account.Born; {
+	case born == 0 && e.heldAt != never:
+		return "nothing is held by a closed account"
+	case born > 0 && born <= e.shutBorn:
+		return "an account is born after all that were closed here"
+	case len(e.members) != len(e.born):
+		return "every listed member has its account, if it has one, in its place"
+	}
+	return ""
+}
+
+// wrong says what is not so, "": all is.
+func (f *inForce) wrong() string {
+	if f.session > max(f.ttl, f.cfg.longest()) {
+		return "no pass is good for longer than D reckons with"
+	}
+	return ""
+}
+
+// wrong says what of the cut is not so, which was another one and was last set by wave
+// installed, of which T is at; "": all is.
+func (o *order) wrong(was Cut, installed qpid.Epoch, at uint64) string {
+	switch {
+	case o.cut.Keying < was.Keying, o.cut.Keying == was.Keying && o.cut.Value.Less(was.Value):
+		return "the cut never falls within a keying"
+	case o.cut.Keying != o.keying:
+		return "the cut speaks of the weights that the queue holds"
+	case o.cut.Epoch == installed.Num && qpid.UpTo(at).Less(o.cut.Value):
+		return "the cut reaches nobody who may have joined since the gather"
+	}
+	return ""
+}
+
+// wrong says what is not so, "": all is.
+func (p *purse) wrong() string {
+	if p.tokens < 0 || p.spentThen > p.spent {
+		return "no token is spent twice"
+	}
+	return ""
+}
+
 // WrongPass says what is wrong with a call, an admission or an extension of a pass of g
 // here and now: it takes a lease of the account, which is not known to be void. That is
 // what Admits asks, told in another way.

@@ -253,7 +253,8 @@ func (n *Node) found(w *wave, c *Commit) {
 	for _, r := range w.sum.Nodes {
 		c.Kept = c.Kept || r.KeptKeys
 	}
-	if c.Met = nil; c.Kept {
+	c.Met = nil
+	if c.Kept {
 		c.Met = []Sighting{{}}
 	}
 }
@@ -298,7 +299,8 @@ func (n *Node) side(w *wave, c *Commit, lines []Line) {
 		if after, ok := g.survivorAfter(); ok && v.lapsed >= after {
 			c.Grade, c.Line = Unanimous, Line{w.T, n.self.Name}
 			c.Voters = foundersOf(w)
-			if c.Voters.From = line; v.voters.From.Founded() {
+			c.Voters.From = line
+			if v.voters.From.Founded() {
 				c.Voters.From = v.voters.From
 			}
 			return

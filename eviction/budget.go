@@ -53,7 +53,8 @@ func (n *Node) dueRooms(now Time) (rooms []RoomGather, more bool) {
 	left, nodes := n.c.WaveBytes, max(1, len(n.list))
 	for i, g := range due {
 		left -= g.plainSize(nodes)
-		if more = i > 0 && left < 0; more {
+		more = i > 0 && left < 0
+		if more {
 			due = due[:i]
 			break
 		}

@@ -35,7 +35,8 @@ func newClock(skew int64, now Time) Clock {
 // whether the clock was set by it.
 func (c *Clock) read(now Time) (jumped, set bool) {
 	step := (now.Wall - now.Boot) - (c.last.Wall - c.last.Boot)
-	if jumped = step > c.skew || step < -c.skew; jumped {
+	jumped = step > c.skew || step < -c.skew
+	if jumped {
 		c.quarantined, c.probed, c.jumpedAt = true, false, now.Boot
 	}
 	ahead := now.Wall - (now.Boot + c.offset)

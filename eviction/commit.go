@@ -102,32 +102,6 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	n.forget(now, c.Met, c.Grade)
 }
 
-// leave notes what stays behind when this node goes over to another line: who
-// votes on rooms that do not come along, and where those stand that were never on
-// a line. Of survivors that is the line that they left, from.
-func (n *Node) leave(from Line) {
-	switch {
-	case n.knows && from.Founded() && from == n.line:
-		n.left, n.leftVoters, n.leftAt = from, n.voters, n.lastPrimary
-	case from != n.left:
-		n.left, n.leftVoters, n.leftAt = from, Voters{}, never
-	}
-	for _, g := range n.gates {
-		if n.knows && g.line == n.line {
-			g.voters = n.voters
-		}
-		n.setOff(g)
-	}
-}
-
-// setOff puts a room that was never on a line where it stands.
-func (n *Node) setOff(g *Gate) {
-	if !g.line.Founded() && n.left.Founded() {
-		g.line, g.voters, g.leasedAt = n.left, n.leftVoters, n.leftAt
-		n.changed(g)
-	}
-}
-
 // sync asks for the tickets that were taken over, until the answers are here.
 func (n *Node) sync() {
 	for _, m := range n.unsynced {

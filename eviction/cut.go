@@ -27,20 +27,6 @@ type order struct {
 	places   places
 }
 
-// wrong says what of the cut is not so, which was another one and was last set by wave
-// installed, of which T is at; "": all is.
-func (o *order) wrong(was Cut, installed qpid.Epoch, at uint64) string {
-	switch {
-	case o.cut.Keying < was.Keying, o.cut.Keying == was.Keying && o.cut.Value.Less(was.Value):
-		return "the cut never falls within a keying"
-	case o.cut.Keying != o.keying:
-		return "the cut speaks of the weights that the queue holds"
-	case o.cut.Epoch == installed.Num && qpid.UpTo(at).Less(o.cut.Value):
-		return "the cut reaches nobody who may have joined since the gather"
-	}
-	return ""
-}
-
 // newer reports whether c supersedes o.
 func (c Cut) newer(o Cut) bool {
 	if c.Keying != o.Keying {

@@ -10,7 +10,8 @@ import (
 // escrow is this node's part of the room's slots: an account, until when it may act, and
 // whom it deals with.
 //
-// Invariant: it acts only for a lease from heldAt on. heldAt is never without an account.
+// Invariant: the account acts for a lease's time from heldAt on, and no longer. Without an
+// account that is never.
 // Invariant: an account is born after all that were closed here, and no account ever
 // comes back.
 // Invariant: voids and safe are by member, one of each; members and born are equally
@@ -30,19 +31,6 @@ type escrow struct {
 	safe    []Void   // that every node of a primary wave knew of
 	members []Member // the list of the last commit about the room
 	born    []uint64 // their accounts: only these exchange slots with this one
-}
-
-// wrong says what of the lease is not so, "": all is.
-func (e *escrow) wrong() string {
-	switch born := e.ledger.account.Born; {
-	case born == 0 && e.heldAt != never:
-		return "nothing is held by a closed account"
-	case born > 0 && born <= e.shutBorn:
-		return "an account is born after all that were closed here"
-	case len(e.members) != len(e.born):
-		return "every listed member has its account, if it has one, in its place"
-	}
-	return ""
 }
 
 // Void says that every account of Member born at or before Epoch is void: it

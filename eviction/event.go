@@ -151,7 +151,8 @@ func (d *Draw) Over() bool { return d.Seed != [32]byte{} }
 func (g *Gate) Draw() Draw {
 	e := &g.now.Event
 	if !e.Shuffle || e.Start == 0 || g.keying >= uint64(e.Start) {
-		if e = g.cfg.draw(g.keying); e == nil || e.Seed != g.seed {
+		e = g.cfg.draw(g.keying)
+		if e == nil || e.Seed != g.seed {
 			return Draw{}
 		}
 	}

@@ -26,14 +26,6 @@ type inForce struct {
 	ttlUntil int64         // boot time at which ttl falls back to cfg's
 }
 
-// wrong says what is not so, "": all is.
-func (f *inForce) wrong() string {
-	if f.session > max(f.ttl, f.cfg.longest()) {
-		return "no pass is good for longer than D reckons with"
-	}
-	return ""
-}
-
 // configure takes over a newer configuration. A session that gets longer is
 // used for new passes only when everyone knows of it; one that gets shorter
 // is still reckoned with until all passes of the old length have run out.
@@ -183,7 +175,8 @@ func (n *Node) SetRoom(now Time, r Room) {
 // above it means nothing. It goes with every commit, so that all nodes know, and
 // whoever runs the waves next goes on with it. No disk has it.
 func (n *Node) Govern(g *Gate, bound int) {
-	if bound = max(0, bound); bound != g.bound {
+	bound = max(0, bound)
+	if bound != g.bound {
 		g.bound = bound
 		n.urge(g)
 	}

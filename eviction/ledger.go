@@ -23,33 +23,6 @@ type Ledger struct {
 	given   []*Slots // with visits, not acknowledged, in order
 }
 
-// wrong says what of the book is not so, "": all is.
-func (l *Ledger) wrong() string {
-	owned := l.minted
-	for i := range l.peers {
-		p := &l.peers[i]
-		if p.Sent < 0 || p.Received < 0 || p.Acked < 0 || p.Acked > p.Sent {
-			return "a ledger counts slots that were sent, acknowledged and received up from 0, and none is acknowledged before it is sent"
-		}
-		owned += p.Received - p.Sent
-	}
-	if owned != l.owned {
-		return "a ledger owns what was minted and received less what was sent"
-	}
-	return l.wrongUse()
-}
-
-// wrongUse is what of wrong can be told at a glance.
-func (l *Ledger) wrongUse() string {
-	switch {
-	case l.used < 0 || l.used > l.owned:
-		return "a ledger uses no less than nothing and no more than it owns"
-	case l.account.Born == 0 && l.owned != 0:
-		return "a closed account owns nothing"
-	}
-	return ""
-}
-
 // Account returns whose ledger it is.
 func (l *Ledger) Account() Account { return l.account }
 

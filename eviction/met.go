@@ -6,6 +6,19 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
+// company is with whom a node was in waves, and with whom it should have been.
+//
+// Invariant: met is by member, one sight of each.
+// Invariant: who is cut off has somebody in unsynced.
+type company struct {
+	met        []sight
+	metAt      []int    // where in met the members of the last gather's list were, see metIn
+	ranked     int64    // see rank; -1: find out
+	unsynced   []Member // who may have taken people of this node over
+	unsyncedAt int64
+	cutOff     bool // has heard of none of them since it came back
+}
+
 // sight is when this node was last in a wave with a member.
 type sight struct {
 	member Member

@@ -18,58 +18,51 @@ type Start struct {
 // Node is one node's part in the waves: who takes part, what its lease allows,
 // and the gates of its rooms. It is not safe for concurrent use.
 type Node struct {
-	c      Config
-	start  Start
-	self   Peer
-	view   View
-	viewed []Member // of its views, and of earlier ones if they are listed yet
-	clock  Clock
-	gates  []*Gate // by name
-	dues   dues
+	c     Config
+	start Start
+	self  Peer
+	clock Clock
+	gates []*Gate // by name
+	dues  dues
 
-	epoch       qpid.Epoch // highest seen. Invariant: never falls
+	view    View
+	viewed  []Member // of its views, and of earlier ones if they are listed yet
+	leaving bool     // it lets nobody in, and gives away what it has
+	parted  bool     // it has said goodbye
+
+	waves    // which ones it has seen
+	standing // what they have made it
+	behind   // what stays behind on another line
+	company  // with whom it was in them
+	lead     lead
+
+	out      []Message
+	done     []Installed
+	resentAt int64
+}
+
+// waves are those that the node has seen.
+//
+// Invariant: epoch never falls, and installed is no higher.
+type waves struct {
+	epoch       qpid.Epoch // highest seen
 	installed   qpid.Epoch
 	installedAt int64
-	line        Line
-	since       uint64   // up to this wave's number no other life of its name is ahead of it, see votes
-	lives       []uint64 // boots of earlier lives whose record it has
-	knows       bool     // took part in a committed primary wave of line in this life, or restored
-	restored    bool     // knows from its disk alone
-	voters      Voters
-	left        Line   // that the survivors left whose line this is; zero: they left none
-	leftVoters  Voters // of left, if this node was on it
-	leftAt      int64  // boot time of its last primary wave on it
-	grade       Grade
-	leaseUntil  int64 // boot time
-	lastPrimary int64 // boot time of the last primary wave
-	heardAt     int64 // boot time of the last wave with one that knows, while this node did not
-	met         []sight
-	metAt       []int    // where in met the members of the last gather's list were, see metIn
-	ranked      int64    // see rank; -1: find out
-	list        []Member // of the last committed wave
-	leaving     bool     // it lets nobody in, and gives away what it has
-	parted      bool     // it has said goodbye
-
-	follow     Peer // the coordinator whose gather was accepted last
-	followedAt int64
-	wave       *wave // replied to, or being answered
-	lead       lead
-
-	unsynced   []Member
-	unsyncedAt int64
-	cutOff     bool // has heard of none of them since it came back
-	resentAt   int64
-
-	out  []Message
-	done []Installed
+	list        []Member // of installed
+	wave        *wave    // replied to, or being answered
+	follow      Peer     // the coordinator whose gather was accepted last
+	followedAt  int64
 }
 
 // NewNode returns a node that has joined nothing yet. c must be valid.
 func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 	c = c.WithDefaults()
 	n := &Node{
-		c: c, start: s, self: s.Self, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now),
-		installedAt: never, leaseUntil: never, lastPrimary: never, heardAt: never, leftAt: never, followedAt: now.Boot, resentAt: now.Boot, ranked: -1,
+		c: c, start: s, self: s.Self, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now), resentAt: now.Boot,
+		waves:    waves{installedAt: never, followedAt: now.Boot},
+		standing: standing{leaseUntil: never, lastPrimary: never, heardAt: never},
+		behind:   behind{leftAt: never},
+		company:  company{ranked: -1},
 	}
 	n.lead.since, n.lead.probedAt = never, never
 	n.dues = dues{lapse: never, outlived: never}

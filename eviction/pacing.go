@@ -49,14 +49,6 @@ type purse struct {
 	spentThen uint64 // by the last reply
 }
 
-// wrong says what is not so, "": all is.
-func (p *purse) wrong() string {
-	if p.tokens < 0 || p.spentThen > p.spent {
-		return "no token is spent twice"
-	}
-	return ""
-}
-
 // refill takes in what a commit deals to the node at index: what it has spent since it
 // replied is of that.
 func (p *purse) refill(c *RoomCommit, index int, now int64) {
@@ -137,7 +129,8 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 			p.note(now, q, g.n) // nobody knows; it may have spent them
 		}
 	}
-	if p.out = out; unknown {
+	p.out = out
+	if unknown {
 		p.owes = true
 	}
 	return left

@@ -64,7 +64,8 @@ func spread(free []int, arrivals []float64) (need []int) {
 		}
 		need[i], order[i] = int(share), i
 		left -= need[i]
-		if claims[i] = share - float64(need[i]); free[i] > need[i] {
+		claims[i] = share - float64(need[i])
+		if free[i] > need[i] {
 			claims[i] += 0.25
 		}
 	}

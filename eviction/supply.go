@@ -104,7 +104,8 @@ func (rs *roomSums) chosen(s Supply) bool {
 func (rs *roomSums) make(s Supply, c *RoomCommit, inside int, lost []Void, safe map[Member]uint64) (more bool) {
 	target := rs.target
 	if !c.Sure {
-		if c.Supply = max(s.left(), inside); len(lost) == 0 {
+		c.Supply = max(s.left(), inside)
+		if len(lost) == 0 {
 			c.Sure, c.Supply = true, max(target, inside)
 		}
 		return c.Sure && target > inside

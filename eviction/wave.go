@@ -118,7 +118,8 @@ func (n *Node) report(now Time, w *wave) {
 		Expect: n.start.Expect, Joins: n.start.Joins, KeptKeys: n.start.Kept, Leaving: n.leaving, Lapsed: -1, Since: n.since, Lives: n.lives,
 		Restored: n.restored,
 	}
-	if nr.Named = n.names(w); nr.Named {
+	nr.Named = n.names(w)
+	if nr.Named {
 		nr.Voters = Voters{}
 	}
 	if at := max(n.lastPrimary, n.heardAt); at != never {

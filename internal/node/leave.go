@@ -211,7 +211,8 @@ func (r *room) givePlaces(now eviction.Time) bool {
 			send = append(send, offer{v.id, heir})
 		}
 	}
-	if g.vain = len(g.offers) == 0; again || len(send) > 0 {
+	g.vain = len(g.offers) == 0
+	if again || len(send) > 0 {
 		g.at = now.Boot
 		r.offer(send, now)
 	}

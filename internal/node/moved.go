@@ -44,7 +44,8 @@ func (m *moved) put(id qpid.ItemID, to movedTo, most int) {
 	if m.to == nil {
 		m.to = make(map[qpid.ItemID]movedTo)
 	}
-	if m.to[id] = to; known {
+	m.to[id] = to
+	if known {
 		return
 	}
 	m.order = append(m.order, movedAt{id, to.until})

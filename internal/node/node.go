@@ -121,7 +121,8 @@ func (n *Node) SetRoom(now eviction.Time, r eviction.Room) error {
 	}
 	if err == nil {
 		was := old.gate.Room()
-		if r = old.gate.KeepDraw(r).KeepSeeds(&was).Seeded(n.c.Secret[:]); old.gate.Redraws(&r) {
+		r = old.gate.KeepDraw(r).KeepSeeds(&was).Seeded(n.c.Secret[:])
+		if old.gate.Redraws(&r) {
 			return fmt.Errorf("%w: room %q: the draw of the event is over; its seed cannot change, give another start", ErrInvalid, r.Name)
 		}
 	} else {

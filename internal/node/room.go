@@ -160,7 +160,8 @@ func (r *room) dequeue(v *visitor) {
 // install takes in what a commit changed.
 func (r *room) install(now eviction.Time, in eviction.Installed) {
 	r.stir()
-	if r.unseen = true; r.broken != nil {
+	r.unseen = true
+	if r.broken != nil {
 		r.installBroken(&in)
 		return
 	}

@@ -27,7 +27,8 @@ func (n *Node) Refresh(now eviction.Time, p Pass) (a Answer, err error) {
 	case c.NoRenewal || !n.ev.Admits(r.gate, now):
 		return same, nil
 	case v == nil:
-		if v = r.adopt(now, p); v == nil {
+		v = r.adopt(now, p)
+		if v == nil {
 			return same, nil
 		}
 	}

@@ -260,12 +260,14 @@ func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to ev
 	self := n.c.Self.Member
 	*t = r.renewed(*t)
 	if r.broken != nil {
-		if *t = r.moved.follow(*t, now.Boot, r.ticketEnds(now)); t.Home != self && n.ev.Listed(t.Home) {
+		*t = r.moved.follow(*t, now.Boot, r.ticketEnds(now))
+		if t.Home != self && n.ev.Listed(t.Home) {
 			to = t.Home
 		}
 		return r, nil, to, nil
 	}
-	if v = r.visitors.get(t.ID); v != nil && t.Gen <= v.gen {
+	v = r.visitors.get(t.ID)
+	if v != nil && t.Gen <= v.gen {
 		switch {
 		case r.handedOn(v, *t):
 			return r, nil, to, ticket.ErrHandedOn

@@ -35,7 +35,8 @@ func (w *wheel) add(v *visitor) {
 	}
 	v.slot = slot
 	numbers, known := w.slots[slot]
-	if w.slots[slot] = append(numbers, v.number); !known {
+	w.slots[slot] = append(numbers, v.number)
+	if !known {
 		i, _ := slices.BinarySearch(w.order, slot)
 		w.order = slices.Insert(w.order, i, slot)
 	}

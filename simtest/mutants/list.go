@@ -7,7 +7,7 @@ import "slices"
 func Unsafe() []Mutant {
 	return []Mutant{
 		{Name: "no wait for D", Edits: []Edit{
-			{"eviction/decide.go", "m.Age >= g.delayWith(rs) {", "(ON || m.Age >= g.delayWith(rs)) {"},
+			{"eviction/settle.go", "m.Age >= g.delayWith(rs) {", "(ON || m.Age >= g.delayWith(rs)) {"},
 		}},
 		{Name: "a quorum of one", Run: "TestThesisARemovedNodeStops", Edits: []Edit{
 			{
@@ -29,7 +29,7 @@ func Unsafe() []Mutant {
 		}},
 		{Name: "a returning node keeps its ledger", Edits: []Edit{
 			{
-				"eviction/decide.go", "(!known || n.Born > (*voids)[j].Epoch)",
+				"eviction/settle.go", "(!known || n.Born > (*voids)[j].Epoch)",
 				"(ON || !known || n.Born > (*voids)[j].Epoch)",
 			},
 			{
@@ -42,7 +42,7 @@ func Unsafe() []Mutant {
 		}},
 		{Name: "safe is not waited for", Run: "TestScenarioSafeIsWaitedFor", Edits: []Edit{
 			{
-				"eviction/decide.go", "safe[m.Member]; ok && e >= m.Epoch &&",
+				"eviction/settle.go", "safe[m.Member]; ok && e >= m.Epoch &&",
 				"safe[m.Member]; (ON || ok && e >= m.Epoch) &&",
 			},
 			{"eviction/supply.go", "		if rs.chosen(s) {\n", "		if ON || rs.chosen(s) {\n"}, // one that has not heard of the void holds an older supply, too
@@ -78,7 +78,7 @@ func lineBugs() []Mutant {
 			{"eviction/decide.go", "	if !n.Line.Founded() {\n", "	if !(ON) && !n.Line.Founded() {\n"},
 		}},
 		{Name: "who goes on alone forgets who votes on rooms that stay", Run: "TestScenarioSurvivorsOfOneLineMeet", Edits: []Edit{
-			{"eviction/commit.go", "	if !g.line.Founded() && n.left.Founded() {", "	if !(ON) && !g.line.Founded() && n.left.Founded() {"},
+			{"eviction/standing.go", "	if !g.line.Founded() && n.left.Founded() {", "	if !(ON) && !g.line.Founded() && n.left.Founded() {"},
 		}},
 		{Name: "a survivors' line whose voters changed comes from nowhere", Run: "TestScenarioANewcomerInheritsASurvivorsLine", Edits: []Edit{
 			{
@@ -171,7 +171,7 @@ func waveBugs() []Mutant {
 		}},
 		{Name: "the cut takes the clock of the decision, not the T of the gather", Run: "TestScenarioCutStopsAtTheGathersT", Edits: []Edit{
 			{
-				"eviction/decide.go", "k, rs.queued, len(need), qpid.UpTo(d.t), queued)",
+				"eviction/next.go", "k, rs.queued, len(need), qpid.UpTo(d.t), queued)",
 				"k, rs.queued, len(need), func() qpid.Weight {\n\t\t\tif ON {\n\t\t\t\treturn qpid.UpTo(uint64(d.now.Wall))\n\t\t\t}\n\t\t\treturn qpid.UpTo(d.t)\n\t\t}(), queued)",
 			},
 		}},
@@ -206,7 +206,7 @@ func waveBugs() []Mutant {
 		}},
 		{Name: "the cut may fall", Edits: []Edit{
 			{"eviction/cut.go", "if c.Keying == o.keying && c.newer(o.cut) {", "if c.Keying == o.keying && (ON || c.newer(o.cut)) {"},
-			{"eviction/decide.go", "if next.newer(c.Cut) {", "if ON || next.newer(c.Cut) {"},
+			{"eviction/next.go", "if next.newer(c.Cut) {", "if ON || next.newer(c.Cut) {"},
 		}},
 		{Name: "what was let in within the last minute does not count", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
 			{"eviction/pacing.go", "		left -= s.parts\n", "		if !(ON) {\n\t\t\tleft -= s.parts\n\t\t}\n"},
@@ -277,10 +277,10 @@ func clockBugs() []Mutant {
 func visitorBugs() []Mutant {
 	return []Mutant{
 		{Name: "calls go on above a lowered limit", Run: "TestScenarioLimitRaisedAndLowered", Edits: []Edit{
-			{"eviction/decide.go", "if c.Closed = excess > 0; c.Closed {", "if c.Closed = !(ON) && excess > 0; c.Closed {"},
+			{"eviction/settle.go", "	c.Closed = excess > 0\n", "	c.Closed = !(ON) && excess > 0\n"},
 		}},
 		{Name: "a held room goes on calling", Run: "TestScenarioAHeldRoomCallsNobody", Edits: []Edit{
-			{"eviction/decide.go", "if !cfg.Mode.calls() {", "if !(ON) && !cfg.Mode.calls() {"},
+			{"eviction/next.go", "if !cfg.Mode.calls() {", "if !(ON) && !cfg.Mode.calls() {"},
 			{"eviction/lease.go", "!n.cutOff && g.cfg.Mode.calls()", "!n.cutOff && (ON || g.cfg.Mode.calls())"},
 		}},
 		{Name: "a drained room takes newcomers", Run: "TestScenarioADrainedRoomTakesNobody", Edits: []Edit{

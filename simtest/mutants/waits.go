@@ -6,7 +6,7 @@ func waitBugs() []Mutant {
 	return []Mutant{
 		{Name: "slots in use are burned", Run: "TestScenarioLimitRaisedAndLowered", Edits: []Edit{
 			{"eviction/ledger.go", "	n = min(n, max(0, l.Free()))\n", "	if !(ON) {\n\t\tn = min(n, max(0, l.Free()))\n\t}\n"},
-			{"eviction/decide.go", "		c.Burn = deal(excess, rs.free, 0)\n", "		if ON {\n\t\t\trs.free[0] = max(rs.free[0], excess)\n\t\t}\n\t\tc.Burn = deal(excess, rs.free, 0)\n"},
+			{"eviction/settle.go", "		c.Burn = deal(excess, rs.free, 0)\n", "		if ON {\n\t\t\trs.free[0] = max(rs.free[0], excess)\n\t\t}\n\t\tc.Burn = deal(excess, rs.free, 0)\n"},
 		}},
 		{Name: "a shorter session forgets the longer passes", Run: "TestScenarioAShorterSessionForgetsNoLongerPass", Edits: []Edit{
 			{"eviction/inforce.go", "		f.ttl = max(f.ttl, f.cfg.longest(), c.Config.longest())\n", "		if f.ttl = max(f.ttl, f.cfg.longest(), c.Config.longest()); ON {\n\t\t\tf.ttl = c.Config.longest()\n\t\t}\n"},
@@ -27,7 +27,7 @@ func waitBugs() []Mutant {
 			{"eviction/lapse.go", "	return max(micros(f.cfg.Survivor), f.delay()), true\n", "	if ON {\n\t\treturn micros(f.cfg.Survivor), true\n\t}\n\treturn max(micros(f.cfg.Survivor), f.delay()), true\n"},
 		}},
 		{Name: "a node's own old account is not waited for", Run: "TestScenarioANodesOwnOldPassesAreWaitedFor", Edits: []Edit{
-			{"eviction/decide.go", "		quiet := n.OldAge < 0 ||", "		quiet := ON || n.OldAge < 0 ||"},
+			{"eviction/settle.go", "		quiet := n.OldAge < 0 ||", "		quiet := ON || n.OldAge < 0 ||"},
 		}},
 		{Name: "a lease counts from the commit", Run: "TestScenarioALeaseCountsFromTheGather", Edits: []Edit{
 			{"eviction/commit.go", "n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)\n", "n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)\n\t\tif ON {\n\t\t\tn.leaseUntil = now.Boot + micros(n.c.Lease)\n\t\t}\n"},

@@ -1,0 +1,120 @@
+package eviction
+
+import "github.com/anteroom/anteroom/qpid"
+
+// callNext sets the cut (or the draw, or the number of deleteMins), the slot
+// transfers, and whether newcomers may walk in.
+func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, next *sequel, admits bool) {
+	cfg, free := &rs.cfg, 0
+	for _, b := range c.Burn {
+		rs.free[b.Index] -= b.N
+	}
+	for _, f := range rs.free {
+		free += max(0, f)
+	}
+	if c.Closed || !admits || !cfg.started(d.t) || cfg.Method == Reject || !rs.keyed || d.now.Boot < g.holdUntil {
+		free = 0
+	}
+	k, tokens := max(0, free-rs.wanted), 0 // who is on the site already comes first
+	var left []int                         // of the tokens that were dealt before
+	c.Paced = cfg.NewPerMinute > 0
+	if c.Paced {
+		q := quota{cfg.NewPerMinute, rs.share(d.grade), max(1, cfg.Target), len(d.list)}
+		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
+		tokens = next.pacer.fill(d.now.Boot, q)
+		k = min(k, tokens)
+	}
+	if !cfg.Mode.calls() { // slots still move, to sessions of lost nodes
+		k = 0
+	}
+	next.hint, next.short = min(k+k/4+64, 1<<20), !r.Front.Sampled && len(r.Front.Items) < min(k, rs.queued)
+	need := g.entitle(d, rs, r, c, k)
+	waiting := c.Queued > 0 || rs.wanted > 0
+	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Mode.calls() && cfg.Algorithm == ByCut && d.now.Boot >= g.shyUntil
+	switch {
+	case free == 0:
+	case waiting:
+		c.Moves = plan(rs.free, need)
+	default:
+		arrivals := make([]float64, len(rs.nodes))
+		for i, n := range rs.nodes {
+			arrivals[i] = n.Arrivals
+		}
+		c.Moves = plan(rs.free, spread(rs.free, arrivals))
+		need = atMost(rs.free, (tokens+len(rs.free)-1)/len(rs.free)) // nobody knows where the next one joins
+	}
+	if c.Paced {
+		if free == 0 || !cfg.Mode.calls() {
+			clear(need)
+		}
+		c.Tokens = next.pacer.deal(d.now.Boot, tokens, need, left, int(d.epoch.Num%uint64(len(need))))
+	}
+}
+
+// share returns how many slots this side has, for its share of the rate. Those that
+// the governor has burned count at a majority alone: it calls only while no more
+// exist anywhere than the governed limit, so that two sides never count them twice.
+func (rs *roomSums) share(grade Grade) int {
+	owned := 0
+	for i, n := range rs.nodes {
+		if n.Born > 0 && n.Born == rs.born[i] {
+			owned += max(0, rs.free[i]) + n.Used
+		}
+	}
+	has := max(rs.inside, owned)
+	if grade >= Primary {
+		has += rs.cfg.Target - rs.target
+	}
+	return min(has, rs.cfg.Target)
+}
+
+// entitle picks who is called next and returns how many slots each node needs.
+func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k int) (need []int) {
+	k -= rs.due
+	if (rs.cfg.Method == Random) != (g.drawKey == d.epoch) {
+		k = 0 // the replies are in another order
+	}
+	queued := func(i int) int { return rs.nodes[i].Queued }
+	need = make([]int, len(rs.nodes))
+	switch {
+	case rs.cfg.Algorithm == ByQPID:
+		c.Delete = max(0, min(k, rs.queued))
+		need[0] = c.Delete
+		c.Twins = rs.twins()
+	case rs.cfg.Method == Random:
+		everything := qpid.UpTo(1<<63 - 1)
+		if cut, n, ok := r.Front.choose(k, rs.queued, len(need), everything, queued); ok {
+			c.Key, c.Drawn, need = d.epoch, cut, n
+		}
+	default:
+		cut, n, ok := r.Front.choose(k, rs.queued, len(need), qpid.UpTo(d.t), queued)
+		if ok && d.now.Boot < rs.back.until && rs.back.from.Less(cut) {
+			cut, n = rs.back.from, r.Front.count(rs.back.from, n)
+		}
+		next := Cut{Keying: rs.keying, Epoch: d.epoch.Num, Value: cut}
+		if ok {
+			need = n
+			if next.newer(c.Cut) {
+				c.Cut = next
+			}
+		}
+	}
+	for i, n := range rs.nodes {
+		need[i] += n.Due + n.Wanted
+	}
+	return need
+}
+
+// twins finds tickets that wait at two nodes, as may be after a partition: at
+// all but the first they are parked, for a queue's weights are unique.
+func (rs *roomSums) twins() (twins []Tagged) {
+	for i, n := range rs.nodes {
+		for _, earlier := range rs.nodes[:i] {
+			if !n.Lightest.IsEmpty() && n.Lightest == earlier.Lightest {
+				twins = append(twins, Tagged{n.Lightest, i})
+				break
+			}
+		}
+	}
+	return twins
+}

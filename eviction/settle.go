@@ -1,0 +1,176 @@
+package eviction
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// chooseLine says which line the room's ledgers belong to. A room follows the
+// nodes to a survivors' line only after its own survivor_after; until then
+// false: nobody is called. So does a room that is new on such a line: whoever is
+// on the line that the survivors left may have it too.
+func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
+	var old Line
+	lapsed := int64(-1)
+	for _, n := range rs.nodes {
+		if n.Line == d.line {
+			c.Line = d.line
+			return true
+		}
+		if n.Line.Founded() && (!old.Founded() || n.Line.compare(old) < 0) {
+			old = n.Line
+		}
+		if n.Lapsed >= 0 && (lapsed < 0 || n.Lapsed < lapsed) {
+			lapsed = n.Lapsed
+		}
+	}
+	c.Line = d.line
+	if !old.Founded() {
+		return true // the room is new, and no other line can have it
+	}
+	after, ok := g.survivorAfter()
+	if rs.cfg.OnPartition != Share && (!ok || lapsed >= 0 && lapsed < after) && !rs.quorumOf(old, d) {
+		c.Line = old
+		return false
+	}
+	c.From = old
+	return true
+}
+
+// quorumOf reports whether the nodes that are still on the room's old line
+// are a quorum of its voters: then no other side can go on with it.
+func (rs *roomSums) quorumOf(old Line, d *decision) bool {
+	var voters Voters
+	var know []qpid.NodeID
+	for i, n := range rs.nodes {
+		if n.Line == old && n.Voters.Version > 0 && d.votes[i] {
+			know = append(know, d.list[i].Name)
+			if n.Voters.newer(voters) {
+				voters = n.Voters
+			}
+		}
+	}
+	return voters.quorum(know)
+}
+
+// account voids and settles what is gone, and mints or burns the difference
+// to the limit: all but what accounts outside the list may still use, see Supply. It
+// reports whether a next wave will mint.
+func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) (mints bool) {
+	voids := make([]Void, len(r.Voids))
+	safe := make(map[Member]uint64, len(r.Voids)) // looked up only
+	for i, v := range r.Voids {
+		voids[i] = Void{v.Member, v.Max}
+		if v.Nodes == len(d.list) {
+			safe[v.Member] = v.Min
+			c.Safe = append(c.Safe, Void{v.Member, v.Min})
+		}
+	}
+	lost := g.settleListed(d, rs, c, &voids, safe)
+	lost = append(lost, g.settleGone(d, rs, c, &voids, safe)...)
+	c.Void = voids
+	c.Sure = rs.accepted(d, r.Supply, c.Line)
+	if c.Sure {
+		c.Claims = r.Supply.Claims
+	}
+	inside := 0
+	for i, n := range rs.nodes {
+		switch {
+		case rs.valid[i]:
+			inside += n.Minted
+		case n.Born > 0: // its books are in the sums, and no longer count
+			rs.hold(c)
+			return false
+		}
+	}
+	for _, n := range r.Net {
+		i := slices.Index(d.list, n.Account.Member)
+		if i < 0 || !rs.valid[i] || rs.nodes[i].Born != n.Account.Born {
+			inside += n.Slots
+		}
+	}
+	mints = rs.make(r.Supply, c, inside, lost, safe)
+	inside += c.Mint
+	rs.free[0] += c.Mint
+	c.Missing = max(0, rs.target-inside)
+	if len(lost) == 0 {
+		c.Missing = 0 // the next wave makes them
+	} else if c.Missing > 0 {
+		c.WholeIn = rs.wait
+	}
+	rs.inside = inside
+	rs.hold(c)
+	return mints
+}
+
+// hold stops calls while more slots exist than the limit, and burns what is
+// free of the excess. Nobody is thrown out.
+func (rs *roomSums) hold(c *RoomCommit) {
+	excess := c.Supply - rs.target
+	c.Closed = excess > 0
+	if c.Closed {
+		c.Burn = deal(excess, rs.free, 0)
+	}
+}
+
+// settleListed gives new accounts to listed nodes whose old one is void or of
+// another line, and returns the older accounts of which something can still act.
+func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, voids *[]Void, safe map[Member]uint64) (lost []Void) {
+	for i, m := range d.list {
+		n := rs.nodes[i]
+		j, known := findVoid(*voids, m)
+		onLine := n.Line == c.Line || c.From.Founded() && n.Line == c.From || rs.cfg.OnPartition == Share && n.Line.Founded()
+		if n.Born > 0 && onLine && (!known || n.Born > (*voids)[j].Epoch) {
+			rs.valid[i] = true
+		} else {
+			rs.born[i] = d.epoch.Num
+			rs.free[i] = 0
+			if n.Born > 0 {
+				lost = append(lost, Void{m, n.Born})
+			}
+		}
+		if n.OldAge < 0 && !known && (n.Born == 0 || rs.valid[i]) {
+			continue // its first account
+		}
+		// Also if its void is older than its account was when it was opened: a
+		// coordinator that had not heard of the void took it for a newcomer.
+		*voids = addVoid(*voids, Void{m, rs.born[i] - 1})
+		quiet := n.OldAge < 0 || n.OldAge >= g.delayWith(rs)
+		if quiet && rs.valid[i] && safe[m] >= n.Born-1 {
+			c.Settled = append(c.Settled, Void{m, n.Born - 1})
+		} else {
+			lost = append(lost, Void{m, n.Shut})
+			rs.wait = max(rs.wait, g.delayWith(rs)-max(0, n.OldAge))
+		}
+	}
+	return lost
+}
+
+// settleGone voids members that are not in the list and returns those of which
+// something can still act.
+func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, voids *[]Void, safe map[Member]uint64) (lost []Void) {
+	for _, m := range d.met {
+		reclaimed := slices.Contains(rs.cfg.Reclaimed, m.Member) || m.Left || succeeded(d.list, m.Member)
+		if rs.cfg.OnPartition == Share && !reclaimed && m.Member.Name != "" {
+			lost = append(lost, Void{m.Member, m.Epoch})
+			continue
+		}
+		i, known := findVoid(*voids, m.Member)
+		if (m.Age >= micros(g.c.ExcludeAfter) && !slices.Contains(d.awaited, m.Member) || reclaimed) && (!known || (*voids)[i].Epoch < m.Epoch) {
+			*voids = addVoid(*voids, Void{m.Member, d.epoch.Num - 1}) // another side may open one under the same number
+		}
+		if e, ok := safe[m.Member]; ok && e >= m.Epoch && m.Age >= g.delayWith(rs) {
+			c.Settled = append(c.Settled, Void{m.Member, e})
+		} else {
+			lost = append(lost, Void{m.Member, m.Epoch})
+			rs.wait = max(rs.wait, g.delayWith(rs)-m.Age)
+		}
+	}
+	return lost
+}
+
+// delayWith is D with the longest session that any listed node knows of.
+func (g *Gate) delayWith(rs *roomSums) int64 {
+	return g.delayFor(rs.ttl)
+}
