@@ -62,6 +62,24 @@ func TestLemmasNameWhatThereIs(t *testing.T) {
 	}
 }
 
+// TestTheWayThroughTheCodeLeadsThroughItsFiles: the files that package eviction names in its
+// comment are there.
+func TestTheWayThroughTheCodeLeadsThroughItsFiles(t *testing.T) {
+	text, err := os.ReadFile("../../eviction/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := regexp.MustCompile(`\b[a-z]+\.go\b`).FindAllString(string(text), -1)
+	if len(files) < 15 {
+		t.Errorf("%d files are named; has the form changed?", len(files))
+	}
+	for _, name := range files {
+		if _, err := os.Stat("../../eviction/" + name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // funcsOf lists the functions of the packages eviction and simtest in the files that are
 // wanted, methods as Type.Name.
 func funcsOf(t *testing.T, wanted func(path string) bool) (names []string) {
