@@ -1,15 +1,12 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
 	cdppage "github.com/chromedp/cdproto/page"
-	"github.com/chromedp/chromedp"
 
 	"github.com/anteroom/anteroom/gateway"
 )
@@ -227,18 +224,12 @@ func TestBackButtonFindsThePlaceAgain(t *testing.T) {
 
 func TestSleepingTabWakesUp(t *testing.T) {
 	l, p := inLine(t, 6)
-	state := func(s cdppage.SetWebLifecycleStateState) chromedp.Action[chromedp.Void] {
-		return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-			_, err := cdp.Call(ctx, t, cdppage.SetWebLifecycleState, cdppage.SetWebLifecycleStateParams{State: s})
-			return err
-		})
-	}
-	p.do("fall asleep", state(cdppage.SetWebLifecycleStateStateFrozen))
+	p.do("fall asleep", lifecycle(cdppage.SetWebLifecycleStateStateFrozen))
 	l.change(func() { l.streams = false })
 	l.letIn(3)
 	p.rests(2 * time.Second)
 	l.change(func() { l.streams = true })
-	p.do("wake up", state(cdppage.SetWebLifecycleStateStateActive))
+	p.do("wake up", lifecycle(cdppage.SetWebLifecycleStateStateActive))
 	p.reads("#place", "3")
 	p.stayed()
 }

@@ -62,14 +62,15 @@ func noise(t *testing.T, side int) []byte {
 	return b.Bytes()
 }
 
-// branded starts one node whose room has a name, and pictures of such sides.
-func branded(t *testing.T, logo, favicon int) (url string) {
+// branded starts one node whose room lets nobody in and has a name, and pictures of
+// such sides.
+func branded(t *testing.T, logo, favicon int) (url, admin string) {
 	t.Helper()
 	dir, port := t.TempDir(), freePorts(t, 2)
 	for name, b := range map[string][]byte{"logo.png": noise(t, logo), "favicon.png": noise(t, favicon), "anteroom.yaml": fmt.Appendf(nil, `
 node: {id: node-1, gateway: "127.0.0.1:%d", admin: "127.0.0.1:%d", grpc: none}
 rooms:
-  - {name: shop, routes: [{host: "*", path: /}], origin: "http://127.0.0.1:9", total_active_users: 0, title: Leaf & Kettle, logo: logo.png, favicon: favicon.png}
+  - {name: shop, routes: [{host: "*", path: /}], origin: "http://127.0.0.1:9", total_active_users: 0, title: Leaf & Kettle, logo: logo.png, favicon: favicon.png, bookmark: true}
 `, port, port+1)} {
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
 			t.Fatal(err)
@@ -78,7 +79,7 @@ rooms:
 	ended := anteroom(t, "serve", "--config", filepath.Join(dir, "anteroom.yaml"))
 	url = "http://127.0.0.1:" + strconv.Itoa(port)
 	answers(t, url, ended)
-	return url
+	return url, "http://127.0.0.1:" + strconv.Itoa(port+1)
 }
 
 // wire is between browsers and a site, and notes what goes over it.
@@ -146,7 +147,8 @@ func TestFirstLoadIsSmall(t *testing.T) {
 		"small logo": {20, 8, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWire(t, branded(t, c.logo, c.favicon))
+			site, _ := branded(t, c.logo, c.favicon)
+			w := newWire(t, site)
 			p := newPerson(t, onPhone(), onSlowPhone())
 			p.open(w.URL + "/")
 			p.sees("You are in line")

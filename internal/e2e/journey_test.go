@@ -32,9 +32,8 @@ var program struct {
 	err  error
 }
 
-// anteroom is the program; what it says is shown if the test fails. It runs until
-// the test is over; the channel has an error if it ends before.
-func anteroom(t *testing.T, args ...string) (ended <-chan error) {
+// build builds the program, once, and returns where it is.
+func build(t *testing.T) (file string) {
 	t.Helper()
 	needBrowser(t)
 	program.once.Do(func() {
@@ -48,8 +47,16 @@ func anteroom(t *testing.T, args ...string) (ended <-chan error) {
 	if program.err != nil {
 		t.Fatalf("build the program: %v", program.err)
 	}
+	return filepath.Join(program.dir, "anteroom")
+}
+
+// anteroom is the program; what it says is shown if the test fails. It runs until
+// the test is over; the channel has an error if it ends before.
+func anteroom(t *testing.T, args ...string) (ended <-chan error) {
+	t.Helper()
+	binary := build(t)
 	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), filepath.Join(program.dir, "anteroom"), args...)
+	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
