@@ -38,21 +38,16 @@ room, advice follows where its last hour speaks for another setting.`,
 			}
 			for _, name := range names {
 				var why admin.Reason
-				if err := client.edit(cmd.Context(), asking{method: "GET", path: roomPath(name, "why")}, &why); err != nil {
+				path := roomPath(name, "why")
+				if room != "" {
+					path += "?advice=true"
+				}
+				if err := client.edit(cmd.Context(), asking{method: "GET", path: path}, &why); err != nil {
 					return unlessStopped(cmd.Context(), err)
 				}
 				p.showWhy(name, &why, asJSON)
 			}
-			if room == "" || asJSON {
-				return nil
-			}
-			var last admin.Report // of the last hour, from all nodes, which may take a while if one is lost
-			if client.edit(cmd.Context(), asking{method: "GET", path: roomPath(room, "report")}, &last) == nil {
-				for _, a := range last.Advice {
-					fmt.Fprintf(p.stdout, "  %s\n", a.Text)
-				}
-			}
-			return nil // a node of an earlier version has no reports
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&room, "room", "", "the room; without it, all of them")
@@ -64,6 +59,9 @@ room, advice follows where its last hour speaks for another setting.`,
 func (p *program) showWhy(room string, why *admin.Reason, asJSON bool) {
 	if !asJSON {
 		fmt.Fprintf(p.stdout, "%s: %s\n", room, why.Say(func(t time.Time) string { return t.Local().Format(time.TimeOnly) }))
+		for _, a := range why.Advice {
+			fmt.Fprintf(p.stdout, "  %s: %s\n", a.Key, a.Text)
+		}
 		return
 	}
 	line, _ := json.Marshal(struct {

@@ -32,14 +32,14 @@ func TestWhyIsToldOfOneRoomOrOfAll(t *testing.T) {
 func TestWhySaysWhatTheLastHourSpeaksFor(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b := `{"code":"limit","text":"Full."}`
-		if r.URL.Path == "/v1/rooms/shop/report" {
-			b = aReport
+		if r.URL.RequestURI() == "/v1/rooms/shop/why?advice=true" {
+			b = `{"code":"limit","text":"Full.","advice":[{"key":"session_duration","text":"Half of the visits end in 30s."}]}`
 		}
 		_, _ = w.Write([]byte(b)) // the test sees what did not come
 	}))
 	defer node.Close()
 	stdout, stderr, code := execute(t, t.Context(), "why", "--room", "shop", "--admin", node.URL)
-	if code != 0 || !strings.HasSuffix(stdout, "\n  Half of the visits end in 30s.\n") {
+	if code != 0 || !strings.HasSuffix(stdout, "\n  session_duration: Half of the visits end in 30s.\n") {
 		t.Errorf("exit code %d, errors %q: %s", code, stderr, stdout)
 	}
 }

@@ -95,6 +95,9 @@ func New(c Config) *Port {
 	}
 	get("/v1/rooms/{room}/fairness", a.fairness)
 	get("/v1/rooms/{room}/why", a.why)
+	if c.Historian != nil {
+		get("/v1/slots", a.slots)
+	}
 	if c.Metrics != nil {
 		get("/metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{
 			ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),

@@ -40,6 +40,19 @@ func setupOf(keys []byte) (Setup, error) {
 	return Setup{session, k.Renewal, claim}, err
 }
 
+// setup is that of a room; zero: nobody knows it.
+func (a *admin) setup(room string) (s Setup) {
+	c, ok := a.c.Operator.Configured(room)
+	if !ok {
+		return s
+	}
+	s, err := setupOf(c.Keys)
+	if err != nil {
+		a.c.Logger.Warn("advice without the room's settings", "room", room, "err", err)
+	}
+	return s
+}
+
 // Below so many of what it goes by there is no advice.
 const (
 	evidence = 100              // visits, calls or places

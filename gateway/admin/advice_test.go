@@ -1,6 +1,8 @@
 package admin_test
 
 import (
+	"context"
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -84,6 +86,65 @@ func TestAdviceGoesByTheFigures(t *testing.T) {
 			if !strings.Contains(got[0].Text, has) {
 				t.Errorf("%s: %q, want %q in it", x.what, got[0].Text, has)
 			}
+		}
+	}
+}
+
+// The past is what a node tells of a long evening.
+type past struct {
+	archive
+	evening admin.Figures
+}
+
+func (p *past) Figures(_ context.Context, _ string, q admin.Span) (admin.Figures, error) {
+	p.asked = q
+	return p.evening, nil
+}
+
+// Who asks why a room is slow is told what to change, if the last hour says it, and only
+// then are all nodes asked for it.
+func TestWhyHasAdviceWhereItIsAskedFor(t *testing.T) {
+	_, f := evening()
+	p50, p95 := 30.0, 90.0
+	f.Total.Visit.P50, f.Total.Visit.P95 = &p50, &p95
+	p := &past{evening: f}
+	d := aDesk()
+	d.keys = `{"session_duration":"10m","session_renewal":true,"claim_window":"2m"}`
+	c := admin.Config{Source: aNode(), Operator: d, Historian: p}
+	if w := ask(c, "GET", "/v1/rooms/shop/why", ""); w.Code != 200 || strings.Contains(w.Body.String(), "advice") || !p.asked.From.IsZero() {
+		t.Errorf("not asked for: %d %s", w.Code, w.Body)
+	}
+	w := ask(c, "GET", "/v1/rooms/shop/why?advice=true", "")
+	var why admin.Reason
+	if err := json.Unmarshal(w.Body.Bytes(), &why); err != nil || len(why.Advice) != 1 || why.Advice[0].Key != "session_duration" || !strings.HasPrefix(why.Advice[0].Text, "Half of the visits end in 30s") {
+		t.Errorf("%v: %s", err, w.Body)
+	}
+	if long := p.asked.To.Sub(p.asked.From); long != time.Hour {
+		t.Errorf("it goes by %v, want an hour", long)
+	}
+}
+
+// What the nodes have is told by name; what is missing is the rooms'.
+func TestSlotsOfAllNodes(t *testing.T) {
+	n := aNode()
+	sooner := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	later := sooner.Add(time.Minute)
+	n.rooms = append(n.rooms, admin.Room{Name: "news", SlotsMissing: 4, WholeAt: &sooner}, admin.Room{Name: "blog", SlotsMissing: 2, WholeAt: &later})
+	c := admin.Config{Source: n, Operator: aDesk(), Historian: &archive{}}
+	for path, want := range map[string]string{
+		"/v1/slots":           `{"room":"","nodes":[{"node":"a","answers":true,"slots_owned":0,"slots_used":3,"slots_free":0,"queued":0,"called":0,"on_site":0,"parked":0},{"node":"b","answers":false,`,
+		"/v1/slots?room=shop": `{"room":"shop","nodes":[{"node":"a","answers":true,"slots_owned":4,`,
+		"/v1/slots?room=nope": `"code":"room_unknown"`,
+	} {
+		if w := ask(c, "GET", path, ""); !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %s, want %s", path, w.Body, want)
+		}
+	}
+	for path, want := range map[string]string{
+		"/v1/slots": `"slots_missing":6,"whole_at":"2026-11-21T09:01:00Z"}`, "/v1/slots?room=news": `"slots_missing":4,"whole_at":"2026-11-21T09:00:00Z"}`, "/v1/slots?room=shop": `"slots_missing":0}`,
+	} {
+		if w := ask(c, "GET", path, ""); !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %s, want %s", path, w.Body, want)
 		}
 	}
 }

@@ -77,8 +77,14 @@ func (a *admin) why(w http.ResponseWriter, r *http.Request) {
 		a.unknown(w, r)
 		return
 	}
-	c := a.c.Source.Cluster()
-	a.json(w, r, Why(&c, &room, time.Now()))
+	c, now := a.c.Source.Cluster(), time.Now()
+	why := Why(&c, &room, now)
+	if r.URL.Query().Has("advice") && a.c.Historian != nil && a.c.Operator != nil { // all nodes are asked, which may take a while if one is lost
+		if f, err := a.c.Historian.Figures(r.Context(), room.Name, Span{From: now.Add(-time.Hour), To: now, Step: reportStep(time.Hour)}); err == nil {
+			why.Advice = Advise(a.setup(room.Name), &f)
+		}
+	}
+	a.json(w, r, why)
 }
 
 func sentences() map[string]string {

@@ -18,6 +18,8 @@ import (
 // What it refuses is a *Refusal.
 type Historian interface {
 	Figures(ctx context.Context, room string, q Span) (Figures, error)
+	// Slots asks all nodes what they have of a room just now; empty: of all of them.
+	Slots(ctx context.Context, room string) []NodeSlots
 }
 
 // Span is which part of a history is asked for.

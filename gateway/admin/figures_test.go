@@ -25,6 +25,11 @@ func (a *archive) Figures(_ context.Context, room string, q admin.Span) (admin.F
 	return someFigures(), nil
 }
 
+// Slots are those of two nodes, of which one does not answer.
+func (a *archive) Slots(_ context.Context, room string) []admin.NodeSlots {
+	return []admin.NodeSlots{{Node: "a", Answers: true, SlotsOwned: len(room), SlotsUsed: 3}, {Node: "b"}}
+}
+
 func someFigures() admin.Figures {
 	c := func(v float64) admin.Column { return admin.Column{v, math.NaN()} }
 	d := func(v float64) admin.Durations { return admin.Durations{Count: c(2), P50: c(v), P75: c(v), P95: c(v)} }

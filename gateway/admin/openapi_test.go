@@ -82,7 +82,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 		"NodeRan": typeOf[admin.NodeRan](), "Report": typeOf[admin.Report](), "People": typeOf[admin.People](), "Kept": typeOf[admin.Kept](),
 		"EstimatesTrue": typeOf[admin.EstimatesTrue](), "Advice": typeOf[admin.Advice](), "Course": typeOf[admin.Course](),
 		"AuditList": typeOf[admin.AuditList](), "AuditEntry": typeOf[admin.AuditEntry](), "Change": typeOf[admin.Change](), "Check": typeOf[admin.Check](), "Checked": typeOf[admin.Checked](),
-		"HealthCheck": typeOf[config.HealthCheck](), "HealthList": typeOf[admin.HealthList](), "RoomHealth": typeOf[admin.RoomHealth](), "OriginAnswers": typeOf[admin.OriginAnswers](),
+		"HealthCheck": typeOf[config.HealthCheck](), "HealthList": typeOf[admin.HealthList](), "RoomHealth": typeOf[admin.RoomHealth](), "OriginAnswers": typeOf[admin.OriginAnswers](), "SlotsList": typeOf[admin.SlotsList](), "NodeSlots": typeOf[admin.NodeSlots](),
 		"CheckHealth": typeOf[admin.CheckHealth](), "CheckSeen": typeOf[admin.CheckSeen](), "Governor": typeOf[config.Governor](), "Governed": typeOf[admin.Governed](), "CheckTurn": typeOf[admin.CheckTurn](),
 		"ReceiverList": typeOf[admin.ReceiverList](), "Receiver": typeOf[admin.Receiver](), "TestSent": typeOf[admin.TestSent](),
 		"NextEvent": typeOf[admin.Event](), "Reason": typeOf[admin.Reason](), "State": typeOf[admin.State](),
@@ -151,7 +151,7 @@ func TestTheDescriptionHasEveryPath(t *testing.T) {
 			if path == "/v1/stream" && method == "GET" {
 				continue // it does not end
 			}
-			w := ask(admin.Config{Source: aNode(), Operator: aDesk()}, method, path, "{}")
+			w := ask(admin.Config{Source: aNode(), Operator: aDesk(), Historian: &archive{}}, method, path, "{}")
 			if _, ok := of[strings.ToLower(method)]; ok != (w.Code != 405) || w.Code == 404 {
 				t.Errorf("%s %s: %d, described: %t", method, path, w.Code, ok)
 			}

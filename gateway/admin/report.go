@@ -197,13 +197,7 @@ func (a *admin) report(w http.ResponseWriter, r *http.Request) {
 	if a.refused(w, r, err) {
 		return
 	}
-	setup := Setup{}
-	if c, ok := a.c.Operator.Configured(room); ok {
-		if setup, err = setupOf(c.Keys); err != nil {
-			a.c.Logger.Warn("advice without the room's settings", "room", room, "err", err)
-		}
-	}
-	report := ReportOf(&f, setup, a.c.Operator.Audit())
+	report := ReportOf(&f, a.setup(room), a.c.Operator.Audit())
 	if format != "html" {
 		a.json(w, r, report)
 		return

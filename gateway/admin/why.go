@@ -56,6 +56,7 @@ type Reason struct {
 	Until             *time.Time `json:"until,omitempty"`
 	By                string     `json:"by,omitempty"`     // who holds the room
 	Detail            string     `json:"detail,omitempty"` // why the node does not serve; what is not as it must be; the event's name
+	Advice            []Advice   `json:"advice,omitempty"` // that the last hour gives, where it was asked for
 }
 
 // Why says what limits the flow into a room. It goes by what the node sees at now,

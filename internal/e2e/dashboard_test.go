@@ -35,11 +35,13 @@ func TestAnOperatorSteersARoom(t *testing.T) {
 	inside := guests(t, shop, 5, 3)
 	p.sees("3 people wait for shop")
 	p.sees("total_active_users limits the flow: 5 of 5 are inside")
+	p.until("what all nodes have", `[...document.querySelectorAll("#nodes ~ .wide tbody tr")].map(r => r.cells[2].textContent.match(/^(\d+) of (\d+)$/)).reduce(([u, o], m) => [u + Number(m?.[1]), o + Number(m?.[2])], [0, 0]).join() === "5,5"`)
 	p.picture("rooms")
 	p.isAccessible("rooms")
 	p.click(".room a")
 	p.sees("shop: 3 people wait")
 	p.until("the charts", "document.querySelectorAll('.chart canvas').length === 3")
+	p.until("the slots of the nodes", `[...document.querySelectorAll("#slots ~ .wide tbody tr")].reduce((n, r) => n + Number(r.cells[1].textContent), 0) === 5`)
 	p.until("the limit in its field", "limit.value === '5' && flow.value === '0'")
 	p.isAccessible("room")
 

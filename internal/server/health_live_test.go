@@ -61,6 +61,26 @@ func (m *member) origin() admin.RoomHealth {
 	return list.Rooms[0]
 }
 
+// slots is what m hears from all nodes of the shop's slots: how many they own, and how
+// many of those are in use; false: not all of so many nodes have said it.
+func (m *member) slots(nodes int) (owned, used int, all bool) {
+	m.r.t.Helper()
+	a, err := http.Get("http://" + m.Addresses().Admin + "/v1/slots?room=shop")
+	if err != nil {
+		m.r.t.Fatal(err)
+	}
+	defer func() { _ = a.Body.Close() }()
+	var list admin.SlotsList
+	if err := json.NewDecoder(a.Body).Decode(&list); err != nil {
+		m.r.t.Fatalf("%s: %v", m.id, err)
+	}
+	all = len(list.Nodes) == nodes
+	for _, n := range list.Nodes {
+		owned, used, all = owned+n.SlotsOwned, used+n.SlotsUsed, all && n.Answers
+	}
+	return owned, used, all
+}
+
 // TestAnIllOriginIsKnownAtAllNodes: none of four lets anybody in, although three
 // look; and the loss of one that looks changes nothing.
 func TestAnIllOriginIsKnownAtAllNodes(t *testing.T) {
@@ -98,6 +118,10 @@ func TestAnIllOriginIsKnownAtAllNodes(t *testing.T) {
 	for range 4 {
 		r.nodes[3].browse(http.MethodGet, "/", s.Pass)
 	}
+	r.until("all slots to be somewhere", 10*time.Second, func() bool {
+		owned, used, all := r.nodes[1].slots(4)
+		return all && owned == 50 && used == 1
+	})
 
 	ill.Store(true)
 	r.nodes[3].browse(http.MethodGet, "/", s.Pass)

@@ -1,5 +1,6 @@
 // All rooms at a glance, the nodes and the last changes.
 
+import {asking, missing} from "./slots.js";
 import {attribute, count, figure, h, people, rate, sentence, set, span, time, wait} from "./words.js";
 
 const worst = ["fine", "queued", "stopped", "broken"];
@@ -53,17 +54,26 @@ const depth = (m, all) => {
 const sign = ms => `${ms > 0 ? "+" : ms < 0 ? "−" : ""}${Math.abs(ms).toFixed(1)} ms`;
 
 const nodes = () => {
-  const body = h("tbody"), version = h("th", {scope: "col", class: "n"}, "Version");
+  const body = h("tbody"), version = h("th", {scope: "col", class: "n"}, "Version"), lost = h("p", {class: "note", hidden: true});
+  const parts = new Map(); // by node
+  const ask = asking("", all => {
+    parts.clear();
+    all.nodes.forEach(n => parts.set(n.node, n));
+    set(lost, missing(all));
+    lost.hidden = !lost.textContent;
+  });
+  const used = ({name}) => parts.get(name)?.answers ? `${count(parts.get(name).slots_used)} of ${count(parts.get(name).slots_owned)}` : parts.has(name) ? "does not answer" : "–";
   const e = h("section", {class: "card", "aria-labelledby": "nodes"},
-    h("h2", {id: "nodes"}, "Nodes"),
+    h("h2", {id: "nodes"}, "Nodes"), lost,
     h("div", {class: "wide", tabindex: 0, role: "region", "aria-label": "Table of nodes"}, h("table", {},
-      h("thead", {}, h("tr", {}, ...["Node", "Part", "Link", "Clock", "Up"].map((t, i) => h("th", {scope: "col", class: i > 1 && "n"}, t)), version)), body)));
+      h("thead", {}, h("tr", {}, ...["Node", "Part", "Slots in use", "Link", "Clock", "Up"].map((t, i) => h("th", {scope: "col", class: i > 1 && "n"}, t)), version)), body)));
   return {e, show: ({cluster, at}) => {
+    ask();
     version.hidden = new Set(cluster.members.map(m => m.version)).size < 2; // the page says this node's
     const rows = cluster.members.map(m => {
       const here = m.name == cluster.node;
       const part = !m.in_wave ? "left out of waves" : m.name == cluster.coordinator ? "runs the waves" : "takes part";
-      return [m, [part, here ? "here" : m.round_trip_seconds ? `${(1e3 * m.round_trip_seconds).toFixed(1)} ms` : "–",
+      return [m, [part, used(m), here ? "here" : m.round_trip_seconds ? `${(1e3 * m.round_trip_seconds).toFixed(1)} ms` : "–",
         here ? "this one" : m.round_trip_seconds ? sign(1e3 * m.clock_ahead_seconds) : "–", span((Date.parse(at) - Date.parse(m.started)) / 1e3), ...(version.hidden ? [] : [m.version || "not said"])]];
     });
     body.replaceChildren(...rows.map(([m, cells]) => h("tr", {},

@@ -4,22 +4,12 @@ import {advice} from "./advice.js";
 import {charts} from "./charts.js";
 import {event} from "./event.js";
 import {changes, words} from "./overview.js";
+import {slots} from "./slots.js";
 import {steer} from "./steer.js";
 import {attribute, count, figure, h, page, people, rate, sentence, set, span, time, wait} from "./words.js";
 
 const headline = r => r.why.level == "broken" ? "this node lets nobody in" : r.why.level == "stopped" && r.why.code != "draining" ? "nobody is let in"
   : r.queued == 0 ? "nobody waits" : r.queued == 1 ? "1 person waits" : `${people(r.queued)} wait`;
-
-const here = () => {
-  const body = h("tbody"), names = {slots_owned: "slots owned", slots_used: "in use", slots_free: "free", queued: "in line", called: "called", on_site: "on the site", parked: "silent"};
-  const missing = h("p", {class: "note"}), title = h("h2", {id: "here"}, `At ${page.node}`);
-  const e = h("section", {class: "card", "aria-labelledby": "here"}, title, missing, h("table", {}, body));
-  return {e, show: r => {
-    missing.hidden = !r.slots_missing;
-    set(missing, `${count(r.slots_missing)} slots of the room went with a lost node${r.whole_at ? ` and are back at ${time(r.whole_at)}` : ""}.`);
-    body.replaceChildren(...Object.entries(names).map(([key, name]) => h("tr", {}, h("th", {scope: "row"}, name), h("td", {class: "n"}, count(r.here[key])))));
-  }};
-};
 
 // governor is what outflow: adaptive makes of the limit, if it does.
 const governor = () => {
@@ -33,7 +23,7 @@ const governor = () => {
   }};
 };
 
-const brief = seconds => seconds < 1 ? `${Math.round(1e3 * seconds)} ms` : span(seconds);
+const brief = seconds => seconds < 1 ? `${Math.ceil(1e3 * seconds)} ms` : span(seconds);
 
 // answers are what visitors of this node got from the site of late.
 const answers = name => {
@@ -56,7 +46,7 @@ const answers = name => {
 export const room = (name, memory, range) => {
   const title = h("h1", {}, name), why = h("p", {class: "lead", id: "why"}), mark = h("span", {class: "mark"}), state = h("span");
   const queued = figure("In line"), waits = figure("Wait, estimated"), inside = figure("Inside", true), flow = figure("Let in a minute");
-  const [chart, coming, bears, mine, log, advised] = [charts(name, memory, range), event(name), governor(), here(), changes(name), advice(name)];
+  const [chart, coming, bears, mine, log, advised] = [charts(name, memory, range), event(name), governor(), slots(name), changes(name), advice(name)];
   const origin = answers(name);
   const controls = page.operate && steer(name);
   const e = [
@@ -85,7 +75,7 @@ export const room = (name, memory, range) => {
     coming.show(all, r);
     bears.show(r);
     chart.show();
-    mine.show(r);
+    mine.show();
     origin.show();
     log.show(all);
     if (controls) controls.show(all, r);

@@ -344,6 +344,144 @@ func (*KeepMinuteResponse) Descriptor() ([]byte, []int) {
 	return file_anteroom_peer_v1_history_proto_rawDescGZIP(), []int{4}
 }
 
+type ReadPartRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: all rooms together.
+	Room          string `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadPartRequest) Reset() {
+	*x = ReadPartRequest{}
+	mi := &file_anteroom_peer_v1_history_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadPartRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadPartRequest) ProtoMessage() {}
+
+func (x *ReadPartRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_history_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadPartRequest.ProtoReflect.Descriptor instead.
+func (*ReadPartRequest) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_history_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ReadPartRequest) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+type ReadPartResponse struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	SlotsOwned uint64                 `protobuf:"varint,1,opt,name=slots_owned,json=slotsOwned,proto3" json:"slots_owned,omitempty"`
+	SlotsUsed  uint64                 `protobuf:"varint,2,opt,name=slots_used,json=slotsUsed,proto3" json:"slots_used,omitempty"`
+	SlotsFree  uint64                 `protobuf:"varint,3,opt,name=slots_free,json=slotsFree,proto3" json:"slots_free,omitempty"`
+	// People: in line, called and not there yet, on the site, and silent.
+	Queued        uint64 `protobuf:"varint,4,opt,name=queued,proto3" json:"queued,omitempty"`
+	Called        uint64 `protobuf:"varint,5,opt,name=called,proto3" json:"called,omitempty"`
+	OnSite        uint64 `protobuf:"varint,6,opt,name=on_site,json=onSite,proto3" json:"on_site,omitempty"`
+	Parked        uint64 `protobuf:"varint,7,opt,name=parked,proto3" json:"parked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadPartResponse) Reset() {
+	*x = ReadPartResponse{}
+	mi := &file_anteroom_peer_v1_history_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadPartResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadPartResponse) ProtoMessage() {}
+
+func (x *ReadPartResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_history_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadPartResponse.ProtoReflect.Descriptor instead.
+func (*ReadPartResponse) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_history_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ReadPartResponse) GetSlotsOwned() uint64 {
+	if x != nil {
+		return x.SlotsOwned
+	}
+	return 0
+}
+
+func (x *ReadPartResponse) GetSlotsUsed() uint64 {
+	if x != nil {
+		return x.SlotsUsed
+	}
+	return 0
+}
+
+func (x *ReadPartResponse) GetSlotsFree() uint64 {
+	if x != nil {
+		return x.SlotsFree
+	}
+	return 0
+}
+
+func (x *ReadPartResponse) GetQueued() uint64 {
+	if x != nil {
+		return x.Queued
+	}
+	return 0
+}
+
+func (x *ReadPartResponse) GetCalled() uint64 {
+	if x != nil {
+		return x.Called
+	}
+	return 0
+}
+
+func (x *ReadPartResponse) GetOnSite() uint64 {
+	if x != nil {
+		return x.OnSite
+	}
+	return 0
+}
+
+func (x *ReadPartResponse) GetParked() uint64 {
+	if x != nil {
+		return x.Parked
+	}
+	return 0
+}
+
 var File_anteroom_peer_v1_history_proto protoreflect.FileDescriptor
 
 const file_anteroom_peer_v1_history_proto_rawDesc = "" +
@@ -370,11 +508,25 @@ const file_anteroom_peer_v1_history_proto_rawDesc = "" +
 	"\x11KeepMinuteRequest\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04part\x18\x02 \x01(\fR\x04part\"\x14\n" +
-	"\x12KeepMinuteResponse2\xc2\x01\n" +
+	"\x12KeepMinuteResponse\"%\n" +
+	"\x0fReadPartRequest\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\"\xd2\x01\n" +
+	"\x10ReadPartResponse\x12\x1f\n" +
+	"\vslots_owned\x18\x01 \x01(\x04R\n" +
+	"slotsOwned\x12\x1d\n" +
+	"\n" +
+	"slots_used\x18\x02 \x01(\x04R\tslotsUsed\x12\x1d\n" +
+	"\n" +
+	"slots_free\x18\x03 \x01(\x04R\tslotsFree\x12\x16\n" +
+	"\x06queued\x18\x04 \x01(\x04R\x06queued\x12\x16\n" +
+	"\x06called\x18\x05 \x01(\x04R\x06called\x12\x17\n" +
+	"\aon_site\x18\x06 \x01(\x04R\x06onSite\x12\x16\n" +
+	"\x06parked\x18\a \x01(\x04R\x06parked2\x95\x02\n" +
 	"\aHistory\x12\\\n" +
 	"\vReadHistory\x12$.anteroom.peer.v1.ReadHistoryRequest\x1a%.anteroom.peer.v1.ReadHistoryResponse0\x01\x12Y\n" +
 	"\n" +
-	"KeepMinute\x12#.anteroom.peer.v1.KeepMinuteRequest\x1a$.anteroom.peer.v1.KeepMinuteResponse(\x01B<Z:github.com/anteroom/anteroom/proto/anteroom/peer/v1;peerv1b\x06proto3"
+	"KeepMinute\x12#.anteroom.peer.v1.KeepMinuteRequest\x1a$.anteroom.peer.v1.KeepMinuteResponse(\x01\x12Q\n" +
+	"\bReadPart\x12!.anteroom.peer.v1.ReadPartRequest\x1a\".anteroom.peer.v1.ReadPartResponseB<Z:github.com/anteroom/anteroom/proto/anteroom/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_anteroom_peer_v1_history_proto_rawDescOnce sync.Once
@@ -388,22 +540,26 @@ func file_anteroom_peer_v1_history_proto_rawDescGZIP() []byte {
 	return file_anteroom_peer_v1_history_proto_rawDescData
 }
 
-var file_anteroom_peer_v1_history_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_anteroom_peer_v1_history_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_anteroom_peer_v1_history_proto_goTypes = []any{
 	(*ReadHistoryRequest)(nil),  // 0: anteroom.peer.v1.ReadHistoryRequest
 	(*ReadHistoryResponse)(nil), // 1: anteroom.peer.v1.ReadHistoryResponse
 	(*KeptHistory)(nil),         // 2: anteroom.peer.v1.KeptHistory
 	(*KeepMinuteRequest)(nil),   // 3: anteroom.peer.v1.KeepMinuteRequest
 	(*KeepMinuteResponse)(nil),  // 4: anteroom.peer.v1.KeepMinuteResponse
+	(*ReadPartRequest)(nil),     // 5: anteroom.peer.v1.ReadPartRequest
+	(*ReadPartResponse)(nil),    // 6: anteroom.peer.v1.ReadPartResponse
 }
 var file_anteroom_peer_v1_history_proto_depIdxs = []int32{
 	2, // 0: anteroom.peer.v1.ReadHistoryResponse.kept:type_name -> anteroom.peer.v1.KeptHistory
 	0, // 1: anteroom.peer.v1.History.ReadHistory:input_type -> anteroom.peer.v1.ReadHistoryRequest
 	3, // 2: anteroom.peer.v1.History.KeepMinute:input_type -> anteroom.peer.v1.KeepMinuteRequest
-	1, // 3: anteroom.peer.v1.History.ReadHistory:output_type -> anteroom.peer.v1.ReadHistoryResponse
-	4, // 4: anteroom.peer.v1.History.KeepMinute:output_type -> anteroom.peer.v1.KeepMinuteResponse
-	3, // [3:5] is the sub-list for method output_type
-	1, // [1:3] is the sub-list for method input_type
+	5, // 3: anteroom.peer.v1.History.ReadPart:input_type -> anteroom.peer.v1.ReadPartRequest
+	1, // 4: anteroom.peer.v1.History.ReadHistory:output_type -> anteroom.peer.v1.ReadHistoryResponse
+	4, // 5: anteroom.peer.v1.History.KeepMinute:output_type -> anteroom.peer.v1.KeepMinuteResponse
+	6, // 6: anteroom.peer.v1.History.ReadPart:output_type -> anteroom.peer.v1.ReadPartResponse
+	4, // [4:7] is the sub-list for method output_type
+	1, // [1:4] is the sub-list for method input_type
 	1, // [1:1] is the sub-list for extension type_name
 	1, // [1:1] is the sub-list for extension extendee
 	0, // [0:1] is the sub-list for field type_name
@@ -420,7 +576,7 @@ func file_anteroom_peer_v1_history_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_history_proto_rawDesc), len(file_anteroom_peer_v1_history_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

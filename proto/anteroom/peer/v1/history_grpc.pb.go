@@ -21,13 +21,14 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	History_ReadHistory_FullMethodName = "/anteroom.peer.v1.History/ReadHistory"
 	History_KeepMinute_FullMethodName  = "/anteroom.peer.v1.History/KeepMinute"
+	History_ReadPart_FullMethodName    = "/anteroom.peer.v1.History/ReadPart"
 )
 
 // HistoryClient is the client API for History service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// History is what nodes tell each other of how the rooms were. Rows are in the
+// History is what nodes tell each other of how the rooms were, and are. Rows are in the
 // encoding of package series. Times are Unix seconds.
 type HistoryClient interface {
 	// ReadHistory tells how a room was at the node, or at another whose minutes it
@@ -35,6 +36,8 @@ type HistoryClient interface {
 	ReadHistory(ctx context.Context, in *ReadHistoryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadHistoryResponse], error)
 	// KeepMinute has the node keep a minute of the caller's, in one or more parts.
 	KeepMinute(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[KeepMinuteRequest, KeepMinuteResponse], error)
+	// ReadPart tells what the node has of a room, or of all of them, just now.
+	ReadPart(ctx context.Context, in *ReadPartRequest, opts ...grpc.CallOption) (*ReadPartResponse, error)
 }
 
 type historyClient struct {
@@ -77,11 +80,21 @@ func (c *historyClient) KeepMinute(ctx context.Context, opts ...grpc.CallOption)
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type History_KeepMinuteClient = grpc.ClientStreamingClient[KeepMinuteRequest, KeepMinuteResponse]
 
+func (c *historyClient) ReadPart(ctx context.Context, in *ReadPartRequest, opts ...grpc.CallOption) (*ReadPartResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReadPartResponse)
+	err := c.cc.Invoke(ctx, History_ReadPart_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // HistoryServer is the server API for History service.
 // All implementations must embed UnimplementedHistoryServer
 // for forward compatibility.
 //
-// History is what nodes tell each other of how the rooms were. Rows are in the
+// History is what nodes tell each other of how the rooms were, and are. Rows are in the
 // encoding of package series. Times are Unix seconds.
 type HistoryServer interface {
 	// ReadHistory tells how a room was at the node, or at another whose minutes it
@@ -89,6 +102,8 @@ type HistoryServer interface {
 	ReadHistory(*ReadHistoryRequest, grpc.ServerStreamingServer[ReadHistoryResponse]) error
 	// KeepMinute has the node keep a minute of the caller's, in one or more parts.
 	KeepMinute(grpc.ClientStreamingServer[KeepMinuteRequest, KeepMinuteResponse]) error
+	// ReadPart tells what the node has of a room, or of all of them, just now.
+	ReadPart(context.Context, *ReadPartRequest) (*ReadPartResponse, error)
 	mustEmbedUnimplementedHistoryServer()
 }
 
@@ -104,6 +119,9 @@ func (UnimplementedHistoryServer) ReadHistory(*ReadHistoryRequest, grpc.ServerSt
 }
 func (UnimplementedHistoryServer) KeepMinute(grpc.ClientStreamingServer[KeepMinuteRequest, KeepMinuteResponse]) error {
 	return status.Error(codes.Unimplemented, "method KeepMinute not implemented")
+}
+func (UnimplementedHistoryServer) ReadPart(context.Context, *ReadPartRequest) (*ReadPartResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadPart not implemented")
 }
 func (UnimplementedHistoryServer) mustEmbedUnimplementedHistoryServer() {}
 func (UnimplementedHistoryServer) testEmbeddedByValue()                 {}
@@ -144,13 +162,36 @@ func _History_KeepMinute_Handler(srv interface{}, stream grpc.ServerStream) erro
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type History_KeepMinuteServer = grpc.ClientStreamingServer[KeepMinuteRequest, KeepMinuteResponse]
 
+func _History_ReadPart_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadPartRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HistoryServer).ReadPart(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: History_ReadPart_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HistoryServer).ReadPart(ctx, req.(*ReadPartRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // History_ServiceDesc is the grpc.ServiceDesc for History service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var History_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "anteroom.peer.v1.History",
 	HandlerType: (*HistoryServer)(nil),
-	Methods:     []grpc.MethodDesc{},
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "ReadPart",
+			Handler:    _History_ReadPart_Handler,
+		},
+	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "ReadHistory",
