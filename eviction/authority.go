@@ -38,7 +38,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 		n.side(w, c, lines)
 	}
 	c.Carried = n.carries(w, c)
-	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, voters: voters, votes: make([]bool, len(w.list))}
+	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, voters: voters, votes: make([]bool, len(w.list)), rivals: make([]Sighting, len(w.list)), lives: make([][]uint64, len(w.list))}
 	d.origins = originsOf(w, c.Voters.From)
 	if now.Boot-n.lead.since < micros(n.c.ExcludeAfter) { // there were no waves that they could miss
 		for _, p := range n.view {
@@ -46,7 +46,8 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 		}
 	}
 	for i := range w.sum.Nodes {
-		d.votes[w.sum.Nodes[i].Index] = w.votes(&w.sum.Nodes[i])
+		r := &w.sum.Nodes[i]
+		d.votes[r.Index], d.rivals[r.Index], d.lives[r.Index] = w.votes(r), w.rival(r), r.Lives
 	}
 	return c, d, true
 }
@@ -125,39 +126,62 @@ func (w *wave) guess() {
 	}
 }
 
-// votes reports whether the life that replied is the one that its name votes in:
-// nobody here was in a wave with another life of that name since a primary wave
-// listed this one, or since this one took over from its own disk. Two lives under
-// one name would else make two quorums that have only the name in common.
+// votes reports whether the life that replied is the one that its name votes in, on the
+// line that it is on: nobody here was in a wave with another life of that name since a
+// primary wave listed this one. Two lives under one name would else make two quorums
+// that have only the name in common.
 //
 // A life whose disk this one has is over, whatever waves it was listed in: it
-// synced its own record before it first spoke, so every such life is in Lives. Its
-// number may be above Since nevertheless, for others who were restored raise the
-// numbers by epochGap too, and go on listing it until it is missed.
+// synced its own record before it first spoke, so every such life is in Lives. Of
+// itself it stands where it last synced: it may be some other node that has the name
+// since, and not this one's earlier lives.
 //
-// Proof that of any two primary waves of a line one knows of the other. Let V and
-// W be the first two that do not. Their quorums share a name, with lives v in V
+// Proof that of any two waves with a quorum of a line one knows of the other: primary
+// waves of it, and those by which a room leaves it with its slots (see quorumOf). Let V
+// and W be the first two that do not. Their quorums share a name, with lives v in V
 // and w in W, or they would share a life, which replied to one and then to the
-// other. Let A be the last primary wave that v had installed before V, and B that
-// of w before W; say A's number is the lower (of one wave, the order of the lives
-// decides). B is earlier than the pair, so V and B do know of each other. If B is
-// before V, somebody in V has met w in B or heard so by its commit, and v, which
-// stands up to A, does not vote. If V is before B, what V knew came to B, hence to
-// w, and with it to W.
+// other. Let A be the last primary wave of this line that v stands for, that is, had
+// installed before V, and B that of w before W; say A's number is the lower (of one
+// wave, the order of the lives decides). B is earlier than the pair, so V and B do know
+// of each other. If B is before V, somebody in V has met w in B or heard so by its
+// commit, and v, which stands up to A, does not vote. If V is before B, what V knew came
+// to B, hence to w, and with it to W. A primary wave of another line proves nothing of
+// this kind: B and V need not know of each other then.
 func (w *wave) votes(r *NodeReply) bool {
+	return stands(w.list[r.Index], r.Since, w.rival(r))
+}
+
+// stands reports whether m, which was last in a primary wave of a line with number
+// since, has the vote of its name there, and not its rival.
+func stands(m Member, since uint64, rival Sighting) bool {
+	return rival.Wave < since || rival.Wave == since && rival.Member.compare(m) <= 0
+}
+
+// rival is the other life of a name that was seen last, of those whose disk the one that
+// replied has not; the zero Sighting: there is none.
+func (w *wave) rival(r *NodeReply) Sighting {
 	m := w.list[r.Index]
-	ahead := func(o Sighting) bool {
-		return o.Member.Name == m.Name && !slices.Contains(r.Lives, o.Member.Boot) && (o.Wave > r.Since || o.Wave == r.Since && m.compare(o.Member) < 0)
-	}
-	if slices.ContainsFunc(w.sum.Met, ahead) {
-		return false
-	}
+	last := m.rival(r.Lives, w.sum.Met, Sighting{})
 	for i := range w.sum.Nodes {
-		if slices.ContainsFunc(w.sum.Nodes[i].Guesses, ahead) {
-			return false
+		last = m.rival(r.Lives, w.sum.Nodes[i].Guesses, last)
+	}
+	return last
+}
+
+// rival returns the latest sighting, last or one in seen, of another life of m's name
+// that is no earlier one of m.
+func (m Member) rival(lives []uint64, seen []Sighting, last Sighting) Sighting {
+	for _, o := range seen {
+		if o.Member.Name == m.Name && o.Member != m && !slices.Contains(lives, o.Member.Boot) && o.later(last) {
+			last = o
 		}
 	}
-	return true
+	return last
+}
+
+// later orders sightings of one name by the wave.
+func (s Sighting) later(o Sighting) bool {
+	return s.Wave > o.Wave || s.Wave == o.Wave && s.Member.compare(o.Member) > 0
 }
 
 // firstQuorate returns the oldest line that has its quorum in this wave. An

@@ -160,7 +160,10 @@
 // kept a Record on disk. A node that forgot, and one that never knew, does not
 // count and mints nothing. A name votes in its latest life only: somebody who
 // starts another node under the name of one that is cut off gives it no second
-// vote (see wave.votes, which has the proof). The voters change by one name at a
+// vote (see wave.votes, which has the proof). The latest is the one that a primary wave
+// of the line has listed last: who comes back with its disk votes as of the wave that
+// the disk has, and who went over to another line does so on rooms that stayed as it left
+// them, by what was known of its name then. The voters change by one name at a
 // time, through a proposal that needs majorities of old and new: of two proposals
 // the one that the later wave carried counts, and it takes force when a majority
 // is seen to hold it by the same wave ([Paxos]). So the quorums of neighbouring
@@ -221,11 +224,12 @@
 // Kept by Node.Clear, Clock.read, Clock.distrust, Clock.behind, Node.clocksAgree.
 // Seen by TestScenarioARestartedNodesClockJudgesNoPass, TestScenarioAClockThatIsOffHonoursNoPass, TestScenarioDReckonsWithClocksThatDrift, TestScenarioAMachineThatStoodStillStopsWhenItHears.
 //
-// Lemma 6 (votes). Of any two primary waves of a line one knows of the other: quorums
+// Lemma 6 (votes). Of any two primary waves of a line one knows of the other, and so do
+// they and the wave by which a room leaves the line: quorums
 // of the same voters meet in a name, a name votes in one life, who forgot does not
 // vote, and voters change by one name at a time. The proof is at votes.
-// Kept by Voters.quorum, wave.votes, voiceOf, Node.change, Node.restore.
-// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestVotersChangeOneNameAtATime.
+// Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.restore.
+// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestVotersChangeOneNameAtATime.
 //
 // Lemma 7 (one line). Of two foundings that share a node one begins, and a room goes
 // over to another line only where no quorum of its old one can be elsewhere, or after

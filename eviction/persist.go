@@ -27,7 +27,7 @@ func (n *Node) Record() *Record {
 
 // head is the record but for the rooms.
 func (n *Node) head() *Record {
-	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member, Lives: n.lives}
+	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member, Lives: n.lives, Since: n.since}
 	for _, s := range n.met {
 		r.Met = append(r.Met, Sighting{Member: s.member, Epoch: s.epoch, Left: s.left, Wave: s.wave})
 	}
@@ -36,7 +36,7 @@ func (n *Node) head() *Record {
 
 func (g *Gate) record() RoomRecord {
 	return RoomRecord{
-		Room: g.cfg, Line: g.line, Voters: g.voters, Voids: slices.Clone(g.voids), Cut: g.cut,
+		Room: g.cfg, Line: g.line, Voters: g.voters, Rivals: g.rivals, Voids: slices.Clone(g.voids), Cut: g.cut,
 		Supply: Supply{Slots: g.supply.Slots, At: g.supply.At, Burned: g.supply.Burned}, TTL: max(g.ttl, g.cfg.longest()),
 	}
 }
@@ -71,7 +71,10 @@ func (r *Record) differs(o *Record) bool {
 		if r.Met[i].Member != o.Met[i].Member || r.Met[i].Left != o.Met[i].Left {
 			return true
 		}
-		// Which of two lives of a name came last says who votes.
+		// Which of two lives of a name came last says who votes, also of this node's own.
+		if r.Met[i].Member.Name == r.Member.Name && cmp.Compare(r.Met[i].Wave, r.Since) != cmp.Compare(o.Met[i].Wave, o.Since) {
+			return true
+		}
 		if i > 0 && r.Met[i].Member.Name == r.Met[i-1].Member.Name &&
 			cmp.Compare(r.Met[i].Wave, r.Met[i-1].Wave) != cmp.Compare(o.Met[i].Wave, o.Met[i-1].Wave) {
 			return true
@@ -94,7 +97,7 @@ func (n *Node) restore(r *Record, now Time) {
 	}
 	n.line, n.voters, n.knows, n.restored, n.lastPrimary = r.Line, r.Voters, true, true, now.Boot
 	n.epoch.Num = r.Epoch + epochGap
-	n.since = n.epoch.Num // who has the disk is the node
+	n.since = r.Since
 	n.lives = append(slices.Clone(r.Lives), r.Member.Boot)
 	n.lives = n.lives[max(0, len(n.lives)-LivesMax):]
 	for _, s := range r.Met {
@@ -111,7 +114,7 @@ func (n *Node) restore(r *Record, now Time) {
 		if rr.Room.Version.Compare(g.cfg.Version) > 0 {
 			g.setRoom(rr.Room)
 		}
-		g.line, g.voters, g.voids = rr.Line, rr.Voters, slices.Clone(rr.Voids)
+		g.line, g.voters, g.rivals, g.voids = rr.Line, rr.Voters, rr.Rivals, slices.Clone(rr.Voids)
 		g.supply = Supply{Slots: rr.Supply.Slots, At: rr.Supply.At, Burned: rr.Supply.Burned} // of an earlier life: not Sure
 		if k, seed := rr.Room.keyingAt(rr.Cut.Keying); k == rr.Cut.Keying {
 			g.keying, g.seed, g.cut = k, seed, rr.Cut

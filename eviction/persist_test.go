@@ -65,11 +65,14 @@ func TestRecordDiffers(t *testing.T) {
 func TestRestore(t *testing.T) {
 	now := Time{Boot: 5e9, Wall: 1_700_000_000_000_000}
 	r := record()
-	r.Rooms[0].TTL = time.Minute
+	r.Since, r.Rooms[0].TTL = 98, time.Minute
 	r.Rooms[0].Cut = Cut{Epoch: 99, Value: qpid.Weight{Stamp: uint64(now.Wall) + 300_000}}
 	n := NewNode(Config{}, Start{Self: Peer{Member{"b", 2}, now.Wall}, Joins: true, Record: r}, []Room{{Name: "shop", Target: 10, Session: time.Second}}, now)
 	if !n.knows || n.line != r.Line || n.epoch.Num <= r.Epoch+epochGap/2 {
 		t.Errorf("knows %v, line %v, epoch %v", n.knows, n.line, n.epoch)
+	}
+	if n.since != r.Since {
+		t.Errorf("it votes as of wave %d, and stands for wave %d", n.since, r.Since)
 	}
 	for _, m := range []Member{memberA, {"b", 1}, memberC} {
 		i, ok := n.findMet(m)
@@ -108,5 +111,21 @@ func TestRecordDiffersByTheLatestLife(t *testing.T) {
 	}
 	if !lives(5, 4).Differs(lives(3, 4)) {
 		t.Error("the earlier life is back, and nothing differs")
+	}
+}
+
+// So does which of them was there last, this node or another one of its name.
+func TestRecordDiffersByTheLifeOfItsOwnName(t *testing.T) {
+	own := func(since, rival uint64) *Record {
+		r := record()
+		r.Since = since
+		r.Met = append(r.Met, Sighting{Member: Member{r.Member.Name, 9}, Wave: rival})
+		return r
+	}
+	if own(7, 5).Differs(own(6, 5)) {
+		t.Error("a later wave of this node differs")
+	}
+	if !own(7, 5).Differs(own(4, 5)) || !own(4, 5).Differs(own(4, 3)) {
+		t.Error("the other one is here last, and nothing differs")
 	}
 }

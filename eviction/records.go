@@ -68,6 +68,13 @@ func half(voters, know []qpid.NodeID) bool {
 	return 2*n > len(voters) || 2*n == len(voters) && n > 0 && slices.Contains(know, voters[0])
 }
 
+// names reports whether name is a voter, or proposed as one.
+func (v Voters) names(name qpid.NodeID) bool {
+	_, voter := slices.BinarySearch(v.Names, name)
+	_, next := slices.BinarySearch(v.Next, name)
+	return voter || next
+}
+
 // all reports whether every voter is among the nodes that know.
 func (v Voters) all(know []qpid.NodeID) bool {
 	for _, names := range [][]qpid.NodeID{v.Names, v.Next} {
@@ -121,7 +128,8 @@ type RoomNode struct {
 	Arrivals float64     // joins per second, lately
 	Calls    float64     // calls per second, lately
 	Lightest qpid.Weight // QPID rooms
-	Voters   Voters      // of Line, when the node itself has gone on to another line
+	Voters   Voters      // of Line, when the node itself has gone on to another line,
+	Rivals   []Sighting  // and the lives that it knew of then, of names with another life in the list
 	First    uint64      // with a digest: stamp of the lightest ticket beyond the cut; 0: none
 	Keying   uint64
 	Seed     [32]byte // of a draw that the coordinator does not know
@@ -193,6 +201,7 @@ type Record struct {
 	Voters Voters
 	Epoch  uint64
 	Member Member
+	Since  uint64   // number of the last primary wave that it stands for, see wave.votes
 	Lives  []uint64 // boots of earlier lives that had this record, the latest last: LivesMax at most
 	Met    []Sighting
 	Rooms  []RoomRecord
@@ -206,7 +215,8 @@ type RoomRecord struct {
 	Room   Room
 	TTL    time.Duration // the longest session that a pass alive may have
 	Line   Line
-	Voters Voters // of Line, where the node has gone on to another one
+	Voters Voters     // of Line, where the node has gone on to another one,
+	Rivals []Sighting // and the lives of their names
 	Voids  []Void
 	Cut    Cut
 	Supply Supply

@@ -39,13 +39,21 @@ func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
 }
 
 // quorumOf reports whether the nodes that are still on the room's old line
-// are a quorum of its voters: then no other side can go on with it.
+// are a quorum of its voters: then no other side can go on with it. A node votes there
+// as it left that line: what it did on another one since does not count.
 func (rs *roomSums) quorumOf(old Line, d *decision) bool {
 	var voters Voters
 	var know []qpid.NodeID
 	for i, n := range rs.nodes {
-		if n.Line == old && n.Voters.Version > 0 && d.votes[i] {
-			know = append(know, d.list[i].Name)
+		if n.Line != old || n.Voters.Version == 0 {
+			continue
+		}
+		m, rival := d.list[i], d.rivals[i]
+		for _, o := range rs.nodes {
+			rival = m.rival(d.lives[i], o.Rivals, rival)
+		}
+		if stands(m, n.Voters.At.Num, rival) {
+			know = append(know, m.Name)
 			if n.Voters.newer(voters) {
 				voters = n.Voters
 			}

@@ -22,24 +22,29 @@ type standing struct {
 // behind is the line that the survivors left whose line the node is on. Rooms that were
 // never on a line are there.
 type behind struct {
-	left       Line   // zero: they left none
-	leftVoters Voters // of left, if this node was on it
-	leftAt     int64  // boot time of its last primary wave on it
+	left       Line       // zero: they left none
+	leftVoters Voters     // of left, if this node was on it,
+	leftRivals []Sighting // the lives of their names,
+	leftAt     int64      // and boot time of its last primary wave on it
 }
 
 // leave notes what stays behind when this node goes over to another line: who
 // votes on rooms that do not come along, and where those stand that were never on
 // a line. Of survivors that is the line that they left, from.
 func (n *Node) leave(from Line) {
+	var rivals []Sighting
+	if n.knows {
+		rivals = n.rivals()
+	}
 	switch {
 	case n.knows && from.Founded() && from == n.line:
-		n.left, n.leftVoters, n.leftAt = from, n.voters, n.lastPrimary
+		n.left, n.leftVoters, n.leftRivals, n.leftAt = from, n.voters, rivals, n.lastPrimary
 	case from != n.left:
-		n.left, n.leftVoters, n.leftAt = from, Voters{}, never
+		n.left, n.leftVoters, n.leftRivals, n.leftAt = from, Voters{}, nil, never
 	}
 	for _, g := range n.gates {
 		if n.knows && g.line == n.line {
-			g.voters = n.voters
+			g.voters, g.rivals = n.voters, rivals
 		}
 		n.setOff(g)
 	}
@@ -48,7 +53,39 @@ func (n *Node) leave(from Line) {
 // setOff puts a room that was never on a line where it stands.
 func (n *Node) setOff(g *Gate) {
 	if !g.line.Founded() && n.left.Founded() {
-		g.line, g.voters, g.leasedAt = n.left, n.leftVoters, n.leftAt
+		g.line, g.voters, g.rivals, g.leasedAt = n.left, n.leftVoters, n.leftRivals, n.leftAt
 		n.changed(g)
 	}
+}
+
+// rivals are the lives of voters that this node knows of. Who votes on a line that it
+// leaves is to be known for as long as a room stays there, and other members are
+// forgotten in time. Of a name only so many count that one of them is no earlier life of
+// whoever may claim its vote.
+func (n *Node) rivals() (rivals []Sighting) {
+	for _, s := range n.met {
+		if !n.voters.names(s.member.Name) {
+			continue
+		}
+		newer := 0
+		for _, o := range n.met {
+			if o.member.Name == s.member.Name && (o.wave > s.wave || o.wave == s.wave && s.member.compare(o.member) < 0) {
+				newer++
+			}
+		}
+		if newer <= LivesMax+1 {
+			rivals = append(rivals, Sighting{Member: s.member, Wave: s.wave})
+		}
+	}
+	return rivals
+}
+
+// rivalsIn returns those of whose name list has another life.
+func rivalsIn(rivals []Sighting, list []Member) (in []Sighting) {
+	for _, s := range rivals {
+		if succeeded(list, s.Member) {
+			in = append(in, s)
+		}
+	}
+	return in
 }

@@ -151,7 +151,7 @@ func (n *Node) report(now Time, w *wave) {
 			g.applyCut(rg.Cut)
 			r = g.reply(w, rg, now)
 			if g.line != n.line {
-				r.Nodes[0].Voters = g.voters
+				r.Nodes[0].Voters, r.Nodes[0].Rivals = g.voters, rivalsIn(g.rivals, w.list)
 			}
 		}
 		w.sum.Rooms = append(w.sum.Rooms, r)

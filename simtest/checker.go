@@ -36,6 +36,7 @@ type checker struct {
 	makes      map[making]made
 	newestT    map[uint64]uint64 // by epoch number: the latest T of a wave of it
 	gray       grayCheck
+	quorums    quorumCheck
 }
 
 // roomCheck is what the oracles know of one room.
@@ -190,6 +191,7 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 		w.waveOfGray(h, s)
 		w.checker.installed(s.Installed, s.List)
 		w.checkNames(h, s)
+		w.learns(h, s)
 		if len(s.List) == 1 { // its gather went to nobody
 			w.checker.gatheredUpTo(s.Installed.Num, s.HLC)
 		}

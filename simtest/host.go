@@ -37,7 +37,8 @@ type host struct {
 	calm     int64  // true time at which the last of them ended
 	since    uint64 // number of the last primary wave that the node installed, or of the first that listed it,
 	metIn    uint64 // and of the last that others were in with it
-	mishaps  int32  // faults that may cost a visitor's place or double a pass: see S10
+	knew     knowledge
+	mishaps  int32 // faults that may cost a visitor's place or double a pass: see S10
 	seen     seen
 }
 
@@ -105,9 +106,12 @@ func (w *world) start(h *host) {
 	w.checker.born(h)
 	w.reached.n[reachRestart] += int64(min(1, h.life/int32(w.o.Nodes)))
 	h.since = 0
+	if h.disk.kept == nil {
+		h.knew = knowledge{}
+	}
 	if h.disk.kept != nil {
 		w.reached.n[reachDisk]++
-		h.since = n.Status().Epoch.Num // who has the disk is the node
+		h.since = h.disk.kept.Since
 	}
 	w.note('s', uint64(h.index), uint64(h.life))
 	w.printf("%s starts as %s, disk %t, kept keys %t", h.name, w.name(member), h.disk.kept != nil, c.KeptKeys)

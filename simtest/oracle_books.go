@@ -93,7 +93,9 @@ func (w *world) decides(r *node.Ready) {
 			continue
 		}
 		for j := range m.Rooms {
-			if rc := &m.Rooms[j]; rc.Mint > 0 || len(rc.Burn) > 0 {
+			rc := &m.Rooms[j]
+			w.crosses(m.Epoch, rc)
+			if rc.Mint > 0 || len(rc.Burn) > 0 {
 				w.checker.makes[making{m.Epoch, rc.Room}] = made{rc.Mint, rc.Burn}
 			}
 		}

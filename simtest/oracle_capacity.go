@@ -1,6 +1,8 @@
 package simtest
 
 import (
+	"slices"
+
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
 )
@@ -235,12 +237,21 @@ func (w *world) mayOpen(a eviction.Account) bool {
 
 // valid reports whether a still counts on line: it is not void, and its node
 // has had no reason to close it. A node does that itself once its lease has
-// been over for as long as a pass may last, unless its room shares.
+// been over for as long as a pass may last, unless its room shares; then it counts
+// for as long as its node may return. A dead one that has a later life in the waves
+// does not, and whoever was not told of it by a wave with a quorum forgets it unvoided.
 func (w *world) valid(r int, a *account, line eviction.Line, voids []eviction.Void) bool {
-	o := &w.o.Rooms[r]
 	lapse := (w.checker.rooms[r].session + 2*w.o.Cluster.MaxSkew).Microseconds()
-	closed := o.OnPartition != eviction.Share && w.now >= a.until+lapse
+	closed := (w.o.Rooms[r].OnPartition != eviction.Share || a.life != none && w.replaced(a.life)) && w.now >= a.until+lapse
 	return a.life != none && !a.closed && a.line == line && !closed && !covers(voids, a.Account)
+}
+
+// replaced reports whether a life is over and another one of its name is in the waves.
+func (w *world) replaced(life int32) bool {
+	name := w.lives[life].member.Name
+	return w.lives[life].over && slices.ContainsFunc(w.hosts, func(h host) bool {
+		return h.name == name && h.up() && h.life > life && h.seen.status.Grade >= eviction.Primary
+	})
 }
 
 func (a *account) receivedFrom(b eviction.Account) int {

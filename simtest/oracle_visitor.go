@@ -139,6 +139,7 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 	case *eviction.Gather:
 		if b.Lead.Member == m.From { // the coordinator answers itself
 			w.asked(h, b)
+			w.answers(h, b.Epoch)
 			w.checker.gatheredUpTo(b.Epoch.Num, b.T)
 			w.gathered(b, listOf(h, b))
 			w.turns(h, b)
@@ -149,6 +150,7 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 			}
 		}
 	case *eviction.Reply:
+		w.answers(h, b.Epoch)
 		if b.Epoch == h.seen.gather {
 			h.seen.promised = max(h.seen.promised, h.seen.gatherT)
 		}

@@ -237,3 +237,78 @@ func TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum(t *testing.T) {
 		})
 	}
 }
+
+// C is cut off, and somebody starts another node under its name, without its disk, which
+// joins A and B. Then the first one restarts with its disk, and reaches B alone. Who has
+// the disk is the node, but not once others have gone on with another one of that name.
+func TestScenarioALifeWithItsDiskTakesNoVoteBack(t *testing.T) {
+	const a, b, c = 0, 1, 2
+	o := short(3)
+	o.Faults.Adds, o.Faults.Disk = 1, true
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	twin := s.addHost(0)
+	twin.name = s.hosts[c].name
+	d := int(twin.index)
+	s.split(hosts(c), hosts(a, b, int32(d)))
+	s.boot(d)
+	s.until(3*time.Second, "the new c among them", func() bool { return s.sees(d, 3) && s.hosts[d].seen.status.Knows })
+	s.run(time.Second)
+	s.mend()
+	s.split(hosts(a, int32(d)), hosts(b, c))
+	s.reboot(c)
+	s.people(a, 30)
+	s.people(b, 30)
+	s.run(10 * time.Second)
+	if g := s.hosts[a].seen.status.Grade; g < eviction.Primary {
+		t.Errorf("a and the new c have a %v lease: %s", g, s.statuses())
+	}
+	if g := s.hosts[b].seen.status.Grade; g != eviction.Side {
+		t.Errorf("b and the old c have a %v lease, want side: %s", g, s.statuses())
+	}
+	s.down(c) // one of the two has to go in the end
+	s.hosts[c].gone = true
+	s.finish()
+}
+
+// The first of two nodes of a name goes on alone, on a line of its own, by the
+// survivor_after of one room, and a voter comes to it that has heard of the second one
+// long ago. The other room has no survivor_after: there is a quorum of its line without
+// them, of which the second one is part. What the first one has done since on its own
+// line is no reason to vote on this one.
+func TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt(t *testing.T) {
+	o := short(4)
+	o.Faults.Adds = 1
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	library := o.Rooms[0]
+	library.Name = "library"
+	o.Rooms[0].Survivor = time.Second
+	o.Rooms = append(o.Rooms, library)
+	s := founded(t, o)
+	twin := s.addHost(0)
+	twin.name = s.hosts[0].name
+	d := int(twin.index)
+	s.split(hosts(0), hosts(1, 2, 3, int32(d)))
+	s.boot(d)
+	s.until(3*time.Second, "the new one among them", func() bool { return s.sees(d, 4) && s.hosts[d].seen.status.Knows })
+	first := s.hosts[0].seen.status.Line
+	s.until(20*time.Second, "a survivor", func() bool { return s.hosts[0].seen.status.Line != first })
+	s.mend()
+	s.split(hosts(0, 1), hosts(2, 3, int32(d)))
+	s.until(10*time.Second, "another one with the survivor", func() bool { return s.sees(1, 2) && s.hosts[1].seen.status.Line == s.hosts[0].seen.status.Line })
+	for i := range 60 {
+		s.people(i%4, 2)
+		s.run(200 * time.Millisecond)
+	}
+	for r, room := range s.hosts[1].seen.rooms {
+		if on := room.Line == first; on != (r == 1) {
+			t.Errorf("room %s of the survivors is on the first line: %t", room.Room.Name, on)
+		}
+	}
+	if g := s.hosts[2].seen.status.Grade; g < eviction.Primary {
+		t.Errorf("those with the second one have a %v lease: %s", g, s.statuses())
+	}
+	s.down(0)
+	s.hosts[0].gone = true
+	s.finish()
+}

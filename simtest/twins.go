@@ -50,7 +50,7 @@ func (w *world) met(h *host, g *eviction.Gather) {
 	if h.since == 0 {
 		h.since = g.Epoch.Num
 	}
-	for _, m := range g.List {
+	for _, m := range listOf(h, g) {
 		if o := &w.hosts[w.lives[w.lifeOf(m)].host]; o != h {
 			o.metIn = max(o.metIn, g.Epoch.Num)
 		}

@@ -89,7 +89,7 @@ const (
 
 // Violation is a promise that did not hold.
 type Violation struct {
-	Oracle string        // S1 … S21, L1 … L6
+	Oracle string        // S1 … S22, L1 … L6
 	At     time.Duration // since the run began
 	Text   string
 }

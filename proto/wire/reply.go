@@ -74,7 +74,7 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 		Free: int64(n.Free), Used: int64(n.Used), Queued: int64(n.Queued), Due: int64(n.Due), Version: fromVersion(n.Version), Ttl: n.TTL,
 		Arrivals: n.Arrivals, Calls: n.Calls, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), First: n.First,
 		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
-		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens),
+		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Rivals: encoded(n.Rivals, fromSighting),
 	}
 }
 
@@ -86,6 +86,7 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Calls: r.rate(p.GetCalls()), Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), First: p.GetFirst(),
 		Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
 		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()),
+		Rivals: list(r, "sightings", p.GetRivals(), recordsMax, r.sighting),
 	}
 }
 

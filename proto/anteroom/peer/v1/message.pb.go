@@ -2138,8 +2138,10 @@ type RoomNode struct {
 	Tokens int64  `protobuf:"varint,27,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// The line, holds, version, sum, ttl are those of the first node, and its first is
 	// added to one that is not 0.
-	Like          bool  `protobuf:"varint,28,opt,name=like,proto3" json:"like,omitempty"`
-	FirstMore     int64 `protobuf:"zigzag64,29,opt,name=first_more,json=firstMore,proto3" json:"first_more,omitempty"`
+	Like      bool  `protobuf:"varint,28,opt,name=like,proto3" json:"like,omitempty"`
+	FirstMore int64 `protobuf:"zigzag64,29,opt,name=first_more,json=firstMore,proto3" json:"first_more,omitempty"`
+	// Lives of voters, of names with another life in the gather's list.
+	Rivals        []*Sighting `protobuf:"bytes,30,rep,name=rivals,proto3" json:"rivals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2368,6 +2370,13 @@ func (x *RoomNode) GetFirstMore() int64 {
 		return x.FirstMore
 	}
 	return 0
+}
+
+func (x *RoomNode) GetRivals() []*Sighting {
+	if x != nil {
+		return x.Rivals
+	}
+	return nil
 }
 
 type Front struct {
@@ -5014,7 +5023,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05voids\x18\x05 \x03(\v2\x1b.anteroom.peer.v1.VoidCountR\x05voids\x12.\n" +
 	"\x06newest\x18\x06 \x01(\v2\x16.anteroom.peer.v1.RoomR\x06newest\x120\n" +
 	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\x120\n" +
-	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\"\xf0\x05\n" +
+	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\"\xa4\x06\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -5045,7 +5054,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06tokens\x18\x1b \x01(\x03R\x06tokens\x12\x12\n" +
 	"\x04like\x18\x1c \x01(\bR\x04like\x12\x1d\n" +
 	"\n" +
-	"first_more\x18\x1d \x01(\x12R\tfirstMoreJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
+	"first_more\x18\x1d \x01(\x12R\tfirstMore\x122\n" +
+	"\x06rivals\x18\x1e \x03(\v2\x1a.anteroom.peer.v1.SightingR\x06rivalsJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -5438,62 +5448,63 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	13,  // 55: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
 	15,  // 56: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
 	11,  // 57: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
-	29,  // 58: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 59: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 60: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 61: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 62: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 63: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 64: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	34,  // 65: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	37,  // 66: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 67: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 68: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 69: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 70: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 71: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	35,  // 72: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	36,  // 73: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	35,  // 74: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 75: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 76: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	28,  // 77: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	32,  // 78: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	19,  // 79: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	2,   // 80: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 81: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 82: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 83: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 84: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 85: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	38,  // 86: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	38,  // 87: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 88: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 89: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 90: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 91: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 92: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 93: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 94: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	10,  // 95: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 96: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	43,  // 97: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	45,  // 98: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 99: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 100: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 101: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 102: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 103: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 104: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	51,  // 105: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	51,  // 106: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	56,  // 107: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 108: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	109, // [109:109] is the sub-list for method output_type
-	109, // [109:109] is the sub-list for method input_type
-	109, // [109:109] is the sub-list for extension type_name
-	109, // [109:109] is the sub-list for extension extendee
-	0,   // [0:109] is the sub-list for field type_name
+	17,  // 58: anteroom.peer.v1.RoomNode.rivals:type_name -> anteroom.peer.v1.Sighting
+	29,  // 59: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 60: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 61: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 62: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 63: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 64: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 65: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	34,  // 66: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	37,  // 67: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 68: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 69: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 70: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 71: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 72: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	35,  // 73: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	36,  // 74: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	35,  // 75: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 76: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 77: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	28,  // 78: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	32,  // 79: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	19,  // 80: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	2,   // 81: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 82: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 83: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 84: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 85: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 86: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	38,  // 87: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	38,  // 88: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 89: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 90: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 91: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 92: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 93: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 94: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 95: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	10,  // 96: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 97: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	43,  // 98: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	45,  // 99: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 100: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 101: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 102: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 103: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 104: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 105: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	51,  // 106: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	51,  // 107: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	56,  // 108: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 109: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	110, // [110:110] is the sub-list for method output_type
+	110, // [110:110] is the sub-list for method input_type
+	110, // [110:110] is the sub-list for extension type_name
+	110, // [110:110] is the sub-list for extension extendee
+	0,   // [0:110] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }

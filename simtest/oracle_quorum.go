@@ -1,0 +1,137 @@
+package simtest
+
+import (
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// S22, quorums. Of any two primary waves of a line one knows of the other, whoever has
+// gone on under a name of somebody else meanwhile; and so do a wave by which a room
+// leaves a line with its slots, and every primary wave of that line. A wave knows of
+// another if one of those who replied to it had replied to that one, or had installed a
+// wave that knew of it. It is the claim on which all else rests (lemma 6), so a breach is
+// seen here before any slot is there twice.
+
+// knownMax bounds the waves that are remembered: the last minute or so of them.
+const knownMax = 512
+
+// knowledge is a set of remembered waves.
+type knowledge [knownMax / 64]uint64
+
+func (k *knowledge) add(i int32)      { k[i/64] |= 1 << (i % 64) }
+func (k *knowledge) has(i int32) bool { return k[i/64]&(1<<(i%64)) != 0 }
+
+func (k *knowledge) learn(o *knowledge) {
+	for i := range k {
+		k[i] |= o[i]
+	}
+}
+
+// quorumCheck is what is known of waves.
+type quorumCheck struct {
+	place   map[qpid.Epoch]int32
+	waves   []knownWave // a ring
+	next    int32
+	quorums []quorum
+}
+
+// knownWave is one wave, and what those who replied to it knew.
+type knownWave struct {
+	epoch qpid.Epoch
+	knew  knowledge
+}
+
+// quorum is a wave that took a quorum of line: of the nodes, or of one room when it went
+// over to another line.
+type quorum struct {
+	wave int32
+	line eviction.Line
+	room string
+}
+
+// waveAt returns the place of a wave, the oldest one's if it is new.
+func (w *world) waveAt(e qpid.Epoch) int32 {
+	c := &w.checker.quorums
+	if c.place == nil {
+		c.place, c.waves = map[qpid.Epoch]int32{}, make([]knownWave, knownMax)
+	}
+	i, ok := c.place[e]
+	if ok {
+		return i
+	}
+	i = c.next
+	c.next = (c.next + 1) % knownMax
+	delete(c.place, c.waves[i].epoch)
+	c.place[e] = i
+	forgotten := knowledge{}
+	forgotten.add(i)
+	for j := range c.waves {
+		c.waves[j].knew[i/64] &^= forgotten[i/64]
+	}
+	for j := range w.hosts {
+		w.hosts[j].knew[i/64] &^= forgotten[i/64]
+	}
+	kept := c.quorums[:0]
+	for _, q := range c.quorums {
+		if q.wave != i {
+			kept = append(kept, q)
+		}
+	}
+	c.quorums = kept
+	c.waves[i] = knownWave{epoch: e}
+	return i
+}
+
+// answers notes that h takes part in a wave, and what it knew then.
+func (w *world) answers(h *host, e qpid.Epoch) {
+	i := w.waveAt(e)
+	h.knew.add(i)
+	w.checker.quorums.waves[i].knew.learn(&h.knew)
+}
+
+// learns notes that h has installed a wave, and looks at a primary one when its
+// coordinator has: it has just decided it.
+func (w *world) learns(h *host, s *node.Status) {
+	if len(s.List) == 1 { // its gather and its reply went to nobody
+		w.answers(h, s.Installed)
+	}
+	i := w.waveAt(s.Installed)
+	h.knew.learn(&w.checker.quorums.waves[i].knew)
+	if s.Grade >= eviction.Primary && s.List[0] == w.lives[h.life].member {
+		w.checkQuorum(quorum{wave: i, line: s.Line})
+	}
+}
+
+// crosses looks at a room that leaves a line by a quorum of it, and not because its own
+// survivor_after is over.
+func (w *world) crosses(e qpid.Epoch, rc *eviction.RoomCommit) {
+	for r := range w.o.Rooms {
+		o := &w.o.Rooms[r]
+		if o.Name == rc.Room && o.Survivor == 0 && o.OnPartition != eviction.Share && rc.From.Founded() {
+			w.checkQuorum(quorum{w.waveAt(e), rc.From, rc.Room})
+		}
+	}
+}
+
+// checkQuorum compares a quorum with all others of its line.
+func (w *world) checkQuorum(q quorum) {
+	c := &w.checker.quorums
+	own := &c.waves[q.wave]
+	for _, o := range c.quorums {
+		if o == q {
+			return
+		}
+		if o.line != q.line || o.wave == q.wave || o.room != q.room && o.room != "" && q.room != "" {
+			continue
+		}
+		other := &c.waves[o.wave]
+		knows := own.epoch.Num >= other.epoch.Num && own.knew.has(o.wave) || own.epoch.Num <= other.epoch.Num && other.knew.has(q.wave)
+		if !knows {
+			w.fail("S22", "wave %s of line %v %s has a quorum, and so had %s %s, of which it does not know: %s",
+				w.epoch(own.epoch), q.line, q.room, w.epoch(other.epoch), o.room, w.statuses())
+			return
+		}
+	}
+	c.quorums = append(c.quorums, q)
+}
