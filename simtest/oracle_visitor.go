@@ -239,9 +239,13 @@ func (w *world) admitted(h *host, q *request) {
 	}
 }
 
-// settle makes h the ticket's home.
+// settle makes h the ticket's home. If it was in no wave for so long that others may have
+// given it up, as when it was paused until a moment ago, that has happened to this one too.
 func (t *place) settle(w *world, h *host) {
 	t.home, t.life, t.base, t.since = h.index, h.life, h.mishaps, w.now
+	if w.now-w.checker.installs[h.index] > w.o.Cluster.ExcludeAfter.Microseconds() {
+		t.base--
+	}
 }
 
 // mishapsOf counts what may have made another node take over the ticket: what
