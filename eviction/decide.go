@@ -48,7 +48,8 @@ func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
 			break
 		}
 	}
-	c := RoomCommit{Room: g.cfg.Name, Agreed: rs.agreed, TTL: rs.ttl, Born: rs.born, Supply: r.Supply.left(), Cut: g.cut}
+	b := rs.books()
+	c := RoomCommit{Room: g.cfg.Name, Agreed: rs.agreed, TTL: rs.ttl, Born: b.born, Supply: r.Supply.left(), Cut: g.cut}
 	if !rs.agreed {
 		c.Config = &rs.plan
 	}
@@ -64,46 +65,57 @@ func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
 		if !g.chooseLine(d, rs, &c) {
 			return c, next
 		}
-		next.mints = g.account(d, rs, r, &c)
+		next.mints = g.account(d, rs, r, &c, &b)
 	} else if admits {
-		rs.hold(&c)
+		rs.hold(&c, &b)
 	}
-	rs.back = g.awaitLost(d.list, d.now.Boot, admits)
-	g.callNext(d, rs, r, &c, &next, admits)
+	g.callNext(d, rs, r, &c, &b, &next, admits)
 	return c, next
 }
 
-// roomSums are the replies about one room, by list index.
+// roomSums are the replies about one room, by list index. What was heard does not change
+// while it is decided on.
 type roomSums struct {
 	plan    Room // the newest configuration, with its events
 	cfg     Room // what of it holds at T
 	target  int  // the limit: cfg's, or what the governor leaves of it
 	agreed  bool
 	nodes   []RoomNode // by index; Version.By "" and Born 0 for one that does not have the room
-	valid   []bool     // the account goes on
-	born    []uint64
-	free    []int
 	queued  int
 	due     int
 	used    int
 	called  int
 	wanted  int
-	wait    int64 // µs until nothing that is lost can act any more
 	ttl     int64
 	calls   float64
 	keying  uint64 // the newest that anyone holds
 	keyed   bool   // everyone holds it
 	first   []int  // where each node's people beyond the cut begin, see RoomCommit.First
 	waiting []int
-	back    comeback
-	inside  int // slots owned by, or on their way between, valid accounts
+}
+
+// books are the accounts of a room as a decision makes them, by list index: first as they
+// were reported.
+type books struct {
+	born   []uint64
+	free   []int
+	valid  []bool // the account goes on
+	inside int    // slots owned by, or on their way between, valid accounts
+	wait   int64  // µs until nothing that is lost can act any more
+}
+
+func (rs *roomSums) books() books {
+	b := books{born: make([]uint64, len(rs.nodes)), free: make([]int, len(rs.nodes)), valid: make([]bool, len(rs.nodes))}
+	for i, n := range rs.nodes {
+		b.born[i], b.free[i] = n.Born, n.Free
+	}
+	return b
 }
 
 func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	n := len(d.list)
 	rs := &roomSums{
-		plan: g.cfg, agreed: len(r.Nodes) == n, nodes: make([]RoomNode, n), valid: make([]bool, n),
-		born: make([]uint64, n), free: make([]int, n), waiting: make([]int, n), keyed: true,
+		plan: g.cfg, agreed: len(r.Nodes) == n, nodes: make([]RoomNode, n), waiting: make([]int, n), keyed: true,
 	}
 	// A room that stops sharing waits until every side is back: one that is
 	// away would go on with its slots.
@@ -124,8 +136,6 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	for _, rn := range r.Nodes {
 		rs.nodes[rn.Index] = rn
 		rs.nodes[rn.Index].setOff(d.origins[rn.Index])
-		rs.born[rn.Index] = rn.Born
-		rs.free[rn.Index] = rn.Free
 		rs.waiting[rn.Index] = rn.Queued + rn.Due
 		rs.queued += rn.Queued
 		rs.due += rn.Due

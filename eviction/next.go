@@ -4,12 +4,12 @@ import "github.com/anteroom/anteroom/qpid"
 
 // callNext sets the cut (or the draw, or the number of deleteMins), the slot
 // transfers, and whether newcomers may walk in.
-func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, next *sequel, admits bool) {
+func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, b *books, next *sequel, admits bool) {
 	cfg, free := &rs.cfg, 0
-	for _, b := range c.Burn {
-		rs.free[b.Index] -= b.N
+	for _, burn := range c.Burn {
+		b.free[burn.Index] -= burn.N
 	}
-	for _, f := range rs.free {
+	for _, f := range b.free {
 		free += max(0, f)
 	}
 	if c.Closed || !admits || !cfg.started(d.t) || cfg.Method == Reject || !rs.keyed || d.now.Boot < g.holdUntil {
@@ -19,7 +19,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	var left []int                         // of the tokens that were dealt before
 	c.Paced = cfg.NewPerMinute > 0
 	if c.Paced {
-		q := quota{cfg.NewPerMinute, rs.share(d.grade), max(1, cfg.Target), len(d.list)}
+		q := quota{cfg.NewPerMinute, rs.share(b, d.grade), max(1, cfg.Target), len(d.list)}
 		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
 		tokens = next.pacer.fill(d.now.Boot, q)
 		k = min(k, tokens)
@@ -28,20 +28,20 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		k = 0
 	}
 	next.hint, next.short = min(k+k/4+64, 1<<20), !r.Front.Sampled && len(r.Front.Items) < min(k, rs.queued)
-	need := g.entitle(d, rs, r, c, k)
+	need := g.entitle(d, rs, r, c, k, g.awaitLost(d.list, d.now.Boot, admits))
 	waiting := c.Queued > 0 || rs.wanted > 0
 	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Mode.calls() && cfg.Algorithm == ByCut && d.now.Boot >= g.shyUntil
 	switch {
 	case free == 0:
 	case waiting:
-		c.Moves = plan(rs.free, need)
+		c.Moves = plan(b.free, need)
 	default:
 		arrivals := make([]float64, len(rs.nodes))
 		for i, n := range rs.nodes {
 			arrivals[i] = n.Arrivals
 		}
-		c.Moves = plan(rs.free, spread(rs.free, arrivals))
-		need = atMost(rs.free, (tokens+len(rs.free)-1)/len(rs.free)) // nobody knows where the next one joins
+		c.Moves = plan(b.free, spread(b.free, arrivals))
+		need = atMost(b.free, (tokens+len(b.free)-1)/len(b.free)) // nobody knows where the next one joins
 	}
 	if c.Paced {
 		if free == 0 || !cfg.Mode.calls() {
@@ -54,14 +54,14 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 // share returns how many slots this side has, for its share of the rate. Those that
 // the governor has burned count at a majority alone: it calls only while no more
 // exist anywhere than the governed limit, so that two sides never count them twice.
-func (rs *roomSums) share(grade Grade) int {
+func (rs *roomSums) share(b *books, grade Grade) int {
 	owned := 0
 	for i, n := range rs.nodes {
-		if n.Born > 0 && n.Born == rs.born[i] {
-			owned += max(0, rs.free[i]) + n.Used
+		if n.Born > 0 && n.Born == b.born[i] {
+			owned += max(0, b.free[i]) + n.Used
 		}
 	}
-	has := max(rs.inside, owned)
+	has := max(b.inside, owned)
 	if grade >= Primary {
 		has += rs.cfg.Target - rs.target
 	}
@@ -69,7 +69,7 @@ func (rs *roomSums) share(grade Grade) int {
 }
 
 // entitle picks who is called next and returns how many slots each node needs.
-func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k int) (need []int) {
+func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k int, back comeback) (need []int) {
 	k -= rs.due
 	if (rs.cfg.Method == Random) != (g.drawKey == d.epoch) {
 		k = 0 // the replies are in another order
@@ -88,8 +88,8 @@ func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k
 		}
 	default:
 		cut, n, ok := r.Front.choose(k, rs.queued, len(need), qpid.UpTo(d.t), queued)
-		if ok && d.now.Boot < rs.back.until && rs.back.from.Less(cut) {
-			cut, n = rs.back.from, r.Front.count(rs.back.from, n)
+		if ok && d.now.Boot < back.until && back.from.Less(cut) {
+			cut, n = back.from, r.Front.count(back.from, n)
 		}
 		next := Cut{Keying: rs.keying, Epoch: d.epoch.Num, Value: cut}
 		if ok {

@@ -65,7 +65,7 @@ func (rs *roomSums) quorumOf(old Line, d *decision) bool {
 // account voids and settles what is gone, and mints or burns the difference
 // to the limit: all but what accounts outside the list may still use, see Supply. It
 // reports whether a next wave will mint.
-func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) (mints bool) {
+func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, b *books) (mints bool) {
 	voids := make([]Void, len(r.Voids))
 	safe := make(map[Member]uint64, len(r.Voids)) // looked up only
 	for i, v := range r.Voids {
@@ -75,8 +75,8 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) (
 			c.Safe = append(c.Safe, Void{v.Member, v.Min})
 		}
 	}
-	lost := g.settleListed(d, rs, c, &voids, safe)
-	lost = append(lost, g.settleGone(d, rs, c, &voids, safe)...)
+	lost := g.settleListed(d, rs, c, b, &voids, safe)
+	lost = append(lost, g.settleGone(d, rs, c, b, &voids, safe)...)
 	c.Void = voids
 	c.Sure = rs.accepted(d, r.Supply, c.Line)
 	if c.Sure {
@@ -85,71 +85,70 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit) (
 	inside := 0
 	for i, n := range rs.nodes {
 		switch {
-		case rs.valid[i]:
+		case b.valid[i]:
 			inside += n.Minted
 		case n.Born > 0: // its books are in the sums, and no longer count
-			rs.hold(c)
+			rs.hold(c, b)
 			return false
 		}
 	}
 	for _, n := range r.Net {
 		i := slices.Index(d.list, n.Account.Member)
-		if i < 0 || !rs.valid[i] || rs.nodes[i].Born != n.Account.Born {
+		if i < 0 || !b.valid[i] || rs.nodes[i].Born != n.Account.Born {
 			inside += n.Slots
 		}
 	}
 	mints = rs.make(r.Supply, c, inside, lost, safe)
-	inside += c.Mint
-	rs.free[0] += c.Mint
-	c.Missing = max(0, rs.target-inside)
+	b.inside = inside + c.Mint
+	b.free[0] += c.Mint
+	c.Missing = max(0, rs.target-b.inside)
 	if len(lost) == 0 {
 		c.Missing = 0 // the next wave makes them
 	} else if c.Missing > 0 {
-		c.WholeIn = rs.wait
+		c.WholeIn = b.wait
 	}
-	rs.inside = inside
-	rs.hold(c)
+	rs.hold(c, b)
 	return mints
 }
 
 // hold stops calls while more slots exist than the limit, and burns what is
 // free of the excess. Nobody is thrown out.
-func (rs *roomSums) hold(c *RoomCommit) {
+func (rs *roomSums) hold(c *RoomCommit, b *books) {
 	excess := c.Supply - rs.target
 	c.Closed = excess > 0
 	if c.Closed {
-		c.Burn = deal(excess, rs.free, 0)
+		c.Burn = deal(excess, b.free, 0)
 	}
 }
 
 // settleListed gives new accounts to listed nodes whose old one is void or of
 // another line, and returns the older accounts of which something can still act.
-func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, voids *[]Void, safe map[Member]uint64) (lost []Void) {
+func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, b *books, voids *[]Void, safe map[Member]uint64) (lost []Void) {
 	for i, m := range d.list {
 		n := rs.nodes[i]
 		j, known := findVoid(*voids, m)
 		onLine := n.Line == c.Line || c.From.Founded() && n.Line == c.From || rs.cfg.OnPartition == Share && n.Line.Founded()
 		if n.Born > 0 && onLine && (!known || n.Born > (*voids)[j].Epoch) {
-			rs.valid[i] = true
+			b.valid[i] = true
 		} else {
-			rs.born[i] = d.epoch.Num
-			rs.free[i] = 0
+			b.born[i] = d.epoch.Num
+			b.free[i] = 0
 			if n.Born > 0 {
 				lost = append(lost, Void{m, n.Born})
 			}
 		}
-		if n.OldAge < 0 && !known && (n.Born == 0 || rs.valid[i]) {
+		if n.OldAge < 0 && !known && (n.Born == 0 || b.valid[i]) {
 			continue // its first account
 		}
 		// Also if its void is older than its account was when it was opened: a
 		// coordinator that had not heard of the void took it for a newcomer.
-		*voids = addVoid(*voids, Void{m, rs.born[i] - 1})
+		*voids = addVoid(*voids, Void{m, b.born[i] - 1})
 		quiet := n.OldAge < 0 || n.OldAge >= g.delayWith(rs)
-		if quiet && rs.valid[i] && safe[m] >= n.Born-1 {
+		if quiet && b.valid[i] && safe[m] >= n.Born-1 {
 			c.Settled = append(c.Settled, Void{m, n.Born - 1})
 		} else {
 			lost = append(lost, Void{m, n.Shut})
-			rs.wait = max(rs.wait, g.delayWith(rs)-max(0, n.OldAge))
+			b.wait = max(b.wait, g.delayWith(rs)-max(0, n.OldAge))
 		}
 	}
 	return lost
@@ -157,7 +156,7 @@ func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, voids *[]V
 
 // settleGone voids members that are not in the list and returns those of which
 // something can still act.
-func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, voids *[]Void, safe map[Member]uint64) (lost []Void) {
+func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, b *books, voids *[]Void, safe map[Member]uint64) (lost []Void) {
 	for _, m := range d.met {
 		reclaimed := slices.Contains(rs.cfg.Reclaimed, m.Member) || m.Left || succeeded(d.list, m.Member)
 		if rs.cfg.OnPartition == Share && !reclaimed && m.Member.Name != "" {
@@ -172,7 +171,7 @@ func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, voids *[]Voi
 			c.Settled = append(c.Settled, Void{m.Member, e})
 		} else {
 			lost = append(lost, Void{m.Member, m.Epoch})
-			rs.wait = max(rs.wait, g.delayWith(rs)-m.Age)
+			b.wait = max(b.wait, g.delayWith(rs)-m.Age)
 		}
 	}
 	return lost

@@ -6,7 +6,7 @@ func waitBugs() []Mutant {
 	return []Mutant{
 		{Name: "slots in use are burned", Run: "TestScenarioLimitRaisedAndLowered", Edits: []Edit{
 			{"eviction/ledger.go", "	n = min(n, max(0, l.Free()))\n", "	if !(ON) {\n\t\tn = min(n, max(0, l.Free()))\n\t}\n"},
-			{"eviction/settle.go", "		c.Burn = deal(excess, rs.free, 0)\n", "		if ON {\n\t\t\trs.free[0] = max(rs.free[0], excess)\n\t\t}\n\t\tc.Burn = deal(excess, rs.free, 0)\n"},
+			{"eviction/settle.go", "		c.Burn = deal(excess, b.free, 0)\n", "		if ON {\n\t\t\tb.free[0] = max(b.free[0], excess)\n\t\t}\n\t\tc.Burn = deal(excess, b.free, 0)\n"},
 		}},
 		{Name: "a shorter session forgets the longer passes", Run: "TestScenarioAShorterSessionForgetsNoLongerPass", Edits: []Edit{
 			{"eviction/inforce.go", "		f.ttl = max(f.ttl, f.cfg.longest(), c.Config.longest())\n", "		if f.ttl = max(f.ttl, f.cfg.longest(), c.Config.longest()); ON {\n\t\t\tf.ttl = c.Config.longest()\n\t\t}\n"},
