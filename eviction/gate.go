@@ -46,8 +46,7 @@ type kept struct {
 	Wanted  int            // sessions of lost nodes that wait for a slot here
 }
 
-// roomWide is what the last commit said of the whole room. Nothing is decided by it but
-// what the node shows, and whether newcomers may walk in.
+// roomWide is what the last commit said of the whole room.
 //
 // Invariant: waiting is empty, or as long as the list of that commit.
 type roomWide struct {

@@ -6,8 +6,8 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// positions are by what people at this node are told about where they stand. Nobody is
-// called by it.
+// positions are by what people at this node are told where they stand. It may delay a call,
+// and permits none.
 //
 // Invariant: all of it speaks of one wave, and of the order that the queue is in; or there
 // is none.

@@ -10,6 +10,8 @@ type line struct{ ids []qpid.ItemID }
 
 func (l *line) push(id qpid.ItemID) { l.ids = append(l.ids, id) }
 
+// Whose turn is certain, and who is called: a turn takes a wave, and a call a slot besides.
+
 // byCut reports whether tickets are entitled by weight: the cut itself, not a
 // mark on the ticket, says who is.
 func (r *room) byCut() bool {
@@ -17,6 +19,7 @@ func (r *room) byCut() bool {
 	return c.Algorithm == eviction.ByCut && c.Method != eviction.Random
 }
 
+// entitleByCut marks whom a raised cut reaches.
 func (r *room) entitleByCut() {
 	cut := r.gate.Cut()
 	if cut == r.cut || !r.byCut() {
