@@ -19,6 +19,13 @@ type dues struct {
 	spare    []*room
 }
 
+// attention is when a node looks at a room.
+type attention struct {
+	stirred, restless bool
+	wakes             int64 // boot time up to which nothing is due
+	place             int   // in the agenda
+}
+
 // stir notes that something has changed in the room.
 func (r *room) stir() {
 	if !r.stirred {

@@ -64,30 +64,50 @@ type room struct {
 	node *Node
 	name string
 	gate *eviction.Gate
-	q    *qpid.Node // owns the gate's queue: everyone enters and leaves it here
+	q    *qpid.Node   // owns the gate's queue: everyone enters and leaves it here
+	cut  eviction.Cut // up to which entitlements have been logged
 
-	visitors visitors
-	pasts    map[qpid.ItemID]past // of the few who have one
-	due      line                 // drawn, in the order of their turn
-	wheel    wheel
-	cut      eviction.Cut // up to which entitlements have been logged
+	roll
+	uses
+	elsewhere
+	waits waits
 
-	called, onSite, parked, spent int
-	forgettable                   []qpid.ItemID // spent and dropped, oldest first
-	taken                         []takenTicket // taken over from other nodes, by epoch
-	moved                         moved
-	links                         links
-	held                          []int64 // pass times until which slots are used by passes that nobody here has: see takeIn
-	wanting                       []Pass  // of lost nodes, that wait for a slot here: first come, first served
-	deletes                       deletes
-	giving                        giving
-	waits                         waits
+	attention
+	unseen bool             // something was installed, and nobody has looked whether all is as it must be
+	broken *eviction.Broken // given up; nil: it is not
+}
 
-	stirred, restless bool             // see dues
-	unseen            bool             // something was installed, and nobody has looked whether all is as it must be
-	broken            *eviction.Broken // given up; nil: it is not
-	wakes             int64            // boot time up to which nothing is due
-	place             int              // in the agenda
+// roll is who is here, and who was and is not forgotten.
+//
+// Invariant, but in a broken room: everybody queued is in the gate's queue, and everybody
+// drawn in due. parked is how many are, and spent how many are only remembered: they are
+// over, or stand for another place.
+type roll struct {
+	visitors      visitors
+	pasts         map[qpid.ItemID]past // of the few who have one
+	due           line                 // drawn, in the order of their turn
+	wheel         wheel
+	parked, spent int
+	forgettable   []qpid.ItemID // spent and dropped, oldest first
+}
+
+// uses are what the slots in use are for.
+//
+// Invariant: there is a slot in use for each of called, onSite, held and the deleteMins
+// under way, and for nothing else.
+type uses struct {
+	called, onSite int     // visitors
+	held           []int64 // pass times until which slots are used by passes that nobody here has: see takeIn
+	deletes        deletes
+	wanting        []Pass // of lost nodes, that wait for a slot here: first come, first served
+}
+
+// elsewhere is who is, or was, at another node too.
+type elsewhere struct {
+	taken  []takenTicket // taken over from other nodes, by epoch
+	moved  moved
+	links  links
+	giving giving
 }
 
 func newRoom(n *Node, g *eviction.Gate, now eviction.Time) *room {
@@ -95,7 +115,7 @@ func newRoom(n *Node, g *eviction.Gate, now eviction.Time) *room {
 	if err != nil {
 		panic(fmt.Sprintf("node: room %q: %v", g.Room().Name, err))
 	}
-	r := &room{node: n, name: g.Room().Name, gate: g, q: q, pasts: make(map[qpid.ItemID]past), cut: g.Cut(), wakes: ever}
+	r := &room{node: n, name: g.Room().Name, gate: g, q: q, cut: g.Cut(), roll: roll{pasts: make(map[qpid.ItemID]past)}, attention: attention{wakes: ever}}
 	r.wheel = newWheel(now.Boot, &r.visitors)
 	g.Prepare = r.prepare
 	heap.Push(&n.dues.agenda, r)
