@@ -238,7 +238,7 @@ func TestReadOnlyKeysAreListed(t *testing.T) {
 	now := time.Unix(1, 0)
 	n.rooms[0].HeldUntil, n.rooms[0].WholeAt, n.rooms[0].Root = &now, &now, "node-1"
 	n.rooms[0].ModeBy, n.rooms[0].ModeSince, n.rooms[0].Event = "loopback", &now, &admin.Event{}
-	n.rooms[0].Governed = &admin.Governed{}
+	n.rooms[0].Governed, n.rooms[0].OriginSince, n.rooms[0].OriginReason = &admin.Governed{}, &now, "front: no answer"
 	d.out.Pending = true
 	var all map[string]any
 	if err := json.Unmarshal(ask(admin.Config{Source: n, Operator: d}, "PUT", "/v1/rooms/shop", d.keys).Body.Bytes(), &all); err != nil {

@@ -60,13 +60,15 @@ type Room struct {
 	Open                 bool       `json:"open"`                   // newcomers walk straight in
 	Paused               string     `json:"paused"`                 // why nobody is called; empty: they are
 	HeldUntil            *time.Time `json:"held_until,omitempty"`
-	OriginHealth         string     `json:"origin_health"`       // healthy, unhealthy, or unknown: there are no checks, or none has an answer yet
-	OriginHolds          bool       `json:"origin_holds"`        // nobody is called because it is unhealthy
-	Governed             *Governed  `json:"governed,omitempty"`  // with outflow: adaptive
-	SlotsMissing         int        `json:"slots_missing"`       // they were lost, and whoever had them may still act
-	WholeAt              *time.Time `json:"whole_at,omitempty"`  // when the last of them are made again
-	WaitsFor             []string   `json:"waits_for,omitempty"` // nodes that are gone and may be on the other side of a split; Operator.Reclaim ends that
-	Root                 string     `json:"root,omitempty"`      // of its QPID tree, where this node knows
+	OriginHealth         string     `json:"origin_health"`           // healthy, unhealthy, or unknown: there are no checks, or none has an answer yet
+	OriginHolds          bool       `json:"origin_holds"`            // nobody is called because it is unhealthy
+	OriginSince          *time.Time `json:"origin_since,omitempty"`  // since when it is unhealthy
+	OriginReason         string     `json:"origin_reason,omitempty"` // and by which check, and why
+	Governed             *Governed  `json:"governed,omitempty"`      // with outflow: adaptive
+	SlotsMissing         int        `json:"slots_missing"`           // they were lost, and whoever had them may still act
+	WholeAt              *time.Time `json:"whole_at,omitempty"`      // when the last of them are made again
+	WaitsFor             []string   `json:"waits_for,omitempty"`     // nodes that are gone and may be on the other side of a split; Operator.Reclaim ends that
+	Root                 string     `json:"root,omitempty"`          // of its QPID tree, where this node knows
 	Here                 RoomHere   `json:"here"`
 }
 

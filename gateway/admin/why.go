@@ -7,26 +7,27 @@ type Code string
 
 // What may limit the flow. Why looks in this order: the first that holds says it.
 const (
-	NotServing  Code = "not_serving"     // the node is part of no cluster, or its clock is off
-	BrokenHere  Code = "broken_here"     // the node has found the room not as it must be
-	NoMajority  Code = "no_majority"     // it is on a side of a split that may call nobody
-	Suspended   Code = "suspended"       // the room is off: everybody goes through
-	Passthrough Code = "passthrough"     // queueing_method: everybody goes through
-	Rejecting   Code = "reject"          // queueing_method: nobody is let in
-	HeldByHand  Code = "held"            // an operator holds the room
-	ColdStart   Code = "cold_start"      // passes of before the restart may still be good
-	BeforeStart Code = "before_event"    // people gather for an event
-	LimitZero   Code = "limit_zero"      // total_active_users is 0
-	OverLimit   Code = "over_limit"      // the limit was lowered below who is on the site
-	Drained     Code = "draining"        // nobody may join any more, and nobody waits
-	NobodyWaits Code = "nobody_waits"    // whoever comes walks in
-	QueueAll    Code = "queue_all"       // nobody waits; who comes does, until the next wave
-	ByRate      Code = "rate"            // new_users_per_minute
-	ByMissing   Code = "slots_missing"   // those of lost nodes are not made again yet
-	ByLimit     Code = "limit"           // total_active_users
-	ByOrigin    Code = "governor"        // outflow: adaptive, because of what the origin bears
-	Calling     Code = "calling"         // there is room, and people are being called
-	FullNow     Code = "full_and_nobody" // nobody waits, and the next who comes will
+	NotServing  Code = "not_serving"      // the node is part of no cluster, or its clock is off
+	BrokenHere  Code = "broken_here"      // the node has found the room not as it must be
+	NoMajority  Code = "no_majority"      // it is on a side of a split that may call nobody
+	Suspended   Code = "suspended"        // the room is off: everybody goes through
+	Passthrough Code = "passthrough"      // queueing_method: everybody goes through
+	Rejecting   Code = "reject"           // queueing_method: nobody is let in
+	HeldByHand  Code = "held"             // an operator holds the room
+	Unhealthy   Code = "origin_unhealthy" // and on_unhealthy: hold
+	ColdStart   Code = "cold_start"       // passes of before the restart may still be good
+	BeforeStart Code = "before_event"     // people gather for an event
+	LimitZero   Code = "limit_zero"       // total_active_users is 0
+	OverLimit   Code = "over_limit"       // the limit was lowered below who is on the site
+	Drained     Code = "draining"         // nobody may join any more, and nobody waits
+	NobodyWaits Code = "nobody_waits"     // whoever comes walks in
+	QueueAll    Code = "queue_all"        // nobody waits; who comes does, until the next wave
+	ByRate      Code = "rate"             // new_users_per_minute
+	ByMissing   Code = "slots_missing"    // those of lost nodes are not made again yet
+	ByLimit     Code = "limit"            // total_active_users
+	ByOrigin    Code = "governor"         // outflow: adaptive, because of what the origin bears
+	Calling     Code = "calling"          // there is room, and people are being called
+	FullNow     Code = "full_and_nobody"  // nobody waits, and the next who comes will
 )
 
 // Level says how much an operator should mind.
@@ -55,7 +56,7 @@ type Reason struct {
 	Since             *time.Time `json:"since,omitempty"`
 	Until             *time.Time `json:"until,omitempty"`
 	By                string     `json:"by,omitempty"`     // who holds the room
-	Detail            string     `json:"detail,omitempty"` // why the node does not serve; what is not as it must be; the event's name
+	Detail            string     `json:"detail,omitempty"` // why the node does not serve; what is not as it must be; how the origin answers; the event's name
 	Advice            []Advice   `json:"advice,omitempty"` // that the last hour gives, where it was asked for
 }
 
@@ -85,6 +86,8 @@ func Why(c *Cluster, r *Room, now time.Time) Reason {
 		w.Detail = r.Here.Broken
 	case HeldByHand:
 		w.Since, w.By = r.ModeSince, r.ModeBy
+	case Unhealthy:
+		w.Since, w.Detail = r.OriginSince, r.OriginReason
 	case ColdStart:
 		w.Until = r.HeldUntil
 	case BeforeStart:
@@ -116,6 +119,8 @@ func stops(c *Cluster, r *Room, w *Reason, now time.Time) Code {
 		return Rejecting
 	case r.Mode == Held:
 		return HeldByHand
+	case r.OriginHolds:
+		return Unhealthy
 	case r.HeldUntil != nil && r.HeldUntil.After(now):
 		return ColdStart
 	case r.Event != nil && r.Event.Holds(now) && r.Event.StartsAt.After(now):
@@ -155,7 +160,7 @@ func limits(r *Room, w *Reason) Code {
 
 func (c Code) level() Level {
 	switch c {
-	case NotServing, NoMajority, BrokenHere:
+	case NotServing, NoMajority, BrokenHere, Unhealthy:
 		return Broken
 	case Rejecting, HeldByHand, ColdStart, BeforeStart, LimitZero, OverLimit, Drained:
 		return Stopped

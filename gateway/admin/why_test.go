@@ -52,6 +52,19 @@ func TestWhySaysWhatLimitsTheFlow(t *testing.T) {
 		},
 		{"a hold that this node did not hear of", admin.Cluster{}, admin.Room{Mode: admin.Held}, admin.HeldByHand, admin.Stopped, "Held: nobody is called until it is released. 0 wait."},
 		{
+			"an origin that is ill",
+			admin.Cluster{},
+			admin.Room{TotalActiveUsers: 50, Queued: 12, OriginHealth: "unhealthy", OriginHolds: true, OriginSince: &before, OriginReason: "front: Response code mismatch error, 503"},
+			admin.Unhealthy, admin.Broken,
+			"The origin is unhealthy since 17:00:00 UTC (front: Response code mismatch error, 503), and on_unhealthy is hold: nobody is called until it is well again. 12 wait.",
+		},
+		{
+			"one that is ill in a room that is held as well",
+			admin.Cluster{},
+			admin.Room{TotalActiveUsers: 50, Mode: admin.Held, OriginHolds: true},
+			admin.HeldByHand, admin.Stopped, "Held: nobody is called until it is released. 0 wait.",
+		},
+		{
 			"a cold start",
 			admin.Cluster{},
 			admin.Room{HeldUntil: &later},

@@ -19,6 +19,7 @@ func Sentences() map[Code]string {
 		Passthrough: "queueing_method is passthrough: everybody goes through.",
 		Rejecting:   "queueing_method is reject: nobody is let in.",
 		HeldByHand:  "Held[ by {by}][ since {since}]: nobody is called until it is released. {queued} wait.",
+		Unhealthy:   "The origin is unhealthy[ since {since}][ ({detail})], and on_unhealthy is hold: nobody is called until it is well again. {queued} wait.",
 		ColdStart:   "Nobody is called until {until}: after a start of everything, passes of before may still be good until then.",
 		BeforeStart: "The event {detail} opens at {until}. {queued} wait for it.",
 		LimitZero:   "total_active_users is 0: everybody waits, {queued} people now.",

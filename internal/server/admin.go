@@ -96,6 +96,13 @@ func (a source) Rooms() []admin.Room {
 			Queued: g.Queued, Called: g.Called, Active: g.Active, AdmittedPerMinute: g.AdmittedPerMinute,
 			EstimatedWaitSeconds: g.Wait.P50.Seconds(), Open: g.Open, Paused: g.Paused, OriginHealth: admin.HealthText(string(origin.status())), OriginHolds: origin.Holds, Here: here(rs),
 		}
+		if v := origin.worst(); v != nil {
+			since := time.UnixMicro(v.Since).UTC()
+			r.OriginSince, r.OriginReason = &since, v.Check+": "+v.Reason
+			if v.Code != 0 {
+				r.OriginReason += ", " + strconv.Itoa(v.Code)
+			}
+		}
 		r.Governed = a.s.outflow.governed(rs)
 		r.ModeBy, r.ModeSince = a.s.audits.modeOf(r.Name)
 		r.Event = eventOf(rs, snap.Status.Clock)

@@ -138,6 +138,15 @@ func TestAnIllOriginIsKnownAtAllNodes(t *testing.T) {
 			t.Errorf("%s: a newcomer: %+v", m.id, s)
 		}
 	}
+	var why admin.Reason
+	if a, err := http.Get("http://" + r.nodes[2].Addresses().Admin + "/v1/rooms/shop/why"); err != nil {
+		t.Error(err)
+	} else {
+		if err := json.NewDecoder(a.Body).Decode(&why); err != nil || why.Code != admin.Unhealthy || why.Since == nil || why.Detail != "front: Response code mismatch error, 503" {
+			t.Errorf("why: %+v, %v", why, err)
+		}
+		_ = a.Body.Close()
+	}
 	c := r.nodes[1].origin().Checks[0]
 	if c.Reason != "Response code mismatch error" || c.ActualCode != http.StatusServiceUnavailable || c.Since == nil {
 		t.Errorf("%+v", c)

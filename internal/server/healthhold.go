@@ -73,6 +73,16 @@ func carryHealth(next, running eviction.Room) eviction.Room {
 	return withHealth(next, h)
 }
 
+// worst is the check that has been unhealthy for longest; nil: none is.
+func (h *originHealth) worst() (v *health.Verdict) {
+	for i := range h.Checks {
+		if c := &h.Checks[i]; c.Status == health.Unhealthy && (v == nil || c.Since < v.Since) {
+			v = c
+		}
+	}
+	return v
+}
+
 // statusOf is what all checks of a room say together.
 func (h *originHealth) status() health.Status {
 	has := func(s health.Status) bool {

@@ -9,7 +9,8 @@ const worst = ["fine", "queued", "stopped", "broken"];
 const verdict = (rooms, cluster) => {
   const at = level => rooms.filter(r => r.why.level == level);
   const names = some => some.length > 3 ? `${some.length} rooms` : some.map(r => r.name).join(", ");
-  const broken = at("broken"), stopped = at("stopped"), queued = at("queued");
+  const ill = at("broken").filter(r => r.why.code == "origin_unhealthy"), broken = at("broken").filter(r => !ill.includes(r));
+  const stopped = [...ill, ...at("stopped")], queued = at("queued");
   if (cluster.waiting || broken.length) return "This node lets nobody in";
   if (!rooms.length) return "There are no rooms yet";
   if (stopped.length) return `Nobody is let into ${names(stopped)}`;
@@ -25,7 +26,7 @@ const lead = (rooms, {coordinator, members, grade}) => {
 };
 
 export const words = r => r.mode != "normal" && {held: "held", draining: "drains"}[r.mode]
-  || (r.suspended ? "suspended" : r.why.level == "queued" ? "queueing" : r.open ? "open" : r.why.level == "stopped" ? "stopped" : "full");
+  || (r.suspended ? "suspended" : r.why.level == "queued" ? "queueing" : r.open ? "open" : r.why.code == "origin_unhealthy" ? "site unhealthy" : r.why.level == "stopped" ? "stopped" : "full");
 
 // row is one room, made once and then kept true.
 const row = name => {

@@ -8,7 +8,7 @@ import {slots} from "./slots.js";
 import {steer} from "./steer.js";
 import {attribute, count, figure, h, page, people, rate, sentence, set, span, time, wait} from "./words.js";
 
-const headline = r => r.why.level == "broken" ? "this node lets nobody in" : r.why.level == "stopped" && r.why.code != "draining" ? "nobody is let in"
+const headline = r => r.why.code == "origin_unhealthy" ? "nobody is let in, the site is unhealthy" : r.why.level == "broken" ? "this node lets nobody in" : r.why.level == "stopped" && r.why.code != "draining" ? "nobody is let in"
   : r.queued == 0 ? "nobody waits" : r.queued == 1 ? "1 person waits" : `${people(r.queued)} wait`;
 
 // governor is what outflow: adaptive makes of the limit, if it does.
