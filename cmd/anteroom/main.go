@@ -50,8 +50,10 @@ func (p *program) run(ctx context.Context, args []string) error {
 
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "anteroom",
-		Short:         "A fair distributed waiting room",
+		Use:   "anteroom",
+		Short: "A fair distributed waiting room",
+		Long: `A waiting room for websites: it lets in as many people as you allow, keeps everyone
+else in line, first come, first served, and measures whether that was so.`,
 		Args:          noCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       thisVersion(),
@@ -66,7 +68,7 @@ func (p *program) root() *cobra.Command {
 	})
 	root.AddCommand(
 		p.demoCommand(), p.serveCommand(), p.statusCommand(), p.whyCommand(), p.notifyCommand(), p.roomsCommand(), p.queueCommand(), p.loadCommand(), p.reportCommand(), p.historyCommand(), p.simCommand(), p.configCommand(), p.keysCommand(),
-		p.healthcheckCommand(), p.versionCommand(),
+		p.healthcheckCommand(), p.versionCommand(), p.manualCommand(),
 	)
 	return root
 }
