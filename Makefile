@@ -1,10 +1,11 @@
-.PHONY: test lint gen sim bench bench-compare sbom reproducible vulnerabilities
+.PHONY: test lint gen sim bench bench-compare release sbom reproducible vulnerabilities
 
 test:
 	go test ./...
 
 lint:
 	golangci-lint run
+	cd tools && golangci-lint run -c ../.golangci.yml
 
 gen:
 	go generate ./...
@@ -23,6 +24,11 @@ bench:
 # make bench-compare OLD=old.txt NEW=new.txt says what has changed, and how sure that is.
 bench-compare:
 	go tool -modfile=tools/go.mod benchstat $(OLD) $(NEW)
+
+# What people install, of the commit that is checked out, into dist. KEY signs it.
+KEY =
+release:
+	go -C tools run ./release --out ../dist $(if $(KEY),--key $(abspath $(KEY)))
 
 # What is in the program, as CycloneDX. The other two are steps of CI.
 sbom:
