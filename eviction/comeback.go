@@ -12,7 +12,8 @@ import (
 type returning struct {
 	back       comeback
 	shyUntil   int64 // boot time until which the room is not open: people of a lost node may be on their way
-	holdUntil  int64 // boot time until which nobody is called after a cold start
+	holdUntil  int64 // boot time until which nobody is called after a cold start; 0: not held
+	heard      bool  // a wave of this life has said whether the room is held
 	graceUntil int64 // boot time until which a ticket up to a day old counts as unexpired
 }
 
@@ -82,10 +83,64 @@ func (g *Gate) lightestOf(m Member) qpid.Weight {
 	return g.cut.Value
 }
 
-// coldStart gives people of before the time to come back first.
+// What a node says of a hold that no wave has told it of.
+const (
+	heldUnknown = -1 // it is new to the room
+	heldAnew    = -2 // all that it knows is from before its start
+)
+
+// coldStart gives people of before the time to come back first, from the first wave
+// that could call anybody, if nobody else knows better.
 func (g *Gate) coldStart(now int64) {
-	g.holdUntil = now + micros(g.cfg.Refresh)*11/10
+	g.holdUntil, g.heard = now+g.comeBackIn(), false
 	g.graceUntil = now + micros(g.cfg.TicketTTL)
+}
+
+// comeBackIn is how long it takes until everybody who waits has asked again, in microseconds.
+func (g *Gate) comeBackIn() int64 { return micros(g.cfg.Refresh) * 11 / 10 }
+
+// held is what the node reports of the hold at boot time now, see RoomNode.Held.
+func (r *returning) held(now int64) int64 {
+	switch {
+	case r.heard:
+		return max(0, r.holdUntil-now)
+	case r.holdUntil > 0:
+		return heldAnew
+	}
+	return heldUnknown
+}
+
+// heldFor returns for how long nobody is called, in microseconds. Only if everything was
+// down there is somebody to wait for: where one node calls people, those of another that
+// comes back have been with the others all the time, or were taken over.
+func (g *Gate) heldFor(nodes []RoomNode) int64 {
+	var anew, told int64
+	for i := range nodes {
+		switch held := nodes[i].Held; {
+		case held == 0:
+			return 0
+		case held == heldAnew:
+			anew = g.comeBackIn()
+		case held > 0 && (told == 0 || held < told):
+			told = held
+		}
+	}
+	if told > 0 {
+		return told
+	}
+	return anew
+}
+
+// hear takes what a wave says of the hold, from boot time now on. Who has heard of it
+// before keeps to that, else the hold would grow by what a wave takes, wave by wave.
+func (r *returning) hear(now, held int64) {
+	switch {
+	case held == 0:
+		r.holdUntil = 0
+	case !r.heard:
+		r.holdUntil = now + held
+	}
+	r.heard = true
 }
 
 // TicketLife is how old an untouched ticket of a lost node may be at boot time

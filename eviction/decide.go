@@ -54,7 +54,7 @@ func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
 		c.Config = &rs.plan
 	}
 	c.Rate, c.Active, c.Called, c.Queued, c.Waiting, c.Digest, c.First = rs.calls, rs.used, rs.called, rs.queued+rs.due, rs.waiting, r.Digest, rs.first
-	c.Bound = g.bound
+	c.Bound, c.Held = g.bound, g.heldFor(r.Nodes)
 	c.Closed = c.Supply > rs.target // on a side too: back among the others, a lease from before the split may last still
 	if d.grade < Side {
 		return c, next

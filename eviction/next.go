@@ -12,7 +12,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	for _, f := range b.free {
 		free += max(0, f)
 	}
-	if c.Closed || !admits || !cfg.started(d.t) || cfg.Method == Reject || !rs.keyed || d.now.Boot < g.holdUntil {
+	if c.Closed || !admits || !cfg.started(d.t) || cfg.Method == Reject || !rs.keyed || c.Held > 0 {
 		free = 0
 	}
 	k, tokens := max(0, free-rs.wanted), 0 // who is on the site already comes first

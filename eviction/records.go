@@ -135,6 +135,7 @@ type RoomNode struct {
 	Seed     [32]byte // of a draw that the coordinator does not know
 	Spent    uint64   // pacing tokens, ever
 	Tokens   int      // that it still has
+	Held     int64    // µs until people are called, after a cold start; 0: they are; else heldUnknown or heldAnew
 }
 
 // Net is a sum over ledgers of slots received from an account minus slots sent to it.
@@ -193,6 +194,7 @@ type RoomCommit struct {
 	Missing int     // slots that cannot be made yet
 	WholeIn int64   // µs until the last of them can, if nothing else is lost
 	Bound   int     // see Gate.Govern
+	Held    int64   // µs in which nobody is called, after a cold start
 }
 
 // Record is what a node keeps on disk, if it has one.

@@ -83,7 +83,7 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 		for j := range room.Nodes {
 			n := &room.Nodes[j]
 			ok = ok && below(n.Index) && !told[n.Index] && count(n.Queued) && count(n.Due) && count(n.Wanted) && count(n.Used) && count(n.Called) && count(n.Tokens) &&
-				count(max(n.Free, -n.Free)) && count(max(n.Minted, -n.Minted)) && n.TTL >= 0 && n.TTL <= ageMax
+				count(max(n.Free, -n.Free)) && count(max(n.Minted, -n.Minted)) && n.TTL >= 0 && n.TTL <= ageMax && n.Held >= heldAnew && n.Held <= ageMax
 			if ok {
 				told[n.Index] = true
 			}
@@ -119,7 +119,7 @@ func (c *Commit) validate(w *wave) error {
 	in := func(i int) bool { return i >= 0 && i < n }
 	for i := range c.Rooms {
 		rc := &c.Rooms[i]
-		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Supply) && soundClaims(rc.Claims) && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax &&
+		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Supply) && soundClaims(rc.Claims) && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax && rc.Held >= 0 && rc.Held <= ageMax &&
 			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Digest == nil || rc.Digest.sound() && len(rc.First) == n && rc.Digest.marked(rc.First))
 		ok = ok && !(rc.Cut.Epoch == c.Epoch.Num && qpid.UpTo(w.T).Less(rc.Cut.Value))
 		for _, m := range rc.Moves {

@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"testing"
@@ -108,11 +109,19 @@ func (s *idle) run(d time.Duration) {
 // more than two waves in which a slot is free and nobody is called, nobody overtakes
 // anybody, and it takes no longer than if they had all stayed: nothing waits for D.
 func TestScenarioARollingRestartUnderACrowd(t *testing.T) {
+	const soon, later = time.Second, 12 * time.Second
 	for _, crowd := range []struct {
-		seed uint64
-		over time.Duration
-	}{{1, time.Second}, {6, time.Second}, {19, time.Second}, {26, time.Second}, {68, time.Second}, {12, 12 * time.Second}, {57, 12 * time.Second}} {
-		s := &idle{script: founded(t, crowdOf(5, crowd.seed))}
+		seed    uint64
+		over    time.Duration
+		refresh time.Duration
+		disk    bool // a node that comes back knows from its disk alone, and waits for nobody where others call
+	}{
+		{seed: 1, over: soon}, {seed: 6, over: soon}, {seed: 19, over: soon}, {seed: 26, over: soon}, {seed: 68, over: soon}, {seed: 12, over: later}, {seed: 57, over: later},
+		{seed: 1, over: soon, refresh: 20 * time.Second, disk: true}, {seed: 12, over: later, refresh: 20 * time.Second, disk: true},
+	} {
+		o := crowdOf(5, crowd.seed)
+		o.Faults.Disk, o.Rooms[0].Refresh = crowd.disk, cmp.Or(crowd.refresh, o.Rooms[0].Refresh)
+		s := &idle{script: founded(t, o)}
 		s.peopleOver(none, 600, crowd.over)
 		s.script.run(1500 * time.Millisecond)
 		s.last = s.now

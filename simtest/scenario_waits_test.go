@@ -210,7 +210,13 @@ func TestScenarioTheSuspectedKeepTheirPeople(t *testing.T) {
 
 // All nodes were restarted. Who waited before comes back within one refresh
 // interval, and until then nobody else is called, though the slots are there.
-func TestScenarioAfterAColdStartWhoWaitedIsFirst(t *testing.T) {
+func TestScenarioAfterAColdStartWhoWaitedIsFirst(t *testing.T) { whoWaitedIsFirst(t, false) }
+
+// The same, and one of them has lost its disk. It is new to the room, and that it
+// waits for nobody does not mean that there is nobody to wait for.
+func TestScenarioAfterAColdStartANewNodeKnowsNothing(t *testing.T) { whoWaitedIsFirst(t, true) }
+
+func whoWaitedIsFirst(t *testing.T, lostDisk bool) {
 	o := short(3)
 	o.Faults.Disk = true
 	o.Rooms[0].Target, o.Rooms[0].QueueAll = 1, true
@@ -221,7 +227,13 @@ func TestScenarioAfterAColdStartWhoWaitedIsFirst(t *testing.T) {
 	first.must(2, opJoin)
 	s.run(300 * time.Millisecond)
 	for i := range s.hosts {
-		s.reboot(i)
+		s.down(i)
+	}
+	if lostDisk {
+		s.hosts[0].disk = disk{}
+	}
+	for i := range s.hosts {
+		s.boot(i)
 	}
 	s.until(3*time.Second, "all together", func() bool { return s.together(3) })
 	next.must(1, opJoin)

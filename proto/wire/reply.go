@@ -74,7 +74,7 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 		Free: int64(n.Free), Used: int64(n.Used), Queued: int64(n.Queued), Due: int64(n.Due), Version: fromVersion(n.Version), Ttl: n.TTL,
 		Arrivals: n.Arrivals, Calls: n.Calls, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), First: n.First,
 		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
-		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Rivals: encoded(n.Rivals, fromSighting),
+		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Rivals: encoded(n.Rivals, fromSighting), Held: n.Held,
 	}
 }
 
@@ -85,7 +85,7 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Due: r.number(p.GetDue()), Version: r.version(p.GetVersion()), TTL: p.GetTtl(), Arrivals: r.rate(p.GetArrivals()),
 		Calls: r.rate(p.GetCalls()), Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), First: p.GetFirst(),
 		Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
-		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()),
+		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(),
 		Rivals: list(r, "sightings", p.GetRivals(), recordsMax, r.sighting),
 	}
 }
@@ -165,7 +165,7 @@ func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 		Delete: int64(c.Delete), Twins: encoded(c.Twins, fromTagged), Open: c.Open, Closed: c.Closed, Supply: int64(c.Supply),
 		Queued: int64(c.Queued), Waiting: encoded(c.Waiting, number), Digest: fromDigest(c.Digest), First: encoded(c.First, number),
 		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
-		Sure: c.Sure, Claims: encoded(c.Claims, fromClaim), Bound: int64(c.Bound),
+		Sure: c.Sure, Claims: encoded(c.Claims, fromClaim), Bound: int64(c.Bound), Held: c.Held,
 	}
 }
 
@@ -184,7 +184,7 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		Digest: r.digest(p.GetDigest()), First: numbers(p.GetFirst()),
 		Rate: r.rate(p.GetRate()), Active: r.number(p.GetActive()), Called: r.number(p.GetCalled()),
 		Missing: r.number(p.GetMissing()), WholeIn: p.GetWholeIn(),
-		Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Bound: r.number(p.GetBound()),
+		Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Bound: r.number(p.GetBound()), Held: p.GetHeld(),
 	}
 }
 

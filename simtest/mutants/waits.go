@@ -37,7 +37,13 @@ func waitBugs() []Mutant {
 			{"eviction/met.go", "		return n.met[i].left || now.Boot", "		return ON || n.met[i].left || now.Boot"},
 		}},
 		{Name: "nobody is waited for after a cold start", Run: "TestScenarioAfterAColdStartWhoWaitedIsFirst", Edits: []Edit{
-			{"eviction/comeback.go", "	g.holdUntil = now + micros(g.cfg.Refresh)*11/10\n", "	if !(ON) {\n\t\tg.holdUntil = now + micros(g.cfg.Refresh)*11/10\n\t}\n"},
+			{"eviction/comeback.go", "			anew = g.comeBackIn()\n", "			if !(ON) {\n\t\t\t\tanew = g.comeBackIn()\n\t\t\t}\n"},
+		}},
+		{Name: "who comes back from its disk holds the others", Run: "TestScenarioARollingRestartUnderACrowd", Edits: []Edit{
+			{"eviction/comeback.go", "		case held == 0:\n", "		case held == 0 && !(ON):\n"},
+		}},
+		{Name: "who has heard nothing says that people are called", Run: "TestScenarioAfterAColdStartANewNodeKnowsNothing", Edits: []Edit{
+			{"eviction/comeback.go", "	return heldUnknown\n", "	if ON {\n\t\treturn 0\n\t}\n\treturn heldUnknown\n"},
 		}},
 		{Name: "tickets run out while everything is down", Run: "TestScenarioAfterAColdStartOldTicketsCount", Edits: []Edit{
 			{"eviction/comeback.go", "	g.graceUntil = now + micros(g.cfg.TicketTTL)\n", "	if !(ON) {\n\t\tg.graceUntil = now + micros(g.cfg.TicketTTL)\n\t}\n"},

@@ -2141,7 +2141,9 @@ type RoomNode struct {
 	Like      bool  `protobuf:"varint,28,opt,name=like,proto3" json:"like,omitempty"`
 	FirstMore int64 `protobuf:"zigzag64,29,opt,name=first_more,json=firstMore,proto3" json:"first_more,omitempty"`
 	// Lives of voters, of names with another life in the gather's list.
-	Rivals        []*Sighting `protobuf:"bytes,30,rep,name=rivals,proto3" json:"rivals,omitempty"`
+	Rivals []*Sighting `protobuf:"bytes,30,rep,name=rivals,proto3" json:"rivals,omitempty"`
+	// Microseconds, or -1, -2.
+	Held          int64 `protobuf:"zigzag64,31,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2377,6 +2379,13 @@ func (x *RoomNode) GetRivals() []*Sighting {
 		return x.Rivals
 	}
 	return nil
+}
+
+func (x *RoomNode) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
 }
 
 type Front struct {
@@ -2971,7 +2980,9 @@ type RoomCommit struct {
 	Sure     bool      `protobuf:"varint,33,opt,name=sure,proto3" json:"sure,omitempty"`
 	Claims   []*Claim  `protobuf:"bytes,34,rep,name=claims,proto3" json:"claims,omitempty"`
 	// Of the limit, by the governor; 0: none.
-	Bound         int64 `protobuf:"varint,35,opt,name=bound,proto3" json:"bound,omitempty"`
+	Bound int64 `protobuf:"varint,35,opt,name=bound,proto3" json:"bound,omitempty"`
+	// Microseconds.
+	Held          int64 `protobuf:"varint,37,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3254,6 +3265,13 @@ func (x *RoomCommit) GetClaims() []*Claim {
 func (x *RoomCommit) GetBound() int64 {
 	if x != nil {
 		return x.Bound
+	}
+	return 0
+}
+
+func (x *RoomCommit) GetHeld() int64 {
+	if x != nil {
+		return x.Held
 	}
 	return 0
 }
@@ -5023,7 +5041,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05voids\x18\x05 \x03(\v2\x1b.anteroom.peer.v1.VoidCountR\x05voids\x12.\n" +
 	"\x06newest\x18\x06 \x01(\v2\x16.anteroom.peer.v1.RoomR\x06newest\x120\n" +
 	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\x120\n" +
-	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\"\xa4\x06\n" +
+	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\"\xb8\x06\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -5055,7 +5073,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04like\x18\x1c \x01(\bR\x04like\x12\x1d\n" +
 	"\n" +
 	"first_more\x18\x1d \x01(\x12R\tfirstMore\x122\n" +
-	"\x06rivals\x18\x1e \x03(\v2\x1a.anteroom.peer.v1.SightingR\x06rivalsJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
+	"\x06rivals\x18\x1e \x03(\v2\x1a.anteroom.peer.v1.SightingR\x06rivals\x12\x12\n" +
+	"\x04held\x18\x1f \x01(\x12R\x04heldJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -5100,7 +5119,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	" \x01(\bR\bfounding\x12\x12\n" +
 	"\x04kept\x18\v \x01(\bR\x04kept\x12\x1a\n" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
-	"\acarried\x18\r \x01(\bR\acarried\"\x85\t\n" +
+	"\acarried\x18\r \x01(\bR\acarried\"\x99\t\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -5139,7 +5158,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\bwhole_in\x18  \x01(\x03R\awholeIn\x12\x12\n" +
 	"\x04sure\x18! \x01(\bR\x04sure\x12/\n" +
 	"\x06claims\x18\" \x03(\v2\x17.anteroom.peer.v1.ClaimR\x06claims\x12\x14\n" +
-	"\x05bound\x18# \x01(\x03R\x05bound\"*\n" +
+	"\x05bound\x18# \x01(\x03R\x05bound\x12\x12\n" +
+	"\x04held\x18% \x01(\x03R\x04held\"*\n" +
 	"\x04Deal\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\"@\n" +
