@@ -35,6 +35,7 @@ type cluster struct {
 	limit    int
 	lease    time.Duration // 0: the default
 	session  time.Duration
+	refresh  time.Duration // 0: 3 s
 	claim    time.Duration
 	room     string // further lines of the room's configuration, indented by four
 	rooms    string // further rooms: a list, indented by two

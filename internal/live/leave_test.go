@@ -20,7 +20,7 @@ func TestARollingRestartUnderACrowd(t *testing.T) {
 	for _, session := range []time.Duration{15 * time.Second, time.Minute} {
 		t.Run(session.String(), func(t *testing.T) {
 			c := newCluster(t, 60)
-			c.data, c.session = true, session
+			c.data, c.session, c.refresh = true, session, 20*time.Second // as by default
 			c.run(5)
 			crowd, done := c.crowd(340, 5*time.Second, 2*time.Second, 5)
 			c.until("a line", 10*time.Second, func() bool { return crowd.Counts().Waiting > 20 })

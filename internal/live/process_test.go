@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -157,10 +158,10 @@ func (p *process) config(expect int, others ...*process) string {
     origin: %s
     total_active_users: %d
     session_duration: %v
-    refresh_interval: 3s
+    refresh_interval: %v
     claim_window: %v
     ticket_ttl: 1m
-%s%s`, p.c.origin.URL, p.c.limit, p.c.session, p.c.claim, p.c.room, p.c.rooms)
+%s%s`, p.c.origin.URL, p.c.limit, p.c.session, cmp.Or(p.c.refresh, 3*time.Second), p.c.claim, p.c.room, p.c.rooms)
 	if p.c.queues != "" {
 		c += "queues:\n" + p.c.queues
 	}
