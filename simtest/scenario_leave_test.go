@@ -116,8 +116,15 @@ func TestScenarioARollingRestartUnderACrowd(t *testing.T) {
 		refresh time.Duration
 		disk    bool // a node that comes back knows from its disk alone, and waits for nobody where others call
 	}{
-		{seed: 1, over: soon}, {seed: 6, over: soon}, {seed: 19, over: soon}, {seed: 26, over: soon}, {seed: 68, over: soon}, {seed: 12, over: later}, {seed: 57, over: later},
-		{seed: 1, over: soon, refresh: 20 * time.Second, disk: true}, {seed: 12, over: later, refresh: 20 * time.Second, disk: true},
+		{seed: 1, over: soon},
+		{seed: 6, over: soon},
+		{seed: 19, over: soon},
+		{seed: 26, over: soon},
+		{seed: 68, over: soon},
+		{seed: 12, over: later},
+		{seed: 57, over: later},
+		{seed: 1, over: soon, refresh: 20 * time.Second, disk: true},
+		{seed: 12, over: later, refresh: 20 * time.Second, disk: true},
 	} {
 		o := crowdOf(5, crowd.seed)
 		o.Faults.Disk, o.Rooms[0].Refresh = crowd.disk, cmp.Or(crowd.refresh, o.Rooms[0].Refresh)
