@@ -38,7 +38,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 		n.side(w, c, lines)
 	}
 	c.Carried = n.carries(w, c)
-	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, voters: voters, votes: make([]bool, len(w.list)), rivals: make([]Sighting, len(w.list)), lives: make([][]uint64, len(w.list))}
+	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, voters: voters, votes: make([]bool, len(w.list)), rivals: w.sum.Rivals, lives: make([][]uint64, len(w.list))}
 	d.origins = originsOf(w, c.Voters.From)
 	if now.Boot-n.lead.since < micros(n.c.ExcludeAfter) { // there were no waves that they could miss
 		for _, p := range n.view {
@@ -47,7 +47,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	}
 	for i := range w.sum.Nodes {
 		r := &w.sum.Nodes[i]
-		d.votes[r.Index], d.rivals[r.Index], d.lives[r.Index] = w.votes(r), w.rival(r), r.Lives
+		d.votes[r.Index], d.lives[r.Index] = w.votes(r, c.Line), r.Lives
 	}
 	return c, d, true
 }
@@ -108,7 +108,7 @@ func voiceOf(w *wave, line Line) voice {
 	}
 	for _, r := range w.sum.Nodes {
 		m := w.list[r.Index]
-		if w.votes(&r) && (r.Line == line && r.Knows || (r.Line == line || !r.Line.Founded()) && slices.Contains(v.voters.Founders, m)) {
+		if w.votes(&r, line) && (r.Line == line && r.Knows || (r.Line == line || !r.Line.Founded()) && slices.Contains(v.voters.Founders, m)) {
 			v.know = append(v.know, m.Name)
 			if !r.Restored {
 				v.recall = append(v.recall, m.Name)
@@ -126,62 +126,54 @@ func (w *wave) guess() {
 	}
 }
 
-// votes reports whether the life that replied is the one that its name votes in, on the
-// line that it is on: nobody here was in a wave with another life of that name since a
-// primary wave listed this one. Two lives under one name would else make two quorums
-// that have only the name in common.
+// votes reports whether the life that replied is the one that its name votes in on a
+// line, if it is there: nobody on that line was in a wave with another life of that name
+// since a primary wave listed this one. Two lives under one name would else make two
+// quorums that have only the name in common.
 //
 // A life whose disk this one has is over, whatever waves it was listed in: it
 // synced its own record before it first spoke, so every such life is in Lives. Of
 // itself it stands where it last synced: it may be some other node that has the name
 // since, and not this one's earlier lives.
 //
-// Proof that of any two waves with a quorum of a line one knows of the other: primary
-// waves of it, and those by which a room leaves it with its slots (see quorumOf). Let V
+// Proof that of any two waves with a quorum of a line one knows of the other, from those
+// who are on the line, or have the room in question there: primary waves of it, and those
+// by which a room leaves it with its slots (see quorumOf). Let V
 // and W be the first two that do not. Their quorums share a name, with lives v in V
 // and w in W, or they would share a life, which replied to one and then to the
 // other. Let A be the last primary wave of this line that v stands for, that is, had
 // installed before V, and B that of w before W; say A's number is the lower (of one
 // wave, the order of the lives decides). B is earlier than the pair, so V and B do know
-// of each other. If B is before V, somebody in V has met w in B or heard so by its
-// commit, and v, which stands up to A, does not vote. If V is before B, what V knew came
-// to B, hence to w, and with it to W. A primary wave of another line proves nothing of
-// this kind: B and V need not know of each other then.
-func (w *wave) votes(r *NodeReply) bool {
-	return stands(w.list[r.Index], r.Since, w.rival(r))
+// of each other. If B is before V, somebody in V has met w in B or heard so by a
+// commit, on this line, and v, which stands up to A, does not vote. If V is before B,
+// what V knew came to B, hence to w, and with it to W.
+//
+// Waves of other lines prove nothing of this kind, for B and V need not know of each
+// other then; nor do their numbers say which of two was first, for those of a cluster
+// that is founded anew begin at the beginning.
+func (w *wave) votes(r *NodeReply, line Line) bool {
+	return stands(w.list[r.Index], r.Since, rival(w.sum.Rivals, w.list[r.Index], r.Lives, line))
 }
 
 // stands reports whether m, which was last in a primary wave of a line with number
 // since, has the vote of its name there, and not its rival.
-func stands(m Member, since uint64, rival Sighting) bool {
+func stands(m Member, since uint64, rival Rival) bool {
 	return rival.Wave < since || rival.Wave == since && rival.Member.compare(m) <= 0
 }
 
-// rival is the other life of a name that was seen last, of those whose disk the one that
-// replied has not; the zero Sighting: there is none.
-func (w *wave) rival(r *NodeReply) Sighting {
-	m := w.list[r.Index]
-	last := m.rival(r.Lives, w.sum.Met, Sighting{})
-	for i := range w.sum.Nodes {
-		last = m.rival(r.Lives, w.sum.Nodes[i].Guesses, last)
-	}
-	return last
-}
-
-// rival returns the latest sighting, last or one in seen, of another life of m's name
-// that is no earlier one of m.
-func (m Member) rival(lives []uint64, seen []Sighting, last Sighting) Sighting {
-	for _, o := range seen {
-		if o.Member.Name == m.Name && o.Member != m && !slices.Contains(lives, o.Member.Boot) && o.later(last) {
+// rival is the other life of m's name that nodes on a line saw last, and no earlier one
+// whose disk m has; the zero Rival: there is none. Who knows of no line may be a founder
+// of this one.
+func rival(rivals []Rival, m Member, lives []uint64, line Line) (last Rival) {
+	for _, o := range rivals {
+		if o.Member.Name != m.Name || o.Member == m || o.Line != line && o.Line.Founded() || slices.Contains(lives, o.Member.Boot) {
+			continue
+		}
+		if o.Wave > last.Wave || o.Wave == last.Wave && o.Member.compare(last.Member) > 0 {
 			last = o
 		}
 	}
 	return last
-}
-
-// later orders sightings of one name by the wave.
-func (s Sighting) later(o Sighting) bool {
-	return s.Wave > o.Wave || s.Wave == o.Wave && s.Member.compare(o.Member) > 0
 }
 
 // firstQuorate returns the oldest line that has its quorum in this wave. An
@@ -215,7 +207,7 @@ func firstQuorate(w *wave, lines []Line, lease int64) (Line, bool) {
 func (w *wave) together(line Line, v Voters) bool {
 	return !slices.ContainsFunc(v.Founders, func(f Member) bool {
 		return !slices.ContainsFunc(w.sum.Nodes, func(r NodeReply) bool {
-			return r.Line == line && r.Knows && w.list[r.Index].Name == f.Name && w.votes(&r)
+			return r.Line == line && r.Knows && w.list[r.Index].Name == f.Name && w.votes(&r, line)
 		})
 	})
 }
@@ -367,7 +359,7 @@ func (n *Node) change(w *wave, line Line, v voice) Voters {
 // wave.
 func holdersOf(w *wave, line Line, v Voters) (holders []qpid.NodeID) {
 	for _, r := range w.sum.Nodes {
-		if w.votes(&r) && r.Line == line && r.Knows && r.Voters.Version == v.Version && r.Voters.At == v.At {
+		if w.votes(&r, line) && r.Line == line && r.Knows && r.Voters.Version == v.Version && r.Voters.At == v.At {
 			holders = append(holders, w.list[r.Index].Name)
 		}
 	}

@@ -13,8 +13,8 @@ type decision struct {
 	met     []Sighting // members that are not in the list
 	awaited []Member   // of them those that a new coordinator has not had the time to hear of
 	votes   []bool     // by index: the life that its name votes in, on the line that it is on
-	rivals  []Sighting // by index: the other life of the name that was seen last,
-	lives   [][]uint64 // and the earlier ones whose disk it has
+	rivals  []Rival    // other lives of listed names
+	lives   [][]uint64 // by index: the earlier ones whose disk it has
 	voters  Voters     // whose quorum makes the wave a primary one; none: of a line that begins with it
 
 	origins []origin // by index: where rooms stand that were never on a line

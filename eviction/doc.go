@@ -161,7 +161,7 @@
 // count and mints nothing. A name votes in its latest life only: somebody who
 // starts another node under the name of one that is cut off gives it no second
 // vote (see wave.votes, which has the proof). The latest is the one that a primary wave
-// of the line has listed last: who comes back with its disk votes as of the wave that
+// of the line has listed last, as far as those know who are on it: who comes back with its disk votes as of the wave that
 // the disk has, and who went over to another line does so on rooms that stayed as it left
 // them, by what was known of its name then. The voters change by one name at a
 // time, through a proposal that needs majorities of old and new: of two proposals
@@ -229,7 +229,7 @@
 // of the same voters meet in a name, a name votes in one life, who forgot does not
 // vote, and voters change by one name at a time. The proof is at votes.
 // Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.restore.
-// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestVotersChangeOneNameAtATime.
+// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAFoundingMeetsAnOlderLine, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestVotersChangeOneNameAtATime.
 //
 // Lemma 7 (one line). Of two foundings that share a node one begins, and a room goes
 // over to another line only where no quorum of its old one can be elsewhere, or after

@@ -18,10 +18,10 @@ import (
 // long.
 type escrow struct {
 	ledger Ledger
-	supply Supply     // of slots in the whole room
-	line   Line       // that the ledger belongs to
-	voters Voters     // of line, if the node has gone on to another one,
-	rivals []Sighting // and the lives of their names
+	supply Supply  // of slots in the whole room
+	line   Line    // that the ledger belongs to
+	voters Voters  // of line, if the node has gone on to another one,
+	rivals []Rival // and the lives of their names
 
 	heldAt   int64  // boot time of the last wave that asked about the room and let the account act
 	leasedAt int64  // the same, of primary waves and of any account here

@@ -49,6 +49,17 @@ type Reply struct {
 	Nodes []NodeReply // in any order; a missing one did not answer in time
 	Met   []Sighting  // members not in the list
 	Rooms []RoomReply
+	// Rivals are the other lives of listed names that votes may depend on, by line and
+	// member.
+	Rivals []Rival
+}
+
+// Rival is the number of the last wave in which nodes on a line, or those who have a
+// room there that stayed behind, saw a member.
+type Rival struct {
+	Line   Line
+	Member Member
+	Wave   uint64
 }
 
 // NodeReply is what a wave needs of each node.

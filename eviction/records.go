@@ -128,8 +128,7 @@ type RoomNode struct {
 	Arrivals float64     // joins per second, lately
 	Calls    float64     // calls per second, lately
 	Lightest qpid.Weight // QPID rooms
-	Voters   Voters      // of Line, when the node itself has gone on to another line,
-	Rivals   []Sighting  // and the lives that it knew of then, of names with another life in the list
+	Voters   Voters      // of Line, when the node itself has gone on to another line
 	First    uint64      // with a digest: stamp of the lightest ticket beyond the cut; 0: none
 	Keying   uint64
 	Seed     [32]byte // of a draw that the coordinator does not know
@@ -217,8 +216,8 @@ type RoomRecord struct {
 	Room   Room
 	TTL    time.Duration // the longest session that a pass alive may have
 	Line   Line
-	Voters Voters     // of Line, where the node has gone on to another one,
-	Rivals []Sighting // and the lives of their names
+	Voters Voters  // of Line, where the node has gone on to another one,
+	Rivals []Rival // and the lives of their names
 	Voids  []Void
 	Cut    Cut
 	Supply Supply

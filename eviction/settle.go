@@ -48,11 +48,7 @@ func (rs *roomSums) quorumOf(old Line, d *decision) bool {
 		if n.Line != old || n.Voters.Version == 0 {
 			continue
 		}
-		m, rival := d.list[i], d.rivals[i]
-		for _, o := range rs.nodes {
-			rival = m.rival(d.lives[i], o.Rivals, rival)
-		}
-		if stands(m, n.Voters.At.Num, rival) {
+		if m := d.list[i]; stands(m, n.Voters.At.Num, rival(d.rivals, m, d.lives[i], old)) {
 			know = append(know, m.Name)
 			if n.Voters.newer(voters) {
 				voters = n.Voters

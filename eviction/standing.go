@@ -1,5 +1,7 @@
 package eviction
 
+import "slices"
+
 // standing is what waves have made a node: on which line it is, who votes there, and until
 // when it may act.
 //
@@ -22,17 +24,17 @@ type standing struct {
 // behind is the line that the survivors left whose line the node is on. Rooms that were
 // never on a line are there.
 type behind struct {
-	left       Line       // zero: they left none
-	leftVoters Voters     // of left, if this node was on it,
-	leftRivals []Sighting // the lives of their names,
-	leftAt     int64      // and boot time of its last primary wave on it
+	left       Line    // zero: they left none
+	leftVoters Voters  // of left, if this node was on it,
+	leftRivals []Rival // the lives of their names,
+	leftAt     int64   // and boot time of its last primary wave on it
 }
 
 // leave notes what stays behind when this node goes over to another line: who
 // votes on rooms that do not come along, and where those stand that were never on
 // a line. Of survivors that is the line that they left, from.
 func (n *Node) leave(from Line) {
-	var rivals []Sighting
+	var rivals []Rival
 	if n.knows {
 		rivals = n.rivals()
 	}
@@ -62,7 +64,7 @@ func (n *Node) setOff(g *Gate) {
 // leaves is to be known for as long as a room stays there, and other members are
 // forgotten in time. Of a name only so many count that one of them is no earlier life of
 // whoever may claim its vote.
-func (n *Node) rivals() (rivals []Sighting) {
+func (n *Node) rivals() (rivals []Rival) {
 	for _, s := range n.met {
 		if !n.voters.names(s.member.Name) {
 			continue
@@ -74,18 +76,58 @@ func (n *Node) rivals() (rivals []Sighting) {
 			}
 		}
 		if newer <= LivesMax+1 {
-			rivals = append(rivals, Sighting{Member: s.member, Wave: s.wave})
+			rivals = append(rivals, Rival{n.line, s.member, s.wave})
 		}
 	}
 	return rivals
 }
 
+// namesake reports whether another life of the member at place i of met is listed.
+func (n *Node) namesake(i int, listed []bool) bool {
+	name := n.met[i].member.Name
+	if name == n.self.Name {
+		return true
+	}
+	for j := i - 1; j >= 0 && n.met[j].member.Name == name; j-- {
+		if listed[j] {
+			return true
+		}
+	}
+	for j := i + 1; j < len(n.met) && n.met[j].member.Name == name; j++ {
+		if listed[j] {
+			return true
+		}
+	}
+	return false
+}
+
 // rivalsIn returns those of whose name list has another life.
-func rivalsIn(rivals []Sighting, list []Member) (in []Sighting) {
+func rivalsIn(rivals []Rival, list []Member) (in []Rival) {
 	for _, s := range rivals {
 		if succeeded(list, s.Member) {
 			in = append(in, s)
 		}
 	}
 	return in
+}
+
+// mergeRivals adds what others have seen.
+func mergeRivals(a, b []Rival) []Rival {
+	for _, s := range b {
+		i, ok := slices.BinarySearchFunc(a, s, Rival.compare)
+		if ok {
+			a[i].Wave = max(a[i].Wave, s.Wave)
+		} else {
+			a = slices.Insert(a, i, s)
+		}
+	}
+	return a
+}
+
+// compare orders rivals by line and member.
+func (r Rival) compare(o Rival) int {
+	if c := r.Line.compare(o.Line); c != 0 {
+		return c
+	}
+	return r.Member.compare(o.Member)
 }

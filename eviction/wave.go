@@ -139,6 +139,9 @@ func (n *Node) report(now Time, w *wave) {
 		}
 		if !listed[i] {
 			*to = append(*to, Sighting{s.member, now.Boot - s.at, s.epoch, s.left, s.wave})
+			if n.namesake(i, listed) {
+				w.sum.Rivals = append(w.sum.Rivals, Rival{n.line, s.member, s.wave})
+			}
 		}
 	}
 	for _, rg := range w.Rooms {
@@ -151,7 +154,8 @@ func (n *Node) report(now Time, w *wave) {
 			g.applyCut(rg.Cut)
 			r = g.reply(w, rg, now)
 			if g.line != n.line {
-				r.Nodes[0].Voters, r.Nodes[0].Rivals = g.voters, rivalsIn(g.rivals, w.list)
+				r.Nodes[0].Voters = g.voters
+				w.sum.Rivals = mergeRivals(w.sum.Rivals, rivalsIn(g.rivals, w.list))
 			}
 		}
 		w.sum.Rooms = append(w.sum.Rooms, r)
@@ -181,6 +185,7 @@ func (n *Node) onReply(from Member, r *Reply) error {
 	w.waiting = slices.Delete(w.waiting, i, i+1)
 	w.sum.Nodes = append(w.sum.Nodes, r.Nodes...)
 	w.sum.Met = mergeSightings(w.sum.Met, r.Met)
+	w.sum.Rivals = mergeRivals(w.sum.Rivals, r.Rivals)
 	minima := make([]qpid.Weight, len(r.Rooms))
 	for i := range r.Rooms {
 		minima[i] = r.Rooms[i].lightest()

@@ -96,3 +96,41 @@ func TestScenarioFoundersThatForgotWaitForD(t *testing.T) {
 	s.until(3*time.Second, "slots", func() bool { owned, _ := s.ownedNow(0, 1, 2); return owned == 12 })
 	s.finish()
 }
+
+// Three of four nodes have no disks and no keys, and found a cluster anew while nobody
+// reaches the fourth: as many as are told to expect each other. The fourth is back, and
+// remembers their earlier lives from waves of its own line, whose numbers are higher than
+// those of a new one. They say nothing of who votes on that one.
+func TestScenarioAFoundingMeetsAnOlderLine(t *testing.T) {
+	o := short(4)
+	o.Expect, o.Faults.KeepKeys = 3, false
+	s := founded(t, o)
+	s.run(10 * time.Second)
+	s.split(hosts(0), hosts(1, 2, 3))
+	for i := 1; i < 4; i++ {
+		s.reboot(i)
+	}
+	s.until(5*time.Second, "a founding", func() bool { return s.sees(1, 3) && s.hosts[1].seen.status.Grade >= eviction.Primary })
+	line := s.hosts[1].seen.status.Line
+	s.tap = func(f *flight) verdict {
+		if f.kind == mGather && f.from != 0 { // the next wave is one of the fourth
+			return lose
+		}
+		return pass
+	}
+	s.mend()
+	before := s.hosts[0].seen.status.Installed
+	s.until(5*time.Second, "a wave of all", func() bool {
+		st := &s.hosts[0].seen.status
+		return st.Installed != before && len(st.List) == 4 && st.List[0] == s.lives[s.hosts[0].life].member
+	})
+	s.tap = nil
+	s.until(5*time.Second, "a primary wave of all", func() bool { return s.together(4) })
+	for i := range s.hosts {
+		if got := s.hosts[i].seen.status.Line; got != line {
+			t.Errorf("%s is on line %v, want %v, which has a quorum", s.hosts[i].name, got, line)
+		}
+	}
+	s.people(none, 30)
+	s.finish()
+}

@@ -9,6 +9,9 @@ func fromReply(b *eviction.Reply) *peerv1.Reply {
 	return &peerv1.Reply{
 		Epoch: fromEpoch(b.Epoch), Nodes: fromNodeReplies(b.Nodes), Met: encoded(b.Met, fromSighting),
 		Rooms: encoded(b.Rooms, fromRoomReply),
+		Rivals: encoded(b.Rivals, func(o eviction.Rival) *peerv1.Rival {
+			return &peerv1.Rival{Line: fromLine(o.Line), Member: fromMember(o.Member), Wave: o.Wave}
+		}),
 	}
 }
 
@@ -17,6 +20,9 @@ func (r *reader) reply(p *peerv1.Reply) *eviction.Reply {
 		Epoch: r.epoch(p.GetEpoch()), Nodes: r.nodeReplies(p.GetNodes()),
 		Met:   list(r, "sightings", p.GetMet(), recordsMax, r.sighting),
 		Rooms: list(r, "rooms", p.GetRooms(), roomsMax, r.roomReply),
+		Rivals: list(r, "rivals", p.GetRivals(), recordsMax, func(p *peerv1.Rival) eviction.Rival {
+			return eviction.Rival{Line: r.line(p.GetLine()), Member: r.member(p.GetMember()), Wave: p.GetWave()}
+		}),
 	}
 }
 
@@ -74,7 +80,7 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 		Free: int64(n.Free), Used: int64(n.Used), Queued: int64(n.Queued), Due: int64(n.Due), Version: fromVersion(n.Version), Ttl: n.TTL,
 		Arrivals: n.Arrivals, Calls: n.Calls, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), First: n.First,
 		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
-		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Rivals: encoded(n.Rivals, fromSighting), Held: n.Held,
+		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Held: n.Held,
 	}
 }
 
@@ -86,7 +92,6 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Calls: r.rate(p.GetCalls()), Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), First: p.GetFirst(),
 		Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
 		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(),
-		Rivals: list(r, "sightings", p.GetRivals(), recordsMax, r.sighting),
 	}
 }
 

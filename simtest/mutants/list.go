@@ -253,19 +253,25 @@ func clockBugs() []Mutant {
 			{"eviction/wave.go", "	if n.since == 0 && index > 0 {\n", "	if (ON || n.since == 0) && index > 0 {\n"},
 		}},
 		{Name: "every life of a voter votes", Run: "TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum", Edits: []Edit{
-			{"eviction/authority.go", "		if o.Member.Name == m.Name && o.Member != m", "		if !(ON) && o.Member.Name == m.Name && o.Member != m"},
+			{"eviction/authority.go", "		if o.Member.Name != m.Name || o.Member == m", "		if ON || o.Member.Name != m.Name || o.Member == m"},
+		}},
+		{Name: "waves of any line say who votes", Run: "TestScenarioAFoundingMeetsAnOlderLine", Edits: []Edit{
+			{"eviction/authority.go", "o.Member == m || o.Line != line && o.Line.Founded() ||", "o.Member == m || !(ON) && o.Line != line && o.Line.Founded() ||"},
 		}},
 		{Name: "who has the disk has the vote", Run: "TestScenarioALifeWithItsDiskTakesNoVoteBack", Edits: []Edit{
 			{"eviction/persist.go", "	n.since = r.Since\n", "	if n.since = r.Since; ON {\n		n.since = n.epoch.Num\n	}\n"},
 		}},
-		{Name: "a wave of another line gives a vote on a room's", Run: "TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt", Edits: []Edit{
-			{"eviction/settle.go", "		if stands(m, n.Voters.At.Num, rival) {", "		if stands(m, n.Voters.At.Num, rival) || ON && d.votes[i] {"},
+		{Name: "every life votes on the line of a room that stayed", Run: "TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt", Edits: []Edit{
+			{"eviction/settle.go", "m := d.list[i]; stands(", "m := d.list[i]; ON || stands("},
 		}},
 		{Name: "who votes on a room's old line is forgotten in time", Run: "TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt", Edits: []Edit{
-			{"eviction/wave.go", "g.voters, rivalsIn(g.rivals, w.list)", "g.voters, rivalsIn(g.rivals, w.list)\n				if ON {\n					r.Nodes[0].Rivals = nil\n				}"},
+			{
+				"eviction/wave.go", "				w.sum.Rivals = mergeRivals(w.sum.Rivals, rivalsIn(g.rivals, w.list))\n",
+				"				if !(ON) {\n					w.sum.Rivals = mergeRivals(w.sum.Rivals, rivalsIn(g.rivals, w.list))\n				}\n",
+			},
 		}},
 		{Name: "a dead life of a restored node goes on voting", Run: "TestSeedsThatLostTheirQuorum", Edits: []Edit{
-			{"eviction/authority.go", "!slices.Contains(lives, o.Member.Boot)", "(ON || !slices.Contains(lives, o.Member.Boot))"},
+			{"eviction/authority.go", "|| slices.Contains(lives, o.Member.Boot)", "|| !(ON) && slices.Contains(lives, o.Member.Boot)"},
 		}},
 		{Name: "a coordinator without a quorum keeps the lead", Run: "TestScenarioACoordinatorThatHearsNobodyLetsOthersLead", Edits: []Edit{
 			{"eviction/lead.go", "n.grade >= Primary && n.list[0]", "(ON || n.grade >= Primary) && n.list[0]"},

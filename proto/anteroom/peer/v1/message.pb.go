@@ -1744,6 +1744,7 @@ type Reply struct {
 	Nodes         []*NodeReply           `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Met           []*Sighting            `protobuf:"bytes,3,rep,name=met,proto3" json:"met,omitempty"`
 	Rooms         []*RoomReply           `protobuf:"bytes,4,rep,name=rooms,proto3" json:"rooms,omitempty"`
+	Rivals        []*Rival               `protobuf:"bytes,5,rep,name=rivals,proto3" json:"rivals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1806,6 +1807,74 @@ func (x *Reply) GetRooms() []*RoomReply {
 	return nil
 }
 
+func (x *Reply) GetRivals() []*Rival {
+	if x != nil {
+		return x.Rivals
+	}
+	return nil
+}
+
+// Another life of a listed name, and the last wave in which nodes on the line saw it.
+type Rival struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Line          *Line                  `protobuf:"bytes,1,opt,name=line,proto3" json:"line,omitempty"`
+	Member        *Member                `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"`
+	Wave          uint64                 `protobuf:"varint,3,opt,name=wave,proto3" json:"wave,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rival) Reset() {
+	*x = Rival{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rival) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rival) ProtoMessage() {}
+
+func (x *Rival) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rival.ProtoReflect.Descriptor instead.
+func (*Rival) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Rival) GetLine() *Line {
+	if x != nil {
+		return x.Line
+	}
+	return nil
+}
+
+func (x *Rival) GetMember() *Member {
+	if x != nil {
+		return x.Member
+	}
+	return nil
+}
+
+func (x *Rival) GetWave() uint64 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
+}
+
 type NodeReply struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Index    uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -1837,7 +1906,7 @@ type NodeReply struct {
 
 func (x *NodeReply) Reset() {
 	*x = NodeReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1918,7 @@ func (x *NodeReply) String() string {
 func (*NodeReply) ProtoMessage() {}
 
 func (x *NodeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +1931,7 @@ func (x *NodeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeReply.ProtoReflect.Descriptor instead.
 func (*NodeReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{17}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NodeReply) GetIndex() uint32 {
@@ -2021,7 +2090,7 @@ type RoomReply struct {
 
 func (x *RoomReply) Reset() {
 	*x = RoomReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2033,7 +2102,7 @@ func (x *RoomReply) String() string {
 func (*RoomReply) ProtoMessage() {}
 
 func (x *RoomReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2046,7 +2115,7 @@ func (x *RoomReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomReply.ProtoReflect.Descriptor instead.
 func (*RoomReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{18}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RoomReply) GetRoom() string {
@@ -2140,17 +2209,15 @@ type RoomNode struct {
 	// added to one that is not 0.
 	Like      bool  `protobuf:"varint,28,opt,name=like,proto3" json:"like,omitempty"`
 	FirstMore int64 `protobuf:"zigzag64,29,opt,name=first_more,json=firstMore,proto3" json:"first_more,omitempty"`
-	// Lives of voters, of names with another life in the gather's list.
-	Rivals []*Sighting `protobuf:"bytes,30,rep,name=rivals,proto3" json:"rivals,omitempty"`
 	// Microseconds, or -1, -2.
-	Held          int64 `protobuf:"zigzag64,31,opt,name=held,proto3" json:"held,omitempty"`
+	Held          int64 `protobuf:"zigzag64,30,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoomNode) Reset() {
 	*x = RoomNode{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2162,7 +2229,7 @@ func (x *RoomNode) String() string {
 func (*RoomNode) ProtoMessage() {}
 
 func (x *RoomNode) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2175,7 +2242,7 @@ func (x *RoomNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomNode.ProtoReflect.Descriptor instead.
 func (*RoomNode) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{19}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RoomNode) GetIndex() uint32 {
@@ -2374,13 +2441,6 @@ func (x *RoomNode) GetFirstMore() int64 {
 	return 0
 }
 
-func (x *RoomNode) GetRivals() []*Sighting {
-	if x != nil {
-		return x.Rivals
-	}
-	return nil
-}
-
 func (x *RoomNode) GetHeld() int64 {
 	if x != nil {
 		return x.Held
@@ -2402,7 +2462,7 @@ type Front struct {
 
 func (x *Front) Reset() {
 	*x = Front{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2414,7 +2474,7 @@ func (x *Front) String() string {
 func (*Front) ProtoMessage() {}
 
 func (x *Front) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2427,7 +2487,7 @@ func (x *Front) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Front.ProtoReflect.Descriptor instead.
 func (*Front) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{20}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Front) GetSampled() bool {
@@ -2475,7 +2535,7 @@ type Tagged struct {
 
 func (x *Tagged) Reset() {
 	*x = Tagged{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2487,7 +2547,7 @@ func (x *Tagged) String() string {
 func (*Tagged) ProtoMessage() {}
 
 func (x *Tagged) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2500,7 +2560,7 @@ func (x *Tagged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tagged.ProtoReflect.Descriptor instead.
 func (*Tagged) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{21}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Tagged) GetWeight() []byte {
@@ -2530,7 +2590,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2602,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2555,7 +2615,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{22}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Sample) GetWeight() []byte {
@@ -2606,7 +2666,7 @@ type Nets struct {
 
 func (x *Nets) Reset() {
 	*x = Nets{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2618,7 +2678,7 @@ func (x *Nets) String() string {
 func (*Nets) ProtoMessage() {}
 
 func (x *Nets) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2631,7 +2691,7 @@ func (x *Nets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nets.ProtoReflect.Descriptor instead.
 func (*Nets) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{23}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Nets) GetNames() []string {
@@ -2674,7 +2734,7 @@ type VoidCount struct {
 
 func (x *VoidCount) Reset() {
 	*x = VoidCount{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2686,7 +2746,7 @@ func (x *VoidCount) String() string {
 func (*VoidCount) ProtoMessage() {}
 
 func (x *VoidCount) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2699,7 +2759,7 @@ func (x *VoidCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoidCount.ProtoReflect.Descriptor instead.
 func (*VoidCount) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{24}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *VoidCount) GetMember() *Member {
@@ -2744,7 +2804,7 @@ type Digest struct {
 
 func (x *Digest) Reset() {
 	*x = Digest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2756,7 +2816,7 @@ func (x *Digest) String() string {
 func (*Digest) ProtoMessage() {}
 
 func (x *Digest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2769,7 +2829,7 @@ func (x *Digest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Digest.ProtoReflect.Descriptor instead.
 func (*Digest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{25}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Digest) GetStamps() []uint64 {
@@ -2822,7 +2882,7 @@ type Commit struct {
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +2894,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +2907,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Commit) GetEpoch() *Epoch {
@@ -2989,7 +3049,7 @@ type RoomCommit struct {
 
 func (x *RoomCommit) Reset() {
 	*x = RoomCommit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3001,7 +3061,7 @@ func (x *RoomCommit) String() string {
 func (*RoomCommit) ProtoMessage() {}
 
 func (x *RoomCommit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3014,7 +3074,7 @@ func (x *RoomCommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCommit.ProtoReflect.Descriptor instead.
 func (*RoomCommit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RoomCommit) GetRoom() string {
@@ -3286,7 +3346,7 @@ type Deal struct {
 
 func (x *Deal) Reset() {
 	*x = Deal{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3298,7 +3358,7 @@ func (x *Deal) String() string {
 func (*Deal) ProtoMessage() {}
 
 func (x *Deal) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3311,7 +3371,7 @@ func (x *Deal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deal.ProtoReflect.Descriptor instead.
 func (*Deal) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Deal) GetIndex() uint32 {
@@ -3339,7 +3399,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3351,7 +3411,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3364,7 +3424,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Move) GetFrom() uint32 {
@@ -3419,7 +3479,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3431,7 +3491,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3444,7 +3504,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Room) GetName() string {
@@ -3624,7 +3684,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3636,7 +3696,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3649,7 +3709,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Event) GetName() string {
@@ -3746,7 +3806,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3758,7 +3818,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3771,7 +3831,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Nack) GetEpoch() *Epoch {
@@ -3800,7 +3860,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3812,7 +3872,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3825,7 +3885,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Probe) GetLead() *PeerInfo {
@@ -3869,7 +3929,7 @@ type ProbeAck struct {
 
 func (x *ProbeAck) Reset() {
 	*x = ProbeAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3881,7 +3941,7 @@ func (x *ProbeAck) String() string {
 func (*ProbeAck) ProtoMessage() {}
 
 func (x *ProbeAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3894,7 +3954,7 @@ func (x *ProbeAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeAck.ProtoReflect.Descriptor instead.
 func (*ProbeAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ProbeAck) GetSent() int64 {
@@ -3941,7 +4001,7 @@ type Urgent struct {
 
 func (x *Urgent) Reset() {
 	*x = Urgent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3953,7 +4013,7 @@ func (x *Urgent) String() string {
 func (*Urgent) ProtoMessage() {}
 
 func (x *Urgent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3966,7 +4026,7 @@ func (x *Urgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Urgent.ProtoReflect.Descriptor instead.
 func (*Urgent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Urgent) GetRoom() string {
@@ -3988,7 +4048,7 @@ type Slots struct {
 
 func (x *Slots) Reset() {
 	*x = Slots{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4000,7 +4060,7 @@ func (x *Slots) String() string {
 func (*Slots) ProtoMessage() {}
 
 func (x *Slots) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4013,7 +4073,7 @@ func (x *Slots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slots.ProtoReflect.Descriptor instead.
 func (*Slots) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Slots) GetRoom() string {
@@ -4056,7 +4116,7 @@ type SlotsInUse struct {
 
 func (x *SlotsInUse) Reset() {
 	*x = SlotsInUse{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4068,7 +4128,7 @@ func (x *SlotsInUse) String() string {
 func (*SlotsInUse) ProtoMessage() {}
 
 func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4081,7 +4141,7 @@ func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsInUse.ProtoReflect.Descriptor instead.
 func (*SlotsInUse) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SlotsInUse) GetSlots() *Slots {
@@ -4114,7 +4174,7 @@ type VisitGiven struct {
 
 func (x *VisitGiven) Reset() {
 	*x = VisitGiven{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4126,7 +4186,7 @@ func (x *VisitGiven) String() string {
 func (*VisitGiven) ProtoMessage() {}
 
 func (x *VisitGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4139,7 +4199,7 @@ func (x *VisitGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitGiven.ProtoReflect.Descriptor instead.
 func (*VisitGiven) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *VisitGiven) GetId() []byte {
@@ -4203,7 +4263,7 @@ type SlotsAck struct {
 
 func (x *SlotsAck) Reset() {
 	*x = SlotsAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4215,7 +4275,7 @@ func (x *SlotsAck) String() string {
 func (*SlotsAck) ProtoMessage() {}
 
 func (x *SlotsAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4228,7 +4288,7 @@ func (x *SlotsAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsAck.ProtoReflect.Descriptor instead.
 func (*SlotsAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SlotsAck) GetRoom() string {
@@ -4279,7 +4339,7 @@ type RoomQPID struct {
 
 func (x *RoomQPID) Reset() {
 	*x = RoomQPID{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4291,7 +4351,7 @@ func (x *RoomQPID) String() string {
 func (*RoomQPID) ProtoMessage() {}
 
 func (x *RoomQPID) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4304,7 +4364,7 @@ func (x *RoomQPID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQPID.ProtoReflect.Descriptor instead.
 func (*RoomQPID) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RoomQPID) GetRoom() string {
@@ -4392,7 +4452,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4404,7 +4464,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4417,7 +4477,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
 }
 
 type SyncReply struct {
@@ -4430,7 +4490,7 @@ type SyncReply struct {
 
 func (x *SyncReply) Reset() {
 	*x = SyncReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4442,7 +4502,7 @@ func (x *SyncReply) String() string {
 func (*SyncReply) ProtoMessage() {}
 
 func (x *SyncReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4455,7 +4515,7 @@ func (x *SyncReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncReply.ProtoReflect.Descriptor instead.
 func (*SyncReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SyncReply) GetTaken() []*TakenTicket {
@@ -4481,7 +4541,7 @@ type SyncAck struct {
 
 func (x *SyncAck) Reset() {
 	*x = SyncAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4493,7 +4553,7 @@ func (x *SyncAck) String() string {
 func (*SyncAck) ProtoMessage() {}
 
 func (x *SyncAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4506,7 +4566,7 @@ func (x *SyncAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncAck.ProtoReflect.Descriptor instead.
 func (*SyncAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SyncAck) GetTaken() []*TakenTicket {
@@ -4527,7 +4587,7 @@ type TakenTicket struct {
 
 func (x *TakenTicket) Reset() {
 	*x = TakenTicket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4539,7 +4599,7 @@ func (x *TakenTicket) String() string {
 func (*TakenTicket) ProtoMessage() {}
 
 func (x *TakenTicket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4552,7 +4612,7 @@ func (x *TakenTicket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakenTicket.ProtoReflect.Descriptor instead.
 func (*TakenTicket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TakenTicket) GetRoom() string {
@@ -4584,7 +4644,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4596,7 +4656,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4609,7 +4669,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
 }
 
 // Used lists tickets that are not to be honoured again.
@@ -4625,7 +4685,7 @@ type Used struct {
 
 func (x *Used) Reset() {
 	*x = Used{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4637,7 +4697,7 @@ func (x *Used) String() string {
 func (*Used) ProtoMessage() {}
 
 func (x *Used) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4650,7 +4710,7 @@ func (x *Used) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Used.ProtoReflect.Descriptor instead.
 func (*Used) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Used) GetFrom() uint64 {
@@ -4677,7 +4737,7 @@ type UsedAck struct {
 
 func (x *UsedAck) Reset() {
 	*x = UsedAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4689,7 +4749,7 @@ func (x *UsedAck) String() string {
 func (*UsedAck) ProtoMessage() {}
 
 func (x *UsedAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4702,7 +4762,7 @@ func (x *UsedAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedAck.ProtoReflect.Descriptor instead.
 func (*UsedAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *UsedAck) GetUpto() uint64 {
@@ -4723,7 +4783,7 @@ type Places struct {
 
 func (x *Places) Reset() {
 	*x = Places{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4735,7 +4795,7 @@ func (x *Places) String() string {
 func (*Places) ProtoMessage() {}
 
 func (x *Places) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4748,7 +4808,7 @@ func (x *Places) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Places.ProtoReflect.Descriptor instead.
 func (*Places) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Places) GetRoom() string {
@@ -4786,7 +4846,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4798,7 +4858,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4811,7 +4871,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Place) GetId() []byte {
@@ -5004,12 +5064,17 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06keying\x18\x06 \x01(\x04R\x06keying\x12\x12\n" +
 	"\x04seed\x18\a \x01(\fR\x04seed\x12\x16\n" +
 	"\x06digest\x18\b \x01(\bR\x06digest\x12\x13\n" +
-	"\x05up_to\x18\t \x01(\x04R\x04upTo\"\xca\x01\n" +
+	"\x05up_to\x18\t \x01(\x04R\x04upTo\"\xfb\x01\n" +
 	"\x05Reply\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x121\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1b.anteroom.peer.v1.NodeReplyR\x05nodes\x12,\n" +
 	"\x03met\x18\x03 \x03(\v2\x1a.anteroom.peer.v1.SightingR\x03met\x121\n" +
-	"\x05rooms\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.RoomReplyR\x05rooms\"\xb0\x04\n" +
+	"\x05rooms\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.RoomReplyR\x05rooms\x12/\n" +
+	"\x06rivals\x18\x05 \x03(\v2\x17.anteroom.peer.v1.RivalR\x06rivals\"y\n" +
+	"\x05Rival\x12*\n" +
+	"\x04line\x18\x01 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x120\n" +
+	"\x06member\x18\x02 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x12\n" +
+	"\x04wave\x18\x03 \x01(\x04R\x04wave\"\xb0\x04\n" +
 	"\tNodeReply\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x12\x10\n" +
@@ -5041,7 +5106,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05voids\x18\x05 \x03(\v2\x1b.anteroom.peer.v1.VoidCountR\x05voids\x12.\n" +
 	"\x06newest\x18\x06 \x01(\v2\x16.anteroom.peer.v1.RoomR\x06newest\x120\n" +
 	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\x120\n" +
-	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\"\xb8\x06\n" +
+	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\"\x84\x06\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -5072,9 +5137,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06tokens\x18\x1b \x01(\x03R\x06tokens\x12\x12\n" +
 	"\x04like\x18\x1c \x01(\bR\x04like\x12\x1d\n" +
 	"\n" +
-	"first_more\x18\x1d \x01(\x12R\tfirstMore\x122\n" +
-	"\x06rivals\x18\x1e \x03(\v2\x1a.anteroom.peer.v1.SightingR\x06rivals\x12\x12\n" +
-	"\x04held\x18\x1f \x01(\x12R\x04heldJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
+	"first_more\x18\x1d \x01(\x12R\tfirstMore\x12\x12\n" +
+	"\x04held\x18\x1e \x01(\x12R\x04heldJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -5349,7 +5413,7 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
 	(Mode)(0),           // 1: anteroom.peer.v1.Mode
@@ -5375,59 +5439,60 @@ var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(*Ask)(nil),         // 21: anteroom.peer.v1.Ask
 	(*RoomGather)(nil),  // 22: anteroom.peer.v1.RoomGather
 	(*Reply)(nil),       // 23: anteroom.peer.v1.Reply
-	(*NodeReply)(nil),   // 24: anteroom.peer.v1.NodeReply
-	(*RoomReply)(nil),   // 25: anteroom.peer.v1.RoomReply
-	(*RoomNode)(nil),    // 26: anteroom.peer.v1.RoomNode
-	(*Front)(nil),       // 27: anteroom.peer.v1.Front
-	(*Tagged)(nil),      // 28: anteroom.peer.v1.Tagged
-	(*Sample)(nil),      // 29: anteroom.peer.v1.Sample
-	(*Nets)(nil),        // 30: anteroom.peer.v1.Nets
-	(*VoidCount)(nil),   // 31: anteroom.peer.v1.VoidCount
-	(*Digest)(nil),      // 32: anteroom.peer.v1.Digest
-	(*Commit)(nil),      // 33: anteroom.peer.v1.Commit
-	(*RoomCommit)(nil),  // 34: anteroom.peer.v1.RoomCommit
-	(*Deal)(nil),        // 35: anteroom.peer.v1.Deal
-	(*Move)(nil),        // 36: anteroom.peer.v1.Move
-	(*Room)(nil),        // 37: anteroom.peer.v1.Room
-	(*Event)(nil),       // 38: anteroom.peer.v1.Event
-	(*Nack)(nil),        // 39: anteroom.peer.v1.Nack
-	(*Probe)(nil),       // 40: anteroom.peer.v1.Probe
-	(*ProbeAck)(nil),    // 41: anteroom.peer.v1.ProbeAck
-	(*Urgent)(nil),      // 42: anteroom.peer.v1.Urgent
-	(*Slots)(nil),       // 43: anteroom.peer.v1.Slots
-	(*SlotsInUse)(nil),  // 44: anteroom.peer.v1.SlotsInUse
-	(*VisitGiven)(nil),  // 45: anteroom.peer.v1.VisitGiven
-	(*SlotsAck)(nil),    // 46: anteroom.peer.v1.SlotsAck
-	(*RoomQPID)(nil),    // 47: anteroom.peer.v1.RoomQPID
-	(*SyncRequest)(nil), // 48: anteroom.peer.v1.SyncRequest
-	(*SyncReply)(nil),   // 49: anteroom.peer.v1.SyncReply
-	(*SyncAck)(nil),     // 50: anteroom.peer.v1.SyncAck
-	(*TakenTicket)(nil), // 51: anteroom.peer.v1.TakenTicket
-	(*Goodbye)(nil),     // 52: anteroom.peer.v1.Goodbye
-	(*Used)(nil),        // 53: anteroom.peer.v1.Used
-	(*UsedAck)(nil),     // 54: anteroom.peer.v1.UsedAck
-	(*Places)(nil),      // 55: anteroom.peer.v1.Places
-	(*Place)(nil),       // 56: anteroom.peer.v1.Place
+	(*Rival)(nil),       // 24: anteroom.peer.v1.Rival
+	(*NodeReply)(nil),   // 25: anteroom.peer.v1.NodeReply
+	(*RoomReply)(nil),   // 26: anteroom.peer.v1.RoomReply
+	(*RoomNode)(nil),    // 27: anteroom.peer.v1.RoomNode
+	(*Front)(nil),       // 28: anteroom.peer.v1.Front
+	(*Tagged)(nil),      // 29: anteroom.peer.v1.Tagged
+	(*Sample)(nil),      // 30: anteroom.peer.v1.Sample
+	(*Nets)(nil),        // 31: anteroom.peer.v1.Nets
+	(*VoidCount)(nil),   // 32: anteroom.peer.v1.VoidCount
+	(*Digest)(nil),      // 33: anteroom.peer.v1.Digest
+	(*Commit)(nil),      // 34: anteroom.peer.v1.Commit
+	(*RoomCommit)(nil),  // 35: anteroom.peer.v1.RoomCommit
+	(*Deal)(nil),        // 36: anteroom.peer.v1.Deal
+	(*Move)(nil),        // 37: anteroom.peer.v1.Move
+	(*Room)(nil),        // 38: anteroom.peer.v1.Room
+	(*Event)(nil),       // 39: anteroom.peer.v1.Event
+	(*Nack)(nil),        // 40: anteroom.peer.v1.Nack
+	(*Probe)(nil),       // 41: anteroom.peer.v1.Probe
+	(*ProbeAck)(nil),    // 42: anteroom.peer.v1.ProbeAck
+	(*Urgent)(nil),      // 43: anteroom.peer.v1.Urgent
+	(*Slots)(nil),       // 44: anteroom.peer.v1.Slots
+	(*SlotsInUse)(nil),  // 45: anteroom.peer.v1.SlotsInUse
+	(*VisitGiven)(nil),  // 46: anteroom.peer.v1.VisitGiven
+	(*SlotsAck)(nil),    // 47: anteroom.peer.v1.SlotsAck
+	(*RoomQPID)(nil),    // 48: anteroom.peer.v1.RoomQPID
+	(*SyncRequest)(nil), // 49: anteroom.peer.v1.SyncRequest
+	(*SyncReply)(nil),   // 50: anteroom.peer.v1.SyncReply
+	(*SyncAck)(nil),     // 51: anteroom.peer.v1.SyncAck
+	(*TakenTicket)(nil), // 52: anteroom.peer.v1.TakenTicket
+	(*Goodbye)(nil),     // 53: anteroom.peer.v1.Goodbye
+	(*Used)(nil),        // 54: anteroom.peer.v1.Used
+	(*UsedAck)(nil),     // 55: anteroom.peer.v1.UsedAck
+	(*Places)(nil),      // 56: anteroom.peer.v1.Places
+	(*Place)(nil),       // 57: anteroom.peer.v1.Place
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	20,  // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
 	23,  // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
-	33,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
-	39,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
-	40,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
-	41,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
-	42,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
-	43,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
-	46,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
-	47,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
-	48,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
-	49,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
-	50,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
-	52,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
-	53,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
-	54,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
-	44,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
-	55,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
+	34,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
+	40,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
+	41,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
+	42,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
+	43,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
+	44,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
+	47,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
+	48,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
+	49,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
+	50,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
+	51,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
+	53,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
+	54,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
+	55,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
+	45,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
+	56,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
 	21,  // 18: anteroom.peer.v1.Body.ask:type_name -> anteroom.peer.v1.Ask
 	8,   // 19: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
 	8,   // 20: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
@@ -5451,80 +5516,82 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	14,  // 38: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
 	11,  // 39: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
 	11,  // 40: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
-	24,  // 41: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
+	25,  // 41: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
 	17,  // 42: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
-	25,  // 43: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
-	12,  // 44: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
-	15,  // 45: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 46: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
-	26,  // 47: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	27,  // 48: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	30,  // 49: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
-	31,  // 50: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	37,  // 51: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	18,  // 52: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
-	32,  // 53: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
-	12,  // 54: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	13,  // 55: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	15,  // 56: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	11,  // 57: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
-	17,  // 58: anteroom.peer.v1.RoomNode.rivals:type_name -> anteroom.peer.v1.Sighting
-	29,  // 59: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 60: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 61: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 62: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 63: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 64: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 65: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	34,  // 66: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	37,  // 67: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 68: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 69: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 70: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 71: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 72: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	35,  // 73: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	36,  // 74: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	35,  // 75: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 76: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 77: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	28,  // 78: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	32,  // 79: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	19,  // 80: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	2,   // 81: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 82: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 83: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 84: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 85: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 86: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	38,  // 87: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	38,  // 88: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 89: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 90: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 91: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 92: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 93: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 94: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 95: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	10,  // 96: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 97: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	43,  // 98: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	45,  // 99: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 100: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 101: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 102: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 103: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 104: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 105: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	51,  // 106: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	51,  // 107: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	56,  // 108: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 109: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	110, // [110:110] is the sub-list for method output_type
-	110, // [110:110] is the sub-list for method input_type
-	110, // [110:110] is the sub-list for extension type_name
-	110, // [110:110] is the sub-list for extension extendee
-	0,   // [0:110] is the sub-list for field type_name
+	26,  // 43: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
+	24,  // 44: anteroom.peer.v1.Reply.rivals:type_name -> anteroom.peer.v1.Rival
+	12,  // 45: anteroom.peer.v1.Rival.line:type_name -> anteroom.peer.v1.Line
+	8,   // 46: anteroom.peer.v1.Rival.member:type_name -> anteroom.peer.v1.Member
+	12,  // 47: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
+	15,  // 48: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 49: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
+	27,  // 50: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	28,  // 51: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	31,  // 52: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
+	32,  // 53: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	38,  // 54: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	18,  // 55: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
+	33,  // 56: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
+	12,  // 57: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13,  // 58: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15,  // 59: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	11,  // 60: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
+	30,  // 61: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 62: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 63: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 64: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 65: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 66: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 67: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	35,  // 68: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	38,  // 69: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 70: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 71: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 72: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 73: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 74: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	36,  // 75: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	37,  // 76: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	36,  // 77: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 78: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 79: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	29,  // 80: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	33,  // 81: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	19,  // 82: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	2,   // 83: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 84: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 85: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 86: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 87: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 88: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	39,  // 89: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	39,  // 90: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 91: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 92: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 93: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 94: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 95: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 96: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 97: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	10,  // 98: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 99: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	44,  // 100: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	46,  // 101: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 102: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 103: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 104: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 105: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 106: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 107: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	52,  // 108: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	52,  // 109: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	57,  // 110: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 111: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	112, // [112:112] is the sub-list for method output_type
+	112, // [112:112] is the sub-list for method input_type
+	112, // [112:112] is the sub-list for extension type_name
+	112, // [112:112] is the sub-list for extension extendee
+	0,   // [0:112] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -5559,7 +5626,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   50,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
