@@ -47,7 +47,7 @@ export const charts = (name, memory, range) => {
     shown = next;
   };
   const remember = async () => {
-    if (Date.now() - asked < again(long)) return;
+    if (Date.now() - asked < again(zoom ? zoom[1] - zoom[0] : long)) return;
     const mine = ++turn, to = Date.now() / 1e3;
     asked = Date.now();
     const range = zoom || [to - long, to];

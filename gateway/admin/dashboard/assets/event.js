@@ -31,6 +31,6 @@ export const event = name => {
       `Limit ${count(v.total_active_users)}${v.new_users_per_minute ? `, ${count(v.new_users_per_minute)} new users a minute` : ""}.`,
     ].filter(Boolean).join(" "));
     been.parentNode.hidden = now < Date.parse(v.prequeue_start_time);
-    been.href = pastOf(name, seconds(v.prequeue_start_time), Math.ceil(now / 1e3));
+    been.href = pastOf(name, seconds(v.prequeue_start_time), Math.ceil(now / 1e3) + 60); // what comes next is on its way
   }};
 };

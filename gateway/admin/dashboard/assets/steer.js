@@ -1,6 +1,7 @@
 // What an operator can do with a room. Each asks once, and says who has it.
 
 import {predict} from "./predict.js";
+import {schedule} from "./schedule.js";
 import {attribute, count, day, h, page, people, rate, set, span} from "./words.js";
 
 const $ = id => document.getElementById(id);
@@ -16,8 +17,8 @@ const sure = (title, text, yes) => new Promise(done => {
   ask.showModal();
 });
 
-const send = async (method, path, body) => {
-  const answer = await fetch(path, {method, headers: body ? {"Content-Type": "application/json"} : {}, body: body && JSON.stringify(body)});
+const send = async (method, path, body, headers) => {
+  const answer = await fetch(path, {method, headers: {...(body && {"Content-Type": "application/json"}), ...headers}, body: body && JSON.stringify(body)});
   const it = await answer.json();
   if (!answer.ok) throw new Error(it.errors?.map(e => `${e.key || ""} ${e.detail}`).join("; ") || it.detail || answer.statusText);
   return {pending: answer.status == 202, ...it};
@@ -98,12 +99,13 @@ export const steer = name => {
     }}, "Take back"))));
   const modes = Object.entries(deeds).map(([deed, [title, text, yes]]) => h("button", {type: "button", id: deed,
     onclick: () => act(`${title} ${name}`, text, yes, "POST", `${base}/${deed}`)}, title));
+  const events = schedule(name, base, act, () => refill());
   const lost = h("div", {class: "lost"});
   const reclaim = node => h("p", {class: "note"}, `${name} waits for ${node}, which is gone and may let people in at the other side of a split. `,
     h("button", {type: "button", class: "small", onclick: () => act(`Reclaim ${node}`, `Rooms no longer wait for ${node} and use its slots. Be sure that it does not run: if it does, more people may be inside than the limit.`, "It will not return",
       "POST", `/v1/nodes/${encodeURIComponent(node)}/reclaim`)}, "It will not return"));
   const mode = h("div", {}, h("h3", {}, "Flow"), h("p", {class: "soft small"}, ""), h("p", {class: "buttons"}, ...modes), lost);
-  const e = h("section", {class: "card", "aria-labelledby": "steer"}, h("h2", {id: "steer"}, "Steer"), h("div", {class: "steer"}, limits, mode, post, tellAll), said);
+  const e = h("section", {class: "card", "aria-labelledby": "steer"}, h("h2", {id: "steer"}, "Steer"), h("div", {class: "steer"}, limits, mode, post, tellAll, events.e), said);
 
   // What was typed stays; what the room has now is shown where nobody types.
   const refill = async () => {
@@ -114,6 +116,7 @@ export const steer = name => {
       if (field != document.activeElement && field.value == (field.dataset.was ?? "")) field.value = field.dataset.was = keys[key];
     }
     list(keys.messages);
+    events.show(keys);
     tell();
   };
   return {e, show: (all, r) => {
