@@ -27,8 +27,8 @@ func TestDigest(t *testing.T) {
 			c := newCrowd(rng, []int{n}, spread)
 			q := queueOf(c[0])
 			d := digest(q)
-			if len(d.Marks) > marks(n) || !d.sound() || d.Length != n {
-				t.Errorf("a digest of %d weights has %d marks, in order: %v", n, len(d.Marks), d.sound())
+			if len(d.Marks) > marks(n) || !d.valid() || d.Length != n {
+				t.Errorf("a digest of %d weights has %d marks, in order: %v", n, len(d.Marks), d.valid())
 			}
 			for rank := 0; rank < n; rank += 1 + n/997 {
 				key := keyOf(c[0][rank])
@@ -82,8 +82,8 @@ func TestDigestsOfARoomAddUp(t *testing.T) {
 			}
 			c := newCrowd(rng, sizes, spread)
 			d := c.together(8)
-			if !d.sound() || d.Length != c.total() || len(d.Marks) > marks(d.Length)+20 {
-				t.Errorf("%d nodes: %d marks of %d tickets, in order: %v; %d wait", nodes, len(d.Marks), d.Length, d.sound(), c.total())
+			if !d.valid() || d.Length != c.total() || len(d.Marks) > marks(d.Length)+20 {
+				t.Errorf("%d nodes: %d marks of %d tickets, in order: %v; %d wait", nodes, len(d.Marks), d.Length, d.valid(), c.total())
 			}
 			all := slices.Concat(c...)
 			slices.SortFunc(all, qpid.Weight.Compare)
@@ -112,7 +112,7 @@ func TestMergedDigestsAreInOrder(t *testing.T) {
 		spread := rapid.SampledFrom([]uint64{1, 50, 1e9}).Draw(t, "spread")
 		c := newCrowd(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), sizes, spread)
 		d := c.together(rapid.IntRange(1, 8).Draw(t, "fanout"))
-		if !d.sound() || d.Length != c.total() {
+		if !d.valid() || d.Length != c.total() {
 			t.Fatalf("of %d tickets: %+v", c.total(), d)
 		}
 		for i, m := range d.Marks {

@@ -91,8 +91,8 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 		for _, n := range room.Net {
 			ok = ok && count(max(n.Slots, -n.Slots))
 		}
-		ok = ok && room.Digest.sound()
-		ok = ok && count(room.Supply.Slots) && count(room.Supply.Burned) && soundClaims(room.Supply.Claims)
+		ok = ok && room.Digest.valid()
+		ok = ok && count(room.Supply.Slots) && count(room.Supply.Burned) && validClaims(room.Supply.Claims)
 		for _, t := range room.Front.Items {
 			ok = ok && below(t.Index)
 		}
@@ -106,7 +106,7 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 	return nil
 }
 
-func soundClaims(cs []Claim) bool {
+func validClaims(cs []Claim) bool {
 	return len(cs) <= claimsMax && !slices.ContainsFunc(cs, func(c Claim) bool { return !count(c.Slots) })
 }
 
@@ -119,8 +119,8 @@ func (c *Commit) validate(w *wave) error {
 	in := func(i int) bool { return i >= 0 && i < n }
 	for i := range c.Rooms {
 		rc := &c.Rooms[i]
-		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Supply) && soundClaims(rc.Claims) && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax && rc.Held >= 0 && rc.Held <= ageMax &&
-			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Digest == nil || rc.Digest.sound() && len(rc.First) == n && rc.Digest.marked(rc.First))
+		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Supply) && validClaims(rc.Claims) && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax && rc.Held >= 0 && rc.Held <= ageMax &&
+			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Digest == nil || rc.Digest.valid() && len(rc.First) == n && rc.Digest.marked(rc.First))
 		ok = ok && !(rc.Cut.Epoch == c.Epoch.Num && qpid.UpTo(w.T).Less(rc.Cut.Value))
 		for _, m := range rc.Moves {
 			ok = ok && in(m.From) && in(m.To) && m.Slots > 0 && count(m.Slots)
@@ -142,8 +142,8 @@ func (c *Commit) validate(w *wave) error {
 	return nil
 }
 
-// sound reports whether d, if there is one, is in order.
-func (d *Digest) sound() bool {
+// valid reports whether d, if there is one, is in order.
+func (d *Digest) valid() bool {
 	if d == nil {
 		return true
 	}
