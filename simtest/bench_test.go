@@ -30,7 +30,7 @@ func BenchmarkFairness(b *testing.B) {
 	}
 }
 
-// overrun is a room that 3,000 people come to within 54 s, more than it has
+// overrun is a room that 3,000 visitors come to within 54 s, more than it has
 // slots for: most of them wait. Nodes are 10 to 20 ms apart, as in the thesis.
 func overrun(algorithm eviction.Algorithm, nodes, kills int) simtest.Options {
 	return simtest.Options{
@@ -56,7 +56,7 @@ func benchmarkFairness(b *testing.B, o simtest.Options) {
 			b.Fatalf("seed %d: %v", o.Seed, err)
 		}
 		if r.Served < o.Users {
-			b.Logf("seed %d: %d of %d people were let in", o.Seed, r.Served, o.Users)
+			b.Logf("seed %d: %d of %d visitors were let in", o.Seed, r.Served, o.Users)
 		}
 		room := &r.Rooms[0]
 		f := fairness.Measure(room.Admissions, room.OverLimitMax)
@@ -73,7 +73,7 @@ func benchmarkFairness(b *testing.B, o simtest.Options) {
 	b.ReportMetric(float64(over), "over-limit-max")
 }
 
-// perSecond is how many people were called a second, from the first one's coming
+// perSecond is how many visitors were called a second, from the first one's coming
 // to the last call.
 func perSecond(admissions []fairness.Admission) float64 {
 	if len(admissions) == 0 {

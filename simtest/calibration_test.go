@@ -9,7 +9,7 @@ import (
 	"github.com/anteroom/anteroom/internal/node"
 )
 
-// calibration is how often the truth fell under the quartiles that people were
+// calibration is how often the truth fell under the quartiles that visitors were
 // told while they waited.
 type calibration struct {
 	told    []telling
@@ -25,7 +25,7 @@ type telling struct {
 	reason int64 // when the page last gave a reason for a longer wait; 0: never
 }
 
-// calibrate listens to all that people are told.
+// calibrate listens to all that visitors are told.
 func (s *script) calibrate() *calibration {
 	c := &calibration{reasons: make(map[int32]int64)}
 	s.told = func(q *request) {
@@ -45,7 +45,7 @@ func (s *script) calibrate() *calibration {
 }
 
 // under is which shares of the truth fell under each quartile, in percent, of
-// those that were told to people who were called.
+// those that were told to visitors who were called.
 func (c *calibration) under(s *script) (under [3]float64, n int) {
 	for _, t := range c.told {
 		called := s.crowd.tickets[t.ticket].calledAt
@@ -87,7 +87,7 @@ func (c *calibration) jumps() (all []telling) {
 	return all
 }
 
-// visitors brings n people who have the traits of the load, evenly over d.
+// visitors brings n visitors who have the traits of the load, evenly over d.
 func (s *script) visitors(n int, d time.Duration) {
 	for i := range n {
 		v := s.newVisitor()
@@ -98,7 +98,7 @@ func (s *script) visitors(n int, d time.Duration) {
 	}
 }
 
-// crowds are the ways in which people come, and what happens meanwhile. All
+// crowds are the ways in which visitors come, and what happens meanwhile. All
 // estimates count, also those of which nobody could know that the limit would change.
 var crowds = []struct {
 	name string
@@ -162,8 +162,8 @@ var crowds = []struct {
 // offMost is how far the three shares may be from 25, 50 and 75 %, on average, in points.
 const offMost = 21
 
-// What people are told is true about as often as it says: of those who were told that
-// half of people like them are called within so long, half are. And what one person
+// What visitors are told is true about as often as it says: of those who were told that
+// half of visitors like them are called within so long, half are. And what one person
 // is told does not jump. The table that it logs is in docs/operating.md.
 func TestEstimatesAreCalibrated(t *testing.T) {
 	for _, c := range crowds {

@@ -13,9 +13,9 @@ type crowd struct {
 	visitors slab[visitor]
 	requests slab[request]
 	tickets  []place
-	came     int // people so far
+	came     int // visitors so far
 	active   int // visitors not done, second tabs and cheats included
-	served   int // people who were let in
+	served   int // visitors who were let in
 	rooms    []*eviction.Room
 	kept     []visitor             // copies of used tickets, for when their nodes are back or gone
 	renewed  map[qpid.ItemID]int32 // places of tickets that were stamped anew, by id

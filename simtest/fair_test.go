@@ -62,9 +62,9 @@ func TestDrawsAreFair(t *testing.T) {
 	}
 }
 
-// People who gathered before an event, in rooms with a draw at every wave and in
+// Visitors who gathered before an event, in rooms with a draw at every wave and in
 // ones with a shuffle: when somebody came says nothing about their turn. 10,000
-// people in 25 rooms of 4 nodes, by tenths of their coming and of their turn.
+// visitors in 25 rooms of 4 nodes, by tenths of their coming and of their turn.
 func TestRandomRoomsAreFair(t *testing.T) {
 	runs := 25
 	if testing.Short() {
@@ -88,7 +88,7 @@ func TestRandomRoomsAreFair(t *testing.T) {
 }
 
 func countTurns(t *testing.T, seed uint64, shuffle bool, table [][]int) {
-	const people = 400
+	const visitors = 400
 	o := short(4)
 	o.Seed, o.Rooms[0].Target = seed, 40
 	o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
@@ -99,7 +99,7 @@ func countTurns(t *testing.T, seed uint64, shuffle bool, table [][]int) {
 	o.Rooms[0].Events = []eviction.Event{e}
 	s := founded(t, o)
 	s.run(3*time.Second - micros(s.now))
-	s.peopleOver(none, people, time.Second)
+	s.arriveOver(none, visitors, time.Second)
 	s.run(6*time.Second - micros(s.now))
 	s.finish()
 	var all []*place
@@ -108,8 +108,8 @@ func countTurns(t *testing.T, seed uint64, shuffle bool, table [][]int) {
 			all = append(all, tk)
 		}
 	}
-	if len(all) != people {
-		t.Fatalf("%d of %d had their turn", len(all), people)
+	if len(all) != visitors {
+		t.Fatalf("%d of %d had their turn", len(all), visitors)
 	}
 	slices.SortFunc(all, func(a, b *place) int { return cmp.Compare(a.stamp, b.stamp) })
 	came := map[*place]int{}
@@ -118,6 +118,6 @@ func countTurns(t *testing.T, seed uint64, shuffle bool, table [][]int) {
 	}
 	slices.SortFunc(all, func(a, b *place) int { return cmp.Or(cmp.Compare(a.epoch, b.epoch), a.key.Compare(b.key)) })
 	for i, tk := range all {
-		table[came[tk]*10/people][i*10/people]++
+		table[came[tk]*10/visitors][i*10/visitors]++
 	}
 }

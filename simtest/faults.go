@@ -49,7 +49,7 @@ const (
 	// takes no time to have passed. Those that last longer than clocks may be
 	// apart begin with a gap: until it hears from another node it cannot know,
 	// and whom it lets in meanwhile is not held against it (docs/operating.md
-	// says so). The world keeps people from it for so long.
+	// says so). The world keeps visitors from it for so long.
 	Standstill
 	Resession   // a room's session gets longer or shorter
 	BadDisk     // no save of a node gets through: it goes on, and nothing that follows from what is not saved is sent
@@ -337,7 +337,7 @@ func (w *world) setRoom(h *host, r int, room eviction.Room) {
 
 // standstill stops a machine and its clocks: for no longer than clocks may be
 // apart, or for so long that others notice. Most clocks stay right, and no node
-// goes on alone: its clock would then count as right for as long as people are
+// goes on alone: its clock would then count as right for as long as visitors are
 // there, however far behind it is, and the others would be left out.
 func (w *world) standstill(h *host, last int64) {
 	skew := w.o.Cluster.MaxSkew.Microseconds()

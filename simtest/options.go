@@ -17,7 +17,7 @@ type Options struct {
 	Nodes   int             // are there from the start [3]
 	Expect  int             // so many of them found the cluster together: all, or more than half of those that there ever are [all]
 	Users   int             // [100]
-	Span    time.Duration   // people arrive and faults happen within it [20s]
+	Span    time.Duration   // visitors arrive and faults happen within it [20s]
 	Limit   time.Duration   // of simulated time after the span; the run has failed if it takes longer [10m]
 	Cluster eviction.Config // of every node
 	Rooms   []eviction.Room // [one, "shop", of 20]
@@ -38,10 +38,10 @@ type Options struct {
 type After uint8
 
 const (
-	// Demand: people stop misbehaving and leave soon, rooms that let few in are
+	// Demand: visitors stop misbehaving and leave soon, rooms that let few in are
 	// changed to let everybody in, and in the end all slots must be free.
 	Demand After = iota
-	// Measure: people and rooms stay as they are, and the run is over when
+	// Measure: visitors and rooms stay as they are, and the run is over when
 	// everybody is done.
 	Measure
 )
@@ -49,10 +49,10 @@ const (
 // Range bounds a duration that is drawn, both ends included.
 type Range struct{ Min, Max time.Duration }
 
-// Load is how people behave. Shares are in percent of the people unless they
+// Load is how visitors behave. Shares are in percent of the visitors unless they
 // say otherwise.
 type Load struct {
-	Flash    int           // people come in this many crowds of a second each; 0: evenly over the span
+	Flash    int           // visitors come in this many crowds of a second each; 0: evenly over the span
 	Browse   Range         // from admission to the end of the visit [1s to 3s]
 	HTTP     Range         // one way between a visitor and a node; zero: at once
 	Timeout  time.Duration // a browser gives up on an answer after it [3s]

@@ -59,7 +59,7 @@ func (w *world) checkLease(h *host, r int, what string) {
 	}
 }
 
-// admits reports whether a lease of that grade lets people in.
+// admits reports whether a lease of that grade lets visitors in.
 func admits(p eviction.Policy, grade eviction.Grade) bool {
 	switch p {
 	case eviction.Share:

@@ -147,7 +147,7 @@ func (w *world) checkProgress() {
 	}
 }
 
-// L2, no idle slots. While people wait and slots are free, somebody is called
+// L2, no idle slots. While visitors wait and slots are free, somebody is called
 // at least every few periods. Paced rooms, rooms before their event and rooms
 // that hold a cut after a cold start may wait longer, and a room that stops
 // while a voter is missing waits for its operator.
@@ -171,7 +171,7 @@ func (w *world) checkCalls(r int) {
 	}
 	patience := 5*c.Period + 2*c.Deadline + 2*time.Second + w.o.Rooms[r].Refresh*11/10
 	if since := w.now - w.checker.lastCall[r]; since > patience.Microseconds() {
-		w.fail("L2", "room %s: %d slots are free and %d people wait, and nobody was called for %v: %s",
+		w.fail("L2", "room %s: %d slots are free and %d visitors wait, and nobody was called for %v: %s",
 			w.o.Rooms[r].Name, free, waiting, micros(since), w.ledgers(r))
 	}
 }

@@ -119,7 +119,7 @@ func (w *world) checkStamp(h *host, t *place) {
 	}
 }
 
-// turns counts waves that leave out a room where people wait.
+// turns counts waves that leave out a room where visitors wait.
 func (w *world) turns(h *host, g *eviction.Gather) {
 	for r := range w.checker.rooms {
 		name := w.checker.rooms[r].name
@@ -398,7 +398,7 @@ type pace struct {
 	calls []int64
 }
 
-// S13, pacing. In every minute at most new_users_per_minute people are called or
+// S13, pacing. In every minute at most new_users_per_minute visitors are called or
 // walk in, whatever sides there are, and in every window of W seconds at most rate
 // × (W + 2 s) and one for each node; with survivor lines each side may. What is
 // beyond rate × W is what a quiet room lets in at once, at one coordinator and at
@@ -414,14 +414,14 @@ func (w *world) checkPace(h *host, r int) {
 	p.at = w.now
 	p.level++
 	if most := 2*second + float64(len(w.hosts)); p.level > most+1e-6 {
-		w.fail("S13", "%s room %s: %d people a minute may be called; this call is %.2f beyond rate × (W + 2 s) and one for each node",
+		w.fail("S13", "%s room %s: %d visitors a minute may be called; this call is %.2f beyond rate × (W + 2 s) and one for each node",
 			h.name, w.o.Rooms[r].Name, rate, p.level-most)
 	}
 	for len(p.calls) > 0 && w.now-p.calls[0] >= 60_000_000 {
 		p.calls = p.calls[1:]
 	}
 	if p.calls = append(p.calls, w.now); len(p.calls) > rate*sides {
-		w.fail("S13", "%s room %s: %d people a minute may be called; this call is the %dth of the last minute",
+		w.fail("S13", "%s room %s: %d visitors a minute may be called; this call is the %dth of the last minute",
 			h.name, w.o.Rooms[r].Name, rate, len(p.calls))
 	}
 }

@@ -171,7 +171,7 @@ func (w *world) everybodyDone() {
 }
 
 // maybeDone sets the end of the run, when all are gone and slots are whole:
-// sessions run out, silent people are given up, locked slots come free. A run
+// sessions run out, silent visitors are given up, locked slots come free. A run
 // that only measures is over at once, if no faults are to come.
 func (w *world) maybeDone() {
 	switch f := &w.o.Faults; {

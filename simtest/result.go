@@ -15,8 +15,8 @@ type Result struct {
 	Requests  []Count // of visitors, by operation
 	Reached   []Count // every goal, also those never reached
 	Rooms     []RoomResult
-	Came      int  // people
-	Served    int  // people who were let in
+	Came      int  // visitors
+	Served    int  // visitors who were let in
 	Stuck     bool // the quorum was lost for good, so nobody was let in after the faults
 }
 
@@ -30,8 +30,8 @@ type Count struct {
 type RoomResult struct {
 	Name         string
 	Admissions   []fairness.Admission // everybody called or let in, in order of joining attempts
-	OverLimitMax int                  // most people beyond the limit at any instant
-	ActiveMax    int                  // most people on the site or called at any instant
+	OverLimitMax int                  // most visitors beyond the limit at any instant
+	ActiveMax    int                  // most visitors on the site or called at any instant
 }
 
 func (w *world) result() Result {

@@ -6,7 +6,7 @@ import (
 )
 
 // A node stands still and is left out of the waves. For as long as it may wake
-// up and extend the passes of its people, nobody else does: one of them would
+// up and extend the passes of its visitors, nobody else does: one of them would
 // have two sessions.
 func TestScenarioAPassIsNotTakenOverWhileItsHomeMayExtendIt(t *testing.T) {
 	o := short(3)

@@ -74,7 +74,7 @@ func breakRoom(t *testing.T, algorithm eviction.Algorithm, at int) {
 	for s.now < from+(s.delay()+3*time.Second).Microseconds() {
 		s.run(400 * time.Millisecond)
 		if shop.MayAdmit {
-			t.Fatalf("%v after the room was given up its node may call people there", micros(s.now-from))
+			t.Fatalf("%v after the room was given up its node may call visitors there", micros(s.now-from))
 		}
 		for i, b := range inside {
 			if i != at {

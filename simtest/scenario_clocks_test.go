@@ -36,7 +36,7 @@ func TestScenarioOrderIsExactWithClocksApart(t *testing.T) {
 				s := assemble(t, o)
 				s.wrongBy(40*time.Millisecond, -40*time.Millisecond, 0, -20*time.Millisecond) // the coordinator is ahead of all
 				s.begin()
-				s.peopleOver(none, min(1500, 40*limit), 4*time.Second)
+				s.arriveOver(none, min(1500, 40*limit), 4*time.Second)
 				s.run(6 * time.Second)
 				s.finish()
 				if n := s.inOrder(0); n == 0 {
@@ -60,7 +60,7 @@ func TestScenarioPassExpiryAtClocksApart(t *testing.T) {
 					s := assemble(t, short(3))
 					s.wrongBy(-apart, 0, apart)
 					s.begin()
-					s.peopleOver(none, 40, time.Second)
+					s.arriveOver(none, 40, time.Second)
 					b := s.visit(home)
 					s.run(time.Second)
 					s.until(3*time.Second, "the end", func() bool { return s.clockOf(at) >= b.pass.Expires+off.Microseconds() })
@@ -82,7 +82,7 @@ func TestScenarioPassExpiryAtClocksApart(t *testing.T) {
 
 // The worst that a lost node can leave behind: it is cut off, its clock is
 // ahead, and it extends a pass in the last moment of its lease. Elsewhere the
-// room is full of people who take every slot the moment it is made again, and
+// room is full of visitors who take every slot the moment it is made again, and
 // the pass is shown and refreshed there around its end.
 func TestScenarioLastPassOfALostNode(t *testing.T) {
 	const apart = 45 * time.Millisecond
@@ -108,7 +108,7 @@ func TestScenarioLastPassOfALostNode(t *testing.T) {
 						}
 						return pass
 					}
-					s.people(0, 30)
+					s.arrive(0, 30)
 					s.until(3*time.Second, "the end of the lease", func() bool {
 						h := &s.hosts[x]
 						return h.seen.rooms[0].LeaseUntil-h.clock.boot(s.now) < 20_000
@@ -153,14 +153,14 @@ func TestScenarioClockOffAndDeadLinkDoNotStopTheOthers(t *testing.T) {
 							waves, last = waves+1, now
 						}
 						if s.now%1_000_000 < 10_000 {
-							s.people(1, 4)
+							s.arrive(1, 4)
 						}
 					}
 					if waves < 50 {
 						t.Errorf("%d waves in 7 s at 100 ms: %s", waves, s.statuses())
 					}
 					if n := s.calls(0, 1); n < 28 {
-						t.Errorf("%d of 28 people were called: %s", n, s.statuses())
+						t.Errorf("%d of 28 visitors were called: %s", n, s.statuses())
 					}
 					if s.sees(1, 5) {
 						t.Errorf("n%02d takes part with its clock %v off: %s", bad, off, s.statuses())

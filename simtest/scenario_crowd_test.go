@@ -12,15 +12,15 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// An event opens to a crowd: 20,000 people come within one second, half of them
+// An event opens to a crowd: 20,000 visitors come within one second, half of them
 // before the start, to nodes that are 10 to 20 ms apart. A wave calls however
 // many there are slots for, so that everybody is called within a second of the
 // last one's coming, in order.
 func TestScenarioEventOpensToACrowd(t *testing.T) {
-	const people = 20_000
+	const visitors = 20_000
 	for _, nodes := range []int{3, 8, 16} {
-		for _, limit := range []int{people, 2 * people} {
-			if limit > people && nodes != 8 {
+		for _, limit := range []int{visitors, 2 * visitors} {
+			if limit > visitors && nodes != 8 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%d nodes, limit %d", nodes, limit), func(t *testing.T) {
@@ -39,14 +39,14 @@ func TestScenarioEventOpensToACrowd(t *testing.T) {
 				if !s.together(nodes) {
 					t.Fatalf("no wave of all: %s", s.statuses())
 				}
-				s.peopleOver(none, people, time.Second)
+				s.arriveOver(none, visitors, time.Second)
 				s.run(2 * time.Second)
 				last := int64(0)
 				for i := range s.crowd.tickets {
 					last = max(last, s.crowd.tickets[i].joined)
 				}
-				if n := s.calls(0); n != people {
-					t.Errorf("%d of %d are called %v after the last of them came", n, people, micros(s.now-last))
+				if n := s.calls(0); n != visitors {
+					t.Errorf("%d of %d are called %v after the last of them came", n, visitors, micros(s.now-last))
 				}
 				s.inOrder(0)
 			})
@@ -57,7 +57,7 @@ func TestScenarioEventOpensToACrowd(t *testing.T) {
 // Positions with a stable view, several nodes and a deep queue: what a visitor
 // is told when they check in, against how many are really before them. Exact for
 // the first 256 of the room, also where two nodes have stamped in one microsecond,
-// within 2 % for 99 of 100 people, never off by more than 10 %, and never rising.
+// within 2 % for 99 of 100 visitors, never off by more than 10 %, and never rising.
 func TestScenarioPositionsAreExactAheadAndCloseBehind(t *testing.T) {
 	for _, nodes := range []int{3, 8} {
 		t.Run(fmt.Sprintf("%d nodes", nodes), func(t *testing.T) {
@@ -118,6 +118,6 @@ func (s *script) checkPositions(line []*browser) {
 	}
 	slices.Sort(off)
 	if p99, worst := off[len(off)*99/100], off[len(off)-1]; p99 > 0.02 || worst > 0.10 {
-		s.t.Errorf("%d people: p99 is %.1f %% off, the worst %.1f %%, %d called", len(off), 100*p99, 100*worst, len(called))
+		s.t.Errorf("%d visitors: p99 is %.1f %% off, the worst %.1f %%, %d called", len(off), 100*p99, 100*worst, len(called))
 	}
 }

@@ -27,7 +27,7 @@ func TestScenarioCutStopsAtTheGathersT(t *testing.T) {
 				s.begin()
 				w := &cutWatch{s: s, t: map[uint64]uint64{}}
 				s.tap = w.look
-				s.peopleOver(none, 1000, 3*time.Second)
+				s.arriveOver(none, 1000, 3*time.Second)
 				s.run(5 * time.Second)
 				w.check()
 				s.finish()
@@ -40,7 +40,7 @@ func TestScenarioCutStopsAtTheGathersT(t *testing.T) {
 type cutWatch struct {
 	s    *script
 	t    map[uint64]uint64 // epoch → T
-	late int               // people who waited at a commit's arrival and had come after their node's reply
+	late int               // visitors who waited at a commit's arrival and had come after their node's reply
 }
 
 func (c *cutWatch) look(f *flight) verdict {
@@ -77,6 +77,6 @@ func (c *cutWatch) check() {
 	}
 	c.s.check()
 	if entitled < 300 || c.late < 100 {
-		c.s.t.Fatalf("%d people called, %d commits met somebody who came late: too few to see anything", entitled, c.late)
+		c.s.t.Fatalf("%d visitors called, %d commits met somebody who came late: too few to see anything", entitled, c.late)
 	}
 }

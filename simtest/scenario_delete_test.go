@@ -139,14 +139,14 @@ func TestScenarioADeleteMinsSlotComesBack(t *testing.T) {
 			}
 			s.tap = nil
 			from := s.now
-			s.people(none, 12)
+			s.arrive(none, 12)
 			s.until(2*time.Second, "12 calls", func() bool { return s.calls(from) == 12 })
 			s.finish()
 		})
 	}
 }
 
-// The same with people in line, and every third answer lost: the tickets that
+// The same with visitors in line, and every third answer lost: the tickets that
 // were taken meanwhile wait for the next wave's slot, and nobody is forgotten.
 func TestScenarioLostAnswersForgetNobody(t *testing.T) {
 	for seed := range uint64(3) {
@@ -167,7 +167,7 @@ func TestScenarioLostAnswersForgetNobody(t *testing.T) {
 				}
 				return pass
 			}
-			s.peopleOver(none, 60, 3*time.Second)
+			s.arriveOver(none, 60, 3*time.Second)
 			end := s.now + 3_000_000
 			for i := 0; s.now < end; i++ {
 				s.take(i % 3)

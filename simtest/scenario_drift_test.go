@@ -39,7 +39,7 @@ func TestScenarioDReckonsWithClocksThatDrift(t *testing.T) {
 	if b.must(x, opRefresh); b.pass.Expires == before {
 		t.Fatal("not extended")
 	}
-	s.people(0, 30)
+	s.arrive(0, 30)
 	s.until(5*time.Hour, "all the slots", func() bool { n, _ := s.ownedNow(0, 1); return n == 12 })
 	if left := b.pass.Expires - s.clockOf(0); left > 0 {
 		t.Errorf("the lost node's slots are made again %v before its last pass ends", micros(left))

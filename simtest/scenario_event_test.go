@@ -51,7 +51,7 @@ func TestScenarioAllGoOverToAnEventInOneWave(t *testing.T) {
 		}
 		s := founded(t, o)
 		s.wrongBy(0, 40*time.Millisecond, -30*time.Millisecond, 20*time.Millisecond)
-		s.peopleOver(none, 40, 4*time.Second)
+		s.arriveOver(none, 40, 4*time.Second)
 		s.watchEvents(8*time.Second - micros(s.now))
 		s.run(5 * time.Second)
 		s.finish()
@@ -60,7 +60,7 @@ func TestScenarioAllGoOverToAnEventInOneWave(t *testing.T) {
 
 // Two events, one after the other, on nodes with clocks that are some 30 ms
 // apart, and one of them lost at a bad moment. Nodes go over together; while
-// people gather nobody is called (S14); each event has its own limit and its own
+// visitors gather nobody is called (S14); each event has its own limit and its own
 // draw; between them and afterwards the room is as it was.
 func TestScenarioEventsInARow(t *testing.T) {
 	for _, crash := range []time.Duration{0, 5900 * time.Millisecond, 6050 * time.Millisecond, 9 * time.Second} {
@@ -74,7 +74,7 @@ func TestScenarioEventsInARow(t *testing.T) {
 			}
 			s := founded(t, o)
 			s.wrongBy(0, 30*time.Millisecond, -20*time.Millisecond, 10*time.Millisecond)
-			s.peopleOver(none, 150, 9*time.Second)
+			s.arriveOver(none, 150, 9*time.Second)
 			for _, at := range []struct {
 				until  time.Duration
 				event  string
@@ -126,10 +126,10 @@ func TestScenarioAnEventsSessionIsWaitedFor(t *testing.T) {
 	}
 	s := founded(t, o)
 	s.run(4500*time.Millisecond - micros(s.now))
-	s.people(3, 12)
+	s.arrive(3, 12)
 	s.run(time.Second)
 	s.down(3)
-	s.people(0, 30)
+	s.arrive(0, 30)
 	s.run(20 * time.Second)
 	s.finish()
 	if s.now < 20_000_000 {

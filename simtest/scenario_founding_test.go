@@ -33,8 +33,8 @@ func TestScenarioTwoFoundingsThatShareANode(t *testing.T) {
 	s.split(hosts(0), hosts(1, 2))
 	s.boot(2)
 	s.until(3*time.Second, "another", func() bool { return s.sees(1, 2) && s.sees(2, 2) })
-	s.people(0, 30)
-	s.people(1, 30)
+	s.arrive(0, 30)
+	s.arrive(1, 30)
 	s.run(6 * time.Second)
 	if st := s.hosts[0].seen.status; st.Grade >= eviction.Primary {
 		t.Errorf("the first founding went on: %s", s.statuses())
@@ -57,7 +57,7 @@ func TestScenarioAFounderDiesBeforeTheBeginning(t *testing.T) {
 		s.run(3 * time.Second)
 		s.boot(2)
 		s.until(3*time.Second, "a cluster of three", func() bool { return s.together(3) })
-		s.people(0, 30)
+		s.arrive(0, 30)
 		s.until(2*s.delay(), "all the slots", func() bool { n, _ := s.ownedNow(); return n == 12 })
 		s.finish()
 	}
@@ -65,10 +65,10 @@ func TestScenarioAFounderDiesBeforeTheBeginning(t *testing.T) {
 
 // Three of five are told to begin as soon as three are together, and so they did. Then
 // these three are killed at once, come back without anything but their keys, and cannot
-// reach the others, whose people are on the site: as many as a founding takes have
+// reach the others, whose visitors are on the site: as many as a founding takes have
 // forgotten the cluster, and begin anew. They wait for D, since keys from before may be
 // on passes that are good. Without any (no data, no signing_keys) they would not, and the
-// others' people would come on top of the limit: operating.md says so.
+// others' visitors would come on top of the limit: operating.md says so.
 func TestScenarioFoundersThatForgotWaitForD(t *testing.T) {
 	o := short(5)
 	o.Load.Browse = Range{time.Minute, time.Minute}
@@ -77,17 +77,17 @@ func TestScenarioFoundersThatForgotWaitForD(t *testing.T) {
 		s.hosts[i].expect = 3
 	}
 	s.begin()
-	s.people(3, 10)
-	s.people(4, 10)
+	s.arrive(3, 10)
+	s.arrive(4, 10)
 	s.run(time.Second)
 	if _, used := s.ownedNow(3, 4); used != 12 {
-		t.Fatalf("%d people are at the two, want 12: %s", used, s.ledgers(0))
+		t.Fatalf("%d visitors are at the two, want 12: %s", used, s.ledgers(0))
 	}
 	s.split(hosts(0, 1, 2), hosts(3, 4))
 	for i := range 3 {
 		s.reboot(i)
 	}
-	s.people(0, 30)
+	s.arrive(0, 30)
 	s.until(3*time.Second, "another cluster", func() bool { return s.sees(0, 3) && s.sees(1, 3) })
 	s.run(s.delay() - time.Second)
 	if owned, _ := s.ownedNow(0, 1, 2); owned != 0 {
@@ -131,6 +131,6 @@ func TestScenarioAFoundingMeetsAnOlderLine(t *testing.T) {
 			t.Errorf("%s is on line %v, want %v, which has a quorum", s.hosts[i].name, got, line)
 		}
 	}
-	s.people(none, 30)
+	s.arrive(none, 30)
 	s.finish()
 }

@@ -11,7 +11,7 @@ import (
 
 // From its reply to its install a node sends no update and no findRoot. Links
 // keep order, so one of an older epoch that comes after a gather or a reply was
-// sent in between. Meanwhile people come, leave and are called, all through every
+// sent in between. Meanwhile visitors come, leave and are called, all through every
 // wave, and nowhere are there two roots.
 func TestScenarioNoQPIDMessagesDuringAWave(t *testing.T) {
 	for _, fanout := range []int{1, 2, 8} { // a path, a tree, a star
@@ -50,7 +50,7 @@ func TestScenarioNoQPIDMessagesDuringAWave(t *testing.T) {
 				}
 				return pass
 			}
-			s.peopleOver(none, 150, 4*time.Second)
+			s.arriveOver(none, 150, 4*time.Second)
 			s.agenda.push(s.now, evTake, 0, 0)
 			s.run(5 * time.Second)
 			if seen < 50 {

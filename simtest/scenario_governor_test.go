@@ -8,7 +8,7 @@ import (
 )
 
 // bearing is a world with an origin behind it. Each person on the site asks it ten
-// times a second; it answers what so many people ask, and fails the rest.
+// times a second; it answers what so many visitors ask, and fails the rest.
 type bearing struct {
 	*script
 	config  governor.Config
@@ -16,7 +16,7 @@ type bearing struct {
 	all     governor.Figures
 	watch   governor.Watch
 	of      int   // whose watch it is
-	sum     int64 // people on the site, at each tenth of a second
+	sum     int64 // visitors on the site, at each tenth of a second
 	refused int64 // of them those whose requests failed
 }
 
@@ -57,7 +57,7 @@ func (b *bearing) govern() {
 	}
 }
 
-// An origin bears more than the limit, then half as many people, under full load. From
+// An origin bears more than the limit, then half as many visitors, under full load. From
 // 30 s on fewer than 1 % of its answers fail, and nine tenths of what it bears are used;
 // all oracles of the limit look on. Whoever runs the waves is killed meanwhile: the next
 // one goes on with the bound. When the origin is well again the room is at its limit.
@@ -65,10 +65,10 @@ func TestScenarioALimitFollowsWhatItsOriginBears(t *testing.T) {
 	o := short(4)
 	o.Rooms[0].Target, o.Load.Browse = 60, Range{6 * time.Second, 10 * time.Second}
 	b := &bearing{script: founded(t, o), config: governor.Config{Errors: 0.01}, bears: 66, of: none}
-	b.peopleOver(none, 2400, 180*time.Second)
+	b.arriveOver(none, 2400, 180*time.Second)
 	b.play(10 * time.Second)
 	if used := b.checker.rooms[0].active; used < 54 {
-		t.Fatalf("%d people inside: too few to overload anything", used)
+		t.Fatalf("%d visitors inside: too few to overload anything", used)
 	}
 	b.bears = 30
 	if sum, refused := b.play(10 * time.Second); 20*refused < sum {
@@ -78,7 +78,7 @@ func TestScenarioALimitFollowsWhatItsOriginBears(t *testing.T) {
 	sum, refused := b.play(40 * time.Second)
 	mean := float64(sum-refused) / 400
 	if 100*refused > sum || mean < 27 {
-		t.Errorf("%d of %d requests failed, want at most 1 %%; %.1f people were served at a time, want at least 27", refused, sum, mean)
+		t.Errorf("%d of %d requests failed, want at most 1 %%; %.1f visitors were served at a time, want at least 27", refused, sum, mean)
 	}
 	bound := b.hosts[b.coordinator()].seen.rooms[0].Bound
 	b.down(b.coordinator())
@@ -108,15 +108,15 @@ func TestScenarioABoundLeavesTheRate(t *testing.T) {
 	h := &s.hosts[s.coordinator()]
 	h.n.Govern(h.clock.read(s.now), "shop", 30)
 	s.drain(h)
-	s.peopleOver(none, 400, 20*time.Second)
+	s.arriveOver(none, 400, 20*time.Second)
 	s.run(5 * time.Second)
 	from := s.now
 	s.run(12 * time.Second)
 	if n := s.calls(from); n < 108 {
-		t.Errorf("%d people were called in 12 s at 10 a second, want at least 108", n)
+		t.Errorf("%d visitors were called in 12 s at 10 a second, want at least 108", n)
 	}
 	if most := s.checker.rooms[0].activeMax; most > 30 {
-		t.Errorf("%d people were inside at once, the bound is 30", most)
+		t.Errorf("%d visitors were inside at once, the bound is 30", most)
 	}
 	s.finish()
 }

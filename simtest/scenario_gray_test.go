@@ -17,7 +17,7 @@ func asShipped(nodes int) Options {
 }
 
 // The links of a node are slow, 260 to 390 ms each way where a wave has 500 ms, and
-// stay so: waves stand no longer than L6 says while others wait for it, people are
+// stay so: waves stand no longer than L6 says while others wait for it, visitors are
 // called at the others, and it is back when its links are fast again.
 func TestScenarioAGrayNodeIsNotWaitedFor(t *testing.T) {
 	for _, nodes := range []int{2, 3, 5} {
@@ -25,13 +25,13 @@ func TestScenarioAGrayNodeIsNotWaitedFor(t *testing.T) {
 			t.Run(fmt.Sprintf("%d nodes, n%02d", nodes, x), func(t *testing.T) {
 				s := founded(t, asShipped(nodes))
 				s.turnGray(&s.hosts[x])
-				s.peopleOver((x+1)%nodes, 600, time.Minute)
+				s.arriveOver((x+1)%nodes, 600, time.Minute)
 				s.run(time.Minute)
 				if stood := s.checker.gray.stood(s.now); x != 0 && stood > 1_500_000 {
 					t.Errorf("waves stood for %v", micros(stood))
 				}
 				if n := s.calls(s.now - 20_000_000); n < 100 && nodes > 2 {
-					t.Errorf("%d people were called in the last 20 s, want about 200", n)
+					t.Errorf("%d visitors were called in the last 20 s, want about 200", n)
 				}
 				s.endGray()
 				s.until(20*time.Second, "all together", func() bool { return s.together(nodes) })

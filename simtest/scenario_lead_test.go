@@ -23,7 +23,7 @@ func TestScenarioACoordinatorThatHearsNobodyLetsOthersLead(t *testing.T) {
 		}
 		return pass
 	}
-	s.peopleOver(none, 1500, 20*time.Second)
+	s.arriveOver(none, 1500, 20*time.Second)
 	longest, last := int64(0), s.now
 	for end := s.now + 20_000_000; s.now < end; s.run(10 * time.Millisecond) {
 		if s.calls(s.now-10_000) > 0 {
@@ -81,7 +81,7 @@ func TestScenarioACoordinatorsOwnClockStopsNobody(t *testing.T) {
 	s.split(hosts(0), hosts(2, 3, 4))
 	s.until(2*time.Second, "four without it", func() bool { return s.sees(1, 4) })
 	s.boot(0)
-	s.peopleOver(1, 100, 4*time.Second)
+	s.arriveOver(1, 100, 4*time.Second)
 	for from := s.now; s.now < from+4_000_000; s.run(10 * time.Millisecond) {
 		if st := s.hosts[1].seen.status; st.Quarantined || !s.leased(&s.hosts[1]) {
 			t.Fatalf("stopped: %s", s.statuses())

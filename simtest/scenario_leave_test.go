@@ -89,7 +89,7 @@ func crowdOf(nodes int, seed uint64) Options {
 	}
 }
 
-// idle watches for how long nobody is called though people wait and a slot is free.
+// idle watches for how long nobody is called though visitors wait and a slot is free.
 type idle struct {
 	*script
 	last, longest int64
@@ -129,7 +129,7 @@ func TestScenarioARollingRestartUnderACrowd(t *testing.T) {
 		o := crowdOf(5, crowd.seed)
 		o.Faults.Disk, o.Rooms[0].Refresh = crowd.disk, cmp.Or(crowd.refresh, o.Rooms[0].Refresh)
 		s := &idle{script: founded(t, o)}
-		s.peopleOver(none, 600, crowd.over)
+		s.arriveOver(none, 600, crowd.over)
 		s.script.run(1500 * time.Millisecond)
 		s.last = s.now
 		for i := range s.hosts {
@@ -210,7 +210,7 @@ func TestScenarioWhatALeavingNodeGivesMayBeLost(t *testing.T) {
 		t.Run(trouble.name, func(t *testing.T) {
 			s := founded(t, crowdOf(5, 1))
 			s.strict = true
-			s.peopleOver(none, 300, time.Second)
+			s.arriveOver(none, 300, time.Second)
 			s.run(1500 * time.Millisecond)
 			s.goodbye(&s.hosts[1])
 			trouble.make(s)
@@ -231,7 +231,7 @@ func TestScenarioWhatALeavingNodeGivesMayBeLost(t *testing.T) {
 
 // The places that a node gives away are lost on the way until its name is no voter's
 // any more, or for longer, as on a machine that is busy. It still stays until a wave has
-// counted nobody there, or everybody would wait for people who are lost to nobody.
+// counted nobody there, or everybody would wait for visitors who are lost to nobody.
 func TestScenarioGoodbyeWaitsUntilAWaveCountsNobody(t *testing.T) {
 	for _, late := range []time.Duration{300 * time.Millisecond, 1400 * time.Millisecond} {
 		s, inside := full(t, 3, 4*time.Second)
@@ -256,7 +256,7 @@ func TestScenarioGoodbyeWaitsUntilAWaveCountsNobody(t *testing.T) {
 	}
 }
 
-// The coordinator has taken in a newcomer, at which people wait, and leaves. The next
+// The coordinator has taken in a newcomer, at which visitors wait, and leaves. The next
 // one lists the newcomer too, though its gossip has not told it of that one yet.
 func TestScenarioTheNextCoordinatorListsWhomItHasNotSeen(t *testing.T) {
 	const newcomer = 3
@@ -279,7 +279,7 @@ func TestScenarioTheNextCoordinatorListsWhomItHasNotSeen(t *testing.T) {
 	s.finish()
 }
 
-// full is a room in which every slot is used, by people who stay, at the first two nodes.
+// full is a room in which every slot is used, by visitors who stay, at the first two nodes.
 func full(t *testing.T, nodes int, refresh time.Duration) (s *script, inside []*browser) {
 	o := short(nodes)
 	o.Rooms[0].Refresh = refresh
@@ -302,15 +302,15 @@ func (s *script) callsWithin(b *browser, d time.Duration) {
 	}
 }
 
-// All nodes are restarted, one after the other, and people who did not ask meanwhile
+// All nodes are restarted, one after the other, and visitors who did not ask meanwhile
 // come with tickets of the first. Each place went from node to node, past nodes that
 // are younger than it; it is at one only, and that one is asked.
 func TestScenarioAPlaceGivenOnSeveralTimesIsAtOneNode(t *testing.T) {
 	s, _ := full(t, 3, 500*time.Millisecond)
-	people := make([]*browser, 16)
-	for i := range people {
-		people[i] = s.browser()
-		people[i].must(0, opJoin)
+	visitors := make([]*browser, 16)
+	for i := range visitors {
+		visitors[i] = s.browser()
+		visitors[i].must(0, opJoin)
 	}
 	s.run(300 * time.Millisecond)
 	for i := range s.hosts {
@@ -320,7 +320,7 @@ func TestScenarioAPlaceGivenOnSeveralTimesIsAtOneNode(t *testing.T) {
 		s.boot(i)
 		s.until(5*time.Second, "waves of all", func() bool { return s.together(3) })
 	}
-	for i, b := range people {
+	for i, b := range visitors {
 		if a := b.patient(i%3, opCheckIn); a.State != node.Waiting {
 			t.Errorf("%v, want everybody to wait", a.State)
 		}
@@ -329,8 +329,8 @@ func TestScenarioAPlaceGivenOnSeveralTimesIsAtOneNode(t *testing.T) {
 	for i := range s.hosts {
 		places += s.hosts[i].seen.rooms[0].Queued + s.hosts[i].seen.rooms[0].Parked
 	}
-	if places != len(people) {
-		t.Errorf("%d places of %d people", places, len(people))
+	if places != len(visitors) {
+		t.Errorf("%d places of %d visitors", places, len(visitors))
 	}
 }
 

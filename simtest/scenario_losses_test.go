@@ -132,7 +132,7 @@ func (l *losing) poorest() (host int) {
 // those of the coordinator, and of the nodes that were there when an earlier one
 // was lost, too.
 //
-// How many a node has is not bounded by its share: they go where people wait, and stay
+// How many a node has is not bounded by its share: they go where visitors wait, and stay
 // there until somebody has less than half of theirs (see spread in package eviction).
 // But the poorest of five has a fifth at most. So if it is always that one, at most
 // 4 + 3 + 2 of 20 are waited for, three losses being within D, and half stays usable.
@@ -152,7 +152,7 @@ func TestScenarioEveryLossHasItsOwnD(t *testing.T) {
 		for seed := range *losses {
 			t.Run(fmt.Sprintf("%s, seed %d", c.name, seed+1), func(t *testing.T) {
 				s := losingWorld(t, c.disk, seed+1)
-				s.peopleOver(none, 600, 30*time.Second)
+				s.arriveOver(none, 600, 30*time.Second)
 				s.run(time.Second)
 				if least := s.losses(12, c.kills); least < c.least {
 					t.Errorf("%d of 20 slots were usable at one time, want half of the limit at all times", least)
@@ -201,15 +201,15 @@ func TestScenarioTheSecondLossOfALifeHasItsOwnD(t *testing.T) {
 	s.run(2 * time.Second) // the others know what it had
 	few := o.Rooms[0].Target - others()
 	s.mend()
-	s.people(2, 30)
+	s.arrive(2, 30)
 	s.until(2*time.Second, "more slots at the node that was cut off", func() bool { owned, _ := s.ownedNow(2); return owned > few+2 })
 	cut()
 	second, left := s.now, others()
 	if second-first > s.delay().Microseconds()*3/4 {
 		t.Fatalf("the first D is nearly over, %v after the loss", micros(second-first))
 	}
-	s.people(0, 30)
-	s.people(1, 30)
+	s.arrive(0, 30)
+	s.arrive(1, 30)
 	for s.now < first+s.delay().Microseconds() {
 		s.run(100 * time.Millisecond)
 		if owned := others(); owned > left {
@@ -224,7 +224,7 @@ func TestScenarioTheSecondLossOfALifeHasItsOwnD(t *testing.T) {
 // that node can own.
 func TestScenarioARaisedLimitWaitsForNobodyElsesD(t *testing.T) {
 	s := losingWorld(t, false, 1)
-	s.peopleOver(none, 2000, 20*time.Second)
+	s.arriveOver(none, 2000, 20*time.Second)
 	s.run(time.Second)
 	s.down(3)
 	s.hosts[3].gone = true
@@ -260,13 +260,13 @@ func TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf(t *testing.T) {
 		return pass
 	}
 	raise(0)
-	s.people(0, 30)
+	s.arrive(0, 30)
 	s.run(600 * time.Millisecond)
 	s.tap = nil
 	s.split(hosts(0), hosts(1, 2, 3, 4))
 	raise(1)
 	for i := 1; i < 5; i++ {
-		s.people(i, 10)
+		s.arrive(i, 10)
 	}
 	s.run(2 * s.delay())
 	if owned, _ := s.ownedNow(1, 2, 3, 4); owned != 24 {
@@ -282,7 +282,7 @@ func TestScenarioThoseLostTogetherAreWaitedForTogether(t *testing.T) {
 	o := short(5)
 	o.Load.Browse = Range{time.Minute, time.Minute}
 	s := founded(t, o)
-	s.people(y, 8)
+	s.arrive(y, 8)
 	s.run(400 * time.Millisecond)
 	s.down(x)
 	commits := ofKind(mCommit, a, z)
@@ -296,7 +296,7 @@ func TestScenarioThoseLostTogetherAreWaitedForTogether(t *testing.T) {
 	s.split(hosts(y), hosts(0, 1, z))
 	s.tap = nil
 	for i := range 3 {
-		s.people(i, 5)
+		s.arrive(i, 5)
 	}
 	before, _ := s.ownedNow(0, 1, z)
 	s.run(s.delay() - 200*time.Millisecond)
@@ -328,7 +328,7 @@ func TestScenarioSlotsTakenFromTheLostBeforeOneKnewOfIt(t *testing.T) {
 		}
 		return pass
 	}
-	s.people(c, 12)
+	s.arrive(c, 12)
 	s.until(2*time.Second, "a transfer from x to c", func() bool { return len(s.kept) > 0 })
 	s.run(300 * time.Millisecond)
 	s.kept, deaf = s.kept[:1], true
@@ -341,7 +341,7 @@ func TestScenarioSlotsTakenFromTheLostBeforeOneKnewOfIt(t *testing.T) {
 		t.Fatalf("c has %d slots, want all 12: %s", owned, s.ledgers(0))
 	}
 	s.split(hosts(c), hosts(a, 1))
-	s.people(a, 5)
+	s.arrive(a, 5)
 	s.run(2 * s.delay())
 	s.finish()
 }
@@ -357,14 +357,14 @@ func TestScenarioARestoredNodesGuessCountsWhereItIsNeeded(t *testing.T) {
 	s.split(hosts(c), hosts(a, b))
 	s.run(s.delay() - 1500*time.Millisecond)
 	s.o.Load.Browse = Range{time.Minute, time.Minute}
-	s.people(a, 12)
+	s.arrive(a, 12)
 	s.run(time.Second)
 	s.down(b)
 	s.mend()
 	s.split(hosts(a), hosts(b, c))
 	s.boot(b)
-	s.people(b, 5)
-	s.people(c, 5)
+	s.arrive(b, 5)
+	s.arrive(c, 5)
 	s.run(3 * time.Second)
 	if owned, _ := s.ownedNow(b, c); owned != 0 {
 		t.Errorf("b and c own %d slots while a may have all: %s", owned, s.ledgers(0))

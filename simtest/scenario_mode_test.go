@@ -28,10 +28,10 @@ func (s *script) mode(i int, m eviction.Mode) {
 	})
 }
 
-// A room is held while people are on the site and others wait, or while there is
+// A room is held while visitors are on the site and others wait, or while there is
 // room and nobody waits. Nobody new gets in, with all nodes there and with one
 // lost; who is on the site stays, also whose node is lost; and after the release
-// people come in in the order in which they joined.
+// visitors come in in the order in which they joined.
 func TestScenarioAHeldRoomCallsNobody(t *testing.T) {
 	for _, algorithm := range []eviction.Algorithm{eviction.ByCut, eviction.ByQPID} {
 		for _, inside := range []int{0, 8, 12} {
@@ -52,12 +52,12 @@ func holdAndRelease(t *testing.T, algorithm eviction.Algorithm, inside, lost int
 	o.Rooms[0].Algorithm, o.Rooms[0].Session, o.Rooms[0].TicketTTL = algorithm, 10*time.Second, time.Minute
 	o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
 	s := founded(t, o)
-	var people []*browser
+	var visitors []*browser
 	for i := range inside {
-		people = append(people, s.visit(i%4))
+		visitors = append(visitors, s.visit(i%4))
 	}
 	if inside == 12 {
-		s.people(none, 20)
+		s.arrive(none, 20)
 		s.run(200 * time.Millisecond)
 	}
 	s.mode(1, eviction.Held)
@@ -67,24 +67,24 @@ func holdAndRelease(t *testing.T, algorithm eviction.Algorithm, inside, lost int
 			t.Fatalf("a newcomer to a held room with free slots is %v", a.State)
 		}
 	} else {
-		people[1].must(2, opEnd) // of n01: its slot is free now
+		visitors[1].must(2, opEnd) // of n01: its slot is free now
 	}
-	s.people(none, 20)
+	s.arrive(none, 20)
 	if lost != none {
 		s.down(lost)
 	}
 	for range 12 { // sessions go on for longer than one lasts
 		s.run(time.Second)
-		for i, b := range people {
+		for i, b := range visitors {
 			if i != 1 {
 				b.patient(2, opRefresh)
 			}
 		}
 	}
 	if n := s.calls(from); n != 0 {
-		t.Errorf("%d people were called or walked in while the room was held", n)
+		t.Errorf("%d visitors were called or walked in while the room was held", n)
 	}
-	for i, b := range people {
+	for i, b := range visitors {
 		if left := b.pass.Expires - epochWall - s.now; i != 1 && left < 0 {
 			t.Errorf("a session of n%02d ended while the room was held", i%4)
 		}
@@ -112,7 +112,7 @@ func TestScenarioADrainedRoomTakesNobody(t *testing.T) {
 			o.Rooms[0].Algorithm, o.Rooms[0].QueueAll = algorithm, true
 			s := founded(t, o)
 			from := s.now
-			s.people(none, 60)
+			s.arrive(none, 60)
 			first := s.browser()
 			first.must(0, opJoin)
 			s.run(100 * time.Millisecond)

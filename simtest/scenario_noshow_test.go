@@ -51,7 +51,7 @@ func (b *noShowBrowser) patience() int64 {
 	return (1<<max(b.slept-1, 0) - 1) * b.silence
 }
 
-// T people who never come are in line before an honest one. However they go
+// T visitors who never come are in line before an honest one. However they go
 // about it, they delay that one by no more than the bound of package node. Those
 // who were told of their calls are behind that one from then on.
 func TestScenarioNoShowsDelayNobodyByMoreThanTheBound(t *testing.T) {
@@ -109,7 +109,7 @@ func TestScenarioNoShowsDelayNobodyByMoreThanTheBound(t *testing.T) {
 	}
 }
 
-// noShowBound is for how long many people who never come, or who always sleep,
+// noShowBound is for how long many visitors who never come, or who always sleep,
 // delay those behind them in a time t: the bound of package node.
 func noShowBound(o Options, many int, asleep bool, t time.Duration) time.Duration {
 	r := &o.Rooms[0]

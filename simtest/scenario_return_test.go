@@ -9,10 +9,10 @@ import (
 	"github.com/anteroom/anteroom/internal/ticket"
 )
 
-// A node was restarted and is in no wave yet. Its people ask it, and it cannot
+// A node was restarted and is in no wave yet. Its visitors ask it, and it cannot
 // take them over so far. It must not send them away for the whole refresh
 // interval: they are next in line, and others go on being called.
-func TestScenarioPeopleOfARestartedNodeAreAskedBackSoon(t *testing.T) {
+func TestScenarioVisitorsOfARestartedNodeAreAskedBackSoon(t *testing.T) {
 	const soon = 2200 * time.Millisecond // two seconds, and ten percent
 	o := short(3)
 	o.Rooms[0].QueueAll, o.Rooms[0].Session, o.Rooms[0].Refresh, o.Rooms[0].TicketTTL = true, time.Minute, 20*time.Second, time.Minute

@@ -15,7 +15,7 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// Fault B3 in a room: the people at the head of the line close their tabs. Who
+// Fault B3 in a room: the visitors at the head of the line close their tabs. Who
 // says so is gone at once; the silent are out of the line after three refresh
 // intervals, or, called, after the claim window. Nothing is stuck for longer, in
 // a room by cut or by QPID.
@@ -49,7 +49,7 @@ func abandon(t *testing.T, algorithm eviction.Algorithm, says bool, lull time.Du
 	}
 	s.run(200 * time.Millisecond)
 	from := s.now
-	s.people(none, 30)
+	s.arrive(none, 30)
 	s.run(200 * time.Millisecond)
 	for i, b := range gone {
 		if says {
@@ -60,7 +60,7 @@ func abandon(t *testing.T, algorithm eviction.Algorithm, says bool, lull time.Du
 	for i, b := range inside {
 		b.must((i+1)%3, opEnd)
 	}
-	// Three times twelve people in at most 1.1 s each, and once the claim window for every twelve who do not come.
+	// Three times twelve visitors in at most 1.1 s each, and once the claim window for every twelve who do not come.
 	patience := 4 * time.Second
 	if !says && lull == 0 {
 		patience += time.Duration((heads+11)/12) * 1500 * time.Millisecond
@@ -79,7 +79,7 @@ func (s *script) limit(i, n int) {
 	s.setRoom(&s.hosts[i], 0, room)
 }
 
-// A limit is raised and lowered while people come and go, with all nodes there
+// A limit is raised and lowered while visitors come and go, with all nodes there
 // and with one missing. It takes force everywhere in a few waves. Nobody is
 // thrown out when it is lowered, and nobody called until there is room.
 func TestScenarioLimitRaisedAndLowered(t *testing.T) {
@@ -88,7 +88,7 @@ func TestScenarioLimitRaisedAndLowered(t *testing.T) {
 			s := founded(t, short(4))
 			const at = 1
 			s.visit(2)
-			s.peopleOver(none, 900, 30*time.Second)
+			s.arriveOver(none, 900, 30*time.Second)
 			s.run(time.Second)
 			if missing != none {
 				s.split(hosts(int32(missing)), without(hosts(0, 1, 2, 3), int32(missing)))
@@ -108,13 +108,13 @@ func TestScenarioLimitRaisedAndLowered(t *testing.T) {
 			}
 			s.limit(at, 40)
 			s.until(time.Second, "40 slots", whole(40))
-			s.until(2*time.Second, "40 people on the site", func() bool { return s.checker.rooms[0].active >= 38 })
+			s.until(2*time.Second, "40 visitors on the site", func() bool { return s.checker.rooms[0].active >= 38 })
 			b := s.visit(2) // the first one's pass has run out
 			s.limit(2, 5)
 			s.run(500 * time.Millisecond)
 			from, last := s.now, s.checker.rooms[0].active
 			if last < 10 {
-				t.Fatalf("%d people are left: too few to see what a lower limit does", last)
+				t.Fatalf("%d visitors are left: too few to see what a lower limit does", last)
 			}
 			for s.checker.rooms[0].active > 5 {
 				s.run(50 * time.Millisecond)
@@ -128,13 +128,13 @@ func TestScenarioLimitRaisedAndLowered(t *testing.T) {
 			}
 			b.must(2, opEnd)
 			if n := s.calls(from); n > 5 {
-				t.Errorf("%d people were called on the way from %d down to 5", n, last)
+				t.Errorf("%d visitors were called on the way from %d down to 5", n, last)
 			}
 			s.until(4*time.Second, "5 slots", whole(5))
 			s.limit(at, 20)
 			s.until(time.Second, "20 slots", whole(20))
 			if got := s.checker.rooms[0].activeMax; got > 40 {
-				t.Errorf("%d people at once", got)
+				t.Errorf("%d visitors at once", got)
 			}
 			s.finish()
 		})
@@ -142,7 +142,7 @@ func TestScenarioLimitRaisedAndLowered(t *testing.T) {
 }
 
 // A node that says goodbye hands its free slots over at once; those in use stay
-// with it until its visitors' passes have run out. Its people take their place
+// with it until its visitors' passes have run out. Its visitors take their place
 // along.
 func TestScenarioGracefulLeave(t *testing.T) {
 	for _, leaver := range []int{0, 3} {
@@ -169,7 +169,7 @@ func TestScenarioGracefulLeave(t *testing.T) {
 					b.must(stay[0], opVisit)
 				}
 				from := s.now
-				s.people(stay[1], 12-inUse)
+				s.arrive(stay[1], 12-inUse)
 				s.until(time.Second, "everybody let in", func() bool { return s.calls(from) == 12-inUse })
 				s.until(2*s.delay(), "all slots", func() bool { owned, _ := s.ownedNow(stay...); return owned == 12 })
 				s.until(5*time.Second, "voters without it", func() bool {
@@ -202,7 +202,7 @@ func coldStart(t *testing.T, disk, keys bool, down time.Duration) {
 	o.Faults.Disk, o.Faults.KeepKeys = disk, keys
 	o.Rooms[0].Refresh, o.Rooms[0].TicketTTL = 3*time.Second, 10*time.Second // browsers back off by up to 2.5 s
 	s := founded(t, o)
-	s.peopleOver(none, 60, time.Second)
+	s.arriveOver(none, 60, time.Second)
 	s.run(1500 * time.Millisecond)
 	waited := len(s.crowd.tickets)
 	for i := range s.hosts {
@@ -214,7 +214,7 @@ func coldStart(t *testing.T, disk, keys bool, down time.Duration) {
 	}
 	from := s.now
 	s.until(5*time.Second, "one wave of all", func() bool { return s.together(3) })
-	s.peopleOver(none, 40, 500*time.Millisecond)
+	s.arriveOver(none, 40, 500*time.Millisecond)
 	fresh := len(s.crowd.tickets)
 	if !keys && !disk {
 		s.until(3*time.Second, "a call", func() bool { return s.calls(from) > 0 })
@@ -236,7 +236,7 @@ func coldStart(t *testing.T, disk, keys bool, down time.Duration) {
 	s.finish()
 }
 
-// People gather before an event and are drawn in an order that each of them can
+// Visitors gather before an event and are drawn in an order that each of them can
 // check: a keyed hash of their ticket, with the seed that is published when it
 // begins. A node that goes down before, at or after the start changes nobody's
 // lot, and whoever comes after the start is behind all who were there.
@@ -248,12 +248,12 @@ func TestScenarioPreQueueShuffleUnderACrash(t *testing.T) {
 				start := 5 * time.Second
 				o.Rooms[0].Event = eviction.Event{Start: wallAt(start.Microseconds()), Shuffle: true, Seed: [32]byte{1, 2, 3}}
 				s := founded(t, o)
-				s.peopleOver(none, 80, time.Second)
+				s.arriveOver(none, 80, time.Second)
 				s.run(start + crash - micros(s.now))
 				s.down(victim)
 				s.run(start + 300*time.Millisecond - micros(s.now))
 				gathered := len(s.crowd.tickets)
-				s.peopleOver(1, 20, 500*time.Millisecond)
+				s.arriveOver(1, 20, 500*time.Millisecond)
 				s.agenda.push(s.now+1_000_000, evStart, int32(victim), 0)
 				s.run(10 * time.Second)
 				s.finish()
@@ -303,7 +303,7 @@ func TestScenarioRandomRoomUnderACrash(t *testing.T) {
 	o.Rooms[0].Method, o.Rooms[0].Target = eviction.Random, 10
 	o.Load.Browse = Range{300 * time.Millisecond, 300 * time.Millisecond}
 	s := founded(t, o)
-	s.peopleOver(none, 400, 200*time.Millisecond)
+	s.arriveOver(none, 400, 200*time.Millisecond)
 	s.run(3 * time.Second)
 	s.down(0)
 	s.run(3 * time.Second)
@@ -318,7 +318,7 @@ func TestScenarioRandomRoomUnderACrash(t *testing.T) {
 		}
 	}
 	if r := fairness.Measure(of, 0); r.N < 300 || r.KendallTau < 0.4 || r.KendallTau > 0.6 {
-		t.Errorf("tau = %.3f over %d people; a lottery's is 0.5", r.KendallTau, r.N)
+		t.Errorf("tau = %.3f over %d visitors; a lottery's is 0.5", r.KendallTau, r.N)
 	}
 }
 
@@ -335,11 +335,11 @@ func TestScenarioNewUsersPerMinute(t *testing.T) {
 			if trouble == "nobody for a while" { // what could have been let in meanwhile is forfeit, at every node
 				s.run(20 * time.Second)
 				for i := range s.hosts {
-					s.peopleOver(i, 150, time.Second)
+					s.arriveOver(i, 150, time.Second)
 					s.run(10 * time.Second)
 				}
 			}
-			s.peopleOver(none, 1000, time.Second)
+			s.arriveOver(none, 1000, time.Second)
 			s.run(5 * time.Second)
 			switch trouble {
 			case "crash":
@@ -358,14 +358,14 @@ func TestScenarioNewUsersPerMinute(t *testing.T) {
 			from := s.now
 			s.run(10 * time.Second)
 			if n := s.calls(from); n < 170 || n > 221 {
-				t.Errorf("%d people were called in 10 s at 20 a second", n)
+				t.Errorf("%d visitors were called in 10 s at 20 a second", n)
 			}
 			s.finish()
 		})
 	}
 }
 
-// People walk into a quiet room, and after a while more come than it lets in: in
+// Visitors walk into a quiet room, and after a while more come than it lets in: in
 // no minute are there more than new_users_per_minute (S13), also where the
 // coordinator is lost meanwhile.
 func TestScenarioWalkInsCountTowardsTheMinute(t *testing.T) {
@@ -378,16 +378,16 @@ func TestScenarioWalkInsCountTowardsTheMinute(t *testing.T) {
 				for i := range 4 {
 					s.run(100*time.Second + time.Duration(i)*270*time.Millisecond)
 					for h := range s.hosts {
-						s.people(h, 1)
+						s.arrive(h, 1)
 					}
-					s.people(none, 2*rate)
+					s.arrive(none, 2*rate)
 					if s.run(10 * time.Second); lost {
 						s.down(i % 2)
 					}
 					from := s.now
 					s.run(150 * time.Second)
 					if n := s.calls(from); n < rate {
-						t.Errorf("%d people were called in 150 s at %d a minute", n, rate)
+						t.Errorf("%d visitors were called in 150 s at %d a minute", n, rate)
 					}
 					s.boot(i % 2)
 				}
@@ -427,7 +427,7 @@ func TestScenarioDeleteMinsDuringWaves(t *testing.T) {
 				o.Rooms[0].Algorithm, o.Rooms[0].QueueAll, o.Rooms[0].Target = eviction.ByQPID, true, 60
 				o.Load.Takes, o.Load.Browse = 1500, Range{0, 100 * time.Millisecond}
 				s := founded(t, o)
-				s.peopleOver(none, 300, 8*time.Second)
+				s.arriveOver(none, 300, 8*time.Second)
 				s.agenda.push(s.now, evTake, 0, 0)
 				end := s.now + 10_000_000
 				for s.now < end {

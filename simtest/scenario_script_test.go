@@ -249,11 +249,11 @@ func (s *script) reboot(i int) {
 // stall pauses a host.
 func (s *script) stall(i int, d time.Duration) { s.pause(&s.hosts[i], d.Microseconds()) }
 
-// people brings n visitors to a host at once.
-func (s *script) people(host, n int) { s.peopleOver(host, n, 0) }
+// visitors brings n visitors to a host at once.
+func (s *script) arrive(host, n int) { s.arriveOver(host, n, 0) }
 
 // peopleOver brings n visitors to a host, evenly over d; to any if host is none.
-func (s *script) peopleOver(host, n int, d time.Duration) {
+func (s *script) arriveOver(host, n int, d time.Duration) {
 	for i := range n {
 		v := s.newVisitor()
 		p := &s.crowd.visitors.at[v]

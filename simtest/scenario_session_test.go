@@ -14,7 +14,7 @@ func TestScenarioAShorterSessionForgetsNoLongerPass(t *testing.T) {
 		o.Rooms[0].Session = 8 * time.Second
 		o.Load.Browse = Range{time.Minute, time.Minute}
 		s := founded(t, o)
-		s.people(lost, 8)
+		s.arrive(lost, 8)
 		s.run(time.Second)
 		room := s.hosts[1].seen.rooms[0].Room
 		room.Session = time.Second
@@ -29,7 +29,7 @@ func TestScenarioAShorterSessionForgetsNoLongerPass(t *testing.T) {
 		})
 		s.run(500 * time.Millisecond)
 		s.down(lost)
-		s.people(1, 30)
+		s.arrive(1, 30)
 		s.run(12 * time.Second)
 		s.finish()
 	}
@@ -54,12 +54,12 @@ func TestScenarioALongerSessionWaitsUntilAllAgree(t *testing.T) {
 		return pass
 	}
 	s.until(2*time.Second, "one other knows of it", func() bool { return s.hosts[1].seen.rooms[0].Room.Session == room.Session })
-	s.people(1, 8)
+	s.arrive(1, 8)
 	s.run(50 * time.Millisecond)
 	s.down(0)
 	s.down(1)
 	s.tap = nil
-	s.people(2, 30)
+	s.arrive(2, 30)
 	s.run(12 * time.Second)
 	s.finish()
 }

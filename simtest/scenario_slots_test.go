@@ -41,7 +41,7 @@ func TestScenarioSafeIsWaitedFor(t *testing.T) {
 				}
 				return pass
 			}
-			s.people(c, 12)
+			s.arrive(c, 12)
 			s.until(2*time.Second, "a transfer from x to c", func() bool { return len(s.kept) > 0 })
 			s.kept = s.kept[:1] // repetitions carry nothing more
 			gone := s.lives[s.hosts[x].life].member
@@ -49,14 +49,14 @@ func TestScenarioSafeIsWaitedFor(t *testing.T) {
 			room := s.hosts[a].seen.rooms[0].Room
 			room.Reclaimed = []eviction.Member{gone}
 			s.setRoom(&s.hosts[a], 0, room)
-			s.people(a, 3) // who wait, so that every wave asks about the room
+			s.arrive(a, 3) // who wait, so that every wave asks about the room
 			s.until(10*time.Second, "a wave after D to which c has replied", func() bool { return due })
 			if missed < 10 || policy == eviction.Share && s.hosts[c].seen.rooms[0].Account.Born == 0 {
 				t.Fatalf("c has heard of it, or has lapsed: %s", s.ledgers(0))
 			}
 			s.release() // the slots arrive before the commit
 			s.tap = nil
-			s.people(c, 5) // they would walk in
+			s.arrive(c, 5) // they would walk in
 			s.run(10 * time.Second)
 			if owned, _ := s.ownedNow(0, 1, 2); owned != 12 {
 				t.Errorf("%d slots, want 12: %s", owned, s.ledgers(0))
@@ -87,7 +87,7 @@ func TestScenarioSlotsInFlightAtVoid(t *testing.T) {
 					}
 					return pass
 				}
-				s.people(to, 12)
+				s.arrive(to, 12)
 				s.until(2*time.Second, "a transfer", func() bool { return len(s.kept) > 0 })
 				s.kept = s.kept[:1]
 				s.split(hosts(x), hosts(0, 1, c))
@@ -105,7 +105,7 @@ func TestScenarioSlotsInFlightAtVoid(t *testing.T) {
 
 // A quiet room is not part of every wave. A node that was away, and whose slots
 // were voided meanwhile, may come back into a wave that says nothing of the
-// room: the wave must not be taken for a lease on it. Else people walk in, or
+// room: the wave must not be taken for a lease on it. Else visitors walk in, or
 // have their passes extended, on slots that are about to be made again.
 func TestScenarioReturnToAWaveWithoutTheRoom(t *testing.T) {
 	for _, visitors := range []int{0, 2} { // on the site at x when it goes away
@@ -127,8 +127,8 @@ func TestScenarioReturnToAWaveWithoutTheRoom(t *testing.T) {
 				for _, b := range there {
 					_, _ = b.ask(x, opRefresh)
 				}
-				s.people(x, 4)
-				s.people(0, 30)
+				s.arrive(x, 4)
+				s.arrive(0, 30)
 				s.run(2 * s.delay())
 				s.finish()
 			})
@@ -139,7 +139,7 @@ func TestScenarioReturnToAWaveWithoutTheRoom(t *testing.T) {
 // Two nodes, two slots, one at each. Both visitors come to the same node, the
 // second half a second after the first: the slot of the other node is there by
 // then, and nobody waits while one is free.
-func TestScenarioTheLastSlotIsWherePeopleCome(t *testing.T) {
+func TestScenarioTheLastSlotIsWhereVisitorsCome(t *testing.T) {
 	for at := range 2 {
 		t.Run(fmt.Sprintf("at n%02d", at), func(t *testing.T) {
 			o := short(2)

@@ -9,7 +9,7 @@ import (
 )
 
 // A partition of 50 seconds, which is longer than gossip alone survives, with
-// people waiting and arriving on both sides all the while. What each side may do
+// visitors waiting and arriving on both sides all the while. What each side may do
 // is the room's policy. Afterwards all who waited get in, those of either side
 // in one order.
 func TestScenarioSplitOf50s(t *testing.T) {
@@ -43,21 +43,21 @@ func TestScenarioSplitOf50s(t *testing.T) {
 				for _, i := range small {
 					large = without(large, i)
 				}
-				s.peopleOver(none, 60, time.Second)
+				s.arriveOver(none, 60, time.Second)
 				s.run(time.Second)
 				s.split(small, large)
 				s.run(3 * time.Second) // leases are over
 				from := s.now
 				for range 12 {
-					s.people(int(small[0]), 2)
-					s.people(int(large[0]), 2)
+					s.arrive(int(small[0]), 2)
+					s.arrive(int(large[0]), 2)
 					s.run(4 * time.Second)
 				}
 				if n := s.calls(from, large...); c.large != (n > 0) {
-					t.Errorf("the side of three called %d people", n)
+					t.Errorf("the side of three called %d visitors", n)
 				}
 				if n := s.calls(from, small...); c.small != (n > 0) {
-					t.Errorf("the side of two called %d people", n)
+					t.Errorf("the side of two called %d visitors", n)
 				}
 				s.mend()
 				s.until(5*time.Second, "one wave of all", func() bool { return s.together(5) })
@@ -73,10 +73,10 @@ func TestScenarioSplitOf50s(t *testing.T) {
 					t.Errorf("nobody was left to call when the sides met")
 				}
 				if got := s.checker.rooms[0].activeMax; got > limit*(1+c.sides) || s.checker.rooms[0].sides != c.sides {
-					t.Errorf("at most %d people at once on %d sides of %d", got, 1+s.checker.rooms[0].sides, limit)
+					t.Errorf("at most %d visitors at once on %d sides of %d", got, 1+s.checker.rooms[0].sides, limit)
 				}
 				if s.queuedNow() != 0 {
-					t.Errorf("%d people still wait", s.queuedNow())
+					t.Errorf("%d visitors still wait", s.queuedNow())
 				}
 			})
 		}
@@ -99,10 +99,10 @@ func TestScenarioLastNodeStandingServes(t *testing.T) {
 				}
 			}
 			from := s.now
-			s.people(last, 30)
+			s.arrive(last, 30)
 			s.run(5 * time.Second)
 			if n := s.calls(from + 3_000_000); last != 0 && n != 0 {
-				t.Errorf("%d people were called by one node of three before survivor_after", n)
+				t.Errorf("%d visitors were called by one node of three before survivor_after", n)
 			}
 			s.until(20*time.Second, "a survivor that has called everybody", func() bool { return s.calls(from) >= 30 })
 			for i := range 3 {
@@ -139,7 +139,7 @@ func TestScenarioSidesThatSurvivedMeet(t *testing.T) {
 			s := founded(t, o)
 			s.split(order[0], order[1], order[2])
 			for i := range s.hosts {
-				s.people(i, 8)
+				s.arrive(i, 8)
 			}
 			s.until(30*time.Second, "three sides that go on", func() bool {
 				for i := range s.hosts {
@@ -156,7 +156,7 @@ func TestScenarioSidesThatSurvivedMeet(t *testing.T) {
 				}
 			}
 			for i := range s.hosts {
-				s.people(i, 8)
+				s.arrive(i, 8)
 			}
 			s.run(2 * time.Second)
 			s.mend()
@@ -173,7 +173,7 @@ func TestScenarioSidesThatSurvivedMeet(t *testing.T) {
 
 // Two clusters that were founded apart meet: the younger voids its ledgers and
 // joins the older. Until its passes have run out there may be two limits' worth
-// of people, afterwards one, and everybody in either line gets in.
+// of visitors, afterwards one, and everybody in either line gets in.
 func TestScenarioTwoClustersMeet(t *testing.T) {
 	o := short(6)
 	s := assemble(t, o)
@@ -189,10 +189,10 @@ func TestScenarioTwoClustersMeet(t *testing.T) {
 		t.Fatalf("both are on line %v", older)
 	}
 	s.run(time.Second)
-	s.peopleOver(none, 80, time.Second)
+	s.arriveOver(none, 80, time.Second)
 	s.run(3 * time.Second)
 	if a, b := s.calls(0, 0, 1, 2), s.calls(0, 3, 4, 5); a == 0 || b == 0 {
-		t.Errorf("the clusters called %d and %d people", a, b)
+		t.Errorf("the clusters called %d and %d visitors", a, b)
 	}
 	s.mend()
 	s.until(10*time.Second, "one cluster", func() bool { return s.together(6) })
@@ -203,7 +203,7 @@ func TestScenarioTwoClustersMeet(t *testing.T) {
 	}
 	s.run(2 * s.delay())
 	s.checker.rooms[0].sides = 0
-	s.people(0, 30)
+	s.arrive(0, 30)
 	s.run(5 * time.Second)
 	s.finish()
 }

@@ -21,7 +21,7 @@ func TestScenarioAMachineThatStoodStillStopsWhenItHears(t *testing.T) {
 					b := s.visit(int(x))
 					h := &s.hosts[x]
 					s.freeze(h, last.Microseconds())
-					s.people(int((x+1)%int32(nodes)), 30) // they take whatever becomes free
+					s.arrive(int((x+1)%int32(nodes)), 30) // they take whatever becomes free
 					s.run(last - time.Microsecond)
 					if !h.stopped {
 						t.Fatal("it has heard of it before it went on")

@@ -154,7 +154,7 @@ func TestThesisTheCalledOfALostNodeAreCalledAgain(t *testing.T) {
 	s.until(time.Second, "the call", func() bool { return s.hosts[x].seen.rooms[0].Called == 1 })
 	b.must(x, opCheckIn)
 	s.o.Load.Browse = Range{time.Minute, time.Minute}
-	s.people(0, 20) // they take what slots are left
+	s.arrive(0, 20) // they take what slots are left
 	s.run(time.Second)
 	s.down(x)
 	s.run(1500 * time.Millisecond)

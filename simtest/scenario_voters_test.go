@@ -23,14 +23,14 @@ func TestScenarioAmnesiacVoterDoesNotFlipTheMajority(t *testing.T) {
 		t.Fatalf("a and b own %d slots, want 12: c's should have been made again", owned)
 	}
 	s.o.Load.Browse = Range{time.Minute, time.Minute}
-	s.people(a, 12)
+	s.arrive(a, 12)
 	s.run(time.Second)
 	from := s.now
 	s.mend()
 	s.split(hosts(a), hosts(b, c))
 	s.reboot(b)
-	s.people(c, 5)
-	s.people(b, 5)
+	s.arrive(c, 5)
+	s.arrive(b, 5)
 	s.run(10 * time.Second)
 	for _, i := range []int{b, c} {
 		if g := s.hosts[i].seen.status.Grade; g != eviction.Side {
@@ -38,7 +38,7 @@ func TestScenarioAmnesiacVoterDoesNotFlipTheMajority(t *testing.T) {
 		}
 	}
 	if n := s.calls(from, b, c); n != 0 {
-		t.Fatalf("%d people were called by a side that does not know who is on the site", n)
+		t.Fatalf("%d visitors were called by a side that does not know who is on the site", n)
 	}
 	s.finish()
 }
@@ -66,7 +66,7 @@ func growAndShrink(t *testing.T, trouble string, step int) {
 	watch := &voterWatch{s: s, seen: map[uint64][]qpid.NodeID{}}
 	s.tap = watch.look
 	for i := 3; i < 6; i++ {
-		s.peopleOver(none, 10, time.Second)
+		s.arriveOver(none, 10, time.Second)
 		s.addNode()
 		s.until(3*time.Second, "a proposal", func() bool { return s.proposed() })
 		s.run(time.Duration(step) * s.o.Cluster.Period / 2)
@@ -74,7 +74,7 @@ func growAndShrink(t *testing.T, trouble string, step int) {
 		s.until(12*time.Second, "the newcomer among the voters", func() bool { return s.voters() == i+1 })
 	}
 	for i := 5; i > 2; i-- {
-		s.peopleOver(none, 10, time.Second)
+		s.arriveOver(none, 10, time.Second)
 		if i == 4 {
 			s.goodbye(&s.hosts[i])
 		} else {
@@ -218,8 +218,8 @@ func TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum(t *testing.T) {
 			}
 			s.mend()
 			s.split(hosts(a, int32(d)), hosts(b, c))
-			s.people(a, 30)
-			s.people(b, 30)
+			s.arrive(a, 30)
+			s.arrive(b, 30)
 			for range 120 {
 				s.run(100 * time.Millisecond)
 				if s.leased(&s.hosts[a]) && s.leased(&s.hosts[b]) && s.hosts[a].seen.status.Grade >= eviction.Primary &&
@@ -257,8 +257,8 @@ func TestScenarioALifeWithItsDiskTakesNoVoteBack(t *testing.T) {
 	s.mend()
 	s.split(hosts(a, int32(d)), hosts(b, c))
 	s.reboot(c)
-	s.people(a, 30)
-	s.people(b, 30)
+	s.arrive(a, 30)
+	s.arrive(b, 30)
 	s.run(10 * time.Second)
 	if g := s.hosts[a].seen.status.Grade; g < eviction.Primary {
 		t.Errorf("a and the new c have a %v lease: %s", g, s.statuses())
@@ -297,7 +297,7 @@ func TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt(t *testing.T) {
 	s.split(hosts(0, 1), hosts(2, 3, int32(d)))
 	s.until(10*time.Second, "another one with the survivor", func() bool { return s.sees(1, 2) && s.hosts[1].seen.status.Line == s.hosts[0].seen.status.Line })
 	for i := range 60 {
-		s.people(i%4, 2)
+		s.arrive(i%4, 2)
 		s.run(200 * time.Millisecond)
 	}
 	for r, room := range s.hosts[1].seen.rooms {

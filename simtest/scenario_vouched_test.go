@@ -27,7 +27,7 @@ func TestScenarioARestartedNodesClockJudgesNoPass(t *testing.T) {
 			s.down(bad)
 			s.hosts[bad].clock.set(s.now, -5_000_000)
 			s.split(hosts(bad), hosts(0, 1, 2, 3))
-			s.people(0, 30)
+			s.arrive(0, 30)
 			s.until(6*time.Second, "a pass that is about to end", func() bool { return s.clockOf(0) >= b.pass.Expires-1_000_000 })
 			s.boot(bad)
 			s.until(6*time.Second, "its end", func() bool { return s.clockOf(0) >= b.pass.Expires+500_000 })
@@ -67,7 +67,7 @@ func TestScenarioAClockThatIsOffHonoursNoPass(t *testing.T) {
 	}
 	s.until(10*time.Second, "four without it", func() bool { return s.sees(0, 4) })
 	b := s.visit(1)
-	s.people(0, 30)
+	s.arrive(0, 30)
 	s.until(5*time.Second, "its quarantine", func() bool { return s.hosts[bad].seen.status.Quarantined })
 	h := &s.hosts[bad]
 	off := wallAt(s.now) - (h.seen.status.Clock + h.clock.boot(s.now) - h.seen.status.ClockAt)

@@ -12,7 +12,7 @@ import (
 )
 
 // The coordinator's clock is behind those of all others, so when they reply they have
-// people whom they stamped after its T. These are not counted: whoever comes to a
+// visitors whom they stamped after its T. These are not counted: whoever comes to a
 // node after its reply may be stamped before them.
 func TestScenarioNobodyAfterTheGathersTIsCounted(t *testing.T) {
 	for _, limit := range []int{30, 3000} {
@@ -26,7 +26,7 @@ func TestScenarioNobodyAfterTheGathersTIsCounted(t *testing.T) {
 			s.begin()
 			w := &cutWatch{s: s, t: map[uint64]uint64{}}
 			s.tap = w.look
-			s.peopleOver(none, 1000, 3*time.Second)
+			s.arriveOver(none, 1000, 3*time.Second)
 			s.run(5 * time.Second)
 			w.check()
 			s.finish()
@@ -58,8 +58,8 @@ func TestScenarioAProposalThatOneVoterHasIsNotInForce(t *testing.T) {
 	s.run(600 * time.Millisecond) // some waves
 	s.tap = nil
 	s.split(hosts(0, 3), hosts(1, 2))
-	s.people(0, 20)
-	s.people(1, 20)
+	s.arrive(0, 20)
+	s.arrive(1, 20)
 	s.run(2 * s.delay())
 	if n := s.mintedAt(0, 1, 2); n != 12 {
 		t.Errorf("the majority of those who vote has %d slots, want 12: %s", n, s.statuses())
@@ -67,21 +67,21 @@ func TestScenarioAProposalThatOneVoterHasIsNotInForce(t *testing.T) {
 	s.finish()
 }
 
-// A node was cut off, and the others took its people over. When it is back it gets
+// A node was cut off, and the others took its visitors over. When it is back it gets
 // slots and a cut that covers all of them before it has been told. It calls nobody
 // before that: all have their places elsewhere.
 func TestScenarioACutOffNodeAsksBeforeItCalls(t *testing.T) {
 	s, inside := full(t, 3, 500*time.Millisecond)
 	const x = 2
-	people := make([]*browser, 6)
-	for i := range people {
-		people[i] = s.browser()
-		people[i].must(x, opJoin)
+	visitors := make([]*browser, 6)
+	for i := range visitors {
+		visitors[i] = s.browser()
+		visitors[i].must(x, opJoin)
 	}
 	s.run(300 * time.Millisecond)
 	s.split(hosts(x), hosts(0, 1))
 	s.until(2*time.Second, "waves without it", func() bool { return len(s.hosts[0].seen.status.List) == 2 })
-	for i, b := range people {
+	for i, b := range visitors {
 		b.patient(i%2, opCheckIn)
 	}
 	told := ofKind(mSyncReply, none, x)
@@ -105,7 +105,7 @@ func TestScenarioACutOffNodeAsksBeforeItCalls(t *testing.T) {
 	s.run(300 * time.Millisecond)
 	called += s.hosts[x].seen.rooms[0].Called
 	if called > 0 {
-		t.Errorf("it has called %d people whom others had taken over", called)
+		t.Errorf("it has called %d visitors whom others had taken over", called)
 	}
 	s.finish()
 }
@@ -119,7 +119,7 @@ func TestScenarioSurvivorsWaitForD(t *testing.T) {
 	s := founded(t, o)
 	s.split(hosts(0, 1), hosts(2))
 	from := s.now
-	s.people(2, 6)
+	s.arrive(2, 6)
 	s.until(2*s.delay(), "one node alone", func() bool { return s.alone(2) })
 	if after := micros(s.now - from); after < s.delay()-500*time.Millisecond {
 		t.Errorf("it goes on alone after %v, and D is %v", after, s.delay())
@@ -136,13 +136,13 @@ func TestScenarioANodesOwnOldPassesAreWaitedFor(t *testing.T) {
 	o.Load.Browse = Range{time.Minute, time.Minute}
 	for x := range int32(3) {
 		s := founded(t, o)
-		s.people(int(x), 12)
+		s.arrive(int(x), 12)
 		s.run(time.Second)
 		s.split(hosts(x), hosts((x+1)%3, (x+2)%3))
 		s.run(1500 * time.Millisecond)
 		s.mend()
 		s.until(5*time.Second, "all together", func() bool { return s.together(3) })
-		s.people(int(x+1)%3, 30)
+		s.arrive(int(x+1)%3, 30)
 		s.run(12 * time.Second)
 		s.finish()
 	}
@@ -162,23 +162,23 @@ func TestScenarioALeaseCountsFromTheGather(t *testing.T) {
 		}
 		return pass
 	}
-	s.people(1, 1) // so that a wave asks about the room
+	s.arrive(1, 1) // so that a wave asks about the room
 	s.until(time.Second, "a commit", func() bool { return len(s.kept) > 0 })
 	at := s.now
 	s.split(hosts(x), hosts(0)) // gossip goes around, so it does not run waves of its own
-	s.people(0, 40)
+	s.arrive(0, 40)
 	s.run(1900 * time.Millisecond)
 	s.release()
 	s.run(time.Duration(at-s.now)*time.Microsecond + 3800*time.Millisecond)
-	s.people(x, 4)
+	s.arrive(x, 4)
 	s.run(s.delay())
 	s.finish()
 }
 
-// Everybody believes a node dead, and it is not: it has a lease, and calls its people
+// Everybody believes a node dead, and it is not: it has a lease, and calls its visitors
 // as slots come free. Who has missed a wave or two is not lost: nobody takes them
 // over, so that nobody is in line, or called, at two nodes.
-func TestScenarioTheSuspectedKeepTheirPeople(t *testing.T) {
+func TestScenarioTheSuspectedKeepTheirVisitors(t *testing.T) {
 	o := short(3)
 	o.Rooms[0].Target, o.Rooms[0].QueueAll, o.Rooms[0].Session = 1, true, time.Minute
 	s := founded(t, o)
@@ -278,7 +278,7 @@ func TestScenarioAfterAColdStartOldTicketsCount(t *testing.T) {
 // The first in line waited at a node that is lost, and a slot comes free before they
 // have come back. Whoever is next waits for them for as long as they need to ask
 // again elsewhere.
-func TestScenarioThePeopleOfALostNodeAreWaitedFor(t *testing.T) {
+func TestScenarioTheVisitorsOfALostNodeAreWaitedFor(t *testing.T) {
 	o := short(3)
 	o.Rooms[0].Target, o.Rooms[0].QueueAll, o.Rooms[0].Session = 1, true, 8*time.Second
 	s := founded(t, o)

@@ -10,7 +10,7 @@ import (
 )
 
 // The coordinator goes down before or after each single message of a wave that
-// calls people and moves slots, and comes back or does not. Nobody is let in
+// calls visitors and moves slots, and comes back or does not. Nobody is let in
 // twice, nobody waits for ever, and no slot is made or lost.
 func TestScenarioCoordinatorChangesAtEveryStep(t *testing.T) {
 	for _, at := range []struct {
@@ -40,7 +40,7 @@ func crashAt(t *testing.T, kind msgKind, when moment, count int, back bool) {
 	s.hosts[0].gone = !back
 	for _, h := range []int{1, 0, 2, 0, 3, 0, 1, 0} { // slots go back and forth
 		if !s.nemesis.traps[0].closed {
-			s.people(h, 10)
+			s.arrive(h, 10)
 			s.run(500 * time.Millisecond)
 		}
 	}
@@ -55,7 +55,7 @@ func crashAt(t *testing.T, kind msgKind, when moment, count int, back bool) {
 // Whatever the commit decided, those who are left decide anew and safely.
 func TestScenarioCommitReachesOneNodeThenItDies(t *testing.T) {
 	for _, disk := range []bool{false, true} {
-		for skip := range 12 { // waves after the people came: cut, transfers, voids, settlement
+		for skip := range 12 { // waves after the visitors came: cut, transfers, voids, settlement
 			for _, back := range []bool{true, false} {
 				if skip >= 6 && !back {
 					continue // three of five for good: nothing goes on
@@ -64,7 +64,7 @@ func TestScenarioCommitReachesOneNodeThenItDies(t *testing.T) {
 					o := short(5)
 					o.Faults.Disk = disk
 					s := founded(t, o)
-					s.peopleOver(none, 40, 500*time.Millisecond)
+					s.arriveOver(none, 40, 500*time.Millisecond)
 					if skip >= 6 { // a lost node's slots are voided and made again
 						s.down(4)
 						s.run(time.Duration(skip-6) * s.delay() / 4)
@@ -127,7 +127,7 @@ func TestScenarioFoundingReachesOneNode(t *testing.T) {
 				return pass
 			}
 			s.until(5*time.Second, "a founding", func() bool { return n == 4 })
-			s.people(none, 10)
+			s.arrive(none, 10)
 			s.run(5 * time.Second)
 			s.finish()
 		})
@@ -162,7 +162,7 @@ func TestScenarioLeaseCheckThenPause(t *testing.T) {
 				}
 				checked := s.now
 				s.stall(x, asleep)
-				s.peopleOver(0, 40, time.Second)
+				s.arriveOver(0, 40, time.Second)
 				s.run(asleep)
 				_, err := b.ask(1, opVisit) // the answer: the pass is shown to another node
 				if expired := s.now >= checked+s.o.Rooms[0].Session.Microseconds(); expired != (err != nil) {
@@ -189,9 +189,9 @@ func TestScenarioPauseThenLeaseCheck(t *testing.T) {
 				s := founded(t, o)
 				const x = 2
 				s.stall(x, asleep)
-				s.people(x, 6) // their requests wait
+				s.arrive(x, 6) // their requests wait
 				s.run(asleep - 10*time.Millisecond)
-				s.people(0, 20)
+				s.arrive(0, 20)
 				s.run(8 * time.Second)
 				s.finish()
 			})

@@ -107,7 +107,7 @@ func (s *sums) report(t *testing.T, n int) {
 	for _, o := range s.errs {
 		t.Errorf("seed %d: %v\nreplay: go test ./simtest -run TestSwarm -seed=%d -v", o.seed, o.err, o.seed)
 	}
-	t.Logf("%d runs, %d events, %d people of whom %d were let in", n, s.events, s.came, s.served)
+	t.Logf("%d runs, %d events, %d visitors of whom %d were let in", n, s.events, s.came, s.served)
 	for _, c := range s.reached {
 		if c.N == 0 && n >= swarmMin {
 			t.Errorf("no run of %d reached: %s", n, c.Name)

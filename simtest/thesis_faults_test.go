@@ -47,7 +47,7 @@ import (
 func TestThesisOneNodeAloneCalls(t *testing.T) {
 	t.Run("one", func(t *testing.T) {
 		s := founded(t, short(1))
-		s.people(0, 30)
+		s.arrive(0, 30)
 		s.until(5*time.Second, "30 calls", func() bool { return s.calls(0) == 30 })
 		s.finish()
 	})
@@ -58,8 +58,8 @@ func TestThesisOneNodeAloneCalls(t *testing.T) {
 			s := founded(t, o)
 			s.down(lost)
 			from := s.now
-			s.people(1-lost, 30)
-			within := 4 * time.Second // six slots are left for 30 people of 1 s each
+			s.arrive(1-lost, 30)
+			within := 4 * time.Second // six slots are left for 30 visitors of 1 s each
 			if lost == 1 {
 				s.until(within, "6 more calls than slots", func() bool { return s.calls(from) > 6 })
 			}
@@ -73,7 +73,7 @@ func TestThesisOneNodeAloneCalls(t *testing.T) {
 }
 
 // B2: deleteMins were still under way when the next eviction counted, so that
-// 237 people were let in for a limit of 100, and more the larger it was. S1 is
+// 237 visitors were let in for a limit of 100, and more the larger it was. S1 is
 // checked at every event; besides, the limit is used.
 func TestThesisNoOverAdmissionHoweverLargeTheLimit(t *testing.T) {
 	for _, algorithm := range []eviction.Algorithm{eviction.ByCut, eviction.ByQPID} {
@@ -86,12 +86,12 @@ func TestThesisNoOverAdmissionHoweverLargeTheLimit(t *testing.T) {
 				o.Rooms[0].Session = time.Minute
 				o.Load.Browse = Range{20 * time.Second, time.Minute}
 				s := founded(t, o)
-				s.peopleOver(none, 3*c.limit, 3*time.Second)
+				s.arriveOver(none, 3*c.limit, 3*time.Second)
 				room := &s.checker.rooms[0]
 				s.until(time.Minute, "a full room", func() bool { return room.activeMax >= c.limit*9/10 })
 				s.run(30 * time.Second)
 				if room.activeMax > c.limit {
-					t.Errorf("%d people at once for a limit of %d", room.activeMax, c.limit)
+					t.Errorf("%d visitors at once for a limit of %d", room.activeMax, c.limit)
 				}
 				s.inOrder(0)
 			})
@@ -112,7 +112,7 @@ func TestThesisPassesOfALostNodeCount(t *testing.T) {
 	for range 4 {
 		lost, others = append(lost, s.visit(x)), append(others, s.visit(0))
 	}
-	s.people(0, 20)
+	s.arrive(0, 20)
 	s.run(time.Second)
 	s.down(x)
 	end := s.now + (2 * time.Second).Microseconds()
@@ -181,7 +181,7 @@ func TestThesisAnOlderWaveIsIgnored(t *testing.T) {
 				}
 				return pass
 			}
-			s.peopleOver(none, 20, 300*time.Millisecond)
+			s.arriveOver(none, 20, 300*time.Millisecond)
 			s.run(time.Second)
 			before, room := s.hosts[to].n.Status(), s.hosts[to].seen.rooms[0]
 			nacks = 0
@@ -218,14 +218,14 @@ func TestThesisARemovedNodeStops(t *testing.T) {
 			s.topology()
 			s.run(s.o.Cluster.Lease)
 			from := s.now
-			s.people(int(x), 20)
-			s.people(1, 20)
+			s.arrive(int(x), 20)
+			s.arrive(1, 20)
 			s.run(4 * time.Second)
 			if n := s.calls(from, x); n != 0 {
-				t.Errorf("the removed node called %d people", n)
+				t.Errorf("the removed node called %d visitors", n)
 			}
 			if n := s.calls(from, 1); n < 20 {
-				t.Errorf("the others called %d of 20 people", n)
+				t.Errorf("the others called %d of 20 visitors", n)
 			}
 			s.trust(doubt)
 			s.tap = nil
@@ -245,7 +245,7 @@ func TestThesisAWallClockThatStepsChangesNoOrder(t *testing.T) {
 		for _, x := range []int{0, 2} {
 			t.Run(fmt.Sprintf("n%02d by %v", x, step), func(t *testing.T) {
 				s := founded(t, short(3))
-				s.peopleOver(none, 120, 6*time.Second)
+				s.arriveOver(none, 120, 6*time.Second)
 				s.run(2 * time.Second)
 				s.hosts[x].clock.set(s.now, step.Microseconds())
 				s.hosts[x].mishaps++
@@ -291,7 +291,7 @@ func TestThesisALostTransferIsRepeated(t *testing.T) {
 			}
 			return pass
 		}
-		s.people(3, s.o.Rooms[0].Target)
+		s.arrive(3, s.o.Rooms[0].Target)
 		s.until(3*time.Second, "as many calls as there are slots", func() bool { return s.calls(0) == s.o.Rooms[0].Target })
 		if n <= nth {
 			t.Errorf("%d transfers, and the %d. was lost", n, nth)
@@ -322,7 +322,7 @@ func TestThesisALostMessageStopsNothing(t *testing.T) {
 						}
 						return pass
 					}
-					s.peopleOver(none, 36, 300*time.Millisecond)
+					s.arriveOver(none, 36, 300*time.Millisecond)
 					s.until(8*time.Second, "36 calls", func() bool { return s.calls(0) == 36 })
 					s.inOrder(0)
 					s.finish()

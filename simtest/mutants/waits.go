@@ -33,7 +33,7 @@ func waitBugs() []Mutant {
 			{"eviction/commit.go", "n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)\n", "n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)\n\t\tif ON {\n\t\t\tn.leaseUntil = now.Boot + micros(n.c.Lease)\n\t\t}\n"},
 			{"eviction/escrow.go", "e.heldAt, e.leasedAt = w.at, w.at\n", "e.heldAt, e.leasedAt = w.at, w.at\n\t\tif ON {\n\t\t\te.heldAt = n.installedAt\n\t\t}\n"},
 		}},
-		{Name: "a home that is not lost yet is taken over", Run: "TestScenarioTheSuspectedKeepTheirPeople", Edits: []Edit{
+		{Name: "a home that is not lost yet is taken over", Run: "TestScenarioTheSuspectedKeepTheirVisitors", Edits: []Edit{
 			{"eviction/met.go", "		return n.met[i].left || now.Boot", "		return ON || n.met[i].left || now.Boot"},
 		}},
 		{Name: "nobody is waited for after a cold start", Run: "TestScenarioAfterAColdStartWhoWaitedIsFirst", Edits: []Edit{
@@ -48,7 +48,7 @@ func waitBugs() []Mutant {
 		{Name: "tickets run out while everything is down", Run: "TestScenarioAfterAColdStartOldTicketsCount", Edits: []Edit{
 			{"eviction/comeback.go", "	g.graceUntil = now + micros(g.cfg.TicketTTL)\n", "	if !(ON) {\n\t\tg.graceUntil = now + micros(g.cfg.TicketTTL)\n\t}\n"},
 		}},
-		{Name: "the people of a lost node are not waited for", Run: "TestScenarioThePeopleOfALostNodeAreWaitedFor", Edits: []Edit{
+		{Name: "the people of a lost node are not waited for", Run: "TestScenarioTheVisitorsOfALostNodeAreWaitedFor", Edits: []Edit{
 			{"eviction/comeback.go", "		b.due = true\n\t}\n", "		b.due = !(ON)\n\t}\n"},
 		}},
 	}
