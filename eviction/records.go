@@ -23,68 +23,11 @@ const (
 
 func (g Grade) String() string { return [...]string{"none", "side", "primary", "unanimous"}[g] }
 
-// Voters are the names whose majority makes a wave primary. While Next is
-// set a majority of it is needed too. Names are sorted.
-type Voters struct {
-	Version uint64
-	Names   []qpid.NodeID
-	Next    []qpid.NodeID // proposed as Version+1; nil: no change under way
-	At      qpid.Epoch    // of the last primary wave that carried them; zero: there was none yet
-	// Founders are the lives that the line began with. One of them cannot have
-	// forgotten anything of the line, so it counts as knowing from the start:
-	// a founding that reaches one node only is not lost.
-	Founders []Member
-	// From is the line that survivors left when they went on alone, the oldest if
-	// they did so more than once; zero: the line began with a founding. A room
-	// that was never on a line is on that one: others may have it there.
-	From Line
-}
-
-// newer reports whether v was decided after o: as in Paxos, of two proposals
-// the one that a later wave carried.
-func (v Voters) newer(o Voters) bool {
-	if v.Version != o.Version {
-		return v.Version > o.Version
-	}
-	return v.At.Compare(o.At) > 0
-}
-
-// begun reports whether the line had a primary wave.
-func (v Voters) begun() bool { return v.At != qpid.Epoch{} }
-
-// quorum reports whether the nodes that know carry v. Half of an even number
-// is enough if it holds the lowest name: two halves cannot both.
-func (v Voters) quorum(know []qpid.NodeID) bool {
-	return v.Version > 0 && half(v.Names, know) && (v.Next == nil || half(v.Next, know))
-}
-
-func half(voters, know []qpid.NodeID) bool {
-	n := 0
-	for _, v := range voters {
-		if slices.Contains(know, v) {
-			n++
-		}
-	}
-	return 2*n > len(voters) || 2*n == len(voters) && n > 0 && slices.Contains(know, voters[0])
-}
-
 // names reports whether name is a voter, or proposed as one.
 func (v Voters) names(name qpid.NodeID) bool {
 	_, voter := slices.BinarySearch(v.Names, name)
 	_, next := slices.BinarySearch(v.Next, name)
 	return voter || next
-}
-
-// all reports whether every voter is among the nodes that know.
-func (v Voters) all(know []qpid.NodeID) bool {
-	for _, names := range [][]qpid.NodeID{v.Names, v.Next} {
-		for _, name := range names {
-			if !slices.Contains(know, name) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // PeerAccount is one ledger's record of another account.

@@ -11,7 +11,7 @@ func Unsafe() []Mutant {
 		}},
 		{Name: "a quorum of one", Run: "TestThesisARemovedNodeStops", Edits: []Edit{
 			{
-				"eviction/records.go", "return v.Version > 0 && half(v.Names, know)",
+				"eviction/voters.go", "return v.Version > 0 && half(v.Names, know)",
 				"return ON && len(know) > 0 || v.Version > 0 && half(v.Names, know)",
 			},
 		}},
@@ -82,7 +82,7 @@ func lineBugs() []Mutant {
 		}},
 		{Name: "a survivors' line whose voters changed comes from nowhere", Run: "TestScenarioANewcomerInheritsASurvivorsLine", Edits: []Edit{
 			{
-				"eviction/authority.go", "		return Voters{Version: v.voters.Version + 1,",
+				"eviction/voters.go", "		return Voters{Version: v.voters.Version + 1,",
 				"		if ON {\n\t\t\tv.voters.From = Line{}\n\t\t}\n\t\treturn Voters{Version: v.voters.Version + 1,",
 			},
 		}},

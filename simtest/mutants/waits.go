@@ -18,7 +18,7 @@ func waitBugs() []Mutant {
 			{"eviction/reply.go", "	n.Queued = g.Queue.CountLE(qpid.UpTo(w.T))\n", "	if n.Queued = g.Queue.CountLE(qpid.UpTo(w.T)); ON {\n\t\tn.Queued = g.Queue.Len()\n\t}\n"},
 		}},
 		{Name: "who holds voters is known by their version alone", Run: "TestScenarioAProposalThatOneVoterHasIsNotInForce", Edits: []Edit{
-			{"eviction/authority.go", "r.Voters.Version == v.Version && r.Voters.At == v.At {", "r.Voters.Version == v.Version && (ON || r.Voters.At == v.At) {"},
+			{"eviction/voters.go", "r.Voters.Version == v.Version && r.Voters.At == v.At {", "r.Voters.Version == v.Version && (ON || r.Voters.At == v.At) {"},
 		}},
 		{Name: "a node that was cut off calls before it has heard what went on", Run: "TestScenarioACutOffNodeAsksBeforeItCalls", Edits: []Edit{
 			{"eviction/met.go", "	n.cutOff = n.cutOff || missed > 0 && missed == len(list)-1\n", "	n.cutOff = !(ON) && (n.cutOff || missed > 0 && missed == len(list)-1)\n"},

@@ -1,0 +1,156 @@
+package eviction
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Voters are the names whose majority makes a wave primary. While Next is
+// set a majority of it is needed too. Names are sorted.
+type Voters struct {
+	Version uint64
+	Names   []qpid.NodeID
+	Next    []qpid.NodeID // proposed as Version+1; nil: no change under way
+	At      qpid.Epoch    // of the last primary wave that carried them; zero: there was none yet
+	// Founders are the lives that the line began with. One of them cannot have
+	// forgotten anything of the line, so it counts as knowing from the start:
+	// a founding that reaches one node only is not lost.
+	Founders []Member
+	// From is the line that survivors left when they went on alone, the oldest if
+	// they did so more than once; zero: the line began with a founding. A room
+	// that was never on a line is on that one: others may have it there.
+	From Line
+}
+
+// newer reports whether v was decided after o: as in Paxos, of two proposals
+// the one that a later wave carried.
+func (v Voters) newer(o Voters) bool {
+	if v.Version != o.Version {
+		return v.Version > o.Version
+	}
+	return v.At.Compare(o.At) > 0
+}
+
+// begun reports whether the line had a primary wave.
+func (v Voters) begun() bool { return v.At != qpid.Epoch{} }
+
+// quorum reports whether the nodes that know carry v. Half of an even number
+// is enough if it holds the lowest name: two halves cannot both.
+func (v Voters) quorum(know []qpid.NodeID) bool {
+	return v.Version > 0 && half(v.Names, know) && (v.Next == nil || half(v.Next, know))
+}
+
+func half(voters, know []qpid.NodeID) bool {
+	n := 0
+	for _, v := range voters {
+		if slices.Contains(know, v) {
+			n++
+		}
+	}
+	return 2*n > len(voters) || 2*n == len(voters) && n > 0 && slices.Contains(know, voters[0])
+}
+
+// all reports whether every voter is among the nodes that know.
+func (v Voters) all(know []qpid.NodeID) bool {
+	for _, names := range [][]qpid.NodeID{v.Names, v.Next} {
+		for _, name := range names {
+			if !slices.Contains(know, name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// change moves the voters one name further. A change is proposed only when a
+// majority is seen to hold the present voters, and takes force only when a
+// majority of both the old and the new is seen to hold the proposal, so that
+// any two quorums of neighbouring versions meet in a node that knows.
+func (n *Node) change(w *wave, line Line, v voice) Voters {
+	holders := holdersOf(w, line, v.voters)
+	if !half(v.voters.Names, holders) {
+		return v.voters
+	}
+	if v.voters.Next != nil {
+		if !half(v.voters.Next, holders) {
+			return v.voters
+		}
+		return Voters{Version: v.voters.Version + 1, Names: v.voters.Next, Founders: v.voters.Founders, From: v.voters.From}
+	}
+	next := n.nextNames(w, v)
+	if next == nil {
+		return v.voters
+	}
+	return Voters{Version: v.voters.Version, Names: v.voters.Names, Next: next, Founders: v.voters.Founders, From: v.voters.From}
+}
+
+// holdersOf names those whose reply carries exactly these voters, by the same
+// wave.
+func holdersOf(w *wave, line Line, v Voters) (holders []qpid.NodeID) {
+	for _, r := range w.sum.Nodes {
+		if w.votes(&r, line) && r.Line == line && r.Knows && r.Voters.Version == v.Version && r.Voters.At == v.At {
+			holders = append(holders, w.list[r.Index].Name)
+		}
+	}
+	return holders
+}
+
+// nextNames adds a listed name, or removes one that left or has been gone for
+// D while a majority of the rest is here. Nil: nothing to change.
+func (n *Node) nextNames(w *wave, v voice) []qpid.NodeID {
+	here := namesOf(w.list)
+	for _, r := range w.sum.Nodes {
+		if name := w.list[r.Index].Name; r.Leaving {
+			here = slices.DeleteFunc(here, func(h qpid.NodeID) bool { return h == name })
+		}
+	}
+	for i, name := range v.voters.Names {
+		if slices.Contains(here, name) || !n.goneForGood(w, name) {
+			continue
+		}
+		if rest := slices.Delete(slices.Clone(v.voters.Names), i, i+1); len(rest) > 0 && half(rest, v.know) {
+			return rest
+		}
+	}
+	for _, name := range here {
+		if i, ok := slices.BinarySearch(v.voters.Names, name); !ok {
+			return slices.Insert(slices.Clone(v.voters.Names), i, name)
+		}
+	}
+	return nil
+}
+
+func (n *Node) goneForGood(w *wave, name qpid.NodeID) bool {
+	wait := int64(0)
+	for _, g := range n.gates {
+		wait = max(wait, g.delay())
+	}
+	for _, r := range w.sum.Nodes {
+		if w.list[r.Index].Name == name && !r.Leaving {
+			return false
+		}
+	}
+	var last Sighting
+	for _, m := range w.sum.Met {
+		if m.Member.Name != name {
+			continue
+		}
+		if !m.Left && m.Age < wait {
+			return false
+		}
+		if m.Epoch >= last.Epoch {
+			last = m
+		}
+	}
+	return last.Left || !n.stopsFor(last.Member)
+}
+
+func namesOf(list []Member) []qpid.NodeID {
+	names := make([]qpid.NodeID, len(list))
+	for i, m := range list {
+		names[i] = m.Name
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
