@@ -47,16 +47,15 @@
 // # The way through the code
 //
 // A wave begins in lead.go, which asks candidate.go whom to list and budget.go of which
-// rooms. It goes down and up in wave.go; reply.go has what a node says of a room. What is
-// decided follows from the replies alone: by what right in authority.go, with whose votes
-// in voters.go, and for each room
-// in decide.go, with settle.go for the slots, by the rule of supply.go, and next.go for
-// who is called. It goes down in commit.go, which has each room's gate.go install its part:
-// for those on their way back in comeback.go, of the settings in inforce.go, of the slots
-// in escrow.go, by the book of ledger.go, and of the queue in cut.go. What nobody renews
-// ends in lapse.go. After that lease.go says whether somebody may be called. What a gate
-// is made of begins in its file with its fields and what is true of them at any time;
-// assert.go looks at that.
+// rooms. It goes down and up in wave.go; reply.go has what a node says of a room. What
+// is decided follows from the replies alone: by what right in authority.go, with whose
+// votes in voters.go, and for each room in decide.go, with settle.go for the slots, by
+// the rule of supply.go, and next.go for who is called. It goes down in commit.go, which
+// has each room's gate.go install its part: for those on their way back in comeback.go,
+// of the settings in inforce.go, of the slots in escrow.go, by the book of ledger.go,
+// and of the queue in cut.go. What nobody renews ends in lapse.go. After that lease.go
+// says whether somebody may be called. What a gate is made of begins in its file with
+// its fields and what is true of them at any time; assert.go looks at that.
 //
 // # Names
 //
