@@ -11,25 +11,37 @@
 // proof that people leave soon, and people who walked in while there was room are
 // no turnover.
 //
-// [Room.Forecast] plays the room on, in steps, in expectation. Whoever is there
+// [Visits.Forecast] plays the room on, in steps, in expectation. Whoever is there
 // leaves at the age that the life table gives to those who got as far; whoever is
 // called begins a visit of their own, or does not come and holds the slot for the
-// claim window. Nobody is called before Opens, nor faster than PerMinute; slots
-// that are lost come back when they do; a limit that was lowered is first waited
-// out; those ahead who give up make the line shorter. The time at which the sum of
-// calls reaches n is when the n-th is called, if all goes as expected.
+// claim window; between two visits a slot lies idle for as long as it did lately.
+// Nobody is called before Opens, nor faster than PerMinute; slots that are lost come
+// back when they do; a limit that was lowered is first waited out. The time at which
+// the calls reach the n-th place is when the n-th is called, if all goes as expected.
+//
+// Those ahead who give up make the line shorter. A second life table says when they
+// do: most go soon after they came, so that it matters for how long those ahead have
+// waited. A call reaches as many places further as people there are gone by then.
 //
 // # The quartiles
 //
-// Of n calls the number that come by a time is about gamma distributed, so that
-// the n-th comes when the expected number is the quantile of a gamma distribution
-// with mean n (Wilson and Hilferty). Its variance has two parts: that of the visits
-// between now and then, n × cv² as in a renewal process, and that of the life
-// table, which is made of so many visits: (n × cv)² / visits. Calls that come by
-// the rate and not by slots have none.
+// The n-th is called when the number of calls comes to n. That number has a spread:
+//
+//   - Of those who are there now each has left by a time or has not. So near the
+//     front calls come one by one like buses, at any moment: variance Σ p(1-p).
+//   - Later on it is that of a renewal process, cv² for each visit.
+//   - Nobody knows which of those ahead give up.
+//   - The life table is made of so many visits: (calls × cv)² / visits. And the
+//     model is no more than that: 3 %.
+//   - Calls that come by the rate and not by slots have none of this. How far the
+//     next one has come nobody knows: 1/12.
+//
+// The n-th is called when the expected number of calls is the quantile of a gamma
+// distribution (Wilson and Hilferty) with that variance and a mean of n, where calls
+// come whenever they like, to n - 1/2, where they come evenly.
 //
 // # When nothing is said
 //
-// Without the ends of enough visits, or where the n-th is called only after visits
-// are older than any that was seen, there is no estimate.
+// Without the ends of enough visits, or where the n-th is called only after a tenth of
+// the visits are older than any that was seen, there is no estimate.
 package estimate

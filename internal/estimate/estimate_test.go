@@ -140,6 +140,92 @@ func TestQuartilesOfRandomVisits(t *testing.T) {
 	}
 }
 
+// At a rate nobody knows how far the next call has come, and all else.
+func TestQuartilesOfARate(t *testing.T) {
+	var v estimate.Visits
+	f := v.Forecast(estimate.Room{Free: 1000, Waiting: 500, PerMinute: 60}, second)
+	for _, n := range []float64{1, 10, 300} {
+		if q, ok := f.Wait(n); !ok || q[2]-q[0] < 200*time.Millisecond || q[2]-q[0] > 800*time.Millisecond {
+			t.Errorf("place %v at one a second: %v, %t; want quartiles that are a third of a second apart", n, q, ok)
+		}
+	}
+}
+
+// Where slots come free one by one, whenever they like, the wait of the first is
+// nearly as uncertain as that for a bus: its quartiles are at 0.29, 0.69 and 1.39 of
+// the time between two.
+func TestTheFirstWaitsAsForABus(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	s := newSite(100, func() int64 { return 1 + int64(rng.ExpFloat64()*60*float64(second)) })
+	s.fill(2000)
+	q, ok := s.visits.Forecast(s.room(1), s.now).Wait(1)
+	const between = 60.0 / 100 // s
+	for i, want := range []float64{0.29, 0.69, 1.39} {
+		if got := q[i].Seconds() / between; !ok || math.Abs(got-want) > 0.3 {
+			t.Errorf("the first is told %v of the time between two calls, %t; want %v", got, ok, want)
+		}
+	}
+}
+
+// steady is visits of 30 to 90 s.
+func steady() func() int64 {
+	rng := rand.New(rand.NewPCG(3, 4))
+	return func() int64 { return 30*second + rng.Int64N(60*second) }
+}
+
+// fill has so many visits end, each with a next one, at a site that is full.
+func (s *site) fill(n int) {
+	for range s.limit {
+		s.enter()
+	}
+	for range n {
+		s.next()
+		s.enter()
+	}
+}
+
+// Most who give up do it soon. Those in front who have waited for long stay, and
+// so the wait of whoever is behind them is no shorter; half of the others go.
+func TestWhoHasWaitedForLongStays(t *testing.T) {
+	s := newSite(100, steady())
+	s.fill(2000)
+	for i := range int64(400) { // half of them give up after 10 to 20 s, the others are called after 100
+		joined := s.now - 100*second
+		s.visits.Join(joined, joined)
+		if i%2 == 0 {
+			s.visits.GaveUp(joined, joined+10*second+i*second/40)
+		} else {
+			s.visits.Leave(joined, s.now)
+		}
+	}
+	told := func(age float64) float64 {
+		r := s.room(200)
+		for range 8 {
+			r.Ages = append(r.Ages, age)
+		}
+		q, ok := s.visits.Forecast(r, s.now).Wait(200)
+		if !ok {
+			t.Fatal("nothing is known")
+		}
+		return q[1].Seconds()
+	}
+	if old, fresh := told(50), told(0); math.Abs(old-120) > 15 || fresh > 0.7*old {
+		t.Errorf("behind 199 who have waited for long it takes %.0f s, want 120; behind 199 who have just come %.0f s, want half of it and somewhat more", old, fresh)
+	}
+}
+
+// Slots that are handed on late are late in the estimate.
+func TestIdleSlotsCount(t *testing.T) {
+	s := newSite(100, steady())
+	s.fill(2000)
+	before, _ := s.visits.Forecast(s.room(300), s.now).Wait(300)
+	s.visits.Stood(0, 10, 1300*second) // 10 of 100 slots lie idle, as 2000 visits go by
+	after, ok := s.visits.Forecast(s.room(300), s.now).Wait(300)
+	if more := after[1].Seconds() / before[1].Seconds(); !ok || more < 1.05 || more > 1.15 {
+		t.Errorf("the wait is %v times as long, want 1.1: %v, %v", more, before, after)
+	}
+}
+
 // What is asked for has a bound, however strange the figures.
 func TestStrangeFigures(t *testing.T) {
 	s := newSite(3, func() int64 { return second })

@@ -15,6 +15,7 @@ type Room struct {
 	WholeIn time.Duration
 	Opens   time.Duration // until people are called; 0: they are
 	Waiting int           // people in line
+	Ages    []float64     // s that people in line have waited, at even distances, the first in front
 
 	PerMinute int           // new users; 0: any
 	Claim     time.Duration // how long a call that nobody comes for keeps its slot
@@ -24,8 +25,9 @@ type Room struct {
 // Forecast is when how many are called.
 type Forecast struct {
 	step    float64   // s
-	calls   []float64 // by step: people called by its end, in expectation
-	bySlots []float64 // of them, as slots came free: the others by the rate
+	calls   []float64 // by step: the place up to which people are called by its end, in expectation
+	bySlots []float64 // of it, as slots came free: the rest by the rate
+	spread  []float64 // its variance, were it known how long visits last
 	cv2     float64
 	seen    float64
 	more    float64 // calls per second after the last step; 0: not known
@@ -34,13 +36,14 @@ type Forecast struct {
 // stepsMax bounds a forecast: what is later goes on at the same rate.
 const stepsMax = 2048
 
+// minute is new_users_per_minute's, in s: whoever is let in is counted for up to half
+// a second longer, so that there are never more in 60 s.
+const minute = 60.4
+
 // Forecast plays the room on from now.
 func (v *Visits) Forecast(r Room, now int64) *Forecast {
-	var t table
-	if v.life != nil {
-		v.decay(now)
-		t = v.table(now)
-	}
+	v.decay(now)
+	t := v.visits.table(now)
 	step := 1.0
 	switch l := r.Longest.Seconds(); {
 	case t.seen < endsMin || t.mean <= 0:
@@ -55,15 +58,19 @@ func (v *Visits) Forecast(r Room, now int64) *Forecast {
 	if calls := v.came + v.noShows; calls > 0 {
 		p.back = min(0.9, v.backs/calls)
 	}
+	if calls := v.came + v.noShows; calls > 0 {
+		p.idle = v.idle / 1e6 / (calls + callsMin)
+	}
 	if v.came > 0 {
 		p.comes = min(r.Claim.Seconds(), max(0, v.coming/1e6-v.noShows*r.Claim.Seconds())/v.came)
 	}
-	if v.stood > 0 {
-		p.drop = v.drops / v.stood * 1e6
-	}
+	p.stays = v.patience(now)
 	p.begin(v, now)
 	return p.run()
 }
+
+// callsMin are as many calls as it takes to say how long a slot lies idle, half way.
+const callsMin = 50
 
 // within lets those whose visits nobody has seen the end of leave at the longest
 // age that there is.
@@ -73,7 +80,7 @@ func (t table) within(longest float64) table {
 		left -= m.share
 	}
 	if left > 1e-9 {
-		t.masses = append(slices.Clone(t.masses), mass{longest, left})
+		t.masses = append(slices.Clone(t.masses), mass{longest, left, longest, longest})
 	}
 	return t
 }
@@ -82,32 +89,49 @@ func (t table) within(longest float64) table {
 type play struct {
 	r      Room
 	t      table
-	step   float64   // s
-	noShow float64   // share of the called who do not come
-	back   float64   // share of the calls that go to people who let one pass before
-	comes  float64   // s from a call to the visit
-	drop   float64   // share of the line that gives up per second
+	step   float64 // s
+	noShow float64 // share of the called who do not come
+	back   float64 // share of the calls that go to people who let one pass before
+	comes  float64 // s from a call to the visit
+	idle   float64 // s from the end of a visit to the next call
+	stays  patience
 	exits  []float64 // slots that come free, by step
+	wobble []float64 // by how much the variance of their sum grows
+	beyond []float64 // visits that become older than any whose end was seen, by step
 }
 
-// add has n slots come free after s seconds.
+// add has n slots ready after s seconds, and whoever hands them on.
 func (p *play) add(s, n float64) {
-	if k := int(s / p.step); k < len(p.exits) {
-		p.exits[max(0, k)] += n
+	if k := p.stepOf(s); k < stepsMax {
+		p.exits[k] += n
 	}
 }
 
+// stepOf is the step in which a slot is ready of a visit that ends after s seconds.
+func (p *play) stepOf(s float64) int {
+	return int(min(stepsMax, max(0, (s+p.idle)/p.step)))
+}
+
+// cohortsMost is how many groups of one age the people on the site are taken for.
+const cohortsMost = 64
+
 // begin schedules the ends of the visits that there are.
 func (p *play) begin(v *Visits, now int64) {
-	p.exits = make([]float64, stepsMax)
+	p.exits, p.wobble, p.beyond = make([]float64, stepsMax), make([]float64, stepsMax), make([]float64, stepsMax)
 	here := 0
-	for _, c := range v.here {
+	for _, c := range v.visits.here {
 		here += c.n
 	}
 	switch {
 	case here > 0: // the room's are as old as this node's
-		for _, c := range v.here {
-			p.goOn(float64(now-c.at)/1e6, float64(c.n)*float64(p.r.OnSite)/float64(here))
+		each := float64(p.r.OnSite) / float64(here)
+		for i, n, ages := 0, 0, 0.0; i < len(v.visits.here); i++ {
+			c := v.visits.here[i]
+			n, ages = n+c.n, ages+float64(c.n)*float64(now-c.at)/1e6
+			if last := i == len(v.visits.here)-1; last || n*cohortsMost >= here || len(v.visits.here) <= cohortsMost {
+				p.goOn(ages/float64(n), float64(n)*each)
+				n, ages = 0, 0
+			}
 		}
 	default: // they are of any age
 		for _, m := range p.t.masses {
@@ -127,25 +151,33 @@ func (p *play) begin(v *Visits, now int64) {
 	}
 }
 
+// lindy is how long visits that are older than others ever were are taken to go on:
+// for this part of the time that they have gone on for.
+const lindy = 8
+
 // goOn schedules the ends of n visits of that age.
 func (p *play) goOn(age, n float64) {
-	left := 0.0
-	for _, m := range p.t.masses {
-		if m.age > age {
-			left += m.share
-		}
-	}
-	alive := left
+	alive, left := 1.0, 0.0
 	for _, m := range p.t.masses {
 		alive -= m.share
+		left += m.after(age).share
 	}
-	beyond := 1.0 + alive - left // share of visits that are longer than any seen
+	longer := max(0, alive) // share of visits that are longer than any seen
+	over := 0.0
 	for _, m := range p.t.masses {
-		if m.age > age {
-			p.add(m.age-age, n*m.share/(left+max(0, beyond)))
+		if m = m.after(age); m.share > 0 {
+			share := m.share / (left + longer)
+			p.add(m.age-age, n*share)
+			if k := p.stepOf(m.age - age); k < stepsMax { // each of n is over or not
+				p.wobble[k] += n * ((over+share)*(1-over-share) - over*(1-over))
+			}
+			over += share
 		}
 	}
-	if left <= 0 && beyond < 1e-9 { // older than all others were: it is about to end
+	switch k := p.stepOf(max(p.t.known-age, age/lindy)); {
+	case longer > 1e-9 && k < stepsMax:
+		p.beyond[k] += n * (1 - over)
+	case left <= 0: // older than all others were: it is about to end
 		p.add(0, n)
 	}
 }
@@ -159,35 +191,52 @@ func (p *play) visit(k int, n float64) {
 	p.add(at+p.r.Claim.Seconds(), n*p.noShow)
 }
 
-// run calls people step by step.
+// stay is which share of the people at that place is still there at step k.
+func (p *play) stay(place float64, k int) float64 {
+	age := 0.0
+	if n := len(p.r.Ages); n > 0 && place < float64(p.r.Waiting) {
+		age = p.r.Ages[int(place/float64(p.r.Waiting)*float64(n))]
+	}
+	return p.stays.stay(age, (float64(k)+0.5)*p.step)
+}
+
+// unseen is which share of the visits, or of the calls if those are more, may have got
+// by then to an age of which nothing was seen: nobody knows how soon such visits end.
+const unseen = 0.1
+
+// run calls people step by step, for as far as what was seen goes.
 func (p *play) run() *Forecast {
 	f := &Forecast{step: p.step, cv2: min(p.t.cv2, 4), seen: p.t.seen}
 	free, tokens, line := float64(p.r.Free), 0.0, 1.5*float64(p.r.Waiting)+8 // the slow quartile of the last is a later one's
-	calls, bySlots, weight := 0.0, 0.0, 1.0
-	for k := 0; k < stepsMax && line-calls > 1e-9; k++ {
+	all := float64(p.r.OnSite+p.r.Coming) + max(1, free)
+	place, slots, calls, wobble, beyond := 0.0, 0.0, 0.0, 0.0, 0.0
+	for k := 0; k < stepsMax && line-place > 1e-9; k++ {
 		free += p.exits[k]
-		if float64(k+1)*p.step <= p.r.Opens.Seconds() {
-			f.calls, f.bySlots = append(f.calls, 0), append(f.bySlots, 0)
-			continue
+		wobble += p.wobble[k]
+		if beyond += p.beyond[k]; beyond > unseen*max(all, slots) {
+			return f
 		}
-		weight *= 1 + p.drop*p.step // whoever gives up makes a call reach that much further
-		n, slots := max(0, free), 1.0
-		if p.r.PerMinute > 0 {
-			if tokens += float64(p.r.PerMinute) / 60.5 * p.step; tokens < n {
-				n, slots = tokens, 0
+		n, bySlots := 0.0, 1.0
+		if float64(k+1)*p.step > p.r.Opens.Seconds() {
+			n = max(0, free)
+			if p.r.PerMinute > 0 {
+				if tokens += float64(p.r.PerMinute) / minute * p.step; tokens < n {
+					n, bySlots = tokens, 0
+				}
+				tokens = min(tokens-n, float64(p.r.PerMinute)/60)
 			}
-			tokens = min(tokens-n, float64(p.r.PerMinute)/60)
+			if now := float64(p.r.Free); k == 0 && now > 0 && n > 0 {
+				bySlots *= 1 - min(1, now/n) // those slots are free already
+			}
 		}
-		if k == 0 && slots > 0 {
-			slots = 0 // those slots are free now
-		}
-		if n = min(n, (line-calls)/weight/(1-p.back)); n > 0 {
+		further := (1 - p.back) / p.stay(place, k) // whoever gives up makes a call reach that much further
+		if n = min(n, (line-place)/further); n > 0 {
 			free -= n
 			p.visit(k, n)
+			place, slots, calls = place+n*further, slots+n*further*bySlots, calls+n
 		}
-		n *= weight * (1 - p.back)
-		calls, bySlots = calls+n, bySlots+n*slots
-		f.calls, f.bySlots = append(f.calls, calls), append(f.bySlots, bySlots)
+		f.calls, f.bySlots = append(f.calls, place), append(f.bySlots, slots)
+		f.spread = append(f.spread, f.spreadOf(place, slots, calls, wobble, all))
 	}
 	if n := len(f.calls); n == stepsMax {
 		if late := f.calls[n-1] - f.calls[n/2-1]; late > f.calls[n-1]/4 { // else whoever is left stays for longer than anyone was seen to
@@ -197,16 +246,29 @@ func (p *play) run() *Forecast {
 	return f
 }
 
+// spreadOf is the variance of the place that so many calls reach: of the slots that
+// come free, from those of now (wobble) and, in the long run, as in a renewal
+// process; and of who is still there to be called.
+func (f *Forecast) spreadOf(place, slots, calls, wobble, all float64) float64 {
+	if place <= 0 {
+		return 0
+	}
+	free := calls * slots / place
+	exits := max(wobble*slots/place, f.cv2*free*min(1, free/all))
+	further := place / calls
+	return further*further*exits + max(0, further-1)*place
+}
+
 // Wait returns when the n-th of the line is called, with the quartiles.
 func (f *Forecast) Wait(n float64) (quartiles [3]time.Duration, ok bool) {
-	n = max(0.25, n-0.5) // the n-th call is in the middle of what is expected as n
-	at, ok := f.reach(n)
+	n = max(1, n)
+	at, ok := f.reach(n - 0.5)
 	if !ok {
 		return quartiles, false
 	}
-	variance := f.variance(n, at)
+	mean, variance := f.until(n, at)
 	for i, z := range [...]float64{-0.6745, 0, 0.6745} {
-		s, ok := f.reach(gamma(n, variance, z))
+		s, ok := f.reach(gamma(mean, variance, z))
 		if !ok {
 			return quartiles, false
 		}
@@ -243,14 +305,18 @@ func (f *Forecast) Lottery(n float64) (quartiles [3]time.Duration, ok bool) {
 
 func seconds(s float64) time.Duration { return time.Duration(min(s, 1e6) * float64(time.Second)) }
 
-// model is by how much the model itself is off, of the number of calls.
-const model = 0.05
+// model is by how much the model itself is off, of the number of slots.
+const model = 0.03
 
-// variance of the number of calls by the time that n are expected.
-func (f *Forecast) variance(n, at float64) float64 {
-	k := int(min(at/f.step, float64(len(f.bySlots)-1)))
-	bySlots := f.bySlots[k] * n / max(n, f.calls[k])
-	return bySlots*f.cv2 + bySlots*bySlots*f.cv2/max(1, f.seen) + n*n*model*model
+// until is what is expected when the n-th is called, about at: calls that come one by
+// one whenever they like come to n, and calls of a steady rate to n - 1/2, as nobody
+// knows how far the next one has come.
+func (f *Forecast) until(n, at float64) (mean, variance float64) {
+	k := min(int(at/f.step), len(f.calls)-1)
+	part := n / max(1e-9, f.calls[k])
+	steady := 1 - min(1, f.spread[k]*part/n)
+	slots := min(n, f.bySlots[k]*part)
+	return n - steady/2, f.spread[k]*part + steady*steady/12 + slots*slots*(f.cv2/max(1, f.seen)+model*model)
 }
 
 // gamma is a quantile of the gamma distribution with that mean and variance.

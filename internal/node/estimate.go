@@ -148,7 +148,7 @@ func (r *room) forecastAt(now eviction.Time) *estimate.Forecast {
 		return w.forecast
 	}
 	if w.at != 0 {
-		w.visits.Stood(r.gate.Queue.Len(), r.called, min(now.Boot-w.at, memoryOfLine))
+		w.visits.Stood(r.called, r.idle(now), min(now.Boot-w.at, memoryOfLine))
 	}
 	w.at = now.Boot
 	f := r.figures(now)
@@ -157,11 +157,30 @@ func (r *room) forecastAt(now eviction.Time) *estimate.Forecast {
 	return w.forecast
 }
 
-// drops counts somebody in line who gives up.
-func (r *room) drops(v *visitor) {
-	if v.stage == queued {
-		r.waits.visits.Drop(r.gate.Queue.Rank(r.gate.Key(v.weight())), r.gate.Queue.Len())
+// idle is how many slots are free here that somebody waits for, and nothing else
+// keeps from being handed on.
+func (r *room) idle(now eviction.Time) int {
+	c := r.gate.InForce()
+	if c.NewPerMinute > 0 || c.Event.Start > r.node.ev.LastNow() || r.waiting() == 0 || !r.node.ev.Calls(r.gate, now) {
+		return 0
 	}
+	return max(0, r.gate.Ledger().Free())
+}
+
+// agesMost is of how many people in line a forecast knows how long they have waited.
+const agesMost = 32
+
+// ages are how long people of this node's line have waited, at even distances, in s.
+func (r *room) ages() (ages []float64) {
+	n, now := r.gate.Queue.Len(), r.node.ev.LastNow()
+	for i := range min(n, agesMost) {
+		if w, ok := r.gate.Queue.Select((2*i + 1) * n / (2 * min(n, agesMost))); ok {
+			if v := r.visitors.get(w.ID); v != nil {
+				ages = append(ages, max(0, float64(now-int64(v.stamp))/1e6))
+			}
+		}
+	}
+	return ages
 }
 
 // memoryOfLine bounds the time for which a line is taken to have been as long as
@@ -177,7 +196,7 @@ func (r *room) figures(now eviction.Time) estimate.Room {
 	micros := func(µs int64) time.Duration { return time.Duration(max(0, µs)) * time.Microsecond }
 	f := estimate.Room{
 		OnSite: max(0, active-coming), Coming: coming, Free: c.Target - missing - active, Missing: missing, WholeIn: micros(wholeAt - now.Boot),
-		Opens: max(micros(c.Event.Start-clock), micros(r.gate.HeldUntil()-now.Boot)), Waiting: r.waiting(),
+		Opens: max(micros(c.Event.Start-clock), micros(r.gate.HeldUntil()-now.Boot)), Waiting: r.waiting(), Ages: r.ages(),
 		PerMinute: c.NewPerMinute, Claim: c.ClaimWindow,
 	}
 	if c.NoRenewal {

@@ -140,7 +140,7 @@ func (r *room) visitGiven(now eviction.Time, heir eviction.Member, visit *evicti
 	}
 	r.node.used.add(usedHash(v.id), r.node.ev.Now(now), r.node.c.UsedMax) // everybody is told
 	r.onSite--
-	r.waits.visits.Forget(v.seen)
+	r.waits.visits.Forget(v.seen, r.node.ev.LastNow())
 	r.remove(v)
 	r.moved.put(visit.ID, movedTo{heir, visit.Gen, r.ticketEnds(now)}, movedMax)
 	r.plan()

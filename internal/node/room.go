@@ -158,6 +158,7 @@ func (r *room) enqueue(v *visitor) {
 		return
 	}
 	v.stage = queued
+	r.waits.visits.Join(int64(v.stamp), r.node.ev.LastNow())
 	if !r.q.Insert(r.gate.Key(v.weight())) {
 		panic(r.breach(fmt.Sprintf("nobody is in line twice, as %v is", v.weight())))
 	}
@@ -165,6 +166,21 @@ func (r *room) enqueue(v *visitor) {
 
 // dequeue takes v out of line, wherever it stands.
 func (r *room) dequeue(v *visitor) {
+	if v.stage == queued {
+		r.waits.visits.Leave(int64(v.stamp), r.node.ev.LastNow())
+	}
+	r.takeOut(v)
+}
+
+// givesUp takes v out of line, who does not wait any longer or is silent.
+func (r *room) givesUp(v *visitor) {
+	if v.stage == queued {
+		r.waits.visits.GaveUp(int64(v.stamp), r.node.ev.LastNow())
+	}
+	r.takeOut(v)
+}
+
+func (r *room) takeOut(v *visitor) {
 	r.stir()
 	switch v.stage {
 	case queued:
@@ -221,7 +237,7 @@ func (r *room) reset(now eviction.Time) {
 			r.takeBack(v, now)
 		case onSite: // not spent: its pass is good until it expires, and may be taken over
 			r.onSite--
-			r.waits.visits.Forget(v.seen)
+			r.waits.visits.Forget(v.seen, r.node.ev.LastNow())
 			r.remove(v)
 		default:
 		}
@@ -278,8 +294,7 @@ func (r *room) lookAt(v *visitor, now eviction.Time) {
 			r.watch(v, now)
 			return
 		}
-		r.drops(v)
-		r.dequeue(v)
+		r.givesUp(v)
 		r.park(v, now)
 	case called:
 		r.called--

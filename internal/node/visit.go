@@ -97,7 +97,9 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
 	case v.stage == parked && v.asleep(now) == 0:
 		r.parked--
 		v.expires = 0
-		if v.missed > 0 || v.slept > 0 {
+		if v.neverCalled() {
+			r.waits.visits.Returned()
+		} else {
 			r.waits.visits.Back()
 		}
 		r.enqueue(v)
@@ -222,8 +224,7 @@ func (n *Node) Abandon(now eviction.Time, t Ticket) (a Answer, err error) {
 func (r *room) withdraw(v *visitor, now eviction.Time) bool {
 	switch v.stage {
 	case queued, drawn:
-		r.drops(v)
-		r.dequeue(v)
+		r.givesUp(v)
 	case parked:
 		r.parked--
 		v.expires = 0
