@@ -171,6 +171,9 @@ var (
 // is told does not jump. The table that it logs, of more than one world, is in
 // docs/operating.md.
 func TestEstimatesAreCalibrated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("two hours of a crowd, in one goroutine; left out of -short")
+	}
 	for _, c := range crowds {
 		t.Run(c.name, func(t *testing.T) {
 			var under [3]float64
