@@ -25,7 +25,7 @@ import (
 // user runs the program in the image. Kubernetes' runAsNonRoot wants a number.
 const user = 65532
 
-// imageMax is how many bytes of an image go over a network at most. It is 16 million.
+// imageMax is how many bytes of an image go over a network at most. One is 17 million.
 const imageMax = 25_000_000
 
 // writeImage writes an image for all of Linux' architectures, as an archive that
