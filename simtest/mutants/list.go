@@ -380,7 +380,7 @@ func leaveBugs() []Mutant {
 			{"eviction/ledger.go", "			out = append(out, m)\n", "			out = append(out, &Slots{Room: m.Room, From: m.From, To: m.To, Total: m.Total, Visits: m.Visits})\n			if ON {\n\t\t\t\tout[len(out)-1].Visits = nil\n\t\t\t}\n"},
 		}},
 		{Name: "a visit that was given away stays", Run: rolling, Edits: []Edit{
-			{"internal/node/leave.go", "	r.onSite--\n	r.waits.visits.Forget(v.seen)\n	r.remove(v)\n", "	if ON {\n\t\treturn\n\t}\n	r.onSite--\n	r.waits.visits.Forget(v.seen)\n	r.remove(v)\n"},
+			{"internal/node/leave.go", "	r.onSite--\n	r.waits.visits.Forget(v.seen, r.node.ev.LastNow())\n	r.remove(v)\n", "	if ON {\n\t\treturn\n\t}\n	r.onSite--\n	r.waits.visits.Forget(v.seen, r.node.ev.LastNow())\n	r.remove(v)\n"},
 		}},
 		{Name: "the line stays with a node that leaves", Run: rolling, Edits: []Edit{
 			{"internal/node/leave.go", "	if r.gate.InForce().Algorithm == eviction.ByQPID || !r.node.ev.InTouch(r.gate, now) {\n		return true", "	if ON || r.gate.InForce().Algorithm == eviction.ByQPID || !r.node.ev.InTouch(r.gate, now) {\n		return true"},
