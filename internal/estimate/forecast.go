@@ -312,7 +312,7 @@ const model = 0.03
 // one whenever they like come to n, and calls of a steady rate to n - 1/2, as nobody
 // knows how far the next one has come.
 func (f *Forecast) until(n, at float64) (mean, variance float64) {
-	k := min(int(at/f.step), len(f.calls)-1)
+	k := int(min(at/f.step, float64(len(f.calls)-1))) // at may be years away
 	part := n / max(1e-9, f.calls[k])
 	steady := 1 - min(1, f.spread[k]*part/n)
 	slots := min(n, f.bySlots[k]*part)

@@ -282,7 +282,7 @@ func (p *patience) at(age float64) float64 {
 		return 1
 	}
 	at := 1 + perOctave*math.Log2(age*1e6/ageMin)
-	b := min(int(at), buckets-2)
+	b := int(min(at, buckets-2))
 	return p.alive[b] + (p.alive[b+1]-p.alive[b])*min(1, at-float64(b))
 }
 
