@@ -23,12 +23,16 @@ func digestOf(b []byte) digest {
 // whoever renames a field looks here.
 func ignored() map[string][]string {
 	return map[string][]string{
-		"node.Node":     {"c", "dues"},                             // fixed at the start; what each room says of itself
-		"node.room":     {"node", "place", "waits"},                // the way back up; an index of dues; only told
-		"eviction.Node": {"c", "start", "dues", "metAt", "ranked"}, // fixed at the start; says only where there is nothing to do; where it was found last; worked out anew
-		"eviction.Gate": {"c", "Prepare", "revised"},               // likewise
-		"qpid.answered": {"at"},                                    // an index of ring
-		"qpid.Queue":    {"tree", "slots", "sums", "count"},        // see writeQueue
+		"node.Node":        {"c", "dues"},                      // fixed at the start; what each room says of itself
+		"node.room":        {"node", "waits"},                  // the way back up; only told
+		"node.attention":   {"place"},                          // an index of dues
+		"eviction.Node":    {"c", "start", "dues"},             // fixed at the start; says only where there is nothing to do
+		"eviction.company": {"metAt", "ranked"},                // where it was found last; worked out anew
+		"eviction.Gate":    {"revised"},                        // see dues
+		"eviction.kept":    {"Prepare"},                        // fixed at the start
+		"eviction.inForce": {"c"},                              // likewise
+		"qpid.answered":    {"at"},                             // an index of ring
+		"qpid.Queue":       {"tree", "slots", "sums", "count"}, // see writeQueue
 	}
 }
 
@@ -122,8 +126,8 @@ func (p *printer) writeStruct(v reflect.Value) {
 		skip = make([]bool, t.NumField())
 		for _, name := range p.ignore[t.String()] {
 			f, ok := t.FieldByName(name)
-			if !ok {
-				panic(fmt.Sprintf("explore: %v has no field %q any more: see ignored", t, name))
+			if !ok || len(f.Index) > 1 { // of an embedded part it would leave out all
+				panic(fmt.Sprintf("explore: %v has no field %q of its own any more: see ignored", t, name))
 			}
 			skip[f.Index[0]] = true
 		}

@@ -31,12 +31,12 @@ func TestStatesDecideTheFuture(t *testing.T) {
 // TestAuditNoticesIgnoredFields shows that the audit bites: a fingerprint that
 // leaves out what matters takes two states for one.
 func TestAuditNoticesIgnoredFields(t *testing.T) {
-	for _, field := range []string{"wave", "lead"} {
+	for field, of := range map[string]string{"wave": "eviction.waves", "lead": "eviction.Node"} {
 		t.Run(field, func(t *testing.T) {
 			t.Parallel()
 			m := founding()
 			m.demand.most = 2_000
-			m.lie.blind = map[string][]string{"eviction.Node": {field}}
+			m.lie.blind = map[string][]string{of: {field}}
 			defer func() {
 				if p := recover(); p != nil {
 					t.Log("noticed when inputs were repeated: ", p)
