@@ -256,7 +256,7 @@ func (w *world) drain(h *host) {
 	h.stopped = h.stopped && !h.n.Status().Quarantined
 	w.followLease(h)
 	w.givenUp(h, &r)
-	w.decides(&r)
+	w.decides(h, &r)
 	for i := range r.Log {
 		w.logged(h, &r.Log[i])
 	}

@@ -86,7 +86,7 @@ type (
 
 // decides files what the commits that a node is about to send make and burn: its
 // ledgers show it already. After another founding numbers may come again.
-func (w *world) decides(r *node.Ready) {
+func (w *world) decides(h *host, r *node.Ready) {
 	for i := range r.Messages {
 		m, ok := r.Messages[i].Body.(*eviction.Commit)
 		if !ok {
@@ -94,7 +94,7 @@ func (w *world) decides(r *node.Ready) {
 		}
 		for j := range m.Rooms {
 			rc := &m.Rooms[j]
-			w.crosses(m.Epoch, rc)
+			w.crosses(h, m.Epoch, rc)
 			if rc.Mint > 0 || len(rc.Burn) > 0 {
 				w.checker.makes[making{m.Epoch, rc.Room}] = made{rc.Mint, rc.Burn}
 			}

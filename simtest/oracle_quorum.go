@@ -104,13 +104,14 @@ func (w *world) learns(h *host, s *node.Status) {
 }
 
 // crosses looks at a room that leaves a line by a quorum of it, and not because its own
-// survivor_after is over.
-func (w *world) crosses(e qpid.Epoch, rc *eviction.RoomCommit) {
-	for r := range w.o.Rooms {
-		o := &w.o.Rooms[r]
-		if o.Name == rc.Room && o.Survivor == 0 && o.OnPartition != eviction.Share && rc.From.Founded() {
-			w.checkQuorum(quorum{w.waveAt(e), rc.From, rc.Room})
-		}
+// survivor_after is over, which an operator may set while it runs.
+func (w *world) crosses(h *host, e qpid.Epoch, rc *eviction.RoomCommit) {
+	if !rc.From.Founded() {
+		return
+	}
+	rs, ok := h.n.Room(rc.Room, h.clock.read(w.now))
+	if ok && rs.Room.Survivor == 0 && rs.Room.OnPartition != eviction.Share {
+		w.checkQuorum(quorum{w.waveAt(e), rc.From, rc.Room})
 	}
 }
 
