@@ -203,6 +203,7 @@ func (m *Membership) start(ctx context.Context) (*memberlist.Memberlist, error) 
 		_ = transport.Shutdown() // as above
 		return nil, err
 	}
+	transport.listen()
 	m.c.Logger.Info("gossip is up", "address", m.Addr(), "encrypted", len(m.c.Keys) > 0)
 	return list, nil
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/memberlist"
 )
@@ -21,9 +22,16 @@ var errLongStream = errors.New("a stream longer than all there is to say")
 // what each may say: anyone who reaches the port may begin one, and memberlist
 // reads all of it before it knows whether it was sealed with a key. One too many
 // is closed at once; its owner tries again in the next round.
+//
+// It is deaf until listen is called, after memberlist has entered this life of the node
+// in its table. If word of an earlier life came first, that would be entered, and told
+// to others for good: memberlist v0.7.0 begins to listen before. Gossip that is lost
+// comes again.
 type streamLimiter struct {
 	memberlist.Transport
+	packets chan *memberlist.Packet
 	streams chan net.Conn
+	hears   atomic.Bool
 	closing chan struct{}
 	once    sync.Once
 	done    sync.WaitGroup
@@ -36,12 +44,19 @@ type streamLimiter struct {
 var _ memberlist.Transport = (*streamLimiter)(nil)
 
 func limitStreams(t memberlist.Transport) *streamLimiter {
-	l := &streamLimiter{Transport: t, streams: make(chan net.Conn), closing: make(chan struct{}), from: make(map[netip.Addr]int)}
+	l := &streamLimiter{
+		Transport: t, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn), closing: make(chan struct{}), from: make(map[netip.Addr]int),
+	}
 	l.done.Go(l.run)
+	l.done.Go(l.pass)
 	return l
 }
 
-func (l *streamLimiter) StreamCh() <-chan net.Conn { return l.streams }
+// listen ends the deafness.
+func (l *streamLimiter) listen() { l.hears.Store(true) }
+
+func (l *streamLimiter) PacketCh() <-chan *memberlist.Packet { return l.packets }
+func (l *streamLimiter) StreamCh() <-chan net.Conn           { return l.streams }
 
 // Shutdown closes the transport while its streams are still taken off it: it
 // waits until it has handed over the last one.
@@ -52,12 +67,35 @@ func (l *streamLimiter) Shutdown() error {
 	return err
 }
 
+// pass hands packets on.
+func (l *streamLimiter) pass() {
+	for {
+		select {
+		case <-l.closing:
+			return
+		case p := <-l.Transport.PacketCh():
+			if !l.hears.Load() {
+				continue
+			}
+			select {
+			case l.packets <- p:
+			case <-l.closing:
+				return
+			}
+		}
+	}
+}
+
 func (l *streamLimiter) run() {
 	for {
 		select {
 		case <-l.closing:
 			return
 		case c := <-l.Transport.StreamCh():
+			if !l.hears.Load() {
+				_ = c.Close() // its owner tries again
+				continue
+			}
 			s := l.admit(c)
 			if s == nil {
 				_ = c.Close() // full, and it is their loss
