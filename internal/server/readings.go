@@ -58,9 +58,15 @@ type certificateData struct {
 	Until time.Time `json:"not_after"`
 }
 
-// readings are all conditions as they look now.
+// readings are all conditions as they look now. What a node sees on a side without a
+// quorum tells nothing of the nodes and rooms of the cluster, and must not be there
+// when that has lasted for long as the cluster comes together again.
 func (v *conditionsView) readings() []notify.Reading {
-	all := append(v.cluster(), v.ofCertificates()...)
+	all := append(v.ofThisSide(), v.ofCertificates()...)
+	if v.Status.Grade <= eviction.Side {
+		return all
+	}
+	all = append(all, v.ofNodes()...)
 	for i := range v.Rooms {
 		if r := &v.Rooms[i]; r.Room.Mode != eviction.Deleted && r.Account.Born > 0 {
 			all = append(all, v.ofRoom(r)...)
@@ -147,27 +153,33 @@ func (v *conditionsView) ofEvents(r *node.RoomStatus) (all []notify.Reading) {
 	return all
 }
 
-// cluster is what is about the nodes.
-func (v *conditionsView) cluster() []notify.Reading {
-	st := &v.Status
-	var here []string
-	for _, m := range st.List {
-		here = append(here, string(m.Name))
+// here are the nodes of this side.
+func (v *conditionsView) here() (names []string) {
+	for _, m := range v.Status.List {
+		names = append(names, string(m.Name))
 	}
-	slices.Sort(here)
-	settle := time.Duration(v.t.Settle)
-	var all []notify.Reading
-	names := slices.Clone(st.Voters.Names)
-	for _, n := range names {
-		name := string(n)
-		lost := !slices.ContainsFunc(st.List, func(m eviction.Member) bool { return m.Name == n })
-		data := nodeData{name, here}
+	slices.Sort(names)
+	return names
+}
+
+// ofNodes is which nodes are out of the waves.
+func (v *conditionsView) ofNodes() (all []notify.Reading) {
+	here := v.here()
+	for _, n := range v.Status.Voters.Names {
+		name, data := string(n), nodeData{string(n), here}
 		all = append(all, notify.Reading{
-			Key: "node " + name, State: notify.Holds(lost), After: time.Duration(v.t.NodeLost), Settle: settle, Root: v.root(), Mine: v.tells(),
+			Key: "node " + name, State: notify.Holds(!slices.Contains(here, name)),
+			After: time.Duration(v.t.NodeLost), Settle: time.Duration(v.t.Settle), Root: v.root(), Mine: v.tells(),
 			Begins: notify.Event{Type: notify.NodeLost, Text: fmt.Sprintf("Node %s is lost: it has been out of the waves for %v without a goodbye", name, v.t.NodeLost), Data: data},
 			Ends:   notify.Event{Type: notify.NodeBack, Text: "Node " + name + " is back", Data: data},
 		})
 	}
+	return all
+}
+
+// ofThisSide is what a node sees for certain on a side of its own, too.
+func (v *conditionsView) ofThisSide() []notify.Reading {
+	st, settle, data := &v.Status, time.Duration(v.t.Settle), nodeData{v.self, v.here()}
 	majority := notify.Between
 	switch {
 	case st.Grade >= eviction.Primary:
@@ -175,17 +187,15 @@ func (v *conditionsView) cluster() []notify.Reading {
 	case st.Grade == eviction.Side && len(st.Voters.Names) > 0 && st.Installed != (qpid.Epoch{}):
 		majority = notify.On
 	}
-	data := nodeData{v.self, here}
-	all = append(all, notify.Reading{
+	return []notify.Reading{{
 		Key: "majority", State: majority, After: time.Duration(v.t.MajorityLost), Settle: settle, Root: v.root(), Mine: st.Leading,
-		Begins: notify.Event{Type: notify.MajorityLost, Text: fmt.Sprintf("Nodes %v see no majority: who waits there keeps the place, and nobody is called unless the room says so", here), Data: data},
-		Ends:   notify.Event{Type: notify.MajorityBack, Text: fmt.Sprintf("Nodes %v are a majority again", here), Data: data},
-	}, notify.Reading{
+		Begins: notify.Event{Type: notify.MajorityLost, Text: fmt.Sprintf("Nodes %v see no majority: who waits there keeps the place, and nobody is called unless the room says so", data.Nodes), Data: data},
+		Ends:   notify.Event{Type: notify.MajorityBack, Text: fmt.Sprintf("Nodes %v are a majority again", data.Nodes), Data: data},
+	}, {
 		Key: "clock " + v.self, State: notify.Holds(st.Quarantined), After: time.Duration(v.t.ClockOff), Settle: settle, Root: v.root(), Mine: true,
 		Begins: notify.Event{Type: notify.ClockOff, Text: "The clock of node " + v.self + " is off: it is left out until it is set right (chrony, NTP)", Data: data},
 		Ends:   notify.Event{Type: notify.ClockRight, Text: "The clock of node " + v.self + " is right again", Data: data},
-	})
-	return all
+	}}
 }
 
 // ofCertificates are those that run out. A new one is another condition.

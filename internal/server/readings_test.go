@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,40 @@ func TestWhatIsWorthANotification(t *testing.T) {
 		if got := v.on(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestWhatASideSawIsNotTakenForLong: a node that was cut off for long, and runs the
+// waves again while another is not back yet, has not seen that one away for long.
+func TestWhatASideSawIsNotTakenForLong(t *testing.T) {
+	v := viewOf()
+	all := notify.NewConditions(nil)
+	look := func() (types []string) {
+		for _, n := range all.Look(v.now, v.readings()) {
+			types = append(types, n.Event.Type)
+		}
+		v.now = v.now.Add(time.Minute)
+		return types
+	}
+	look()
+	v.Status.List, v.Status.Grade, v.Rooms[0].Total = v.Status.List[:1], eviction.Side, 5
+	look()
+	if got := look(); !slices.Equal(got, []string{notify.MajorityLost}) {
+		t.Errorf("a side without a quorum tells %v", got)
+	}
+	v.Status.Grade = eviction.Primary
+	if got := look(); len(got) > 0 {
+		t.Errorf("in a primary again, and without b yet, it tells %v at once", got)
+	}
+	v.Status.Grade, v.Rooms[0].Total = eviction.Unanimous, 0
+	v.Status.List = []eviction.Member{v.Status.Self, {Name: "b", Boot: 1}}
+	if got := look(); !slices.Equal(got, []string{notify.MajorityBack}) {
+		t.Errorf("together again it tells %v", got)
+	}
+	v.Status.List, v.Rooms[0].Total = v.Status.List[:1], 5
+	look()
+	if got := look(); !slices.Equal(got, []string{notify.NodeLost, notify.QueueingBegan}) {
+		t.Errorf("of what has lasted for long it tells %v", got)
 	}
 }
 

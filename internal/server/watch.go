@@ -123,9 +123,10 @@ type opening struct {
 	told      bool
 }
 
-// opens warns of rooms that nobody enters for now because there are signing keys of
-// before this start: it may be the first start of all, and a site behind such a room
-// looks broken for as long as the longest visit. At first the node knows of less.
+// opens warns of rooms that nobody enters for now because all slots may be in use, by
+// passes that signing keys of before this start sealed, or those of a lost node: it may
+// be the first start of all, and a site behind such a room looks broken for as long as
+// the longest visit. At first the node knows of less.
 func (w *watcher) opens(now time.Time) {
 	if w.ready != (reason{}) {
 		return
@@ -142,7 +143,7 @@ func (w *watcher) opens(now time.Time) {
 			o = opening{at: at, since: now}
 		case !o.told && now.Sub(o.since) > time.Second:
 			o.told = true
-			w.s.log.Warn("nobody goes in yet: signing keys are there from before, and passes that they sealed may still be good; people may join the line",
+			w.s.log.Warn("nobody goes in yet: whoever went in before this start, or by a node that is lost, may still be on the site; people may join the line",
 				"room", r.Name, "opens", o.at.Format(time.RFC3339), "in", o.at.Sub(now).Round(time.Second))
 		}
 		w.closed[r.Name] = o
