@@ -331,6 +331,10 @@ const tell = o => {
   channel?.postMessage(o);
   heard(o, 0);
 };
+// What has waited in a tab that was asleep is no news, and what was overtaken
+// is none: the node is asked again. Clocks of nodes differ, so what it then says counts.
+const older = o => until(o.last_updated) < until(now.last_updated);
+const stale = o => older(o) || until(o.last_updated) < -1e4;
 
 let channel, leading, lead, stream, streamAfter = 0, breaks = 0, timer;
 const soon = s => {
@@ -348,10 +352,13 @@ const later = (pause = 0) => {
 const ask = async () => {
   clearTimeout(timer);
   let pause = 0;
+  const before = now;
   try {
     const r = await post(page.checkin);
-    if (r.ok) tell(await r.json());
-    else if (busy(r)) {
+    if (r.ok) {
+      const o = await r.json();
+      if (now == before || !older(o)) tell(o);
+    } else if (busy(r)) {
       fails++;
       pause = +r.headers.get("Retry-After") || 0;
     } else go(0, page.retry);
@@ -366,7 +373,8 @@ const listen = () => {
   stream = new EventSource(page.stream);
   stream.onmessage = e => {
     breaks = 0;
-    tell(JSON.parse(e.data));
+    const o = JSON.parse(e.data);
+    stale(o) ? soon(0.5) : tell(o);
   };
   stream.addEventListener("messages", e => {
     const messages = JSON.parse(e.data);
@@ -389,6 +397,7 @@ const start = () => {
   channel = new BroadcastChannel(name);
   channel.onmessage = e => {
     if (!e.data.state) return tidings(e.data.messages);
+    if (stale(e.data)) return soon(0.5);
     heard(e.data, 1500); // the tab that told goes first and brings the pass
     if (!going && !leading) later();
   };

@@ -8,6 +8,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"github.com/anteroom/anteroom/gateway"
 )
 
 // online takes the network from a browser, and gives it back.
@@ -96,6 +98,36 @@ func TestWhoIsNotLookingGoesInByAButton(t *testing.T) {
 	p.looking(true)
 	p.do("press the button with the keyboard", chromedp.Evaluate[chromedp.Void](`enter.focus()`), chromedp.KeyEvent("\r"))
 	p.sees("The new harvest is here")
+}
+
+// What has waited in a stream while the phone was asleep, such as a call that is
+// long over, and an answer that was overtaken on its way are no news.
+func TestWhatIsOldIsNoNews(t *testing.T) {
+	l, p := inLine(t, 3)
+	asked := l.count("checkin")
+	l.change(func() { l.stale = 1 })
+	eventually(t, "the page asks what is true", func() bool { return l.count("checkin") > asked })
+	p.reads("h1", "You are in line")
+	if n := l.count("leave"); n != 0 {
+		t.Errorf("a call of a minute ago was gone by: %d passes were asked for", n)
+	}
+
+	p.until("to hold the next answer back", `(window.real = window.fetch, window.fetch = async (...a) => {
+		const r = await real(...a);
+		await new Promise(free => window.free = free);
+		return r;
+	}, window.ran = new Set(), new MutationObserver(() => ran.add(note.textContent)).observe(note, {childList: true}), true)`)
+	p.until("to have heard nothing for a while", `(Date.now = (now => () => now() + 4e3)(Date.now), true)`)
+	p.looking(true)
+	p.until("the answer to be on its way", "window.free")
+	l.change(func() { l.paused = "Back after lunch." })
+	p.reads("#note", "Nobody is being let in just now. Your place is kept. Back after lunch.")
+	p.until("the answer to come", "(free(), true)")
+	l.change(func() { l.messages = []gateway.Message{{Text: "Soon."}} })
+	p.reads("#said", "Soon.")
+	if said, err := eval[string](p, `[...ran].join("/")`); err != nil || said != p.text("#note") {
+		t.Errorf("the note read %q meanwhile (%v)", said, err)
+	}
 }
 
 // Who asked for it hears of their turn, and who is looking goes straight in.

@@ -46,6 +46,7 @@ type line struct {
 	claim   time.Duration  // a call stands so long
 
 	messages []gateway.Message // the newest first
+	stale    int               // the next events of streams are a call of a minute ago
 }
 
 func newLine(t *testing.T, limit int) *line {
@@ -295,6 +296,10 @@ func (l *line) stream(w http.ResponseWriter, r *http.Request) {
 		l.mu.Lock()
 		l.asked["stream"]++
 		a, known := l.answer(ticketOf(r))
+		if l.stale > 0 {
+			l.stale--
+			a["state"], a["last_updated"] = "called", time.Now().Add(-time.Minute)
+		}
 		news, open := l.news, l.streams && !l.dark && known
 		l.mu.Unlock()
 		if !open {
