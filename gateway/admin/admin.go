@@ -97,6 +97,7 @@ func New(c Config) *Port {
 	get("/v1/rooms/{room}/why", a.why)
 	if c.Historian != nil {
 		get("/v1/slots", a.slots)
+		get("/v1/waits", a.waits)
 	}
 	if c.Metrics != nil {
 		get("/metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{

@@ -124,6 +124,18 @@ func TestWhyHasAdviceWhereItIsAskedFor(t *testing.T) {
 	}
 }
 
+// How long people had waited who get in now is told by room, and who did not say so.
+func TestWaitsOfThoseWhoGetIn(t *testing.T) {
+	c := admin.Config{Source: aNode(), Operator: aDesk(), Historian: &archive{}}
+	const want = `{"seconds":60,"rooms":[{"room":"shop","count":23,"p50":38.2,"p75":41,"p95":null}],"missing":["b"]}`
+	if w := ask(c, "GET", "/v1/waits", ""); w.Code != 200 || strings.TrimSpace(w.Body.String()) != want {
+		t.Errorf("%d %s, want %s", w.Code, w.Body, want)
+	}
+	if w := ask(admin.Config{Source: aNode()}, "GET", "/v1/waits", ""); w.Code != 404 {
+		t.Errorf("a node without a history answers %d", w.Code)
+	}
+}
+
 // What the nodes have is told by name; what is missing is the rooms'.
 func TestSlotsOfAllNodes(t *testing.T) {
 	n := aNode()

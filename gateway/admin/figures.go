@@ -20,6 +20,8 @@ type Historian interface {
 	Figures(ctx context.Context, room string, q Span) (Figures, error)
 	// Slots asks all nodes what they have of a room just now; empty: of all of them.
 	Slots(ctx context.Context, room string) []NodeSlots
+	// Waits asks all nodes how long people had waited who got in of late.
+	Waits(ctx context.Context) WaitsList
 }
 
 // Span is which part of a history is asked for.

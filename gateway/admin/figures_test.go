@@ -30,6 +30,12 @@ func (a *archive) Slots(_ context.Context, room string) []admin.NodeSlots {
 	return []admin.NodeSlots{{Node: "a", Answers: true, SlotsOwned: len(room), SlotsUsed: 3}, {Node: "b"}}
 }
 
+// Waits are those of one room, and one node does not answer.
+func (a *archive) Waits(context.Context) admin.WaitsList {
+	p50, p75 := 38.2, 41.0
+	return admin.WaitsList{Seconds: 60, Rooms: []admin.RoomWaits{{Room: "shop", Shares: admin.Shares{Count: 23, P50: &p50, P75: &p75}}}, Missing: []string{"b"}}
+}
+
 func someFigures() admin.Figures {
 	c := func(v float64) admin.Column { return admin.Column{v, math.NaN()} }
 	d := func(v float64) admin.Durations { return admin.Durations{Count: c(2), P50: c(v), P75: c(v), P95: c(v)} }

@@ -69,7 +69,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 	slices.Sort(answer)
 	want := map[string][]string{
 		"Configuration": room, "Room": slices.Compact(answer),
-		"RoomNow": {"why"}, // and all of RoomState
+		"RoomNow": {"why"}, "RoomWaits": {"room"}, // and all of RoomState, or of Shares
 		"Pending": {"pending"}, "Ticket": {"ticket"}, "Pass": {"pass"},
 		"Problem": {"type", "title", "status", "detail", "code", "errors"},
 	}
@@ -82,7 +82,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 		"NodeRan": typeOf[admin.NodeRan](), "Report": typeOf[admin.Report](), "People": typeOf[admin.People](), "Kept": typeOf[admin.Kept](),
 		"EstimatesTrue": typeOf[admin.EstimatesTrue](), "Advice": typeOf[admin.Advice](), "Course": typeOf[admin.Course](),
 		"AuditList": typeOf[admin.AuditList](), "AuditEntry": typeOf[admin.AuditEntry](), "Change": typeOf[admin.Change](), "Check": typeOf[admin.Check](), "Checked": typeOf[admin.Checked](),
-		"HealthCheck": typeOf[config.HealthCheck](), "HealthList": typeOf[admin.HealthList](), "RoomHealth": typeOf[admin.RoomHealth](), "OriginAnswers": typeOf[admin.OriginAnswers](), "SlotsList": typeOf[admin.SlotsList](), "NodeSlots": typeOf[admin.NodeSlots](),
+		"HealthCheck": typeOf[config.HealthCheck](), "HealthList": typeOf[admin.HealthList](), "RoomHealth": typeOf[admin.RoomHealth](), "OriginAnswers": typeOf[admin.OriginAnswers](), "SlotsList": typeOf[admin.SlotsList](), "NodeSlots": typeOf[admin.NodeSlots](), "WaitsList": typeOf[admin.WaitsList](),
 		"CheckHealth": typeOf[admin.CheckHealth](), "CheckSeen": typeOf[admin.CheckSeen](), "Governor": typeOf[config.Governor](), "Governed": typeOf[admin.Governed](), "CheckTurn": typeOf[admin.CheckTurn](),
 		"ReceiverList": typeOf[admin.ReceiverList](), "Receiver": typeOf[admin.Receiver](), "TestSent": typeOf[admin.TestSent](),
 		"NextEvent": typeOf[admin.Event](), "Reason": typeOf[admin.Reason](), "State": typeOf[admin.State](),

@@ -113,6 +113,21 @@ func (h Hist) append(b []byte) []byte {
 	return b
 }
 
+// Bytes is how h is sent to another node.
+func (h Hist) Bytes() []byte { return h.append(nil) }
+
+// ParseHist reads what Bytes wrote.
+func ParseHist(b []byte) (Hist, error) {
+	r := reader{b: b}
+	h := r.hist()
+	if r.bad || len(r.b) > 0 {
+		return nil, errHist
+	}
+	return h, nil
+}
+
+var errHist = errors.New("it is no histogram")
+
 var errRow = errors.New("it is no row")
 
 // reader takes varints off bytes. After an error it gives zeros.

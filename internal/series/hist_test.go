@@ -59,9 +59,8 @@ func TestHistsMergeExactly(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2, 3, 4, 5, 6}, {6, 0, 5, 1, 4, 2, 3}} {
 		var got Hist
 		for _, i := range order {
-			r := reader{b: parts[i].append(nil)}
-			h := r.hist()
-			if r.bad || len(r.b) > 0 {
+			h, err := ParseHist(parts[i].Bytes())
+			if err != nil {
 				t.Fatal("what was written cannot be read")
 			}
 			got.Merge(h)
@@ -83,6 +82,7 @@ func FuzzRows(f *testing.F) {
 	r := Row{At: 120, Up: 60, OnSite: 7, Settings: Settings{50, 10, Queueing}, Waits: Hist{{3, 1}, {900, 2}}}
 	r.Counts[Joins], r.Counts[RefusedAddress] = 5, 1
 	f.Add(r.append(nil, 0, 60))
+	f.Add(r.Waits.Bytes())
 	f.Add(frame(nil, minuteBody("a", Minute{120, []NamedRow{{"", r}, {"shop", r}}})))
 	f.Add([]byte("ArH1\x01\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -98,6 +98,11 @@ func FuzzRows(f *testing.F) {
 				return true
 			}); err != nil || i != len(rows) {
 				t.Fatalf("%d rows of %d, %v", i, len(rows), err)
+			}
+		}
+		if h, err := ParseHist(b); err == nil {
+			if again, err := ParseHist(h.Bytes()); err != nil || !slices.Equal(h, again) {
+				t.Fatalf("%v is read as %v, %v", h, again, err)
 			}
 		}
 		frames(b, func(_ int64, body []byte) { _, _, _ = readMinute(body) })

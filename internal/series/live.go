@@ -2,6 +2,7 @@ package series
 
 import (
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -253,6 +254,32 @@ func (l *Live) read(name string, f *fold) {
 	if r.tens.At > 0 {
 		f.add(&r.tens)
 	}
+}
+
+// Waits are how long people had waited who got in from a second on, Unix seconds, by
+// room. Who did not wait is not in them.
+func (l *Live) Waits(from int64) map[string]Hist {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := map[string]Hist{}
+	for name, r := range l.rooms {
+		waits := slices.Clone(r.now.Waits) // the second that runs goes on
+		for _, c := range r.seconds.chunks {
+			if c.start+r.seconds.span <= from {
+				continue
+			}
+			_ = Decode(c.rows, c.start, second, func(row *Row) bool { // written here
+				if row.At >= from {
+					waits.Merge(row.Waits)
+				}
+				return true
+			})
+		}
+		if len(waits) > 0 {
+			all[name] = waits
+		}
+	}
+	return all
 }
 
 // minuteOf is what there is of the minute that runs.

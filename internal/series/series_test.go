@@ -309,3 +309,28 @@ func TestSpansThatAreAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// What is told of the waits of late is of those seconds, and of the one that runs.
+func TestWaitsOfLateAreThoseOfTheLastSeconds(t *testing.T) {
+	w := newWorld(t, "")
+	w.run(200)
+	w.live.Admitted("shop", 0, 50) // who does not wait
+	w.live.Admitted("shop", 7_000_000, 50)
+	for _, seconds := range []int{1, 60, 199} {
+		var want Hist
+		want.Record(7000)
+		for _, r := range w.busy[len(w.busy)-seconds:] {
+			want.Merge(r.Waits)
+		}
+		got := w.live.Waits(w.now - int64(seconds))
+		if diff := cmp.Diff(map[string]Hist{"shop": want}, got); diff != "" {
+			t.Errorf("of %d seconds (-want +got):\n%s", seconds, diff)
+		}
+	}
+	before := w.live.Waits(w.now - 60)["shop"].Count()
+	got := w.live.Waits(w.now)["shop"]
+	w.live.Admitted("shop", 7_000_000, 50) // into the same bucket
+	if got.Count() != 1 || w.live.Waits(w.now - 60)["shop"].Count() != before+1 {
+		t.Error("what was told has changed since")
+	}
+}

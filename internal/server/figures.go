@@ -329,12 +329,16 @@ func (g *gathered) durations(sum *series.Row, of func(r *series.Row) series.Hist
 	d := admin.Durations{
 		Count: g.column(func(r *series.Row) float64 { return float64(of(r).Count()) }), P50: share(0.5), P75: share(0.75), P95: share(0.95),
 	}
-	whole := func(p float64) *float64 {
-		v := math.Round(of(sum).Seconds(p)*1000) / 1000
+	return d, sharesOf(of(sum))
+}
+
+func sharesOf(h series.Hist) admin.Shares {
+	share := func(p float64) *float64 {
+		v := math.Round(h.Seconds(p)*1000) / 1000
 		if math.IsNaN(v) {
 			return nil
 		}
 		return &v
 	}
-	return d, admin.Shares{Count: int64(of(sum).Count()), P50: whole(0.5), P75: whole(0.75), P95: whole(0.95)}
+	return admin.Shares{Count: int64(h.Count()), P50: share(0.5), P75: share(0.75), P95: share(0.95)}
 }

@@ -105,11 +105,20 @@ func TestHistoryAgreesWithACountOfItsOwn(t *testing.T) {
 	r.three()
 	var c crowd
 	var all sync.WaitGroup
+	began := time.Now()
 	for i := range people {
 		rng := rand.New(rand.NewPCG(uint64(i), 0))
 		all.Go(func() { c.visitor(r.nodes[i%3], time.Second+time.Duration(rng.IntN(500))*time.Millisecond) })
 	}
 	all.Wait()
+	for _, m := range r.nodes {
+		got := m.waits()
+		if late := time.Since(began) > 50*time.Second; late { // the first of them do not count any more
+			t.Logf("%s tells of the waits of late, on a machine too busy to compare them: %+v", m.id, got)
+		} else if len(got.Rooms) != 1 || got.Rooms[0].Count != int64(len(c.waits)) || len(got.Missing) > 0 || math.Abs(*got.Rooms[0].P50-at(c.waits, 0.5)) > 0.01*at(c.waits, 0.5)+0.05 {
+			t.Errorf("%s tells of the waits of late: %+v; counted %d, p50 %v s", m.id, got, len(c.waits), at(c.waits, 0.5))
+		}
+	}
 	defer func() {
 		got := r.nodes[1].report("from=-10m")
 		p := got.People
@@ -153,6 +162,20 @@ func TestHistoryAgreesWithACountOfItsOwn(t *testing.T) {
 			}
 		}
 	}
+}
+
+// waits asks m how long those had waited who got in within the last minute.
+func (m *member) waits() (list admin.WaitsList) {
+	m.r.t.Helper()
+	a, err := http.Get("http://" + m.Addresses().Admin + "/v1/waits")
+	if err != nil {
+		m.r.t.Fatal(err)
+	}
+	defer func() { _ = a.Body.Close() }()
+	if err := json.NewDecoder(a.Body).Decode(&list); err != nil || a.StatusCode != http.StatusOK {
+		m.r.t.Fatalf("waits: %s, %v", a.Status, err)
+	}
+	return list
 }
 
 // report asks m for a report on the shop's room.

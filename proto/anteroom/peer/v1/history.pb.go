@@ -482,6 +482,149 @@ func (x *ReadPartResponse) GetParked() uint64 {
 	return 0
 }
 
+type ReadWaitsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How far back.
+	Seconds       uint32 `protobuf:"varint,1,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadWaitsRequest) Reset() {
+	*x = ReadWaitsRequest{}
+	mi := &file_anteroom_peer_v1_history_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadWaitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadWaitsRequest) ProtoMessage() {}
+
+func (x *ReadWaitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_history_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadWaitsRequest.ProtoReflect.Descriptor instead.
+func (*ReadWaitsRequest) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_history_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ReadWaitsRequest) GetSeconds() uint32 {
+	if x != nil {
+		return x.Seconds
+	}
+	return 0
+}
+
+type ReadWaitsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those into which somebody got.
+	Rooms         []*RoomWaits `protobuf:"bytes,1,rep,name=rooms,proto3" json:"rooms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadWaitsResponse) Reset() {
+	*x = ReadWaitsResponse{}
+	mi := &file_anteroom_peer_v1_history_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadWaitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadWaitsResponse) ProtoMessage() {}
+
+func (x *ReadWaitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_history_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadWaitsResponse.ProtoReflect.Descriptor instead.
+func (*ReadWaitsResponse) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_history_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ReadWaitsResponse) GetRooms() []*RoomWaits {
+	if x != nil {
+		return x.Rooms
+	}
+	return nil
+}
+
+type RoomWaits struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Room  string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	// A histogram, as in the rows of ReadHistory.
+	Waits         []byte `protobuf:"bytes,2,opt,name=waits,proto3" json:"waits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomWaits) Reset() {
+	*x = RoomWaits{}
+	mi := &file_anteroom_peer_v1_history_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomWaits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomWaits) ProtoMessage() {}
+
+func (x *RoomWaits) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_history_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomWaits.ProtoReflect.Descriptor instead.
+func (*RoomWaits) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_history_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RoomWaits) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *RoomWaits) GetWaits() []byte {
+	if x != nil {
+		return x.Waits
+	}
+	return nil
+}
+
 var File_anteroom_peer_v1_history_proto protoreflect.FileDescriptor
 
 const file_anteroom_peer_v1_history_proto_rawDesc = "" +
@@ -521,12 +664,20 @@ const file_anteroom_peer_v1_history_proto_rawDesc = "" +
 	"\x06queued\x18\x04 \x01(\x04R\x06queued\x12\x16\n" +
 	"\x06called\x18\x05 \x01(\x04R\x06called\x12\x17\n" +
 	"\aon_site\x18\x06 \x01(\x04R\x06onSite\x12\x16\n" +
-	"\x06parked\x18\a \x01(\x04R\x06parked2\x95\x02\n" +
+	"\x06parked\x18\a \x01(\x04R\x06parked\",\n" +
+	"\x10ReadWaitsRequest\x12\x18\n" +
+	"\aseconds\x18\x01 \x01(\rR\aseconds\"F\n" +
+	"\x11ReadWaitsResponse\x121\n" +
+	"\x05rooms\x18\x01 \x03(\v2\x1b.anteroom.peer.v1.RoomWaitsR\x05rooms\"5\n" +
+	"\tRoomWaits\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12\x14\n" +
+	"\x05waits\x18\x02 \x01(\fR\x05waits2\xeb\x02\n" +
 	"\aHistory\x12\\\n" +
 	"\vReadHistory\x12$.anteroom.peer.v1.ReadHistoryRequest\x1a%.anteroom.peer.v1.ReadHistoryResponse0\x01\x12Y\n" +
 	"\n" +
 	"KeepMinute\x12#.anteroom.peer.v1.KeepMinuteRequest\x1a$.anteroom.peer.v1.KeepMinuteResponse(\x01\x12Q\n" +
-	"\bReadPart\x12!.anteroom.peer.v1.ReadPartRequest\x1a\".anteroom.peer.v1.ReadPartResponseB<Z:github.com/anteroom/anteroom/proto/anteroom/peer/v1;peerv1b\x06proto3"
+	"\bReadPart\x12!.anteroom.peer.v1.ReadPartRequest\x1a\".anteroom.peer.v1.ReadPartResponse\x12T\n" +
+	"\tReadWaits\x12\".anteroom.peer.v1.ReadWaitsRequest\x1a#.anteroom.peer.v1.ReadWaitsResponseB<Z:github.com/anteroom/anteroom/proto/anteroom/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_anteroom_peer_v1_history_proto_rawDescOnce sync.Once
@@ -540,7 +691,7 @@ func file_anteroom_peer_v1_history_proto_rawDescGZIP() []byte {
 	return file_anteroom_peer_v1_history_proto_rawDescData
 }
 
-var file_anteroom_peer_v1_history_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_anteroom_peer_v1_history_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_anteroom_peer_v1_history_proto_goTypes = []any{
 	(*ReadHistoryRequest)(nil),  // 0: anteroom.peer.v1.ReadHistoryRequest
 	(*ReadHistoryResponse)(nil), // 1: anteroom.peer.v1.ReadHistoryResponse
@@ -549,20 +700,26 @@ var file_anteroom_peer_v1_history_proto_goTypes = []any{
 	(*KeepMinuteResponse)(nil),  // 4: anteroom.peer.v1.KeepMinuteResponse
 	(*ReadPartRequest)(nil),     // 5: anteroom.peer.v1.ReadPartRequest
 	(*ReadPartResponse)(nil),    // 6: anteroom.peer.v1.ReadPartResponse
+	(*ReadWaitsRequest)(nil),    // 7: anteroom.peer.v1.ReadWaitsRequest
+	(*ReadWaitsResponse)(nil),   // 8: anteroom.peer.v1.ReadWaitsResponse
+	(*RoomWaits)(nil),           // 9: anteroom.peer.v1.RoomWaits
 }
 var file_anteroom_peer_v1_history_proto_depIdxs = []int32{
 	2, // 0: anteroom.peer.v1.ReadHistoryResponse.kept:type_name -> anteroom.peer.v1.KeptHistory
-	0, // 1: anteroom.peer.v1.History.ReadHistory:input_type -> anteroom.peer.v1.ReadHistoryRequest
-	3, // 2: anteroom.peer.v1.History.KeepMinute:input_type -> anteroom.peer.v1.KeepMinuteRequest
-	5, // 3: anteroom.peer.v1.History.ReadPart:input_type -> anteroom.peer.v1.ReadPartRequest
-	1, // 4: anteroom.peer.v1.History.ReadHistory:output_type -> anteroom.peer.v1.ReadHistoryResponse
-	4, // 5: anteroom.peer.v1.History.KeepMinute:output_type -> anteroom.peer.v1.KeepMinuteResponse
-	6, // 6: anteroom.peer.v1.History.ReadPart:output_type -> anteroom.peer.v1.ReadPartResponse
-	4, // [4:7] is the sub-list for method output_type
-	1, // [1:4] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	9, // 1: anteroom.peer.v1.ReadWaitsResponse.rooms:type_name -> anteroom.peer.v1.RoomWaits
+	0, // 2: anteroom.peer.v1.History.ReadHistory:input_type -> anteroom.peer.v1.ReadHistoryRequest
+	3, // 3: anteroom.peer.v1.History.KeepMinute:input_type -> anteroom.peer.v1.KeepMinuteRequest
+	5, // 4: anteroom.peer.v1.History.ReadPart:input_type -> anteroom.peer.v1.ReadPartRequest
+	7, // 5: anteroom.peer.v1.History.ReadWaits:input_type -> anteroom.peer.v1.ReadWaitsRequest
+	1, // 6: anteroom.peer.v1.History.ReadHistory:output_type -> anteroom.peer.v1.ReadHistoryResponse
+	4, // 7: anteroom.peer.v1.History.KeepMinute:output_type -> anteroom.peer.v1.KeepMinuteResponse
+	6, // 8: anteroom.peer.v1.History.ReadPart:output_type -> anteroom.peer.v1.ReadPartResponse
+	8, // 9: anteroom.peer.v1.History.ReadWaits:output_type -> anteroom.peer.v1.ReadWaitsResponse
+	6, // [6:10] is the sub-list for method output_type
+	2, // [2:6] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_history_proto_init() }
@@ -576,7 +733,7 @@ func file_anteroom_peer_v1_history_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_history_proto_rawDesc), len(file_anteroom_peer_v1_history_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

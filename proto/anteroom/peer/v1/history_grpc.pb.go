@@ -22,6 +22,7 @@ const (
 	History_ReadHistory_FullMethodName = "/anteroom.peer.v1.History/ReadHistory"
 	History_KeepMinute_FullMethodName  = "/anteroom.peer.v1.History/KeepMinute"
 	History_ReadPart_FullMethodName    = "/anteroom.peer.v1.History/ReadPart"
+	History_ReadWaits_FullMethodName   = "/anteroom.peer.v1.History/ReadWaits"
 )
 
 // HistoryClient is the client API for History service.
@@ -38,6 +39,8 @@ type HistoryClient interface {
 	KeepMinute(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[KeepMinuteRequest, KeepMinuteResponse], error)
 	// ReadPart tells what the node has of a room, or of all of them, just now.
 	ReadPart(ctx context.Context, in *ReadPartRequest, opts ...grpc.CallOption) (*ReadPartResponse, error)
+	// ReadWaits tells how long people had waited who got in at the node of late.
+	ReadWaits(ctx context.Context, in *ReadWaitsRequest, opts ...grpc.CallOption) (*ReadWaitsResponse, error)
 }
 
 type historyClient struct {
@@ -90,6 +93,16 @@ func (c *historyClient) ReadPart(ctx context.Context, in *ReadPartRequest, opts 
 	return out, nil
 }
 
+func (c *historyClient) ReadWaits(ctx context.Context, in *ReadWaitsRequest, opts ...grpc.CallOption) (*ReadWaitsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReadWaitsResponse)
+	err := c.cc.Invoke(ctx, History_ReadWaits_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // HistoryServer is the server API for History service.
 // All implementations must embed UnimplementedHistoryServer
 // for forward compatibility.
@@ -104,6 +117,8 @@ type HistoryServer interface {
 	KeepMinute(grpc.ClientStreamingServer[KeepMinuteRequest, KeepMinuteResponse]) error
 	// ReadPart tells what the node has of a room, or of all of them, just now.
 	ReadPart(context.Context, *ReadPartRequest) (*ReadPartResponse, error)
+	// ReadWaits tells how long people had waited who got in at the node of late.
+	ReadWaits(context.Context, *ReadWaitsRequest) (*ReadWaitsResponse, error)
 	mustEmbedUnimplementedHistoryServer()
 }
 
@@ -122,6 +137,9 @@ func (UnimplementedHistoryServer) KeepMinute(grpc.ClientStreamingServer[KeepMinu
 }
 func (UnimplementedHistoryServer) ReadPart(context.Context, *ReadPartRequest) (*ReadPartResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadPart not implemented")
+}
+func (UnimplementedHistoryServer) ReadWaits(context.Context, *ReadWaitsRequest) (*ReadWaitsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadWaits not implemented")
 }
 func (UnimplementedHistoryServer) mustEmbedUnimplementedHistoryServer() {}
 func (UnimplementedHistoryServer) testEmbeddedByValue()                 {}
@@ -180,6 +198,24 @@ func _History_ReadPart_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _History_ReadWaits_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadWaitsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(HistoryServer).ReadWaits(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: History_ReadWaits_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(HistoryServer).ReadWaits(ctx, req.(*ReadWaitsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // History_ServiceDesc is the grpc.ServiceDesc for History service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -190,6 +226,10 @@ var History_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReadPart",
 			Handler:    _History_ReadPart_Handler,
+		},
+		{
+			MethodName: "ReadWaits",
+			Handler:    _History_ReadWaits_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
