@@ -144,8 +144,14 @@ func (p *person) open(url string) {
 	p.do("open "+url, chromedp.Navigate(url))
 }
 
+// click waits until what is to be clicked on stands still, as a person does.
 func (p *person) click(selector string) {
 	p.t.Helper()
+	p.until(selector+" to stand still", fmt.Sprintf(`(e => {
+		const box = e.getBoundingClientRect(), at = [box.x + scrollX, box.y + scrollY].join(), still = e.dataset.stood === at;
+		e.dataset.stood = at;
+		return still;
+	})(document.querySelector(%q))`, selector))
 	p.do("click on "+selector, chromedp.Click(chromedp.CSS(selector)))
 }
 

@@ -21,8 +21,8 @@ func crowded(t *testing.T) (url string) {
 	return url
 }
 
-// presses presses a button wherever it is by then, and says yes to what is asked: what
-// is said of a crowd has more lines from one second to the next, and moves what is below.
+// presses presses a button wherever it is by then, and says yes to what is asked: a room's
+// state may change meanwhile, and with it what stands above.
 func (p *person) presses(selector, title string) {
 	p.t.Helper()
 	p.do("press "+selector, chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.querySelector(%q).click()", selector)))

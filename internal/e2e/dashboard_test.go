@@ -130,13 +130,64 @@ func TestAnOperatorSteersARoom(t *testing.T) {
 	p.sees("Reclaim node-9: nothing was changed. No node of that name was in a wave with this one")
 }
 
-// Whatever they look at it with, it fits, and nothing in it is hard to read.
+// moved makes the views of the dashboard with figures of one digit, and with figures of
+// five, of whatever limits the flow, and tells what there is to press that is not at the
+// same place in both.
+const moved = `(async () => {
+	const [{overview}, {room}, {Memory}] = await Promise.all(["overview", "room", "memory"].map(name => import("/assets/" + name + ".js")));
+	const {state} = JSON.parse(document.getElementById("page").textContent), name = state.rooms[0].name;
+	const few = {n: 3, seconds: 4, rate: 0.4}, many = {n: 12345, seconds: 5400, rate: 4321};
+	const kept = f => ({
+		"/v1/slots": {nodes: [{node: "node-1", answers: true, slots_owned: f.n, slots_used: f.n, slots_free: f.n, queued: f.n, called: f.n, on_site: f.n, parked: f.n}], slots_missing: 0},
+		"/v1/waits": {rooms: [{room: name, p50: f.seconds}]},
+		"/v1/health": {rooms: [{room: name, answers: {count: f.n, failed_percent: f.rate / 50, p50_seconds: f.seconds / 10, p95_seconds: f.seconds, p99_seconds: f.seconds}}]},
+		"/history": {samples: [], time: [1.8e9], queued_max: [f.n], on_site_max: [f.n]},
+		"/report": {advice: []},
+		"": {total_active_users: f == few ? 2 * f.n : f.n, // as many as are inside, or half of them
+			new_users_per_minute: 0, message: "", messages: [], events: []},
+	});
+	const of = (f, code) => {
+		const all = structuredClone(state);
+		for (const r of all.rooms) {
+			Object.assign(r, {queued: f.n, called: f.n, active: f.n, admitted_per_minute: f.rate, estimated_wait_seconds: f.seconds});
+			Object.assign(r.why, {code, level: "queued", queued: f.n, inside: 2 * f.n, total_active_users: f.n, new_users_per_minute: f.n, admitted_per_minute: f.rate});
+		}
+		return all;
+	};
+	const boxes = async (make, f, code) => {
+		window.fetch = async path => Response.json(Object.entries(kept(f)).find(([part]) => path.includes(part))[1]);
+		const memory = new Memory(), view = make(memory), all = of(f, code);
+		memory.add(all);
+		document.getElementById("main").replaceChildren(...view.e);
+		const known = () => [...document.querySelectorAll(".peak, #answers ~ p, .foretold")].every(e => e.checkVisibility() && e.textContent) && !main.textContent.includes("nobody got in");
+		for (view.show(all); !known(); view.show(all)) await new Promise(done => setTimeout(done, 10));
+		const at = [...document.querySelectorAll("main :is(a, button, input, textarea, summary)")].filter(e => e.checkVisibility()).map(e => {
+			const box = e.getBoundingClientRect();
+			return (e.id || e.textContent) + " at " + Math.round(box.left) + ", " + Math.round(box.top + scrollY);
+		});
+		view.end();
+		return at;
+	};
+	const different = [];
+	for (const make of [() => overview(), memory => room(name, memory)]) {
+		const before = await boxes(make, few, "limit");
+		for (const code of ["limit", "rate", "calling", "over_limit"]) {
+			const now = await boxes(make, many, code);
+			different.push(...before.flatMap((at, i) => at == now[i] ? [] : [code + ": " + at + ", then " + now[i]]));
+		}
+		if (!before.length) different.push("nothing to press");
+	}
+	return different.join("\n");
+})()`
+
+// Whatever they look at it with, it fits, nothing in it is hard to read, and nothing that
+// somebody is about to press moves when figures come.
 func TestTheDashboardInEveryBrowser(t *testing.T) {
 	shop := demo(t)
 	guests(t, shop, 5, 2)
 	for look, options := range map[string][]chromedp.Action[chromedp.Void]{
 		"light": {},
-		"dark":  {inDark()},
+		"dark":  {inDark(), chromedp.EmulateViewport(1280, 960)},
 		"phone": {onPhone()},
 		"night": {onPhone(), inDark()},
 		"wall":  {chromedp.EmulateViewport(2560, 1440)},
@@ -152,6 +203,12 @@ func TestTheDashboardInEveryBrowser(t *testing.T) {
 				wide, err := eval[bool](p, "document.documentElement.scrollWidth > innerWidth")
 				if err != nil || wide {
 					t.Errorf("%s: the page is wider than the window (%v)", at, err)
+				}
+				if at != "#shop" {
+					continue
+				}
+				if what, err := evalWithin[string](p, patience, moved); err != nil || what != "" {
+					t.Errorf("moves under the pointer (%v):\n%s", err, what)
 				}
 			}
 		})

@@ -18,6 +18,9 @@
 //
 // main.js goes by the address: the part after # is the room that is shown, or
 // nothing for all of them. It draws with words.js (figures and times as people
-// read them), rooms.js (all rooms, nodes and changes), room.js (one room) and
+// read them), overview.js (all rooms, nodes and changes), room.js (one room) and
 // charts.js, which uses uPlot (assets/uplot, as it is published).
+//
+// Figures come every second, and nothing that somebody is about to press moves with
+// them: what changes has as many lines as it may need.
 package dashboard

@@ -3,6 +3,9 @@
 
 import {count, day, h, set} from "./words.js";
 
+// Canvases know no rem: so many pixels are one of the page's, which a wall screen has larger.
+const scale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+
 const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const clock = new Intl.DateTimeFormat("en-GB", {timeStyle: "short"}), exact = new Intl.DateTimeFormat("en-GB", {timeStyle: "medium"});
@@ -16,17 +19,17 @@ export const moment = at => (today(at) ? exact : day).format(new Date(1e3 * at))
 
 export const chart = (kind, zoomed) => {
   const values = kind.keys.map(() => h("b"));
-  const when = h("span", {class: "soft small"});
+  const when = h("p", {class: "soft small when"}); // over the plot: what is pointed at stays there
   const plot = h("div", {class: "plot", role: "img", "aria-label": `${kind.title}, as a chart; the table below has the figures`});
-  const e = h("figure", {class: "chart"}, h("div", {class: "bar"}, h("h3", {}, kind.title, " ", when),
-    h("p", {class: "keys"}, ...kind.keys.map((k, i) => h("span", {}, h("i", {class: k.class}), k.name + " ", values[i])))), plot);
+  const e = h("figure", {class: "chart"}, h("div", {class: "bar"}, h("h3", {}, kind.title),
+    h("p", {class: "keys"}, ...kind.keys.map((k, i) => h("span", {}, h("i", {class: k.class}), k.name + " ", values[i])))), when, plot);
   let u, points = [], at = null;
   const legend = () => {
     const p = points[at ?? points.length - 1];
     kind.keys.forEach((k, i) => set(values[i], p ? k.says(p) : ""));
     set(when, at != null && p ? "at " + moment(p.at) : "");
   };
-  const axis = more => ({stroke: style("--soft"), font: "12px system-ui, sans-serif", grid: {stroke: style("--line"), width: 1}, ticks: {show: false}, ...more});
+  const axis = more => ({stroke: style("--soft"), font: `${12 * scale()}px system-ui, sans-serif`, grid: {stroke: style("--line"), width: 1}, ticks: {show: false}, ...more});
   const data = () => [points.map(p => p.at), ...kind.keys.map(k => points.map(k.value))];
   const draw = () => {
     u?.destroy();
@@ -34,8 +37,8 @@ export const chart = (kind, zoomed) => {
       width: plot.clientWidth || 600, height: plot.clientHeight || 176, legend: {show: false}, padding: [8, 28, 0, 0],
       cursor: {sync: {key: "room"}, drag: {x: true, y: false, setScale: true}, points: {size: 6}},
       scales: {x: {time: true}, y: {range: (_, low, high) => [0, Math.max(1, (high || 0) * 1.1)]}},
-      axes: [axis({size: 30, space: 80, values: (_, all) => all.map(t => tick(all).format(new Date(1e3 * t)))}),
-        axis({size: 58, values: (_, all) => all.map(v => v == null ? "" : kind.tick ? kind.tick(v) : count(v))})],
+      axes: [axis({size: 30 * scale(), space: 80 * scale(), values: (_, all) => all.map(t => tick(all).format(new Date(1e3 * t)))}),
+        axis({size: 58 * scale(), values: (_, all) => all.map(v => v == null || kind.tick && v % 1 ? "" : kind.tick ? kind.tick(v) : count(v))})],
       series: [{}, ...kind.keys.map(k => ({stroke: style(k.line), fill: k.fill && style(k.fill), width: 1.5, dash: k.dash, paths: k.stepped && uPlot.paths.stepped({align: 1}), points: {show: false}}))],
       bands: kind.between ? [{series: [1, 2], fill: style(kind.between)}] : [],
       hooks: {

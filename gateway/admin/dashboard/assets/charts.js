@@ -3,7 +3,7 @@
 import {chart, table} from "./chart.js";
 import * as kinds from "./kinds.js";
 import {load} from "./past.js";
-import {h, set} from "./words.js";
+import {attribute, h, set} from "./words.js";
 
 const spans = [["15 min", 900], ["1 hour", 3600], ["1 day", 86400], ["7 days", 7 * 86400], ["30 days", 30 * 86400]];
 const live = 900; // seconds that this page remembers
@@ -37,11 +37,12 @@ export const charts = (name, memory, range) => {
     choose.forEach(b => b.setAttribute("aria-pressed", b == e.target));
     zoomed(null);
   }}, text));
-  const says = h("p", {class: "soft small", role: "status"}, "Drag over a chart to look closer, in all of them.");
+  const says = h("p", {class: range ? "soft small said-of-past" : "soft small", role: "status"}, "Drag over a chart to look closer, in all of them.");
   const e = h("section", {class: "card", "aria-labelledby": "lately"},
     h("div", {class: "bar"}, h("h2", {id: "lately"}, "How it was"), h("p", {class: "choose"}, back, ...choose)), says, shown.e);
   const change = some => {
     const next = board(some, zoomed);
+    attribute(says, "class", some == kinds.past ? "soft small said-of-past" : "soft small"); // which is longer, and changes
     shown.each("end");
     shown.e.replaceWith(next.e);
     shown = next;

@@ -18,8 +18,11 @@ export const event = name => {
       ` ${day.format(new Date(v.event_start_time))}`)));
     over.hidden = !ended.length;
   };
-  load().catch(() => {}); // without it there are no links
+  let known;
   return {e: [next, over], show: ({at}, {next_event: v}) => {
+    const key = `${v?.name} ${v?.event_end_time}`;
+    if (key != known) load().catch(() => {}); // without it there are no links
+    known = key;
     next.hidden = !v;
     if (!v) return;
     const now = Date.parse(at), to = iso => span((Date.parse(iso) - now) / 1e3), before = now < Date.parse(v.event_start_time);

@@ -1,7 +1,8 @@
 // All rooms at a glance, the nodes and the last changes.
 
-import {asking, missing} from "./slots.js";
-import {attribute, count, figure, h, people, rate, sentence, set, span, time, wait} from "./words.js";
+import {asking, waits as asksWaits} from "./ask.js";
+import {missing} from "./slots.js";
+import {attribute, count, figure, h, people, rate, sentence, set, span, time, wait, waited, whoGotIn} from "./words.js";
 
 const worst = ["fine", "queued", "stopped", "broken"];
 
@@ -31,15 +32,16 @@ export const words = r => r.mode != "normal" && {held: "held", draining: "drains
 // row is one room, made once and then kept true.
 const row = name => {
   const mark = h("span", {class: "mark"}), state = h("span", {class: "state"}), why = h("p", {class: "why"});
-  const queued = figure("In line"), waits = figure("Wait"), inside = figure("Inside", true), flow = figure("Let in a minute");
+  const queued = figure("In line"), inside = figure("Inside", {bar: true}), now = figure("Wait now"), then = figure("Wait predicted"), flow = figure("Let in a minute");
   const card = h("article", {class: "room card"},
     h("h2", {}, mark, h("a", {href: "#" + encodeURIComponent(name)}, name), state),
-    ...[queued, waits, inside, flow].map(f => h("dl", {}, f.e)), why);
-  return {e: h("li", {}, card), show: r => {
+    ...[queued, inside, now, then, flow].map(f => h("dl", {}, f.e)), why);
+  return {e: h("li", {}, card), show: (r, p50) => {
     attribute(mark, "class", "mark " + r.why.level);
     set(state, words(r));
     queued.show(count(r.queued));
-    waits.show(wait(r));
+    now.show(waited(r, p50), whoGotIn(r, p50));
+    then.show(wait(r), "of who joins");
     inside.show(count(r.why.inside), `of ${count(r.why.total_active_users)}`, r.why.inside / (r.why.total_active_users || 1));
     flow.show(rate(r.admitted_per_minute), r.why.new_users_per_minute ? `of ${count(r.why.new_users_per_minute)}` : "");
     set(why, sentence(r.why));
@@ -57,7 +59,7 @@ const sign = ms => `${ms > 0 ? "+" : ms < 0 ? "−" : ""}${Math.abs(ms).toFixed(
 const nodes = () => {
   const body = h("tbody"), version = h("th", {scope: "col", class: "n"}, "Version"), lost = h("p", {class: "note", hidden: true});
   const parts = new Map(); // by node
-  const ask = asking("", all => {
+  const ask = asking("/v1/slots", all => {
     parts.clear();
     all.nodes.forEach(n => parts.set(n.node, n));
     set(lost, missing(all));
@@ -83,9 +85,12 @@ const nodes = () => {
   }};
 };
 
+// A list is written as JSON, which nobody reads here.
+const isList = value => value?.startsWith("[{");
+
 const change = c => h("li", {}, h("time", {datetime: c.at}, time(c.at)), " ", h("b", {}, c.action), " ", c.room, " ",
   h("span", {class: "who"}, `by ${c.who}${c.from ? ` from ${c.from}` : ""}`),
-  ...c.changes.map(({key, from, to}) => h("span", {class: "what small"}, `${key}: ${from || "–"} → ${to || "–"}`)));
+  ...c.changes.map(({key, from, to}) => h("span", {class: "what small"}, isList(from) || isList(to) ? `${key} changed` : `${key}: ${from || "–"} → ${to || "–"}`)));
 
 // changes shows the last ones, and all of them when asked.
 export const changes = of => {
@@ -114,6 +119,8 @@ export const changes = of => {
 export const overview = () => {
   const title = h("h1"), under = h("p", {class: "lead"}), warned = h("div"), list = h("ul", {class: "rooms"});
   const parts = [nodes(), changes()], rows = new Map();
+  let waited = new Map(); // median, by room
+  const ask = asksWaits(all => { waited = all });
   const e = [h("div", {}, title, under), warned, list, h("div", {class: "pair"}, ...parts.map(p => p.e))];
   return {e, end() {}, show: state => {
     const {rooms, cluster} = state;
@@ -123,9 +130,10 @@ export const overview = () => {
     const warnings = (cluster.warnings || []).join("\n");
     warned.hidden = !warnings;
     if (warned.textContent != warnings) warned.replaceChildren(...(cluster.warnings || []).map(w => h("p", {class: "note"}, w)));
+    if (rooms.some(r => r.queued)) ask();
     for (const r of rooms) {
       if (!rows.has(r.name)) rows.set(r.name, row(r.name));
-      rows.get(r.name).show(r);
+      rows.get(r.name).show(r, waited.get(r.name));
     }
     const shown = rooms.map(r => rows.get(r.name).e);
     if (shown.length != list.children.length || shown.some((e, i) => list.children[i] != e)) list.replaceChildren(...shown);

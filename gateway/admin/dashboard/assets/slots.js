@@ -1,23 +1,7 @@
-// What each node has of a room, or of all of them: all nodes are asked every few seconds,
-// while somebody looks.
+// What each node has of a room.
 
+import {asking} from "./ask.js";
 import {count, h, set, time} from "./words.js";
-
-const every = 5e3; // milliseconds
-
-// asking calls told with what the nodes say of a room; an empty name: of all.
-export const asking = (room, told) => {
-  let asked = 0;
-  const ask = async () => {
-    const answer = await fetch(`/v1/slots${room && `?${new URLSearchParams({room})}`}`);
-    if (answer.ok) told(await answer.json());
-  };
-  return () => {
-    if (Date.now() - asked < every) return;
-    asked = Date.now();
-    ask().catch(() => {}); // the next time
-  };
-};
 
 export const missing = ({slots_missing: n, whole_at: at}) => n ? `${n == 1 ? "1 slot" : `${count(n)} slots`} went with a lost node${at ? `, back by ${time(at)}` : ""}.` : "";
 
@@ -29,7 +13,7 @@ export const slots = room => {
   const e = h("section", {class: "card", "aria-labelledby": "slots"}, h("h2", {id: "slots"}, "At the nodes"), lost,
     h("div", {class: "wide", tabindex: 0, role: "region", "aria-label": "Table of slots"}, h("table", {},
       h("thead", {}, h("tr", {}, ...["node", ...Object.values(columns)].map((t, i) => h("th", {scope: "col", class: i > 0 && "n"}, t)))), body)));
-  const show = asking(room, all => {
+  const show = asking(`/v1/slots?${new URLSearchParams({room})}`, all => {
     set(lost, missing(all));
     lost.hidden = !lost.textContent;
     body.replaceChildren(...all.nodes.map(n => h("tr", {}, h("th", {scope: "row"}, n.node),

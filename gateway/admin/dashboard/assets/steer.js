@@ -1,7 +1,7 @@
 // What an operator can do with a room. Each asks once, and says who has it.
 
 import {predict} from "./predict.js";
-import {schedule} from "./schedule.js";
+import {own, schedule} from "./schedule.js";
 import {attribute, count, day, h, page, people, rate, set, span} from "./words.js";
 
 const $ = id => document.getElementById(id);
@@ -35,9 +35,9 @@ const length = seconds => seconds == Infinity ? "for ever" : seconds < 1 ? "not 
 const foretell = (r, limit, flow) => {
   if (!(limit >= 0) || !(flow >= 0)) return "";
   const then = predict(r, limit, flow), now = predict(r, r.why.total_active_users, r.why.new_users_per_minute);
-  const first = then.drain >= 1 ? then.drain == Infinity ? "Nobody is called any more. " : `Nobody is called for ${length(then.drain)}, until ${people(r.why.inside - limit)} have left. ` : "";
+  const first = then.drain >= 1 ? then.drain == Infinity ? "Nobody is called any more. " : `Nobody is called for ${length(then.drain)}, until ${people(r.why.inside - limit)} ${r.why.inside - limit == 1 ? "has" : "have"} left. ` : "";
   if (!r.queued) return `${first}Nobody waits. Up to ${rate(then.flow)} people a minute could go in.`;
-  return `${first}Who joins now would wait ${length(then.wait)}; as it is, ${length(now.wait)}. It goes by how long people stay now.`;
+  return `${first}Who joins now would wait ${length(then.wait)}; as it is, ${length(now.wait)}.`;
 };
 
 const deeds = {
@@ -49,7 +49,7 @@ const deeds = {
 export const steer = name => {
   const base = `/v1/rooms/${encodeURIComponent(name)}`;
   const said = h("p", {class: "said", role: "status"});
-  let state, now, seen = "";
+  let state, now, seen = "", scheduled = [];
   // do asks, acts and tells.
   const act = async (title, text, yes, ...request) => {
     if (!await sure(title, text, yes)) return;
@@ -66,14 +66,14 @@ export const steer = name => {
   const limit = h("input", {type: "number", min: 0, step: 1, required: true, id: "limit", inputmode: "numeric"});
   const flow = h("input", {type: "number", min: 0, step: 1, required: true, id: "flow", inputmode: "numeric"});
   const foretold = h("p", {class: "foretold", role: "status"});
-  const tell = () => set(foretold, now ? foretell(now, limit.valueAsNumber, flow.valueAsNumber) : "");
+  const tell = () => set(foretold, now ? own(scheduled, now, Date.parse(state.at)) || foretell(now, limit.valueAsNumber, flow.valueAsNumber) : "");
   limit.addEventListener("input", tell);
   flow.addEventListener("input", tell);
   const limits = h("form", {id: "limits", onsubmit: e => {
     e.preventDefault();
     const body = {total_active_users: limit.valueAsNumber, new_users_per_minute: flow.valueAsNumber};
     act("Change the limits", `${name}: ${count(body.total_active_users)} people inside at most, ${body.new_users_per_minute ? count(body.new_users_per_minute) + " new ones a minute" : "no limit of new ones a minute"}. ${foretold.textContent}`, "Change them", "PATCH", base, body);
-  }}, h("h3", {}, "Limits"), h("div", {class: "two"}, h("div", {}, h("label", {for: "limit"}, "People inside"), limit), h("div", {}, h("label", {for: "flow"}, "New a minute (0: any)"), flow)),
+  }}, h("h3", {}, "Limits"), h("div", {class: "two"}, h("div", {}, h("label", {for: "limit"}, "People inside"), limit), h("div", {}, h("label", {for: "flow"}, "A minute (0: any)"), flow)),
     foretold, h("p", {class: "buttons"}, h("button", {}, "Change the limits")));
   const message = h("textarea", {rows: 3, id: "message", maxlength: 500});
   const post = h("form", {id: "post", onsubmit: e => {
@@ -99,7 +99,7 @@ export const steer = name => {
     }}, "Take back"))));
   const modes = Object.entries(deeds).map(([deed, [title, text, yes]]) => h("button", {type: "button", id: deed,
     onclick: () => act(`${title} ${name}`, text, yes, "POST", `${base}/${deed}`)}, title));
-  const events = schedule(name, base, act, () => refill());
+  const events = schedule(name, base, act, () => refill(), () => state ? Date.parse(state.at) : Date.now());
   const lost = h("div", {class: "lost"});
   const reclaim = node => h("p", {class: "note"}, `${name} waits for ${node}, which is gone and may let people in at the other side of a split. `,
     h("button", {type: "button", class: "small", onclick: () => act(`Reclaim ${node}`, `Rooms no longer wait for ${node} and use its slots. Be sure that it does not run: if it does, more people may be inside than the limit.`, "It will not return",
@@ -116,6 +116,7 @@ export const steer = name => {
       if (field != document.activeElement && field.value == (field.dataset.was ?? "")) field.value = field.dataset.was = keys[key];
     }
     list(keys.messages);
+    scheduled = keys.events;
     events.show(keys);
     tell();
   };
@@ -129,7 +130,7 @@ export const steer = name => {
     release.disabled = r.mode == "normal";
     drain.disabled = r.mode == "draining";
     set(mode.children[1], r.mode == "held" ? "The room is held." : r.mode == "draining" ? "The room drains." : "People are called as the limits allow.");
-    const version = JSON.stringify([r.total_active_users, r.new_users_per_minute, all.changes[0]?.at]);
+    const version = JSON.stringify([r.total_active_users, r.new_users_per_minute, all.changes[0]?.at, r.next_event, r.next_event && [r.next_event.prequeue_start_time, r.next_event.event_start_time].map(t => Date.parse(all.at) >= Date.parse(t))]);
     if (version != seen) {
       seen = version;
       refill().catch(() => {}); // the fields stay as they are

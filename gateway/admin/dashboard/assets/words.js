@@ -30,6 +30,10 @@ export const wait = r => !r.queued ? "none"
   : r.mode == "held" || !r.estimated_wait_seconds ? "not known"
   : `about ${span(r.estimated_wait_seconds)}`;
 
+// waited is what those who get in now have waited: a median of seconds, if any got in.
+export const waited = (r, p50) => !r.queued ? "none" : p50 == null ? "–" : span(p50);
+export const whoGotIn = (r, p50) => r.queued && p50 == null ? "nobody got in" : "of who gets in";
+
 export const page = JSON.parse(document.getElementById("page").textContent);
 
 // What limits the flow, in the node's words, with times in the reader's zone.
@@ -61,13 +65,14 @@ export const h = (name, attributes, ...children) => {
 export const set = (e, text) => { if (e.textContent != text) e.textContent = text };
 export const attribute = (e, name, value) => { if (e.getAttribute(name) != value) e.setAttribute(name, value) };
 
-// figure is a number with its name and, in small, what it is measured against.
-export const figure = (name, bar) => {
-  const value = h("span"), beside = h("small"), meter = bar && h("progress", {max: 1, "aria-label": name});
-  const e = h("div", {class: "figure"}, h("dt", {}, name), h("dd", {}, value, " ", beside, ...(meter ? [meter] : [])));
+// figure is a number with its name and, in small, what it is measured against. Each of its
+// lines has its place, so that what is below stays where it is.
+export const figure = (name, {bar, peak} = {}) => {
+  const value = h("span"), under = h("small"), meter = bar && h("progress", {max: 1, "aria-label": name}), most = peak && h("small", {class: "peak"});
+  const e = h("div", {class: "figure"}, h("dt", {}, name), h("dd", {}, ...[value, under, most, meter].filter(Boolean)));
   return {e, show: (text, small = "", part) => {
     set(value, text);
-    set(beside, small);
+    set(under, small);
     if (meter) meter.value = part;
-  }};
+  }, most: text => set(most, text)};
 };
