@@ -115,7 +115,7 @@ func (rs *roomSums) books() books {
 func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	n := len(d.list)
 	rs := &roomSums{
-		plan: g.cfg, agreed: len(r.Nodes) == n, nodes: make([]RoomNode, n), waiting: make([]int, n), keyed: true,
+		plan: g.cfg, agreed: len(r.Nodes) == n, nodes: make([]RoomNode, n), waiting: make([]int, n), keyed: true, calls: r.Calls,
 	}
 	// A room that stops sharing waits until every side is back: one that is
 	// away would go on with its slots.
@@ -142,7 +142,6 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.wanted += rn.Wanted
 		rs.used += rn.Used
 		rs.called += rn.Called
-		rs.calls += rn.Calls
 		rs.ttl = max(rs.ttl, rn.TTL)
 		rs.agreed = rs.agreed && rn.Version == rs.plan.Version && rn.Sum == sum
 		rs.keying = max(rs.keying, rn.Keying)

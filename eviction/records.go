@@ -47,6 +47,7 @@ type RoomReply struct {
 	Newest *Room       // a configuration newer than the gather's; nil: none
 	Digest *Digest     // for positions; nil: was not asked for
 	Supply Supply
+	Calls  float64 // per second, lately, summed
 }
 
 // RoomNode is one node's part of it.
@@ -69,7 +70,6 @@ type RoomNode struct {
 	Sum      uint64      // of the room's contents
 	TTL      int64       // µs: the longest session that a pass alive may have
 	Arrivals float64     // joins per second, lately
-	Calls    float64     // calls per second, lately
 	Lightest qpid.Weight // QPID rooms
 	Voters   Voters      // of Line, when the node itself has gone on to another line
 	First    uint64      // with a digest: stamp of the lightest ticket beyond the cut; 0: none

@@ -11,7 +11,7 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	n := RoomNode{
 		Index: w.index, Born: g.ledger.account.Born, Line: g.line, Lapsed: -1, OldAge: -1, Shut: g.shutBorn, Holds: g.supply.holds(), Minted: g.ledger.minted,
 		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Wanted: g.Wanted, Version: g.cfg.Version, Sum: g.sum, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.longest())),
-		Arrivals: g.arrivals.rate(now.Boot), Calls: g.calls.rate(now.Boot), Lightest: qpid.Empty(w.index),
+		Arrivals: g.arrivals.rate(now.Boot), Lightest: qpid.Empty(w.index),
 		Spent: g.spent, Tokens: max(0, g.Tokens(now.Boot)), Held: g.held(now.Boot),
 	}
 	if g.keying > rg.Keying {
@@ -33,7 +33,7 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 			n.First = m.Stamp
 		}
 	}
-	r := RoomReply{Room: rg.Room, Supply: g.supply, Newest: g.newest(rg.Version)}
+	r := RoomReply{Room: rg.Room, Supply: g.supply, Newest: g.newest(rg.Version), Calls: g.calls.rate(now.Boot)}
 	if rg.Digest {
 		r.Digest = g.sampled
 	}
@@ -122,6 +122,7 @@ func (r *RoomReply) merge(o RoomReply, want int) {
 		r.Newest = o.Newest
 	}
 	r.Supply = r.Supply.merge(o.Supply)
+	r.Calls += o.Calls
 }
 
 // lightest returns the subtree's lightest weight.

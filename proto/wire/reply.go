@@ -56,6 +56,7 @@ func fromRoomReply(b eviction.RoomReply) *peerv1.RoomReply {
 			Slots: int64(b.Supply.Slots), At: fromEpoch(b.Supply.At), Burned: int64(b.Supply.Burned), Line: fromLine(b.Supply.Line),
 			Sure: b.Supply.Sure, Claims: encoded(b.Supply.Claims, fromClaim), Voters: b.Supply.Voters,
 		},
+		Calls: b.Calls,
 	}
 }
 
@@ -71,6 +72,7 @@ func (r *reader) roomReply(p *peerv1.RoomReply) eviction.RoomReply {
 			Slots: r.number(p.GetSupply().GetSlots()), At: r.epoch(p.GetSupply().GetAt()), Burned: r.number(p.GetSupply().GetBurned()),
 			Line: r.line(p.GetSupply().GetLine()), Sure: p.GetSupply().GetSure(), Claims: r.claims(p.GetSupply().GetClaims()), Voters: p.GetSupply().GetVoters(),
 		},
+		Calls: r.rate(p.GetCalls()),
 	}
 }
 
@@ -78,7 +80,7 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 	return &peerv1.RoomNode{
 		Index: uint32(n.Index), Born: n.Born, Line: fromLine(n.Line), Lapsed: n.Lapsed, OldAge: n.OldAge, Minted: int64(n.Minted),
 		Free: int64(n.Free), Used: int64(n.Used), Queued: int64(n.Queued), Due: int64(n.Due), Version: fromVersion(n.Version), Ttl: n.TTL,
-		Arrivals: n.Arrivals, Calls: n.Calls, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), First: n.First,
+		Arrivals: n.Arrivals, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), First: n.First,
 		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
 		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Held: n.Held,
 	}
@@ -89,7 +91,7 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Index: r.index(p.GetIndex()), Born: p.GetBorn(), Line: r.line(p.GetLine()), Lapsed: p.GetLapsed(), OldAge: p.GetOldAge(),
 		Minted: r.number(p.GetMinted()), Free: r.number(p.GetFree()), Used: r.number(p.GetUsed()), Queued: r.number(p.GetQueued()),
 		Due: r.number(p.GetDue()), Version: r.version(p.GetVersion()), TTL: p.GetTtl(), Arrivals: r.rate(p.GetArrivals()),
-		Calls: r.rate(p.GetCalls()), Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), First: p.GetFirst(),
+		Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), First: p.GetFirst(),
 		Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
 		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(),
 	}

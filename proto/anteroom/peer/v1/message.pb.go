@@ -2075,15 +2075,17 @@ func (x *NodeReply) GetHlcMore() int64 {
 }
 
 type RoomReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
-	Nodes         []*RoomNode            `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	Front         *Front                 `protobuf:"bytes,3,opt,name=front,proto3" json:"front,omitempty"`
-	Nets          *Nets                  `protobuf:"bytes,4,opt,name=nets,proto3" json:"nets,omitempty"`
-	Voids         []*VoidCount           `protobuf:"bytes,5,rep,name=voids,proto3" json:"voids,omitempty"`
-	Newest        *Room                  `protobuf:"bytes,6,opt,name=newest,proto3" json:"newest,omitempty"`
-	Supply        *Supply                `protobuf:"bytes,7,opt,name=supply,proto3" json:"supply,omitempty"`
-	Digest        *Digest                `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Room   string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Nodes  []*RoomNode            `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Front  *Front                 `protobuf:"bytes,3,opt,name=front,proto3" json:"front,omitempty"`
+	Nets   *Nets                  `protobuf:"bytes,4,opt,name=nets,proto3" json:"nets,omitempty"`
+	Voids  []*VoidCount           `protobuf:"bytes,5,rep,name=voids,proto3" json:"voids,omitempty"`
+	Newest *Room                  `protobuf:"bytes,6,opt,name=newest,proto3" json:"newest,omitempty"`
+	Supply *Supply                `protobuf:"bytes,7,opt,name=supply,proto3" json:"supply,omitempty"`
+	Digest *Digest                `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Calls per second, summed.
+	Calls         float64 `protobuf:"fixed64,9,opt,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2174,6 +2176,13 @@ func (x *RoomReply) GetDigest() *Digest {
 	return nil
 }
 
+func (x *RoomReply) GetCalls() float64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
 type RoomNode struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Index    uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -2189,7 +2198,6 @@ type RoomNode struct {
 	Version  *Version               `protobuf:"bytes,11,opt,name=version,proto3" json:"version,omitempty"`
 	Ttl      int64                  `protobuf:"varint,12,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	Arrivals float64                `protobuf:"fixed64,13,opt,name=arrivals,proto3" json:"arrivals,omitempty"`
-	Calls    float64                `protobuf:"fixed64,14,opt,name=calls,proto3" json:"calls,omitempty"`
 	Lightest []byte                 `protobuf:"bytes,15,opt,name=lightest,proto3" json:"lightest,omitempty"`
 	Voters   *Voters                `protobuf:"bytes,16,opt,name=voters,proto3" json:"voters,omitempty"`
 	// With a digest.
@@ -2332,13 +2340,6 @@ func (x *RoomNode) GetTtl() int64 {
 func (x *RoomNode) GetArrivals() float64 {
 	if x != nil {
 		return x.Arrivals
-	}
-	return 0
-}
-
-func (x *RoomNode) GetCalls() float64 {
-	if x != nil {
-		return x.Calls
 	}
 	return 0
 }
@@ -5097,7 +5098,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04like\x18\x12 \x01(\bR\x04like\x12\x1d\n" +
 	"\n" +
 	"clock_more\x18\x13 \x01(\x12R\tclockMore\x12\x19\n" +
-	"\bhlc_more\x18\x14 \x01(\x12R\ahlcMore\"\xf3\x02\n" +
+	"\bhlc_more\x18\x14 \x01(\x12R\ahlcMore\"\x89\x03\n" +
 	"\tRoomReply\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.anteroom.peer.v1.RoomNodeR\x05nodes\x12-\n" +
@@ -5106,7 +5107,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05voids\x18\x05 \x03(\v2\x1b.anteroom.peer.v1.VoidCountR\x05voids\x12.\n" +
 	"\x06newest\x18\x06 \x01(\v2\x16.anteroom.peer.v1.RoomR\x06newest\x120\n" +
 	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\x120\n" +
-	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\"\x84\x06\n" +
+	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\x12\x14\n" +
+	"\x05calls\x18\t \x01(\x01R\x05calls\"\xf4\x05\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -5121,8 +5123,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	" \x01(\x03R\x03due\x123\n" +
 	"\aversion\x18\v \x01(\v2\x19.anteroom.peer.v1.VersionR\aversion\x12\x10\n" +
 	"\x03ttl\x18\f \x01(\x03R\x03ttl\x12\x1a\n" +
-	"\barrivals\x18\r \x01(\x01R\barrivals\x12\x14\n" +
-	"\x05calls\x18\x0e \x01(\x01R\x05calls\x12\x1a\n" +
+	"\barrivals\x18\r \x01(\x01R\barrivals\x12\x1a\n" +
 	"\blightest\x18\x0f \x01(\fR\blightest\x120\n" +
 	"\x06voters\x18\x10 \x01(\v2\x18.anteroom.peer.v1.VotersR\x06voters\x12\x14\n" +
 	"\x05first\x18\x11 \x01(\x04R\x05first\x12\x16\n" +
@@ -5138,7 +5139,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04like\x18\x1c \x01(\bR\x04like\x12\x1d\n" +
 	"\n" +
 	"first_more\x18\x1d \x01(\x12R\tfirstMore\x12\x12\n" +
-	"\x04held\x18\x1e \x01(\x12R\x04heldJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
+	"\x04held\x18\x1e \x01(\x12R\x04heldJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
