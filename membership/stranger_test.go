@@ -34,10 +34,12 @@ func (c *cluster) stranger(name string, p *port, meta []byte) *stranger {
 	s := &stranger{meta: meta}
 	conf := memberlist.DefaultLANConfig()
 	conf.Name, conf.Transport, conf.Delegate, conf.LogOutput = name, p, s, io.Discard
+	c.wire.hears(p, false) // as a node: else it may take over what others know of its name
 	list, err := memberlist.Create(conf)
 	if err != nil {
 		c.Fatal(err)
 	}
+	c.wire.hears(p, true)
 	s.Memberlist = list
 	c.strangers = append(c.strangers, s)
 	return s

@@ -60,7 +60,17 @@ func (w *wire) reach(from *port, to string) *port {
 	if w.ports[from.at.String()] != from || w.cut != nil && w.cut(from.at.String(), to) {
 		return nil
 	}
-	return w.ports[to]
+	if p := w.ports[to]; p != nil && !p.deaf {
+		return p
+	}
+	return nil
+}
+
+// hears has a node hear what it is sent, or not.
+func (w *wire) hears(p *port, is bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.deaf = !is
 }
 
 // kill unplugs a node, which does not notice.
@@ -78,6 +88,7 @@ type port struct {
 	at      netip.AddrPort
 	packets chan *memberlist.Packet
 	streams chan net.Conn
+	deaf    bool // guarded by wire.mu
 }
 
 var _ memberlist.Transport = (*port)(nil)
