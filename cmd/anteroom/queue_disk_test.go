@@ -14,10 +14,10 @@ import (
 // noState is a state machine that keeps nothing.
 type noState struct{}
 
-func (noState) Apply(commands [][]byte) [][]byte { return make([][]byte, len(commands)) }
-func (noState) Snapshot() []byte                 { return nil }
-func (noState) Restore([]byte) error             { return nil }
-func (noState) Size() int64                      { return 0 }
+func (noState) Apply(commands [][]byte) ([][]byte, error) { return make([][]byte, len(commands)), nil }
+func (noState) Snapshot() []byte                          { return nil }
+func (noState) Restore([]byte) error                      { return nil }
+func (noState) Size() int64                               { return 0 }
 
 // aLog runs a durable log with so many commands, each of 1 KiB, in the data of a node
 // until stop is called.

@@ -28,13 +28,13 @@ type listed struct {
 	all []string
 }
 
-func (s *listed) Apply(commands [][]byte) [][]byte {
+func (s *listed) Apply(commands [][]byte) ([][]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range commands {
 		s.all = append(s.all, string(c))
 	}
-	return make([][]byte, len(commands))
+	return make([][]byte, len(commands)), nil
 }
 
 func (s *listed) has(want []string) bool {

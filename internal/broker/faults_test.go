@@ -373,11 +373,21 @@ func begin(t *testing.T, now broker.Time, log [][]byte) *logged {
 		t.Fatal(err)
 	}
 	l := &logged{self, t, b, now, log}
-	b.Apply(now, broker.Durable, log)
+	applied(t, b, now, broker.Durable, log...)
 	b.SetView(now, broker.View{List: []eviction.Member{self}, Primary: true, At: now.Boot})
 	b.Leads(now, broker.Durable, true)
 	l.run()
 	return l
+}
+
+// applied applies commands of a log, all of which can be read.
+func applied(t testing.TB, b *broker.Broker, now broker.Time, k broker.Kind, commands ...[]byte) [][]byte {
+	t.Helper()
+	results, err := b.Apply(now, k, commands)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
 }
 
 // run does what the broker wants done, and returns its last answer.
@@ -385,7 +395,7 @@ func (l *logged) run() (last broker.Answer) {
 	for r := l.b.Ready(); len(r.Proposals)+len(r.Answers) > 0; r = l.b.Ready() {
 		for _, p := range r.Proposals {
 			l.log = append(l.log, p.Command)
-			l.b.Proposed(l.now, p.Token, l.b.Apply(l.now, broker.Durable, [][]byte{p.Command})[0], false)
+			l.b.Proposed(l.now, p.Token, applied(l.t, l.b, l.now, broker.Durable, p.Command)[0], false)
 		}
 		for _, a := range r.Answers {
 			last = a
@@ -426,5 +436,18 @@ func TestALeaseThatALogGaveUpIsLost(t *testing.T) {
 	ack := pqueue.Command{Op: pqueue.OpAck, Lease: old.Result.Lease}
 	if r := second.do(ack, broker.HandleOf(old.Kind, old.Node, old.Result.Number)); r.Code != pqueue.LeaseLost {
 		t.Errorf("who holds a lease that the log gave up ends the next one: %+v", r)
+	}
+}
+
+// What a newer release has written is not skipped, and what stands beside it waits.
+func TestCommandsThatCannotBeReadAreNotSkipped(t *testing.T) {
+	l := begin(t, broker.Time{Boot: 1, Clock: 1}, nil)
+	put := pqueue.Command{Op: pqueue.OpInsert, Queue: "kept", ID: "a", Now: 1}.Encode(nil)
+	if results, err := l.b.Apply(l.now, broker.Durable, [][]byte{put, {0xff, 0x7f}}); err == nil {
+		t.Fatalf("the results are %q", results)
+	}
+	r, err := pqueue.DecodeResult(applied(t, l.b, l.now, broker.Durable, put)[0])
+	if err != nil || r.Code != pqueue.OK || r.Exists {
+		t.Errorf("it was applied before: %+v, %v", r, err)
 	}
 }

@@ -62,9 +62,14 @@ func (b *Broker) execute(k Kind, c pqueue.Command, then func(pqueue.Result)) {
 	case len(b.proposals) >= proposalsMax:
 		then(pqueue.Result{Code: pqueue.Busy})
 	default:
+		text := c.Encode(nil)
+		if _, err := pqueue.DecodeCommand(text); err != nil { // no replica could go on after it
+			then(pqueue.Result{Code: pqueue.Invalid})
+			return
+		}
 		b.seq++
 		b.proposals[b.seq] = &proposal{k, then}
-		b.out.Proposals = append(b.out.Proposals, Proposal{Kind: k, Token: b.seq, Command: c.Encode(nil)})
+		b.out.Proposals = append(b.out.Proposals, Proposal{Kind: k, Token: b.seq, Command: text})
 	}
 }
 
@@ -110,15 +115,23 @@ func (b *Broker) known(s *shard, name string) *queue {
 }
 
 // Apply applies committed commands of a log, on whatever node, and returns a
-// result for each. A command that cannot be read is one of a newer version.
-func (b *Broker) Apply(now Time, k Kind, commands [][]byte) [][]byte {
+// result for each. If one cannot be read, being of a newer version, none is applied:
+// to go on without it would be to have other items than the other replicas.
+func (b *Broker) Apply(now Time, k Kind, commands [][]byte) ([][]byte, error) {
 	b.read(now)
 	s := &b.shards[k]
+	read := make([]pqueue.Command, len(commands))
+	for i, text := range commands {
+		var err error
+		if read[i], err = pqueue.DecodeCommand(text); err != nil {
+			return nil, err
+		}
+	}
 	results := make([][]byte, len(commands))
 	var configured []string
-	for i, text := range commands {
+	for i, c := range read {
 		r := pqueue.Result{Code: pqueue.Invalid}
-		if c, err := pqueue.DecodeCommand(text); err == nil && s.state != nil {
+		if s.state != nil {
 			r = s.state.Apply(c)
 			if q := b.queue(c.Queue); q != nil && q.c.Kind == k && c.Op == pqueue.OpConfigure {
 				b.recallSettings(q, s)
@@ -133,7 +146,7 @@ func (b *Broker) Apply(now Time, k Kind, commands [][]byte) [][]byte {
 	for _, name := range configured {
 		b.heeded(name, k)
 	}
-	return results
+	return results, nil
 }
 
 // Snapshot is the whole shard of a log.

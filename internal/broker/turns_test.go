@@ -143,7 +143,7 @@ func TestTurnsGoOnWhileALogIsSlow(t *testing.T) {
 			continue
 		}
 		l.log = append(l.log, p.Command)
-		l.b.Proposed(l.now, p.Token, l.b.Apply(l.now, broker.Durable, [][]byte{p.Command})[0], false)
+		l.b.Proposed(l.now, p.Token, applied(l.t, l.b, l.now, broker.Durable, p.Command)[0], false)
 	}
 	l.run()
 	l.now.Boot, l.now.Clock = l.now.Boot+20_000, l.now.Clock+20_000

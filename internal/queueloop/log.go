@@ -7,8 +7,9 @@ import (
 // StateMachine is what a Log drives. Its calls never overlap.
 type StateMachine interface {
 	// Apply applies committed commands in the order of the log, on every replica,
-	// and returns one result for each.
-	Apply(commands [][]byte) (results [][]byte)
+	// and returns one result for each. With an error, which says that one cannot be
+	// read, none is applied.
+	Apply(commands [][]byte) (results [][]byte, err error)
 	// Snapshot is the whole state after what was applied so far.
 	Snapshot() []byte
 	// Restore replaces the state by one that Snapshot returned. Bytes that are no
@@ -45,9 +46,9 @@ type machine struct {
 	kind broker.Kind
 }
 
-func (m machine) Apply(commands [][]byte) (results [][]byte) {
-	m.loop.with(func(b *broker.Broker, now broker.Time) { results = b.Apply(now, m.kind, commands) })
-	return results
+func (m machine) Apply(commands [][]byte) (results [][]byte, err error) {
+	m.loop.with(func(b *broker.Broker, now broker.Time) { results, err = b.Apply(now, m.kind, commands) })
+	return results, err
 }
 
 func (m machine) Snapshot() (snapshot []byte) {

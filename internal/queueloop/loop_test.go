@@ -39,9 +39,13 @@ func (d *disk) Propose(command []byte, then func([]byte, error)) {
 	}
 	d.mu.Lock()
 	d.applied++
-	result := d.machine.Apply([][]byte{command})[0]
+	results, err := d.machine.Apply([][]byte{command})
 	d.mu.Unlock()
-	then(result, nil)
+	if err != nil {
+		then(nil, err)
+		return
+	}
+	then(results[0], nil)
 }
 
 // links leads nowhere.

@@ -97,6 +97,9 @@
 // to what raft knows of (library). A durable log keeps its leadership meanwhile, and
 // its state is to be had; a replicated one is led by another member.
 //
+// An entry that cannot be read, being of a newer release, is not skipped: the log stops
+// at it (Unreadable).
+//
 // While less is free than what makes room needs (Storage), Room says that there is
 // none for what adds to the state.
 //

@@ -353,6 +353,10 @@ func (l *Log) follow(ctx context.Context, running *sync.WaitGroup) {
 				if l.raft.Barrier(0).Error() != nil {
 					return
 				}
+				if l.machine.unread.Load() != nil {
+					l.passOn()
+					return
+				}
 				select {
 				case begun <- term:
 				case <-ctx.Done():
@@ -491,6 +495,9 @@ func (l *Log) Ready() error {
 	}
 	if d := l.damage.Load(); d != nil {
 		return d
+	}
+	if u := l.machine.unread.Load(); u != nil {
+		return u
 	}
 	if err := l.disk.Fault(); err != nil {
 		if isFull(err) {

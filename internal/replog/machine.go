@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 )
@@ -13,8 +14,9 @@ import (
 // StateMachine is what a log drives. Calls never overlap.
 type StateMachine interface {
 	// Apply applies committed commands in the order of the log, on every member.
-	// It returns one result for each.
-	Apply(commands [][]byte) (results [][]byte)
+	// It returns one result for each. With an error none of them is applied: one
+	// cannot be read. The log stops there, see Unreadable.
+	Apply(commands [][]byte) (results [][]byte, err error)
 	// Snapshot returns the whole state. The log owns the bytes.
 	Snapshot() []byte
 	// Restore replaces the state by one that Snapshot returned somewhere, perhaps
@@ -32,7 +34,7 @@ const (
 	snapshotVersion = 1
 )
 
-var errEntry = errors.New("an entry of the log makes no sense; is it of a newer version?")
+var errEntry = errors.New("it is no entry of a version that this release knows")
 
 // appendCommand adds a command to an entry, which begins empty.
 func appendCommand(entry, command []byte) []byte {
@@ -75,8 +77,9 @@ type machine struct {
 	grown    int64  // bytes of entries since the last snapshot
 	snapshot int64  // bytes of the last snapshot
 	full     chan struct{}
-	failed   error // of the last Restore
-	compact  int64 // a token goes into full when the log has grown by this much
+	failed   error                      // of the last Restore
+	unread   atomic.Pointer[Unreadable] // the entry that was the last; nil: all can be read
+	compact  int64                      // a token goes into full when the log has grown by this much
 }
 
 var _ raft.BatchingFSM = (*machine)(nil)
@@ -97,13 +100,16 @@ func (m *machine) ApplyBatch(logs []*raft.Log) []any {
 			if err := applicable(l); err != nil {
 				panic(fmt.Sprintf("replog: entry %d of the queues' log is not what was proposed: %v; memory or disk is damaged", l.Index, err))
 			}
-			answers[i] = m.apply(l.Data)
+			answers[i] = m.apply(l.Index, l.Data)
 		}
 	}
 	return answers
 }
 
-func (m *machine) apply(entry []byte) any {
+func (m *machine) apply(index uint64, entry []byte) any {
+	if u := m.unread.Load(); u != nil {
+		return u
+	}
 	m.grown += int64(len(entry))
 	if m.grown >= max(m.compact, m.snapshot) {
 		select {
@@ -112,10 +118,16 @@ func (m *machine) apply(entry []byte) any {
 		}
 	}
 	commands, err := commandsOf(entry)
-	if err != nil {
-		return err
+	var results [][]byte
+	if err == nil {
+		results, err = m.state.Apply(commands)
 	}
-	results := m.state.Apply(commands)
+	if err != nil {
+		u := &Unreadable{index, err}
+		m.unread.Store(u)
+		m.lead(false, 0)
+		return u
+	}
 	if len(results) != len(commands) {
 		panic(fmt.Sprintf("replog: %d results of %d commands", len(results), len(commands)))
 	}
@@ -143,6 +155,9 @@ func (m *machine) sizes() (snapshot, grown int64) {
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if u := m.unread.Load(); u != nil {
+		return nil, u
+	}
 	s := snapshot(m.state.Snapshot())
 	m.grown, m.snapshot = 0, int64(len(s))
 	if int64(len(s)) > m.snapshotMax {

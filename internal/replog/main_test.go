@@ -33,6 +33,7 @@ type list struct {
 	busy     int           // calls under way, of which there must be one at most
 	events   []bool        // of leadership
 	overlap  bool
+	knows    func(command []byte) error // nil: all
 }
 
 func (s *list) enter() func() {
@@ -47,7 +48,7 @@ func (s *list) enter() func() {
 	}
 }
 
-func (s *list) Apply(commands [][]byte) [][]byte {
+func (s *list) Apply(commands [][]byte) ([][]byte, error) {
 	defer s.enter()()
 	s.mu.Lock()
 	hold := s.hold
@@ -57,12 +58,19 @@ func (s *list) Apply(commands [][]byte) [][]byte {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.knows != nil {
+		for _, c := range commands {
+			if err := s.knows(c); err != nil {
+				return nil, err
+			}
+		}
+	}
 	results := make([][]byte, 0, len(commands))
 	for _, c := range commands {
 		s.commands = append(s.commands, bytes.Clone(c))
 		results = append(results, fmt.Append(nil, len(s.commands)))
 	}
-	return results
+	return results, nil
 }
 
 func (s *list) Snapshot() []byte {

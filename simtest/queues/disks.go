@@ -224,7 +224,7 @@ func (n *node) restore(k broker.Kind, wrote [][]byte) int {
 			o.fail("%v: the snapshot of the %v log: %v", n.m, k, err)
 		}
 	}
-	n.b.Apply(n.time(), k, c.Commands)
+	n.apply(k, c.Commands)
 	f.has, f.told, f.hurt, f.since = have, f.disk.Tell(), "", len(c.Commands)
 	return have
 }

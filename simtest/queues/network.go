@@ -111,9 +111,19 @@ type replicated struct {
 	term   int
 }
 
+// apply applies what a log has. All nodes are of one release: they can read it.
+func (n *node) apply(k broker.Kind, commands [][]byte) [][]byte {
+	results, err := n.b.Apply(n.time(), k, commands)
+	if err != nil {
+		n.w.oracle.fail("%v: the %v log has a command that cannot be read: %v", n.m, k, err)
+		return make([][]byte, len(commands))
+	}
+	return results
+}
+
 func (n *node) catchUp(to int) {
 	if n.applied < to {
-		n.b.Apply(n.time(), broker.Replicated, n.w.group.log[n.applied:to])
+		n.apply(broker.Replicated, n.w.group.log[n.applied:to])
 		n.write(broker.Replicated, n.w.group.log[n.applied:to])
 		n.applied = to
 	}
@@ -159,7 +169,7 @@ func (n *node) committed(p broker.Proposal) {
 		return
 	case p.Kind == broker.Durable:
 		n.disk, n.doubt = append(n.disk, p.Command), nil
-		r := n.b.Apply(n.time(), broker.Durable, [][]byte{p.Command})
+		r := n.apply(broker.Durable, [][]byte{p.Command})
 		n.write(broker.Durable, [][]byte{p.Command})
 		n.b.Proposed(n.time(), p.Token, r[0], false)
 		return
@@ -179,7 +189,7 @@ func (n *node) committed(p broker.Proposal) {
 		return
 	}
 	n.applied++
-	r := n.b.Apply(n.time(), broker.Replicated, [][]byte{p.Command})
+	r := n.apply(broker.Replicated, [][]byte{p.Command})
 	n.write(broker.Replicated, [][]byte{p.Command})
 	n.b.Proposed(n.time(), p.Token, r[0], false)
 }

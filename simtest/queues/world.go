@@ -221,7 +221,7 @@ func (n *node) boot() {
 	}
 	n.b = b
 	if w.o.Disk == nil {
-		b.Apply(n.time(), broker.Durable, n.disk)
+		n.apply(broker.Durable, n.disk)
 	} else {
 		n.reopen()
 	}
