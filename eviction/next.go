@@ -38,7 +38,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	default:
 		arrivals := make([]float64, len(rs.nodes))
 		for i, n := range rs.nodes {
-			arrivals[i] = n.Arrivals
+			arrivals[i] = float64(n.Arrivals)
 		}
 		c.Moves = plan(b.free, spread(b.free, arrivals))
 		need = atMost(b.free, (tokens+len(b.free)-1)/len(b.free)) // nobody knows where the next one joins

@@ -69,7 +69,7 @@ type RoomNode struct {
 	Version  Version
 	Sum      uint64      // of the room's contents
 	TTL      int64       // µs: the longest session that a pass alive may have
-	Arrivals float64     // joins per second, lately
+	Arrivals float32     // joins per second, lately
 	Lightest qpid.Weight // QPID rooms
 	Voters   Voters      // of Line, when the node itself has gone on to another line
 	First    uint64      // with a digest: stamp of the lightest ticket beyond the cut; 0: none

@@ -90,7 +90,7 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 	return eviction.RoomNode{
 		Index: r.index(p.GetIndex()), Born: p.GetBorn(), Line: r.line(p.GetLine()), Lapsed: p.GetLapsed(), OldAge: p.GetOldAge(),
 		Minted: r.number(p.GetMinted()), Free: r.number(p.GetFree()), Used: r.number(p.GetUsed()), Queued: r.number(p.GetQueued()),
-		Due: r.number(p.GetDue()), Version: r.version(p.GetVersion()), TTL: p.GetTtl(), Arrivals: r.rate(p.GetArrivals()),
+		Due: r.number(p.GetDue()), Version: r.version(p.GetVersion()), TTL: p.GetTtl(), Arrivals: float32(r.rate(float64(p.GetArrivals()))),
 		Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), First: p.GetFirst(),
 		Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
 		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(),

@@ -151,6 +151,8 @@ func fill(t *rapid.T, v reflect.Value, name string) {
 		v.SetString(rapid.StringN(0, 20, 60).Draw(t, name))
 	case reflect.Bool:
 		v.SetBool(rapid.Bool().Draw(t, name))
+	case reflect.Float32:
+		v.SetFloat(float64(rapid.Float32Range(0, math.MaxFloat32).Draw(t, name)))
 	case reflect.Float64:
 		v.SetFloat(rapid.Float64Range(0, math.MaxFloat64).Draw(t, name))
 	case reflect.Uint8, reflect.Uint32, reflect.Uint64:

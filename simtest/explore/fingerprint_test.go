@@ -83,7 +83,7 @@ func (p *printer) write(v reflect.Value) {
 		p.buf = binary.AppendVarint(p.buf, v.Int())
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		p.number(v.Uint())
-	case reflect.Float64:
+	case reflect.Float32, reflect.Float64:
 		p.number(math.Float64bits(v.Float()))
 	case reflect.String:
 		p.number(uint64(v.Len()))

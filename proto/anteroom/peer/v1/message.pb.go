@@ -2197,7 +2197,7 @@ type RoomNode struct {
 	Due      int64                  `protobuf:"varint,10,opt,name=due,proto3" json:"due,omitempty"`
 	Version  *Version               `protobuf:"bytes,11,opt,name=version,proto3" json:"version,omitempty"`
 	Ttl      int64                  `protobuf:"varint,12,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	Arrivals float64                `protobuf:"fixed64,13,opt,name=arrivals,proto3" json:"arrivals,omitempty"`
+	Arrivals float32                `protobuf:"fixed32,13,opt,name=arrivals,proto3" json:"arrivals,omitempty"`
 	Lightest []byte                 `protobuf:"bytes,15,opt,name=lightest,proto3" json:"lightest,omitempty"`
 	Voters   *Voters                `protobuf:"bytes,16,opt,name=voters,proto3" json:"voters,omitempty"`
 	// With a digest.
@@ -2337,7 +2337,7 @@ func (x *RoomNode) GetTtl() int64 {
 	return 0
 }
 
-func (x *RoomNode) GetArrivals() float64 {
+func (x *RoomNode) GetArrivals() float32 {
 	if x != nil {
 		return x.Arrivals
 	}
@@ -5123,7 +5123,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	" \x01(\x03R\x03due\x123\n" +
 	"\aversion\x18\v \x01(\v2\x19.anteroom.peer.v1.VersionR\aversion\x12\x10\n" +
 	"\x03ttl\x18\f \x01(\x03R\x03ttl\x12\x1a\n" +
-	"\barrivals\x18\r \x01(\x01R\barrivals\x12\x1a\n" +
+	"\barrivals\x18\r \x01(\x02R\barrivals\x12\x1a\n" +
 	"\blightest\x18\x0f \x01(\fR\blightest\x120\n" +
 	"\x06voters\x18\x10 \x01(\v2\x18.anteroom.peer.v1.VotersR\x06voters\x12\x14\n" +
 	"\x05first\x18\x11 \x01(\x04R\x05first\x12\x16\n" +
