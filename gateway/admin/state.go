@@ -11,7 +11,7 @@ type Cluster struct {
 	Founded     time.Time `json:"founded,omitzero"`
 	Epoch       uint64    `json:"epoch"` // number of the last wave that this node was in
 	Coordinator string    `json:"coordinator"`
-	Grade       string    `json:"grade"`         // of the lease: none, side, survivor or primary
+	Grade       string    `json:"grade"`         // of the lease: none, side, primary or unanimous
 	Lease       float64   `json:"lease_seconds"` // left
 	Quarantined bool      `json:"quarantined"`   // its clock is off
 	Waiting     string    `json:"waiting"`       // why it serves nobody; empty: it serves

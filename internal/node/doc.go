@@ -9,11 +9,10 @@
 // is to do:
 //
 //	n.Step(now, message)
-//	for r := n.Ready(now); ; {
-//		save(r.Save)     // durable before anything is sent
-//		send(r.Messages) // each at most once, in order
-//		wakeAt(r.Deadline)
-//	}
+//	r := n.Ready(now)
+//	save(r.Save)     // durable before anything is sent
+//	send(r.Messages) // each at most once, in order
+//	wakeAt(r.Deadline)
 //
 // There is no clock, randomness, goroutine, lock or I/O inside, so a run is
 // decided by its inputs alone.
