@@ -55,7 +55,7 @@ const (
 	BadDisk     // no save of a node gets through: it goes on, and nothing that follows from what is not saved is sent
 	CrashInSave // a node, before a step of a save
 	Gray        // the links of a node are so slow that its replies miss the deadline, until the end
-	Twin        // a node is cut off, and another starts under its name; then each has some of the others, and the first goes for good
+	Twin        // a node is cut off, and another starts under its name; then each has some of the others, and who had the name before goes for good
 )
 
 func (f Fault) String() string {

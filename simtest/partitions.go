@@ -137,7 +137,7 @@ func (w *world) end(t *trouble) {
 		w.hosts[t.host].disk.failing = false
 		w.afflict(t.host, -1)
 	case Twin:
-		w.goesForGood(&w.hosts[t.host], t.kind.String())
+		w.leaveLast(t)
 	default:
 	}
 }

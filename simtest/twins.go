@@ -35,6 +35,18 @@ func (w *world) chooseSides(t *trouble) bool {
 	return true
 }
 
+// leaveLast has whoever had the name before the node that t started go for good: all of
+// them, since a second one may have been started for the same first one meanwhile. Of two
+// nodes of a name that find out about each other one ends, see package membership.
+func (w *world) leaveLast(t *trouble) {
+	last := &w.hosts[t.at[len(t.at)-1]]
+	for i := range w.hosts[:last.index] {
+		if h := &w.hosts[i]; h.name == last.name {
+			w.goesForGood(h, t.kind.String())
+		}
+	}
+}
+
 // isTwin reports whether an earlier host has the name of h, and runs.
 func (w *world) isTwin(h *host) bool {
 	for i := range w.hosts[:h.index] {
