@@ -26,6 +26,7 @@ type grayCheck struct {
 	led    bool // it was the coordinator when it turned gray; of two nodes the other one may have no quorum
 	last   int64
 	gaps   []gap
+	ended  int64 // true time at which its links were fast again; 0: they are not, or none was gray
 }
 
 // gap is a time in which waves stood.
@@ -62,10 +63,15 @@ func (w *world) slowDown(h *host, by time.Duration) {
 
 func (w *world) endGray() {
 	if c := &w.checker.gray; c.on {
-		c.on = false
+		c.on, c.ended = false, w.now
 		w.afflict(c.host, -1)
 		w.slowDown(&w.hosts[c.host], 0)
 	}
+}
+
+// parts reports whether h is gray, or was at true time since or later.
+func (c *grayCheck) parts(h *host, since int64) bool {
+	return c.host == h.index && (c.on || c.ended > 0 && c.ended >= since)
 }
 
 // waveOfGray notes that h has installed a wave. Of two nodes the gray one may be the

@@ -260,9 +260,29 @@ func (w *world) mishapsOf(t *place) int32 {
 	return n
 }
 
+// partedFrom counts what may have made h take the ticket over: what has happened to its
+// home, and at least one if h is gray, or was a moment ago.
+//
+// Proof that no more is promised. A node takes a place over if it may let people in and
+// was in no wave with the home for exclude_after. A cut link is held against both of its
+// ends. The links of a gray node are slow towards all others, and that is held against
+// it alone. While they are, none of the others is in a wave with it; if it is the most
+// senior it leads waves of its own, and where a room shares, or by survivor_after, it
+// may let people in by those. So all homes but itself are as cut off from it, and it from
+// them. Of other nodes this is not true: among themselves their links are good. It ends
+// when waves list it again, no later than settleTime after its links are fast.
+func (w *world) partedFrom(t *place, h *host) int32 {
+	n := w.mishapsOf(t)
+	if n == 0 && w.checker.gray.parts(h, w.now-w.settleTime()) {
+		n = 1
+	}
+	return n
+}
+
 // S10, one pass per ticket. A ticket backs one live pass while nothing happens
 // to its home, and at most one more for each time that its home of then
-// crashed, was paused, cut off, suspected, or left out of waves.
+// crashed, was paused, cut off, suspected, or left out of waves, or that a gray node
+// took it over.
 
 // refreshed follows a pass that was extended, and maybe taken over.
 func (w *world) refreshed(h *host, q *request) {
@@ -342,7 +362,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 		w.became(t, h, parked)
 	case node.TakenOver:
 		n[reachTicketTaken]++
-		t.allow += w.mishapsOf(t)
+		t.allow += w.partedFrom(t, h)
 		t.settle(w, h)
 		t.touched = true
 		w.became(t, h, queued)

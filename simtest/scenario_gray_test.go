@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
 )
 
 // asShipped is a cluster with the settings that one has whose file names none.
@@ -144,4 +145,38 @@ func TestScenarioACoordinatorThatStoodStillTakesNobodyForSlow(t *testing.T) {
 		}
 	}
 	s.finish()
+}
+
+// Where a room shares, the most senior node goes on alone when its links are slow, and
+// takes over the places of people who come to it from the others: nothing has happened
+// to the home that they had. Then they come back, and each of their homes takes a call
+// that passed along with it: see S15.
+func TestScenarioAGrayNodeThatSharesTakesPlacesOverFromNodesThatAreWell(t *testing.T) {
+	o := asShipped(3)
+	r := &o.Rooms[0]
+	r.OnPartition, r.QueueAll, r.ClaimsMax = eviction.Share, true, 1
+	s := founded(t, o)
+	s.turnGray(&s.hosts[0])
+	s.run(10 * time.Second)
+	if s.sees(0, 3) || s.sees(1, 3) {
+		t.Fatalf("it is not left out: %s", s.statuses())
+	}
+	b := s.browser()
+	b.must(1, opJoin)
+	for gen, h := range []int{1, 0, 2} {
+		if s.letsPass(b, h); int(b.ticket.Gen) != gen || s.lives[s.lifeOf(b.ticket.Home)].host != int32(h) {
+			t.Errorf("the place is at %v in generation %d, want n%02d, %d", b.ticket.Home, b.ticket.Gen, h, gen)
+		}
+	}
+	s.endGray()
+	s.finish()
+}
+
+// letsPass has b hear of a call at host h, and not come.
+func (s *script) letsPass(b *browser, h int) {
+	s.t.Helper()
+	s.until(10*time.Second, "a call", func() bool { return b.must(h, opCheckIn).State == node.Called })
+	missed := func() int32 { return s.crowd.tickets[s.ticketOf(b.ticket.ID)].missed }
+	before := missed()
+	s.until(30*time.Second, "the end of the call", func() bool { return missed() > before })
 }
