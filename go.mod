@@ -34,6 +34,7 @@ require (
 
 require (
 	github.com/DeRuina/timberjack v1.4.9
+	github.com/SherClockHolmes/webpush-go v1.4.0
 	github.com/boombuler/barcode v1.1.0
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6
 	github.com/emersion/go-smtp v0.25.1

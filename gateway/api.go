@@ -19,7 +19,7 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 	for op, h := range map[string]func(*call) error{
 		"join": (*call).apiJoin, "checkin": (*call).apiCheckIn, "leave": (*call).apiLeave,
 		"refresh": (*call).apiRefresh, "end": (*call).apiEnd, "abandon": (*call).apiAbandon,
-		"take": (*call).ownTake, "transfer": (*call).apiTransfer, "bookmark": (*call).apiBookmark,
+		"take": (*call).ownTake, "transfer": (*call).apiTransfer, "bookmark": (*call).apiBookmark, "push": (*call).apiPush,
 	} {
 		answer := g.about(http.MethodPost, h)
 		mux.HandleFunc(room+op, named(answer))
@@ -28,7 +28,7 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 	for op, h := range map[string]func(*call) error{
 		"stream": (*call).apiStream, "status": (*call).apiStatus,
 		"page": (*call).ownPage, "return": (*call).ownReturn, "left": (*call).ownLeft, "moved": (*call).ownMoved,
-		"logo": (*call).ownLogo, "favicon": (*call).ownIcon,
+		"logo": (*call).ownLogo, "favicon": (*call).ownIcon, "push.js": (*call).ownPush, "pushworker.js": (*call).ownPushWorker,
 	} {
 		answer := g.about(http.MethodGet, h)
 		mux.HandleFunc(room+op, named(answer))

@@ -56,7 +56,7 @@ func TestWaitingPageIsSmallOverTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, withOrigin(t, site, withPages(t)), shop())
+	w := newPushWorld(t, withPages(t))
 	w.join()
 	for _, lang := range pages.Languages() {
 		r := w.browser().send("GET", "/list", "", append([]string{"Accept-Encoding: gzip", "Accept-Language: " + lang}, navigation...)...)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom/internal/ticket"
+	"github.com/anteroom/anteroom/internal/webpush"
 )
 
 // bodyMax bounds the body of a request to the API, in bytes.
@@ -32,6 +33,8 @@ type sealed struct {
 	Pass   string `json:"pass"`
 
 	Challenge string `json:"challenge"` // of a join
+
+	Push *webpush.Subscription `json:"push"` // of a push; nil: no more
 }
 
 // readBody reads a request's JSON, or form, which may be left out.
@@ -75,7 +78,7 @@ func decodeBody(b []byte, contentType string) (s sealed, err error) {
 		if err != nil {
 			return s, invalid("The form cannot be read.")
 		}
-		return sealed{form.Get("ticket"), form.Get("pass"), form.Get("challenge")}, nil
+		return sealed{Ticket: form.Get("ticket"), Pass: form.Get("pass"), Challenge: form.Get("challenge")}, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -97,7 +100,7 @@ func explain(err error) string {
 	case errors.As(err, &wrong):
 		return `The body must be a JSON object such as {"ticket": "…"}.`
 	case strings.HasPrefix(err.Error(), "json: unknown field"):
-		return "The body has a field that is not known here; ticket, pass and, of a join, challenge are."
+		return "The body has a field that is not known here; ticket, pass and, of a join, challenge and, of a push, push are."
 	}
 	return "The body is not JSON."
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/anteroom/anteroom/internal/challenge"
 	"github.com/anteroom/anteroom/internal/peraddress"
 	"github.com/anteroom/anteroom/internal/ticket"
+	"github.com/anteroom/anteroom/internal/webpush"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -69,6 +70,7 @@ type Config struct {
 	Bounds         Bounds
 	Addresses      *peraddress.Table     // bounds of what one address may have; nil: none
 	Challenges     *challenge.Table      // what a join takes in some rooms; nil: nothing
+	Push           *webpush.Sender       // tells of calls by push services; nil: that is not done
 	StatusPage     http.Handler          // for the public, at Prefix/status; nil: there is none
 	Metrics        prometheus.Registerer // nil: none
 	Logger         *slog.Logger          // nil: none
@@ -82,6 +84,8 @@ type Bounds struct {
 	Bodies     int           // requests to us, or of people who wait, whose body is on its way [1024]
 	Uploads    int           // the same on their way to an origin, which has not begun to answer [4096]
 	Sessions   int           // passes remembered [50000]
+	Pushes     int           // places whose call is told by push [10000]
+	PushAfter  time.Duration // who is called has so long to come by themselves [3s]
 	Answer     time.Duration // longest wait for the queue [5s]
 	Recheck    time.Duration // an ended pass is refused at the latest after this [2s]
 	Heartbeat  time.Duration // a stream says something at least this often [15s]
@@ -101,6 +105,8 @@ func (b Bounds) withDefaults() Bounds {
 	b.Bodies = cmp.Or(b.Bodies, 1024)
 	b.Uploads = cmp.Or(b.Uploads, 4096)
 	b.Sessions = cmp.Or(b.Sessions, 50_000)
+	b.Pushes = cmp.Or(b.Pushes, 10_000)
+	b.PushAfter = cmp.Or(b.PushAfter, 3*time.Second)
 	b.Answer = cmp.Or(b.Answer, 5*time.Second)
 	b.Recheck = cmp.Or(b.Recheck, 2*time.Second)
 	b.Heartbeat = cmp.Or(b.Heartbeat, 15*time.Second)
@@ -121,6 +127,7 @@ type Gateway struct {
 	copying    sync.Pool // of *[copyLen]byte
 	sessions   *sessions
 	tunnels    tunnels
+	pushes     pushes
 	preflights *preflights
 	metrics    *metrics
 	calls      sync.Pool // of *call
@@ -156,6 +163,7 @@ func New(c Config) (*Gateway, error) {
 		transport:  newTransport(c.Bounds),
 		proxyLog:   slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
 		tunnels:    tunnels{open: make(map[sessionKey][]*tunnel)},
+		pushes:     pushes{open: make(map[pushKey]*push)},
 		sessions:   newSessions(c.Bounds.Sessions, c.Bounds.Recheck),
 		preflights: newPreflights(),
 		metrics:    newMetrics(),
@@ -196,7 +204,8 @@ func (g *Gateway) SetRooms(rooms []Room) error {
 	return nil
 }
 
-// Close ends all event streams and idle connections to origins. Call it when
+// Close ends all event streams and idle connections to origins, and tells nobody
+// of their call any more. Call it when
 // the server begins to shut down: it waits for requests, and streams do not
 // end by themselves.
 func (g *Gateway) Close() {

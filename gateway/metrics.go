@@ -65,6 +65,9 @@ func (m *metrics) register(r prometheus.Registerer, g *Gateway) error {
 		arrivingGauge("anteroom_uploads_arriving", "Requests on their way to an origin whose body is on its way.", &g.uploads),
 		arrivingCounter("anteroom_uploads_crowded_out_total", "Of them broken off because there were too many, those of the busiest address first.", &g.uploads),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "anteroom_push_subscriptions", Help: "Places whose call this node would tell by web push.",
+		}, func() float64 { return float64(g.pushes.count()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "anteroom_streams", Help: "Event streams open.",
 		}, func() float64 { return float64(g.streams.Load()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -211,7 +211,7 @@ func (c *call) waitInAddress(s string) error {
 	}
 	v := c.viewOf(standing{answer: a, placed: true})
 	v.InAddress, v.StreamURL, v.CheckInURL, v.LeaveURL, v.AbandonURL = true, "", "", "", ""
-	v.TransferURL, v.BookmarkURL = "", ""
+	v.TransferURL, v.BookmarkURL, v.PushURL = "", "", ""
 	v.RefreshURL = c.addressed(next)
 	if v.Kind == PageCalled {
 		v.HereURL, v.TakeURL = v.RefreshURL+"&"+entersSite+"=1", c.taking(next)

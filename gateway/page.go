@@ -71,6 +71,9 @@ func (c *call) viewOf(st standing) View {
 	if c.room.Bookmark {
 		v.BookmarkURL = c.own("bookmark") + to
 	}
+	if c.pushing() {
+		v.PushURL = c.own("push.js")
+	}
 	v.AbandonURL, v.RefreshURL = c.own("abandon")+to, c.own("return")+to
 	return v
 }
@@ -163,6 +166,10 @@ func (c *call) policy(v View, own bool) string {
 	if strings.HasPrefix(v.LogoURL, "/") || strings.HasPrefix(v.IconURL, "/") {
 		pictures = "data: 'self'"
 	}
-	return "default-src 'none'; script-src 'nonce-" + v.Nonce + "'; style-src 'nonce-" + v.Nonce +
+	workers := ""
+	if v.PushURL != "" {
+		workers = "worker-src 'self'; "
+	}
+	return "default-src 'none'; " + workers + "script-src 'nonce-" + v.Nonce + "'; style-src 'nonce-" + v.Nonce +
 		"'; img-src " + pictures + "; connect-src 'self'; " + forms + "base-uri 'none'; " + frames
 }

@@ -20,6 +20,7 @@ type Room struct {
 	Brand        Brand          // how the built-in pages look
 	Logo, Icon   *brand.Picture // on them; nil: none
 	ConfirmEntry bool           // who is called and is not looking goes in by a button
+	Push         bool           // who waits may be told of the call by the push service of their browser
 	Bookmark     bool           // who waits may have a link that finds the place without a cookie
 	Suspended    bool           // everybody goes straight to the origin
 	Bypass       *rules.Set     // whose requests do; nil: nobody's

@@ -93,6 +93,8 @@ type View struct {
 	// POST from forms, for a new tab: PageTransfer, PageBookmark. Empty: there is none.
 	TransferURL, BookmarkURL string
 
+	PushURL string // GET: a script that has the call told while the page is closed; empty: none
+
 	LinkURL   string    // of these two: the whole address
 	LinkUntil time.Time // until when it works; zero: as long as the place is kept
 	QR        string    // a picture of it, as a data URL; empty: none

@@ -70,7 +70,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 	want := map[string][]string{
 		"Configuration": room, "Room": slices.Compact(answer),
 		"RoomNow": {"why"}, "RoomWaits": {"room"}, // and all of RoomState, or of Shares
-		"Pending": {"pending"}, "Ticket": {"ticket"}, "Pass": {"pass"},
+		"Pending": {"pending"}, "Ticket": {"ticket"}, "Pass": {"pass"}, "Push": {"push", "ticket"},
 		"Problem": {"type", "title", "status", "detail", "code", "errors"},
 	}
 	for name, of := range map[string]reflect.Type{

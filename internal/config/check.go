@@ -28,6 +28,7 @@ func (f *File) check() {
 	f.checkNotifications()
 	f.checkNotificationThresholds()
 	f.checkTracing()
+	f.checkPush()
 }
 
 // fault notes an error about key unless there is one already.

@@ -52,6 +52,7 @@ func (f *File) checkRooms() {
 		f.checkEdge(key, r)
 		f.checkHealth(key, r)
 		f.checkOutflow(key, r)
+		f.checkRoomPush(key, r)
 	}
 }
 

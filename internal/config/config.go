@@ -46,6 +46,7 @@ type Config struct {
 	NotificationThresholds NotificationThresholds `json:"notification_thresholds"`
 
 	Tracing Tracing `json:"tracing"`
+	Push    Push    `json:"push"`
 }
 
 // None in the place of an address means that nothing listens.
@@ -141,6 +142,7 @@ type Room struct {
 	Favicon            Path     `json:"favicon"`       // the same
 	Accent             string   `json:"accent"`        // #rrggbb; empty: the page's own
 	Description        string   `json:"description"`   // what people wait for; see brand.ParseText
+	Push               bool     `json:"push"`          // who waits may be told of the call while the page is closed; needs push.contact
 	Bookmark           bool     `json:"bookmark"`      // who waits may have a link that finds the place without a cookie
 	ConfirmEntry       bool     `json:"confirm_entry"` // who is not looking when called goes in by a button
 	Suspended          bool     `json:"suspended"`     // everyone goes straight through

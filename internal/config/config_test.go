@@ -90,7 +90,7 @@ func TestWhatIsNotYAMLIsToldWithItsLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"node:\n  id: a: b\n":                         "a.yaml:2: not YAML: mapping value is not allowed in this context; the rest is checked once this is right",
 		"security:\n  admin_token: \"opensesame\nx: ": "a.yaml:2: not YAML: could not find end character of double-quoted text; the rest is checked once this is right",
-		"- node\n":                     "a.yaml:1: is a list; give keys with values: node, cluster, security, prefix, trusted_proxies, country_header, admin_hosts, rooms, queueing, queues, status_page, notifications, notification_thresholds, tracing",
+		"- node\n":                     "a.yaml:1: is a list; give keys with values: node, cluster, security, prefix, trusted_proxies, country_header, admin_hosts, rooms, queueing, queues, status_page, notifications, notification_thresholds, tracing, push",
 		"prefix: /a\n---\nprefix: /b":  "a.yaml:3: a second document; give one, without --- between its parts",
 		"prefix: *a\n":                 "a.yaml:1: prefix: *a: there is no &a in the file",
 		"node: &a\n  <<: *a\n":         "a.yaml:2: node: aliases within aliases, or one that leads to itself; write the value out",
@@ -110,7 +110,7 @@ func TestWhatIsNotYAMLIsToldWithItsLine(t *testing.T) {
 }
 
 const roomKeys = "name, routes, origin, total_active_users, new_users_per_minute, session_duration, session_renewal, session_max, queueing_method, " +
-	"queueing_status_code, queue_all, queue_max, joins_per_address, places_per_address, active_per_address, streams_per_address, challenge, refresh_interval, ticket_ttl, claim_window, claims_max, algorithm, on_partition, survivor_after, cookie_suffix, default_template_language, message, title, logo, favicon, accent, description, bookmark, confirm_entry, suspended, messages, health_checks, on_unhealthy, outflow, governor, events, bypass_rules, search_engine_crawler_bypass, ip_lists, custom_page_html, custom_page_file, cookie_attributes, enabled_origin_commands, aws_api, preflight, cors, upgrades, strict_paths"
+	"queueing_status_code, queue_all, queue_max, joins_per_address, places_per_address, active_per_address, streams_per_address, challenge, refresh_interval, ticket_ttl, claim_window, claims_max, algorithm, on_partition, survivor_after, cookie_suffix, default_template_language, message, title, logo, favicon, accent, description, push, bookmark, confirm_entry, suspended, messages, health_checks, on_unhealthy, outflow, governor, events, bypass_rules, search_engine_crawler_bypass, ip_lists, custom_page_html, custom_page_file, cookie_attributes, enabled_origin_commands, aws_api, preflight, cors, upgrades, strict_paths"
 
 func TestRoomsBecomeThoseOfTheCore(t *testing.T) {
 	f := parse(`

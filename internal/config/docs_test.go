@@ -99,7 +99,7 @@ func TestTheSampleIsAGoodConfiguration(t *testing.T) {
 	queue := config.DefaultQueue()
 	queue.Name = "jobs"
 	want.Queues = []config.Queue{queue}
-	want.Rooms, want.TrustedProxies, want.AdminHosts = []config.Room{room}, []string{}, []string{}
+	want.Rooms, want.TrustedProxies, want.AdminHosts, want.Push.Hosts = []config.Room{room}, []string{}, []string{}, []string{}
 	if diff := cmp.Diff(want, f.Config); diff != "" {
 		t.Errorf("beside data and a room it differs from the defaults (-want +got):\n%s", diff)
 	}

@@ -37,7 +37,7 @@ type Test struct{ Package, Name, Says string }
 func All() []Mend {
 	all := slices.Concat(
 		gossip(), noShows(), programs(), callsUnderWay(), connections(), preflights(), otherSites(), addresses(), turns(), cluster(), usedTickets(), paths(), readings(),
-		tunnels(), passes(), streams(), bodies(), adminPort(), links(), ownPlaces(), headers(), proxies(), files(),
+		tunnels(), passes(), streams(), bodies(), adminPort(), links(), ownPlaces(), headers(), proxies(), files(), pushes(),
 	)
 	more := running()
 	for i := range all {

@@ -3,6 +3,8 @@ package seal
 import (
 	"bytes"
 	"cmp"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -137,6 +139,23 @@ func (r *Ring) active() *key {
 		}
 	}
 	return keys[0]
+}
+
+// Derive returns for another purpose a secret of each key, that of the key which
+// seals first: all nodes of a cluster have the same.
+func (r *Ring) Derive(purpose string) [][]byte {
+	keys, active := *r.keys.Load(), r.active()
+	secrets := make([][]byte, 0, len(keys))
+	for _, k := range slices.Backward(keys) {
+		secret, err := hkdf.Key(sha256.New, k.secret, nil, "anteroom "+purpose, sha256.Size)
+		if err != nil {
+			panic("seal: " + err.Error()) // 32 bytes are not too many
+		}
+		if secrets = append(secrets, secret); k == active {
+			secrets[0], secrets[len(secrets)-1] = secret, secrets[0]
+		}
+	}
+	return secrets
 }
 
 func find(keys []*key, id [idLen]byte) *key {

@@ -234,6 +234,33 @@ func TestRingsMergeByUnion(t *testing.T) {
 	}
 }
 
+// What is derived is the same at all nodes, that of the key which seals comes first, and
+// it differs by purpose.
+func TestSecretsAreDerivedFromTheKeys(t *testing.T) {
+	c := newClock()
+	a, b := newRing(t, c), seal.New(seal.Config{Now: c.Now})
+	if len(b.Derive("x")) != 0 {
+		t.Error("a ring without keys has secrets")
+	}
+	first := a.Derive("x")
+	if err := a.Rotate(); err != nil {
+		t.Fatal(err)
+	}
+	fresh := a.Derive("x") // the new key has not settled
+	c.pass(time.Minute)
+	settled := a.Derive("x")
+	if _, err := b.Merge(a.Export()); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Minute)
+	if len(settled) != 2 || !cmp.Equal(fresh[0], first[0]) || !cmp.Equal(settled[1], first[0]) || cmp.Equal(settled[0], first[0]) {
+		t.Errorf("%x, then %x, then %x", first, fresh, settled)
+	}
+	if other := a.Derive("y"); !cmp.Equal(b.Derive("x"), settled) || cmp.Equal(other[0], settled[0]) || len(other[0]) != 32 {
+		t.Errorf("another node derives %x of %x, and for another purpose it is %x", b.Derive("x"), settled, other)
+	}
+}
+
 func TestAReplacedKeyIsKeptAndThenDropped(t *testing.T) {
 	c := newClock()
 	r := newRing(t, c)

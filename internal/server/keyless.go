@@ -54,7 +54,7 @@ func (s *Server) comeAgain(r *http.Request) int {
 // keyed hands requests with tickets and passes to h once there are keys. On the
 // pages of a site the gateway does the same by itself: it needs a place to give.
 func (s *Server) keyed(h http.Handler) http.Handler {
-	carry := []string{"checkin", "leave", "refresh", "end", "abandon", "stream", "transfer", "bookmark"}
+	carry := []string{"checkin", "leave", "refresh", "end", "abandon", "stream", "transfer", "bookmark", "push", "push.js"}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		own := strings.HasPrefix(r.URL.Path, s.c.Prefix+"/v1/rooms/")
 		needed := own && slices.Contains(carry, path.Base(r.URL.Path)) || s.movesPlace(r)

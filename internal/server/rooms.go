@@ -34,6 +34,7 @@ type settings struct {
 	Icon         string          `json:"favicon,omitempty"`
 	ConfirmEntry bool            `json:"confirm_entry,omitempty"`
 	Bookmark     bool            `json:"bookmark,omitempty"`
+	Push         bool            `json:"push,omitempty"`
 	Suspended    bool            `json:"suspended,omitempty"`
 
 	BypassRules []rules.Rule        `json:"bypass_rules,omitempty"`
@@ -72,7 +73,7 @@ func (s settings) in(r eviction.Room) eviction.Room {
 func roomOf(r config.Room) eviction.Room {
 	s := settings{
 		Origin: r.Origin, StatusCode: r.QueueingStatusCode, CookieSuffix: r.CookieSuffix, Language: r.Language, Message: r.Message,
-		Brand: gateway.Brand{Title: r.Title, Accent: r.Accent, Description: r.Description}, ConfirmEntry: r.ConfirmEntry, Bookmark: r.Bookmark,
+		Brand: gateway.Brand{Title: r.Title, Accent: r.Accent, Description: r.Description}, ConfirmEntry: r.ConfirmEntry, Bookmark: r.Bookmark, Push: r.Push,
 		Suspended: r.Suspended, IgnoreOrigin: !r.Commands(config.Revoke), AWS: r.AWSAPI,
 		CORS: corsOf(r.CORS), PreflightToOrigin: r.PreflightToOrigin(), StrictPaths: r.StrictPaths,
 	}
@@ -123,7 +124,7 @@ func configOf(r eviction.Room) (config.Room, error) {
 	}
 	c.Origin, c.QueueingStatusCode, c.CookieSuffix, c.Language, c.Message = s.Origin, s.StatusCode, s.CookieSuffix, s.Language, s.Message
 	c.Title, c.Accent, c.Description, c.ConfirmEntry = s.Brand.Title, s.Brand.Accent, s.Brand.Description, s.ConfirmEntry
-	c.Bookmark = s.Bookmark
+	c.Bookmark, c.Push = s.Bookmark, s.Push
 	if l := s.PerAddress; l != nil {
 		c.JoinsPerAddress, c.PlacesPerAddress, c.ActivePerAddress, c.StreamsPerAddress = l.Joins, l.Places, config.Share(l.Active), l.Streams
 	}
@@ -221,7 +222,7 @@ func gatewayRoom(r eviction.Room) (gateway.Room, error) {
 	}
 	g := gateway.Room{
 		Name: r.Name, Routes: s.Routes, StatusCode: s.StatusCode, CookieSuffix: s.CookieSuffix, Language: s.Language, Message: s.Message,
-		Brand: s.Brand, ConfirmEntry: s.ConfirmEntry, Bookmark: s.Bookmark, Suspended: s.Suspended, Cookie: s.Cookie, IgnoreOrigin: s.IgnoreOrigin, AWS: s.AWS,
+		Brand: s.Brand, ConfirmEntry: s.ConfirmEntry, Bookmark: s.Bookmark, Push: s.Push, Suspended: s.Suspended, Cookie: s.Cookie, IgnoreOrigin: s.IgnoreOrigin, AWS: s.AWS,
 		PreflightToOrigin: s.PreflightToOrigin, Upgrades: s.Upgrades, StrictPaths: s.StrictPaths,
 	}
 	if s.CORS != nil {

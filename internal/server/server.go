@@ -36,6 +36,7 @@ import (
 	"github.com/anteroom/anteroom/internal/seal"
 	"github.com/anteroom/anteroom/internal/store"
 	"github.com/anteroom/anteroom/internal/traces"
+	"github.com/anteroom/anteroom/internal/webpush"
 	"github.com/anteroom/anteroom/membership"
 	"github.com/anteroom/anteroom/proto/auth"
 	"github.com/anteroom/anteroom/proto/link"
@@ -370,14 +371,27 @@ func (s *Server) buildGateway() error {
 		status = newStatusPage(s)
 	}
 	s.gateway, err = gateway.New(gateway.Config{
-		StatusPage: status,
-		Queue:      s.queue(), Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
+		StatusPage: status, Push: s.pushes(),
+		Queue: s.queue(), Sealer: s.keys.ring, Pages: pages, Prefix: s.c.Prefix,
 		Addresses: s.addresses, Challenges: s.challenge, TrustedProxies: s.c.Proxies(), CountryHeader: s.c.CountryHeader, Metrics: s.metrics, Logger: s.log, Bounds: s.bounds(),
 	})
 	if err == nil {
 		s.followRooms()
 	}
 	return err
+}
+
+// pushes is nil where nobody is told by push services.
+func (s *Server) pushes() *webpush.Sender {
+	if s.c.Push.Contact == "" {
+		return nil
+	}
+	sender := webpush.New(webpush.Config{
+		Contact: s.c.Push.Contact, Hosts: s.c.Push.Hosts,
+		Secrets: func() [][]byte { return s.keys.ring.Derive("web push") },
+	})
+	s.metrics.MustRegister(sender.Metrics()...)
+	return sender
 }
 
 // shed counts what the loop has turned away.

@@ -1,0 +1,50 @@
+// Has the turn told by the push service of the browser, to who ticks the box, so
+// that the page need not stay open. The node puts the key in by which browsers know
+// this cluster.
+(key => {
+"use strict";
+const {words, page} = JSON.parse(document.getElementById("data").textContent);
+const box = document.getElementById("tell"), at = new URL("./", document.currentScript.src).href;
+const name = "anteroom/" + page.room, asked = name + "/push";
+if (!navigator.serviceWorker || !self.PushManager || !self.Notification) return;
+
+const post = push => fetch(at + "push", {
+  method: "POST", headers: {Accept: "application/json", "Content-Type": "application/json"}, body: JSON.stringify({push}),
+});
+const active = r => r.active ? r : new Promise(done => {
+  const w = r.installing || r.waiting;
+  w.onstatechange = () => w.state == "activated" && done(r);
+});
+const text = bytes => btoa(String.fromCharCode(...new Uint8Array(bytes)))
+  .replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+
+const on = async () => {
+  if (await Notification.requestPermission() != "granted") return;
+  const query = new URLSearchParams({to: page.here, tag: name, text: words.turn});
+  const {pushManager} = await active(await navigator.serviceWorker.register(at + "pushworker.js?" + query));
+  let s = await pushManager.getSubscription();
+  if (s && text(s.options.applicationServerKey) != key) {
+    await s.unsubscribe();
+    s = null;
+  }
+  s ||= await pushManager.subscribe({userVisibleOnly: true, applicationServerKey: key});
+  const {endpoint, keys} = s.toJSON();
+  await post({endpoint, keys, key});
+  localStorage[asked] = page.now.joined_at;
+};
+const off = async () => {
+  delete localStorage[asked];
+  const r = await navigator.serviceWorker.getRegistration(at);
+  await (await r?.pushManager.getSubscription())?.unsubscribe();
+  await post(null);
+};
+// Whoever it does not work for has the page itself ring, as long as that is open.
+const change = () => (box.checked ? on() : off()).catch(() => {});
+box.addEventListener("change", change);
+
+// The node that was asked may be gone: it is asked again with each page of the place.
+if (localStorage[asked] == page.now.joined_at && Notification.permission == "granted") {
+  box.checked = true;
+  change();
+}
+})

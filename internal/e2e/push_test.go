@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	cdpbrowser "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/serviceworker"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"github.com/anteroom/anteroom/internal/shop"
+)
+
+// pushService takes what is sent to a browser.
+func pushService(t *testing.T) (service *httptest.Server, came <-chan http.Header) {
+	t.Helper()
+	headers := make(chan http.Header, 10)
+	service = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		headers <- r.Header
+		w.WriteHeader(http.StatusCreated)
+	}))
+	t.Cleanup(service.Close)
+	return service, headers
+}
+
+// pushing starts one node with room for one person that tells by push, by way of a
+// service.
+func pushing(t *testing.T, service *httptest.Server) (url string) {
+	t.Helper()
+	origin := httptest.NewServer(shop.New(shop.Config{}))
+	t.Cleanup(origin.Close)
+	dir, port := t.TempDir(), freePorts(t, 2)
+	roots := filepath.Join(dir, "roots.pem")
+	for name, b := range map[string][]byte{
+		roots: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: service.Certificate().Raw}),
+		filepath.Join(dir, "anteroom.yaml"): fmt.Appendf(nil, `
+node: {id: node-1, gateway: "127.0.0.1:%d", admin: "127.0.0.1:%d", grpc: none}
+push: {contact: "mailto:ops@example.com", hosts: [%q]}
+rooms:
+  - {name: shop, routes: [{host: "*", path: /}], origin: %q, total_active_users: 1, push: true}
+`, port, port+1, strings.TrimPrefix(service.URL, "https://"), origin.URL),
+	} {
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("SSL_CERT_FILE", roots)
+	ended := anteroom(t, "serve", "--config", filepath.Join(dir, "anteroom.yaml"))
+	url = "http://127.0.0.1:" + strconv.Itoa(port)
+	answers(t, url, ended)
+	return url
+}
+
+// lets gives the site leave to show notifications.
+func lets(url string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		tab, err := cdp.Call(ctx, t, target.GetTargetInfo, target.GetTargetInfoParams{})
+		if err != nil {
+			return err
+		}
+		_, err = cdp.Call(ctx, t, cdpbrowser.SetPermission, cdpbrowser.SetPermissionParams{
+			BrowserContextID: tab.TargetInfo.BrowserContextID,
+			Permission:       &cdpbrowser.PermissionDescriptor{Name: "notifications"}, Setting: cdpbrowser.PermissionSettingGranted, Origin: url,
+		})
+		return err
+	})
+}
+
+// subscribes has the browser get its subscription from a service that this machine
+// has: that of its maker is not reached from here.
+func subscribes(service string) string {
+	return fmt.Sprintf(`(async () => {
+		const pair = await crypto.subtle.generateKey({name: "ECDH", namedCurve: "P-256"}, true, ["deriveBits"]);
+		const text = b => btoa(String.fromCharCode(...new Uint8Array(b))).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+		const keys = {p256dh: text(await crypto.subtle.exportKey("raw", pair.publicKey)), auth: text(crypto.getRandomValues(new Uint8Array(16)))};
+		PushManager.prototype.subscribe = async o => {
+			window.subscribed = o;
+			return {toJSON: () => ({endpoint: %q, expirationTime: null, keys})};
+		};
+		return true;
+	})()`, service+"/browser")
+}
+
+// deliver has the browser take a message for the worker of a site.
+func (p *person) deliver(site string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		updates := cdp.Events(ctx, t, serviceworker.WorkerRegistrationUpdated)
+		if _, err := cdp.Call(ctx, t, serviceworker.Enable, cdp.Empty{}); err != nil {
+			return err
+		}
+		for update, err := range updates {
+			if err != nil {
+				return err
+			}
+			for _, r := range update.Registrations {
+				if strings.HasPrefix(r.ScopeURL, site) {
+					_, err := cdp.Call(ctx, t, serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{Origin: site, RegistrationID: r.RegistrationID, Data: "called"})
+					return err
+				}
+			}
+		}
+		return fmt.Errorf("no worker of %s", site)
+	}))
+	if err != nil {
+		p.t.Fatalf("deliver a message: %v", err)
+	}
+}
+
+// Who asked for it is told by push though their page is gone, and finds their place.
+func TestTheTurnIsToldWhileThePageIsClosed(t *testing.T) {
+	needBrowser(t)
+	service, came := pushService(t)
+	site := pushing(t, service)
+	inside := guests(t, site, 1, 0)[0]
+	p := newPerson(t, lets(site))
+	p.open(site + "/tea/gyokuro")
+	p.reads("#place", "1")
+	p.until("the browser to have a service", subscribes(service.URL))
+	p.click("#bell")
+	p.until("the place to be told of", `localStorage["anteroom/shop/push"] && subscribed.userVisibleOnly`)
+	p.picture("asked")
+	p.open("about:blank") // the page is closed
+	inside.goesOut()
+	select {
+	case h := <-came:
+		if h.Get("Content-Encoding") != "aes128gcm" || !strings.HasPrefix(h.Get("Authorization"), "vapid t=") {
+			t.Errorf("what was sent: %v", h)
+		}
+	case <-t.Context().Done():
+		t.Fatal("nobody was told")
+	}
+	p.open(site + "/_anteroom/status") // no page that waits
+	p.deliver(site)
+	p.until("the notification", `navigator.serviceWorker.getRegistration("/_anteroom/v1/rooms/shop/").then(r => r.getNotifications()).then(all => all.some(n => n.title === "It is your turn" && n.tag === "anteroom/shop"))`)
+	p.open(site + "/tea/gyokuro")
+	p.sees("Gyokuro")
+}
