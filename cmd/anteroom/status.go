@@ -143,11 +143,12 @@ func unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-// status is a cluster and its rooms.
+// status is a cluster and its rooms, and what is known of the origins behind them.
 type status struct {
-	Cluster admin.Cluster  `json:"cluster"`
-	Rooms   []admin.Room   `json:"rooms"`
-	trend   map[string]int // see there
+	Cluster admin.Cluster      `json:"cluster"`
+	Rooms   []admin.Room       `json:"rooms"`
+	Health  []admin.RoomHealth `json:"health"`
+	trend   map[string]int     // see there
 }
 
 func (a *adminClient) status(ctx context.Context) (s status, err error) {
@@ -158,8 +159,11 @@ func (a *adminClient) status(ctx context.Context) (s status, err error) {
 		return s, a.stranger("no node is named in the answer to /v1/cluster")
 	}
 	var rooms admin.RoomList
-	err = a.get(ctx, "/v1/rooms", &rooms)
-	s.Rooms = rooms.Rooms
+	var health admin.HealthList
+	if err = a.get(ctx, "/v1/rooms", &rooms); err == nil {
+		err = a.get(ctx, "/v1/health", &health)
+	}
+	s.Rooms, s.Health = rooms.Rooms, health.Rooms
 	return s, err
 }
 
@@ -227,6 +231,7 @@ func writeStatus(b *bytes.Buffer, s status, now time.Time) {
 		rows = append(rows, row)
 	}
 	_ = term.WriteTable(b, []string{"room", "limit", "on site", "called", "waiting", "called/min", "wait", "state"}, rows)
+	writeOrigins(b, s.Health)
 }
 
 func inWave(members []admin.Member) (n int) {

@@ -16,6 +16,7 @@ import (
 type shown struct {
 	cluster admin.Cluster
 	rooms   []admin.Room
+	health  []admin.RoomHealth
 	asked   func() // at each look at the cluster; nil: nothing
 }
 
@@ -27,7 +28,7 @@ func (s *shown) Cluster() admin.Cluster {
 }
 func (s *shown) Rooms() []admin.Room                          { return s.rooms }
 func (s *shown) Fairness(string) (r fairness.Report, ok bool) { return r, false }
-func (s *shown) Health() []admin.RoomHealth                   { return nil }
+func (s *shown) Health() []admin.RoomHealth                   { return s.health }
 func (s *shown) Ready() string                                { return s.cluster.Waiting }
 
 // adminPort serves s and returns its address, which no golden file may have in it.
@@ -54,6 +55,14 @@ func healthy() *shown {
 			{Name: "news", TotalActiveUsers: 1000, Active: 3, Open: true},
 			{Name: "blog", Suspended: true},
 		},
+		health: []admin.RoomHealth{
+			{
+				Room: "shop", Status: "unhealthy", Answers: &admin.OriginAnswers{Count: 1204, Failed: 37, NoAnswer: 2, FailedPercent: 3.1, P50: 0.0213, P95: 0.43, P99: 1.25},
+				Checks: []admin.CheckHealth{{Name: "back", Status: "healthy"}, {Name: "front", Status: "unhealthy", Reason: "Response code mismatch error", ActualCode: 503}},
+			},
+			{Room: "news", Status: "unknown", Answers: &admin.OriginAnswers{Count: 3, P50: 0.0004, P95: 0.0004, P99: 0.0004}},
+			{Room: "blog", Status: "healthy", Checks: []admin.CheckHealth{{Name: "front", Status: "healthy"}}},
+		},
 	}
 }
 
@@ -62,7 +71,7 @@ func TestStatus(t *testing.T) {
 	side.cluster.Grade, side.cluster.Waiting = "side", "on a side without a quorum"
 	side.rooms[0].Paused = side.cluster.Waiting
 	lost.cluster = admin.Cluster{Node: "node-4", Grade: "none", Waiting: "waiting for a cluster to join", Members: []admin.Member{{Name: "node-4", Started: time.Unix(-3, 0)}}}
-	lost.rooms = nil
+	lost.rooms, lost.health = nil, nil
 	off.cluster.Grade, off.cluster.Quarantined, off.cluster.Waiting = "side", true, "its clock is off; it waits to be measured again"
 	off.rooms = off.rooms[:1]
 	var b strings.Builder

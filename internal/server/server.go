@@ -368,7 +368,7 @@ func (s *Server) buildGateway() error {
 	s.metrics.MustRegister(s.challenge.Metrics()...)
 	var status http.Handler
 	if s.c.StatusPage {
-		status = newStatusPage(s)
+		status = newStatusPage(s, func(room string) (gateway.Answers, bool) { return s.gateway.Answers(room) })
 	}
 	s.gateway, err = gateway.New(gateway.Config{
 		StatusPage: status, Push: s.pushes(),

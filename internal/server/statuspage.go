@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"html/template"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/internal/health"
 )
 
@@ -26,23 +28,25 @@ const statusFor = 2 * time.Second
 var statusHTML string
 
 // statusPage tells the public what is known of the origins, without a script. It
-// says nothing of addresses, nodes and people.
+// says nothing of addresses, nodes and people, and how many these are.
 type statusPage struct {
-	s      *Server
-	page   *template.Template
-	policy string
+	s       *Server
+	answers func(room string) (gateway.Answers, bool) // of an origin to visitors of this node
+	page    *template.Template
+	policy  string
 
 	mu   sync.Mutex
 	body []byte
 	at   time.Time
 }
 
-func newStatusPage(s *Server) *statusPage {
+func newStatusPage(s *Server, answers func(room string) (gateway.Answers, bool)) *statusPage {
 	_, rest, _ := strings.Cut(statusHTML, "<style>")
 	style, _, _ := strings.Cut(rest, "</style>")
 	sum := sha256.Sum256([]byte(style))
 	return &statusPage{
-		s: s, page: template.Must(template.New("status").Funcs(template.FuncMap{"utc": utcText, "stamp": stampText, "lasted": lastedText}).Parse(statusHTML)),
+		s: s, answers: answers,
+		page:   template.Must(template.New("status").Funcs(template.FuncMap{"utc": utcText, "stamp": stampText, "lasted": lastedText}).Parse(statusHTML)),
 		policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
 	}
 }
@@ -98,12 +102,14 @@ type statusView struct {
 	At    time.Time
 	Rooms []statusRoom
 	Ill   int // rooms
+	Fails int // rooms whose visitors' requests fail, though the checks may say otherwise
 }
 
 type statusRoom struct {
 	Title  string
 	Status string // healthy, unhealthy or unknown
 	Holds  bool
+	Got    string // what visitors got; empty: too little to tell
 	Checks []statusCheck
 	Past   []statusTurn // of all checks, the newest first
 }
@@ -138,6 +144,12 @@ func (p *statusPage) view(now time.Time) statusView {
 		if v.Rooms = append(v.Rooms, room); room.Status == string(health.Unhealthy) {
 			v.Ill++
 		}
+		if a, ok := p.answers(c.Name); ok {
+			v.Rooms[len(v.Rooms)-1].Got = gotText(&a)
+			if manyFail(&a) {
+				v.Fails++
+			}
+		}
 	}
 	return v
 }
@@ -164,4 +176,41 @@ func (r *statusRoom) add(name string, verdicts []health.Verdict) {
 
 func (r *statusRoom) sort() {
 	slices.SortStableFunc(r.Past, func(a, b statusTurn) int { return b.Since.Compare(a.Since) })
+}
+
+// answersMin is how many requests there must have been until anything is told of them: of
+// fewer a share means little, and one of them may be known to be somebody's.
+const answersMin = 100
+
+// manyFail reports whether so many requests fail that the page does not say that all is well.
+func manyFail(a *gateway.Answers) bool { return a.Count >= answersMin && 10*a.Failed >= a.Count }
+
+// gotText is what visitors got, as coarse as the public needs it: whether it is the site, or
+// they themselves. How many they were is nobody's business.
+func gotText(a *gateway.Answers) string {
+	if a.Count < answersMin {
+		return ""
+	}
+	failed := "fewer than 1 in 100 requests"
+	switch n := 100 * float64(a.Failed) / float64(a.Count); {
+	case n >= 95:
+		failed = "nearly all requests"
+	case n >= 9.5:
+		failed = "about " + strconv.Itoa(int(math.Round(n/10))) + " in 10 requests"
+	case n >= 1:
+		failed = "about " + strconv.Itoa(int(math.Round(n))) + " in 100 requests"
+	}
+	return "In the last minutes " + failed + " failed, and 95 in 100 had an answer " + withinText(a.P95) + "."
+}
+
+// withinText rounds up a time: 1, 2 or 5 of tenths of a second, seconds or tens of them.
+func withinText(d time.Duration) string {
+	for ten := 100 * time.Millisecond; ten <= 10*time.Second; ten *= 10 {
+		for _, n := range []time.Duration{1, 2, 5} {
+			if d <= n*ten {
+				return "within " + strconv.FormatFloat((n*ten).Seconds(), 'f', -1, 64) + " s"
+			}
+		}
+	}
+	return "after more than 50 s"
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/internal/health"
 )
 
@@ -19,11 +20,14 @@ func (p *statusPage) shown() (page, cache, policy string) {
 	return w.Body.String(), w.Header().Get("Cache-Control"), w.Header().Get("Content-Security-Policy")
 }
 
+// nothing is what visitors get who are not there.
+func nothing(string) (a gateway.Answers, ok bool) { return a, false }
+
 func TestTheStatusPageTellsWhatTheClusterThinks(t *testing.T) {
 	room := checked()
 	room.Title = "Shop & <b>friends</b>"
 	alone(t, func(o *operated) {
-		p := newStatusPage(o.s)
+		p := newStatusPage(o.s, nothing)
 		wants := func(what string, has ...string) {
 			t.Helper()
 			page, cache, policy := p.shown()
@@ -63,10 +67,39 @@ func TestTheStatusPageTellsWhatTheClusterThinks(t *testing.T) {
 	}, room)
 }
 
+// What visitors get is told in words that hide how many they are, and only of enough of them.
+func TestTheStatusPageTellsWhatVisitorsGet(t *testing.T) {
+	alone(t, func(o *operated) {
+		for _, c := range []struct {
+			a    gateway.Answers
+			says string // empty: nothing of it
+			well bool
+		}{
+			{gateway.Answers{}, "", true},
+			{gateway.Answers{Count: 99, Failed: 99, P95: time.Second}, "", true},
+			{gateway.Answers{Count: 12345, Failed: 7, P95: 40 * time.Millisecond}, "In the last minutes fewer than 1 in 100 requests failed, and 95 in 100 had an answer within 0.1 s.", true},
+			{gateway.Answers{Count: 12345, Failed: 370, P95: 430 * time.Millisecond}, "about 3 in 100 requests failed, and 95 in 100 had an answer within 0.5 s.", true},
+			{gateway.Answers{Count: 12345, Failed: 4567, P95: 12 * time.Second}, "about 4 in 10 requests failed, and 95 in 100 had an answer within 20 s.", false},
+			{gateway.Answers{Count: 100, Failed: 100, P95: time.Minute}, "nearly all requests failed, and 95 in 100 had an answer after more than 50 s.", false},
+		} {
+			p := newStatusPage(o.s, func(room string) (gateway.Answers, bool) { return c.a, room == "shop" && c.a.Count > 0 })
+			page, _, _ := p.shown()
+			if !strings.Contains(page, c.says) || c.says == "" && strings.Contains(page, "In the last minutes") || strings.Contains(page, "Some requests fail") == c.well {
+				t.Errorf("%+v: want %q, well %t:\n%s", c.a, c.says, c.well, page)
+			}
+			for _, secret := range []string{"12345", "4567", "370"} {
+				if strings.Contains(page, secret) {
+					t.Errorf("%+v: the public may read %s", c.a, secret)
+				}
+			}
+		}
+	}, checked())
+}
+
 // TestACrowdAtTheStatusPageMakesItOnce for the time that it is good.
 func TestACrowdAtTheStatusPageMakesItOnce(t *testing.T) {
 	alone(t, func(o *operated) {
-		p := newStatusPage(o.s)
+		p := newStatusPage(o.s, nothing)
 		first := p.fresh(time.Now())
 		time.Sleep(statusFor - 1)
 		if again := p.fresh(time.Now()); &again[0] != &first[0] {
