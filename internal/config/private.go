@@ -11,6 +11,7 @@ import (
 const (
 	othersAny    fs.FileMode = 0o077
 	worldRead    fs.FileMode = 0o004
+	groupRead    fs.FileMode = 0o040
 	groupWrite   fs.FileMode = 0o020
 	worldWrite   fs.FileMode = 0o002
 	withoutModes             = "windows"
@@ -25,9 +26,15 @@ func mayBe(name string, bits fs.FileMode) (fs.FileMode, bool) {
 	return info.Mode().Perm(), info.Mode().Perm()&bits != 0
 }
 
-// checkPrivate warns of a file of secrets that others may read or write.
+// checkPrivate warns of a file of secrets that others may read or write. One of
+// another user's may be read by its group: so a service reads what root has put
+// there, and a pod what is mounted for it.
 func (f *File) checkPrivate(key string, name Path) {
-	if mode, ok := mayBe(string(name), othersAny); ok {
+	bits := othersAny
+	if ofAnother(string(name)) {
+		bits &^= groupRead
+	}
+	if mode, ok := mayBe(string(name), bits); ok {
 		f.warn(key, "%s may be read by other users (mode %04o); run: chmod 600 %s", name, mode, name)
 	}
 }

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -84,5 +85,28 @@ func TestSecretsThatOthersMayReadAreTold(t *testing.T) {
 				t.Errorf("errors (-want +got):\n%s%v", d, f.Errors)
 			}
 		})
+	}
+}
+
+func TestAServiceMayReadTheKeyOfRootByItsGroup(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	for mode, want := range map[os.FileMode]int{0o400: 0, 0o440: 0, 0o640: 0, 0o660: 1, 0o444: 1} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "cluster.key")
+		if err := os.WriteFile(name, []byte(gossipKey+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.Chmod(name, mode), os.Chown(name, 65532, 65532)); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, "a.yaml")
+		if err := os.WriteFile(file, []byte("node: {data: d, join: [127.0.0.1:7946]}\nsecurity: {gossip_key_file: cluster.key}"+aRoom), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if f := config.Load(file, config.Options{Host: "host-1"}); len(f.Warnings) != want || len(f.Errors) > 0 {
+			t.Errorf("mode %04o: warnings %v, errors %v, want %d warnings", mode, f.Warnings, f.Errors, want)
+		}
 	}
 }
