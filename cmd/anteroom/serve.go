@@ -18,7 +18,7 @@ import (
 func (p *program) serveCommand() *cobra.Command {
 	var file, admissions string
 	var keep admissionsKept
-	var profiles bool
+	var profiles, watch bool
 	logs := logFlags{level: slog.LevelInfo}
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -35,6 +35,7 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 	cmd.Flags().StringVar(&admissions, "admissions", "", "append what happens to each visitor to `FILE`, for anteroom report; packed and put aside at midnight UTC")
 	cmd.Flags().IntVar(&keep.size, "admissions-size", 100, "put it aside before it is larger than so many `MIB`; 0: by the day alone")
 	cmd.Flags().IntVar(&keep.days, "admissions-days", 32, "remove what was put aside after so many `DAYS`; 0: never")
+	cmd.Flags().BoolVar(&watch, "watch", false, "bring changed rooms of the configuration file to the cluster, as SIGHUP does, when the file changes")
 	cmd.Flags().BoolVar(&profiles, "pprof", false, "show profiles of the process on the admin port, below /debug/pprof/")
 	set := settingFlags(cmd)
 	logs.add(cmd)
@@ -42,6 +43,10 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 		if file == "" && !cmd.Flags().Changed("join") {
 			return wrongUsage(errors.New("--config is missing; name the configuration file, such as docs/anteroom.yaml, or --join a cluster that has one"))
 		}
+		if watch && file == "" {
+			return wrongUsage(errors.New("--watch needs a file; name it by --config"))
+		}
+		watched := newWatcher(file)
 		load := func() *config.File {
 			host, _ := os.Hostname() // config says what to do if no name is left
 			o := config.Options{Host: host, Environ: os.Environ(), Set: set()}
@@ -73,6 +78,12 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 		s := server.New(f.Config, o)
 		stop := onHangup(func() { reload(s, load(), log) })
 		defer stop()
+		if watch {
+			if err := watched.remember(string(f.Config.Node.Data)); err != nil {
+				return err
+			}
+			go watched.run(cmd.Context(), s.Serving, func() { reload(s, load(), log) }, log)
+		}
 		go tuneHeap(cmd.Context())
 		return s.Run(cmd.Context())
 	}

@@ -24,6 +24,7 @@ func TestDemoAndServeSayWhatIsWrongBeforeTheyStart(t *testing.T) {
 		{"demo --exit", 2, []string{"anteroom demo: --exit without --visitors would end at once; give --visitors"}},
 		{"demo --limit many", 2, []string{`anteroom demo: invalid argument "many" for "--limit" flag: strconv.ParseInt: parsing "many": invalid syntax; anteroom demo --help lists the flags`}},
 		{"serve", 2, []string{"anteroom serve: --config is missing; name the configuration file, such as docs/anteroom.yaml, or --join a cluster that has one"}},
+		{"serve --watch --join 127.0.0.1:7946", 2, []string{"anteroom serve: --watch needs a file; name it by --config"}},
 		{"serve anteroom.yaml", 2, []string{`anteroom serve: unknown command "anteroom.yaml"; anteroom serve --help lists the commands`}},
 		{"serve --config none.yaml", 1, []string{"anteroom serve: none.yaml: no such file or directory; docs/anteroom.yaml is a file to start from"}},
 		{"serve --config bad.yaml", 1, []string{"anteroom serve: bad.yaml:1: node.gatewy: ", "anteroom serve: bad.yaml:2: rooms[0].total_active_users: "}},

@@ -133,6 +133,16 @@ func New(c config.Config, o Options) *Server {
 // Ready is closed when the server listens.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
+// Serving reports whether visitors can be sent here, as /readyz does.
+func (s *Server) Serving() bool {
+	select {
+	case <-s.ready:
+		return source{s}.ready() == reason{}
+	default:
+		return false
+	}
+}
+
 // Addresses returns where it listens, once it is Ready.
 func (s *Server) Addresses() Addresses { return s.at }
 
