@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,6 +82,7 @@ prints in a browser; add --visitors to have people queue for it.`,
 	f.BoolVar(&d.exit, "exit", false, "end when the simulated visitors have gone")
 	f.BoolVar(&d.asJSON, "json", false, "print the closing report as one JSON object")
 	d.log.add(cmd)
+	cmd.AddCommand(p.demoShopCommand())
 	return cmd
 }
 
@@ -171,14 +171,7 @@ func (d *demo) openShop(ctx context.Context, all *errgroup.Group) error {
 		return err
 	}
 	d.shop, d.shopURL = shop.New(shop.Config{Now: d.p.now}), "http://"+l.Addr().String()
-	h := &http.Server{Handler: d.shop, ReadHeaderTimeout: 10 * time.Second}
-	all.Go(func() error {
-		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	context.AfterFunc(ctx, func() { _ = h.Close() }) // nodes have stopped asking, or will fail to
+	all.Go(func() error { return serveShop(ctx, l, d.shop) })
 	return nil
 }
 
