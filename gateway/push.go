@@ -171,13 +171,6 @@ func (p *push) run(ctx context.Context) {
 	defer p.closed()
 	defer p.g.pushes.remove(p)
 	defer p.end()
-	go func() {
-		select {
-		case <-p.g.closing:
-			p.end()
-		case <-ctx.Done():
-		}
-	}()
 	news, unwatch := p.g.c.Queue.Called(p.key.room, p.key.id)
 	defer unwatch()
 	if !p.ask(ctx) { // what happened before there was a watch
@@ -202,7 +195,7 @@ func (p *push) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, state.Room.ToldClaim()-p.g.c.Bounds.PushAfter)
 	defer cancel()
 	if err := p.g.c.Push.Send(ctx, p.sub, []byte(pushMessage)); err != nil {
-		p.g.c.Logger.LogAttrs(ctx, slog.LevelWarn, "somebody was not told of their call by push",
+		p.g.c.Logger.LogAttrs(ctx, slog.LevelDebug, "somebody was not told of their call by push",
 			slog.String("room", p.key.room), slog.String("error", err.Error()))
 	}
 }
@@ -224,6 +217,8 @@ func (p *push) pause(ctx context.Context, news <-chan struct{}, d time.Duration)
 			return nil
 		}
 	case <-t.C:
+	case <-p.g.closing:
+		p.end()
 	case <-ctx.Done():
 	}
 	return news

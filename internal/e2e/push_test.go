@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
@@ -139,7 +140,7 @@ func TestTheTurnIsToldWhileThePageIsClosed(t *testing.T) {
 		if h.Get("Content-Encoding") != "aes128gcm" || !strings.HasPrefix(h.Get("Authorization"), "vapid t=") {
 			t.Errorf("what was sent: %v", h)
 		}
-	case <-t.Context().Done():
+	case <-time.After(patience):
 		t.Fatal("nobody was told")
 	}
 	p.open(site + "/_anteroom/status") // no page that waits
