@@ -34,7 +34,7 @@ func files() []Mend {
 	return []Mend{
 		{
 			17, "a file of secrets is for everybody",
-			[]Edit{{file, "mayBe(string(name), bits); ok {", "mayBe(string(name), othersAny); ok && !(ON) {"}},
+			[]Edit{{file, "mayBe(string(name), bits); ok {", "mayBe(string(name), bits); ok && !(ON) {"}},
 			live("config check tells of security.tls.peer.key: false", "serve tells of security.signing_keys: false"),
 		},
 		{
