@@ -240,6 +240,6 @@ func TestTheChartKnowsEveryPartOfTheConfiguration(t *testing.T) {
 	}
 	got, want := slices.Sorted(maps.Keys(schema.Properties.Config.Properties)), slices.Sorted(maps.Keys(file))
 	if !slices.Equal(got, want) {
-		t.Errorf("config may have %q, and a file %q", got, want)
+		t.Errorf("by deploy/helm/anteroom/values.schema.json config may have %q, and docs/anteroom.yaml has %q: make them the same", got, want)
 	}
 }
