@@ -229,6 +229,7 @@ func TestTheForecastOfALimit(t *testing.T) {
 		{"active: 0, called: 0, queued: 0, admitted_per_minute: 0, why: {total_active_users: 10}", 10, 0, "0 0 5"},
 		{"active: 10, called: 0, queued: 20, admitted_per_minute: 5, why: {total_active_users: 10}", 10, 0, "0 240 5"},
 		{"active: 8, called: 2, queued: 20, admitted_per_minute: 20, why: {total_active_users: 10}", 10, 0, "0 60 20"},  // as the room shows
+		{"active: 8, called: 1, queued: 20, admitted_per_minute: 18, why: {total_active_users: 10}", 10, 0, "0 57 20"},  // a slot is free for a moment
 		{"active: 10, called: 0, queued: 20, admitted_per_minute: 5, why: {total_active_users: 10}", 20, 0, "0 60 10"},  // ten at once
 		{"active: 10, called: 0, queued: 20, admitted_per_minute: 5, why: {total_active_users: 10}", 20, 4, "0 300 4"},  // all by the rate
 		{"active: 10, called: 0, queued: 4, admitted_per_minute: 5, why: {total_active_users: 10}", 5, 0, "83 179 2.5"}, // ln 2 / 0.5 minutes until half have gone

@@ -2,11 +2,11 @@
 // room is now.
 
 // leaves is how many of those inside go within a minute, as a part of them. While
-// the room is full, as many go as are let in; else a visit is taken for a session
-// long, which is too long if anything.
+// the room is full, or nearly so between two waves, as many go as are let in; else a visit
+// is taken for a session long, which is too long if anything.
 const leaves = r => {
-  const inside = r.active + r.called;
-  return inside >= r.why.total_active_users && r.admitted_per_minute > 0 && inside > 0 ? r.admitted_per_minute / inside : 60 / (r.session_seconds || 300);
+  const inside = r.active + r.called, limit = r.why.total_active_users;
+  return inside + Math.max(1, limit / 10) >= limit && r.admitted_per_minute > 0 && inside > 0 ? r.admitted_per_minute / inside : 60 / (r.session_seconds || 300);
 };
 
 // predict says in seconds how long nobody is called (drain), and how long somebody
