@@ -24,7 +24,7 @@ type Clock struct {
 	jumpedAt    int64 // boot time at which it last jumped, or was found wrong
 	leased      bool  // something that it timed may be alive
 	vouched     bool  // a quorum took it for right, once since it last followed the wall clock
-	agreed      bool  // others took it for right, and nobody has found it wrong since
+	agreed      bool  // others took it for right, and nobody has found it wrong, or doubted it, since
 }
 
 func newClock(skew int64, now Time) Clock {
@@ -83,8 +83,12 @@ func (c *Clock) behind(at int64) bool { return at-c.now > 2*c.skew }
 // the two is off. It may be this one, if its machine stood still and the clocks of
 // the machine with it, which no reading of them shows. Until a wave has measured
 // it, it is as if it had jumped; and if it is the other one that is off, that takes
-// no longer than one wave of a coordinator whose clock is right.
-func (c *Clock) doubt(at int64) { c.quarantined, c.jumpedAt = true, at }
+// no longer than one wave of a coordinator whose clock is right. Where there is no
+// quorum of clocks that could tell, the machine's wall clock can, see read.
+func (c *Clock) doubt(at int64) {
+	c.quarantined, c.jumpedAt = true, at
+	c.agreed = false
+}
 
 // reading is one measurement of another clock against the coordinator's.
 type reading struct {

@@ -43,6 +43,29 @@ func TestScenarioAMachineThatStoodStillStopsWhenItHears(t *testing.T) {
 	}
 }
 
+// One of three nodes is lost, and of the two that are left one stands still. Their clocks
+// are apart, and neither has a quorum that could tell whose is off. The one that stood
+// still has heard that it may be its own, so once nothing that it timed is alive it goes
+// by its wall clock, which is right again, and the two go on. Seed 90004096 of the swarm.
+func TestScenarioOfTwoNodesThatAreLeftOneStoodStill(t *testing.T) {
+	for x := range 2 {
+		t.Run(fmt.Sprintf("n%02d", x), func(t *testing.T) {
+			s := founded(t, short(3))
+			s.hosts[2].gone = true
+			s.down(2)
+			s.until(5*time.Second, "the other two", func() bool { return s.together(2) })
+			h := &s.hosts[x]
+			s.freeze(h, 2_000_000)
+			s.run(2 * time.Second)
+			s.until(2*time.Second, "a word from the other", func() bool { return !h.stopped })
+			h.clock.set(s.now, 0)
+			s.arrive(1-x, 30)
+			s.until(20*time.Second, "both together", func() bool { return s.together(2) })
+			s.finish()
+		})
+	}
+}
+
 // A node comes whose clock is ahead, and as it hears of nobody yet it asks the others
 // whether they follow it. That is no word of one who knows the time: they go on.
 func TestScenarioANewcomersClockStopsNobody(t *testing.T) {

@@ -235,7 +235,10 @@ func clockBugs() []Mutant {
 			{"eviction/clock.go", "return at-c.now > 2*c.skew", "return !(ON) && at-c.now > 2*c.skew"},
 		}},
 		{Name: "who stood still waits for a wave to stop", Run: "TestScenarioAMachineThatStoodStillStopsWhenItHears", Edits: []Edit{
-			{"eviction/clock.go", "func (c *Clock) doubt(at int64) { c.quarantined, c.jumpedAt = true, at }", "func (c *Clock) doubt(at int64) { c.quarantined, c.jumpedAt = !(ON), at }"},
+			{"eviction/clock.go", "	c.quarantined, c.jumpedAt = true, at\n", "	c.quarantined, c.jumpedAt = !(ON), at\n"},
+		}},
+		{Name: "who stood still keeps to its clock for good", Run: "TestScenarioOfTwoNodesThatAreLeftOneStoodStill", Edits: []Edit{
+			{"eviction/clock.go", "	c.agreed = false\n", "	c.agreed = ON && c.agreed\n"},
 		}},
 		{Name: "D has no term for drifting clocks", Run: "TestScenarioDReckonsWithClocksThatDrift", Edits: []Edit{
 			{"eviction/lapse.go", "func drifted(d int64) int64 { return d +", "func drifted(d int64) int64 {\n\tif ON {\n\t\treturn d\n\t}\n\treturn d +"},
