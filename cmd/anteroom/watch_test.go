@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,8 +46,9 @@ func TestAWatchedFileIsTakenInOnceForEachChange(t *testing.T) {
 		s.swap("one")
 		w := newWatcher(s.file())
 		var took []string
-		serving := true
-		go w.run(t.Context(), func() bool { return serving }, func() {
+		var serving atomic.Bool
+		serving.Store(true)
+		go w.run(t.Context(), serving.Load, func() {
 			b, _ := os.ReadFile(s.file())
 			took = append(took, string(b))
 		}, slog.New(slog.DiscardHandler))
@@ -65,12 +67,12 @@ func TestAWatchedFileIsTakenInOnceForEachChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		looks("two")
-		serving = false
+		serving.Store(false)
 		if err := os.WriteFile(s.file(), []byte("three"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		looks("two")
-		serving = true
+		serving.Store(true)
 		looks("two", "three")
 	})
 }
