@@ -60,6 +60,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	for _, args := range [][]string{
 		{"check", "config", "prometheus.yml"}, // the rules with it
 		{"test", "rules", "alerts_test.yaml"},
+		{"check", "config", "--syntax-only", "../compose/prometheus.yml"}, // its token and its rules are in the container
 	} {
 		cmd := exec.CommandContext(t.Context(), "promtool", args...)
 		cmd.Dir = "prometheus"

@@ -65,7 +65,7 @@ func TestTheComposeFileHasAllThatItNames(t *testing.T) {
 func TestAComposeFileWithAMistakeIsRefused(t *testing.T) {
 	text := string(read(t, compose))
 	for mistake, want := range map[string]string{
-		"    read_onyl: true\n":        "services.other.read_onyl",
+		"    readonly: true\n":         "services.other.readonly",
 		"    ports: [\"a:b\"]\n":       "invalid containerPort: b",
 		"    depends_on: [database]\n": "depends on undefined service",
 	} {
