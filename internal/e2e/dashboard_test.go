@@ -43,6 +43,10 @@ func TestAnOperatorSteersARoom(t *testing.T) {
 	p.until("the charts", "document.querySelectorAll('.chart canvas').length === 3")
 	p.until("the slots of the nodes", `[...document.querySelectorAll("#slots ~ .wide tbody tr")].reduce((n, r) => n + Number(r.cells[1].textContent), 0) === 5`)
 	p.until("the limit in its field", "limit.value === '5' && flow.value === '0'")
+	p.until("the most of the last day, and no time to come", `(said => {
+		const [, n, h, m] = said.match(/^24 h peak (\d+) at (\d+):(\d+)$/), now = new Date();
+		return n === "3" && (60 * (now.getHours() - h) + now.getMinutes() - m + 1440) % 1440 < 720;
+	})(document.querySelector(".peak").textContent)`)
 	p.isAccessible("room")
 
 	p.types("#limit", "3")

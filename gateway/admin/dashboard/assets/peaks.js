@@ -6,10 +6,10 @@ import {count} from "./words.js";
 const step = 300; // seconds
 const clock = new Intl.DateTimeFormat("en-GB", {timeStyle: "short"});
 
-// highest is the last step with the most in it.
+// highest is the last step with the most in it. The one that runs has its middle to come.
 const highest = (all, time) => {
   const n = Math.max(0, ...all);
-  return {n, at: 1e3 * (time[all.lastIndexOf(n)] + step / 2)};
+  return {n, at: Math.min(Date.now(), 1e3 * (time[all.lastIndexOf(n)] + step / 2))};
 };
 
 const says = peak => peak?.n ? `24 h peak ${count(peak.n)} at ${clock.format(peak.at)}` : "";
