@@ -68,11 +68,12 @@ func (w *world) isOff(h *host) bool {
 	return true
 }
 
-// anyOff reports whether a host's pass clock is so far off, or was a moment ago.
-func (w *world) anyOff() bool {
+// anyOff reports whether a host's pass clock is so far off, or was within the last
+// so many microseconds.
+func (w *world) anyOff(within int64) bool {
 	for i := range w.hosts {
 		h := &w.hosts[i]
-		if at := w.checker.offAt[h.index]; h.up() && (w.isOff(h) || at > 0 && w.now-at <= w.wholeTime()) {
+		if at := w.checker.offAt[h.index]; h.up() && (w.isOff(h) || at > 0 && w.now-at <= within) {
 			return true
 		}
 	}
@@ -80,8 +81,8 @@ func (w *world) anyOff() bool {
 }
 
 func (w *world) checkOneView() {
-	if w.anyOff() {
-		return // the others may go on without it
+	if w.anyOff(w.rejoinTime()) {
+		return // the others may go on without it, and measure it again when it is right
 	}
 	first := (*host)(nil)
 	n := 0
@@ -123,13 +124,29 @@ func (w *world) mayFound() bool {
 	return need > 0 && n >= need
 }
 
+// rejoinTime is how long it takes at most until a node whose clock is right, and which
+// answers, has installed a wave.
+func (w *world) rejoinTime() int64 {
+	c := w.o.Cluster
+	return (c.Deadline + 2*c.Period + 200*time.Millisecond).Microseconds() + 8*w.o.Net.Latency.Max.Microseconds()
+}
+
+// noteClocks notes with every sample whose pass clock is off.
+func (w *world) noteClocks() {
+	for i := range w.hosts {
+		if h := &w.hosts[i]; h.up() {
+			w.isOff(h)
+		}
+	}
+}
+
 // checkProgress runs with every sample once the world has settled.
 func (w *world) checkProgress() {
+	w.noteClocks()
 	if w.phase < settled || w.reached.n[reachStuck] > 0 {
 		return
 	}
-	c := w.o.Cluster
-	bound := (c.Deadline + 2*c.Period + 200*time.Millisecond).Microseconds() + 8*w.o.Net.Latency.Max.Microseconds()
+	bound := w.rejoinTime()
 	for i := range w.hosts {
 		h := &w.hosts[i]
 		if !h.up() {
@@ -182,7 +199,7 @@ func (w *world) checkWhole() {
 		return
 	}
 	w.checkOneView()
-	if w.anyOff() {
+	if w.anyOff(w.wholeTime()) {
 		return
 	}
 	for r := range w.o.Rooms {
@@ -234,7 +251,7 @@ func (w *world) checkDrained() {
 					rs.Room.Name, h.name, rs.Used, rs.Queued, rs.Called, rs.OnSite, rs.Parked)
 			}
 		}
-		if owned != target && !w.anyOff() {
+		if owned != target && !w.anyOff(w.wholeTime()) {
 			w.fail("L3", "room %s when all are gone: %d slots, the limit is %d: %s", w.o.Rooms[r].Name, owned, target, w.ledgers(r))
 		}
 	}

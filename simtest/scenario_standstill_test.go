@@ -66,6 +66,26 @@ func TestScenarioOfTwoNodesThatAreLeftOneStoodStill(t *testing.T) {
 	}
 }
 
+// Who stood still goes by its wall clock again when nothing that its clock timed is alive,
+// however long after all faults that is. Then others measure it, and until they have it is
+// in no wave: the oracle of one view waits for that. Seed 90001800 of the swarm.
+func TestScenarioWhoStoodStillHasTimeToBeMeasured(t *testing.T) {
+	s := founded(t, short(3))
+	h := &s.hosts[2]
+	s.freeze(h, 2_000_000)
+	s.run(3 * time.Second)
+	h.clock.set(s.now, 0)
+	s.until(20*time.Second, "its following the wall clock", func() bool { return !h.seen.status.Vouched })
+	if s.together(3) {
+		t.Fatalf("nobody has measured it: %s", s.statuses())
+	}
+	s.checkSettled()
+	s.check()
+	s.until(micros(s.rejoinTime()), "all together", func() bool { return s.together(3) })
+	s.checkSettled()
+	s.finish()
+}
+
 // A node comes whose clock is ahead, and as it hears of nobody yet it asks the others
 // whether they follow it. That is no word of one who knows the time: they go on.
 func TestScenarioANewcomersClockStopsNobody(t *testing.T) {
