@@ -104,7 +104,7 @@ func (n *Node) middle(now Time) int64 {
 		}
 	}
 	slices.Sort(offsets)
-	return median(offsets)
+	return n.clock.median(offsets)
 }
 
 // fresh reports whether c's clock was measured lately.

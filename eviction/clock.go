@@ -9,7 +9,8 @@ const slewMax = 500
 // Clock is a node's pass time: boot time plus an offset that is fixed at the
 // start and only slewed; it never goes back. A wall clock that steps does not
 // move it, but puts the node in quarantine until a coordinator has measured it.
-// Only a clock of which nothing that it timed is alive follows such a step.
+// Only a clock of which nothing that it timed is alive follows such a step, or one
+// that is behind, see stoodStill.
 type Clock struct {
 	skew     int64 // µs: the largest step of the wall clock that is not a jump
 	offset   int64 // pass time minus boot time
@@ -90,6 +91,22 @@ func (c *Clock) doubt(at int64) {
 	c.agreed = false
 }
 
+// stoodStill reports whether this clock is so far behind others as it is behind its wall
+// clock: the machine stood still, the wall clock was set right since, and this one kept
+// the time of before, as others agreed with that.
+func (c *Clock) stoodStill(behind int64) bool {
+	wall := c.last.Wall - (c.last.Boot + c.offset)
+	return wall > c.skew && abs(wall-behind) <= c.skew
+}
+
+// followWall sets a clock that stood still by its wall clock, at once: what it timed is over
+// the sooner. From here on nobody has vouched for it.
+func (c *Clock) followWall() {
+	c.offset = c.last.Wall - c.last.Boot
+	c.now = max(c.now, c.last.Wall)
+	c.vouched, c.agreed = false, false
+}
+
 // reading is one measurement of another clock against the coordinator's.
 type reading struct {
 	offset int64 // µs ahead
@@ -102,12 +119,12 @@ func measure(sent, received, clock int64) reading {
 	return reading{offset: clock - (sent + half), err: half, ok: true}
 }
 
-// median returns the middle of offsets, which include the reader's own 0; of
-// two middles the one nearer to its own clock.
-func median(sorted []int64) int64 {
+// median returns the middle of offsets, which include this clock's own 0; of two
+// middles the one nearer to this clock, unless it stood still while the other went on.
+func (c *Clock) median(sorted []int64) int64 {
 	n := len(sorted)
 	lo, hi := sorted[(n-1)/2], sorted[n/2]
-	if abs(lo) <= abs(hi) {
+	if abs(lo) <= abs(hi) && !c.stoodStill(hi) {
 		return lo
 	}
 	return hi

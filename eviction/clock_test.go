@@ -94,7 +94,7 @@ func TestNodeFollowsTheWallWhenAllItTimedIsOver(t *testing.T) {
 		s.gather(t, 1)
 		s.commit(t, 1)
 		s.now.Wall += step.Microseconds()
-		s.stepDown(s.now)        // its clock is not with the others'
+		s.stepDown(s.now, 0)     // its clock is not with the others'
 		s.pass(12 * time.Second) // of lease, session and twice the skew: 12 s
 		if off := s.clock.now - s.now.Wall; abs(off) < 3000*second {
 			t.Fatalf("%v: pass time follows at once", step)
@@ -122,8 +122,36 @@ func TestMedian(t *testing.T) {
 		{[]int64{5, 6, 7, 8, 9}, 7},
 	}
 	for _, test := range tests {
-		if got := median(test.sorted); got != test.want {
+		if got := new(Clock).median(test.sorted); got != test.want {
 			t.Errorf("median(%v) = %d, want %d", test.sorted, got, test.want)
+		}
+	}
+}
+
+// Of two clocks that are apart nobody can tell which is right, but one whose machine
+// stood still: its wall clock was set right meanwhile, and agrees with the other. It never goes back.
+func TestOfTwoClocksTheOneThatStoodStillGoesByItsWallClock(t *testing.T) {
+	for _, test := range []struct{ wall, other, want int64 }{
+		{5 * second, 5*second + 400_000, 5*second + 400_000},
+		{5 * second, 4*second + 600_000, 4*second + 600_000},
+		{0, 5 * second, 0},             // its wall clock stood still too, or the other one is ahead
+		{5 * second, 0, 0},             // its wall clock alone is off
+		{3600 * second, 5 * second, 0}, // all three differ
+		{-5 * second, -5 * second, 0},
+		{400_000, 600_000, 0}, // it is slewed
+	} {
+		c := newClock(500_000, Time{0, wall0})
+		c.leased, c.vouched, c.agreed = true, true, true
+		c.read(Time{second, wall0 + second + test.wall})
+		sorted := []int64{min(0, test.other), max(0, test.other)}
+		if got := c.median(sorted); got != test.want {
+			t.Errorf("wall clock %v ahead, the other %v: went by %v, want %v", durationOf(test.wall), durationOf(test.other), durationOf(got), durationOf(test.want))
+		}
+		if before := c.now; c.stoodStill(test.other) {
+			c.followWall()
+			if c.now != wall0+second+test.wall || c.now < before || c.vouched || c.agreed {
+				t.Errorf("went on at %v, vouched for %t", durationOf(c.now-wall0), c.vouched)
+			}
 		}
 	}
 }

@@ -189,7 +189,7 @@ func (n *Node) startWave(now Time) {
 	l := &n.lead
 	mid := n.middle(now)
 	if abs(mid) > micros(n.c.MaxSkew) {
-		n.stepDown(now)
+		n.stepDown(now, mid)
 		return
 	}
 	list := []Member{n.self.Member}
@@ -235,11 +235,18 @@ func (n *Node) steerOwn(now Time) {
 	}
 }
 
-// stepDown lets another node lead: this one's clock is not with the others.
-func (n *Node) stepDown(now Time) {
+// stepDown lets another node lead: this one's clock is not with the others, whose middle
+// is mid ahead. If it stood still it is with them from here on, and this node may lead:
+// of two nodes the other one may have no quorum.
+func (n *Node) stepDown(now Time, mid int64) {
 	n.clock.quarantined, n.clock.probed, n.clock.agreed = true, false, false
 	n.leaseUntil = never
-	n.lead.active, n.lead.banned = false, now.Boot+2*micros(n.c.ExcludeAfter)
+	n.lead.active = false
+	if n.clock.stoodStill(mid) {
+		n.clock.followWall()
+		return
+	}
+	n.lead.banned = now.Boot + 2*micros(n.c.ExcludeAfter)
 }
 
 // commit decides a complete wave and installs it.
@@ -297,7 +304,7 @@ func (n *Node) clocksAgree(now Time, w *wave) bool {
 		offsets[i] = readings[i].offset
 	}
 	slices.Sort(offsets)
-	mid, agree := median(offsets), true
+	mid, agree := n.clock.median(offsets), true
 	for i, r := range w.sum.Nodes {
 		if abs(readings[i].offset-mid)-readings[i].err <= micros(n.c.MaxSkew) {
 			continue
@@ -306,7 +313,7 @@ func (n *Node) clocksAgree(now Time, w *wave) bool {
 		if c := n.lead.find(w.list[r.Index]); c != nil {
 			c.clock.ok, c.heard = false, never
 		} else if r.Index == 0 {
-			n.stepDown(now)
+			n.stepDown(now, mid)
 		}
 	}
 	return agree

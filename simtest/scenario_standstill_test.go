@@ -1,9 +1,12 @@
 package simtest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // A machine stands still with its clocks and goes on as if no time had passed, with a
@@ -61,6 +64,43 @@ func TestScenarioOfTwoNodesThatAreLeftOneStoodStill(t *testing.T) {
 			h.clock.set(s.now, 0)
 			s.arrive(1-x, 30)
 			s.until(20*time.Second, "both together", func() bool { return s.together(2) })
+			s.finish()
+		})
+	}
+}
+
+// Of two nodes the one that is a quorum by itself stood still with its clocks, and goes on
+// alone: of two clocks it takes the other one for wrong, and has visitors all the time,
+// so that something that its clock timed is always alive. When its wall clock is set
+// right that bears the other out. It judges no pass until a wave has measured it again,
+// and both are together. Seed 90001627 of the swarm.
+func TestScenarioOneOfTwoThatStoodStillGoesByItsWallClock(t *testing.T) {
+	for _, last := range []time.Duration{500 * time.Millisecond, 5 * time.Second} {
+		t.Run(last.String(), func(t *testing.T) {
+			o := short(2)
+			o.Rooms[0].Session = 10 * time.Second
+			o.Load.Browse = Range{time.Minute, time.Minute}
+			s := founded(t, o)
+			h := &s.hosts[0]
+			s.freeze(h, last.Microseconds())
+			s.run(last)
+			s.until(5*time.Second, "one that is alone", func() bool { return s.sees(0, 1) && s.hosts[1].seen.status.Quarantined })
+			b := s.visit(0)
+			s.run(3 * time.Second)
+			if !s.sees(0, 1) {
+				t.Fatalf("together with a clock that is off: %s", s.statuses())
+			}
+			h.clock.set(s.now, 0)
+			s.until(time.Second, "its following the wall clock", func() bool { return !h.seen.status.Vouched })
+			for !h.seen.status.Vouched {
+				for _, op := range []op{opVisit, opRefresh} {
+					if _, err := b.ask(0, op); !errors.Is(err, ticket.ErrUnavailable) {
+						t.Fatalf("%v by a clock that nobody vouched for: %v", op, err)
+					}
+				}
+				s.run(time.Millisecond)
+			}
+			s.until(time.Second, "both together", func() bool { return s.together(2) })
 			s.finish()
 		})
 	}

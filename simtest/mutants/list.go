@@ -240,6 +240,9 @@ func clockBugs() []Mutant {
 		{Name: "who stood still keeps to its clock for good", Run: "TestScenarioOfTwoNodesThatAreLeftOneStoodStill", Edits: []Edit{
 			{"eviction/clock.go", "	c.agreed = false\n", "	c.agreed = ON && c.agreed\n"},
 		}},
+		{Name: "who stood still and is alone a quorum keeps its own time", Run: "TestScenarioOneOfTwoThatStoodStillGoesByItsWallClock", Edits: []Edit{
+			{"eviction/clock.go", "return wall > c.skew &&", "return !(ON) && wall > c.skew &&"},
+		}},
 		{Name: "D has no term for drifting clocks", Run: "TestScenarioDReckonsWithClocksThatDrift", Edits: []Edit{
 			{"eviction/lapse.go", "func drifted(d int64) int64 { return d +", "func drifted(d int64) int64 {\n\tif ON {\n\t\treturn d\n\t}\n\treturn d +"},
 		}},
