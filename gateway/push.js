@@ -4,10 +4,12 @@
 (key => {
 "use strict";
 const {words, page} = JSON.parse(document.getElementById("data").textContent);
-const box = document.getElementById("tell"), at = new URL("./", document.currentScript.src).href;
+const box = document.getElementById("tell"), script = document.currentScript, at = new URL("./", script.src).href;
 const name = "anteroom/" + page.room, asked = name + "/push";
 if (!navigator.serviceWorker || !self.PushManager || !self.Notification) return;
 
+// What the page says to do: to stay, or that one need not.
+const stay = text => dispatchEvent(new CustomEvent("told", {detail: text}));
 const post = push => fetch(at + "push", {
   method: "POST", headers: {Accept: "application/json", "Content-Type": "application/json"}, body: JSON.stringify({push}),
 });
@@ -29,17 +31,21 @@ const on = async () => {
   }
   s ||= await pushManager.subscribe({userVisibleOnly: true, applicationServerKey: key});
   const {endpoint, keys} = s.toJSON();
-  await post({endpoint, keys, key});
+  if (!(await post({endpoint, keys, key})).ok) return;
   localStorage[asked] = page.now.joined_at;
+  stay(script.dataset.told);
 };
 const off = async () => {
   delete localStorage[asked];
+  stay("");
   const r = await navigator.serviceWorker.getRegistration(at);
   await (await r?.pushManager.getSubscription())?.unsubscribe();
   await post(null);
 };
-// Whoever it does not work for has the page itself ring, as long as that is open.
-const change = () => (box.checked ? on() : off()).catch(() => {});
+// One after another, so that what was wanted last is what the node heard last. Whoever
+// it does not work for has the page itself ring, as long as that is open.
+let before = Promise.resolve();
+const change = () => before = before.then(() => box.checked ? on() : off()).catch(() => {});
 box.addEventListener("change", change);
 
 // The node that was asked may be gone: it is asked again with each page of the place.

@@ -88,10 +88,12 @@ func TestPauseIsExplained(t *testing.T) {
 	p.stayed()
 }
 
+// stay is what the page says to do.
+const stay = "Keep this page open: it takes you in when it is your turn."
+
 // The page says what people wait for, and not that a room is full which is not.
 func TestThePageSaysWhy(t *testing.T) {
 	l, p := inLine(t, 4)
-	const stay = "Keep this page open: it takes you in when it is your turn."
 	for why, want := range map[string]string{
 		gateway.WhyFull:    "The site is full just now. " + stay,
 		gateway.WhyRate:    "People go in one after another just now, so that the site keeps up. " + stay,

@@ -132,7 +132,13 @@ func TestTheTurnIsToldWhileThePageIsClosed(t *testing.T) {
 	p.until("the browser to have a service", subscribes(service.URL))
 	p.click("#bell")
 	p.until("the place to be told of", `localStorage["anteroom/shop/push"] && subscribed.userVisibleOnly`)
+	p.reads("#lead", "The site is full just now. You can close this page: your browser tells you when it is your turn.")
+	p.until("the promise of less to be gone", `document.getElementById("kept").hidden`)
 	p.picture("asked")
+	p.click("#bell")
+	p.reads("#lead", "The site is full just now. "+stay)
+	p.click("#bell")
+	p.until("the place to be told of again", `localStorage["anteroom/shop/push"]`)
 	p.open("about:blank") // the page is closed
 	inside.goesOut()
 	select {
