@@ -317,14 +317,28 @@ type reply struct {
 
 // visit asks for something in the shop's room, with a ticket or a pass if name
 // says which.
-func (m *member) visit(what, name, value string) (a reply) {
+func (m *member) visit(what, name, value string) reply {
+	m.r.t.Helper()
+	return m.prefer("", what, name, value)
+}
+
+// prefer does what visit does with a preference of RFC 7240, if there is one.
+func (m *member) prefer(preference, what, name, value string) (a reply) {
 	m.r.t.Helper()
 	var b []byte
 	if name != "" {
 		b, _ = json.Marshal(map[string]string{name: value}) // strings
 	}
+	q, err := http.NewRequestWithContext(m.r.t.Context(), http.MethodPost, "http://"+m.Addresses().Gateway+"/_anteroom/v1/rooms/shop/"+what, bytes.NewReader(b))
+	if err != nil {
+		m.r.t.Fatal(err)
+	}
+	q.Header.Set("Content-Type", "application/json")
+	if preference != "" {
+		q.Header.Set("Prefer", preference)
+	}
 	c := http.Client{Timeout: 5 * time.Second}
-	p, err := c.Post("http://"+m.Addresses().Gateway+"/_anteroom/v1/rooms/shop/"+what, "application/json", bytes.NewReader(b))
+	p, err := c.Do(q)
 	if err != nil {
 		m.r.t.Fatalf("%s: %s: %v", m.id, what, err)
 	}
