@@ -95,9 +95,9 @@ type play struct {
 	comes  float64 // s from a call to the visit
 	idle   float64 // s from the end of a visit to the next call
 	stays  patience
-	exits  []float64 // slots that come free, by step
-	wobble []float64 // by how much the variance of their sum grows
-	beyond []float64 // visits that become older than any whose end was seen, by step
+	exits  [stepsMax]float64 // slots that come free, by step
+	wobble [stepsMax]float64 // by how much the variance of their sum grows
+	beyond [stepsMax]float64 // visits that become older than any whose end was seen, by step
 }
 
 // add has n slots ready after s seconds, and whoever hands them on.
@@ -117,7 +117,6 @@ const cohortsMost = 64
 
 // begin schedules the ends of the visits that there are.
 func (p *play) begin(v *Visits, now int64) {
-	p.exits, p.wobble, p.beyond = make([]float64, stepsMax), make([]float64, stepsMax), make([]float64, stepsMax)
 	here := 0
 	for _, c := range v.visits.here {
 		here += c.n
@@ -210,11 +209,12 @@ func (p *play) run() *Forecast {
 	free, tokens, line := float64(p.r.Free), 0.0, 1.5*float64(p.r.Waiting)+8 // the slow quartile of the last is a later one's
 	all := float64(p.r.OnSite+p.r.Coming) + max(1, free)
 	place, slots, calls, wobble, beyond := 0.0, 0.0, 0.0, 0.0, 0.0
-	for k := 0; k < stepsMax && line-place > 1e-9; k++ {
+	k := 0
+	for ; k < stepsMax && line-place > 1e-9; k++ {
 		free += p.exits[k]
 		wobble += p.wobble[k]
 		if beyond += p.beyond[k]; beyond > unseen*max(all, slots) {
-			return f
+			break
 		}
 		n, bySlots := 0.0, 1.0
 		if float64(k+1)*p.step > p.r.Opens.Seconds() {
@@ -229,15 +229,17 @@ func (p *play) run() *Forecast {
 				bySlots *= 1 - min(1, now/n) // those slots are free already
 			}
 		}
-		further := (1 - p.back) / p.stay(place, k) // whoever gives up makes a call reach that much further
-		if n = min(n, (line-place)/further); n > 0 {
+		if n > 0 {
+			further := (1 - p.back) / p.stay(place, k) // whoever gives up makes a call reach that much further
+			n = min(n, (line-place)/further)
 			free -= n
 			p.visit(k, n)
 			place, slots, calls = place+n*further, slots+n*further*bySlots, calls+n
 		}
-		f.calls, f.bySlots = append(f.calls, place), append(f.bySlots, slots)
-		f.spread = append(f.spread, f.spreadOf(place, slots, calls, wobble, all))
+		// Step k is over: its places hold what came of it.
+		p.exits[k], p.wobble[k], p.beyond[k] = place, slots, f.spreadOf(place, slots, calls, wobble, all)
 	}
+	f.calls, f.bySlots, f.spread = slices.Clone(p.exits[:k]), slices.Clone(p.wobble[:k]), slices.Clone(p.beyond[:k])
 	if n := len(f.calls); n == stepsMax {
 		if late := f.calls[n-1] - f.calls[n/2-1]; late > f.calls[n-1]/4 { // else whoever is left stays for longer than anyone was seen to
 			f.more = late / (float64(n-n/2) * p.step)
