@@ -28,7 +28,7 @@ type escrow struct {
 	oldHeld  int64  // heldAt of earlier accounts of this life
 	shutBorn uint64 // Born of the last account closed here
 
-	voids   []Void   // that this node knows of
+	voids   []Void   // that this node knows of; never changed: another takes its place
 	safe    []Void   // that every node of a primary wave knew of
 	members []Member // the list of the last commit about the room
 	born    []uint64 // their accounts: only these exchange slots with this one
@@ -87,7 +87,9 @@ func (e *escrow) accept(self Member, c *RoomCommit, born uint64) (reset bool) {
 		e.line = c.Line
 	}
 	for _, v := range c.Void {
-		e.voids = addVoid(e.voids, v)
+		if !e.voided(Account{v.Member, v.Epoch}) {
+			e.voids = addVoid(slices.Clone(e.voids), v)
+		}
 	}
 	if c.Safe != nil || c.Settled != nil {
 		e.safe = c.Safe
@@ -165,9 +167,12 @@ func (e *escrow) isSafe(a Account) bool {
 // forget drops voids of members that no one can hear of any more, and reports
 // whether there were any.
 func (e *escrow) forget(heardOf func(Member) bool) bool {
-	before := len(e.voids)
-	e.voids = slices.DeleteFunc(e.voids, func(v Void) bool { return !heardOf(v.Member) })
-	return len(e.voids) < before
+	gone := func(v Void) bool { return !heardOf(v.Member) }
+	if !slices.ContainsFunc(e.voids, gone) {
+		return false
+	}
+	e.voids = slices.DeleteFunc(slices.Clone(e.voids), gone)
+	return true
 }
 
 // resend repeats transfers to listed accounts that were not acknowledged.

@@ -28,15 +28,16 @@ func (n *Node) Record() *Record {
 // head is the record but for the rooms.
 func (n *Node) head() *Record {
 	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member, Lives: n.lives, Since: n.since}
-	for _, s := range n.met {
-		r.Met = append(r.Met, Sighting{Member: s.member, Epoch: s.epoch, Left: s.left, Wave: s.wave})
+	r.Met = make([]Sighting, len(n.met))
+	for i, s := range n.met {
+		r.Met[i] = Sighting{Member: s.member, Epoch: s.epoch, Left: s.left, Wave: s.wave}
 	}
 	return r
 }
 
 func (g *Gate) record() RoomRecord {
 	return RoomRecord{
-		Room: g.cfg, Line: g.line, Voters: g.voters, Rivals: g.rivals, Voids: slices.Clone(g.voids), Cut: g.cut,
+		Room: g.cfg, Line: g.line, Voters: g.voters, Rivals: g.rivals, Voids: g.voids, Cut: g.cut,
 		Supply: Supply{Slots: g.supply.Slots, At: g.supply.At, Burned: g.supply.Burned}, TTL: max(g.ttl, g.cfg.longest()),
 	}
 }

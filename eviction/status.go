@@ -1,10 +1,6 @@
 package eviction
 
-import (
-	"slices"
-
-	"github.com/anteroom/anteroom/qpid"
-)
+import "github.com/anteroom/anteroom/qpid"
 
 // Status is what an operator, or an oracle, sees of a node's part in the waves.
 type Status struct {
@@ -14,7 +10,7 @@ type Status struct {
 	Line                 Line
 	Knows                bool
 	Voters               Voters
-	List                 []Member
+	List                 []Member // never changed: another takes its place
 	Frozen               bool
 	Leading              bool // its waves are those that are installed, or it is about to send the first
 	Quarantined, Leaving bool
@@ -25,11 +21,11 @@ type Status struct {
 	Following            Member
 }
 
-// Status returns a copy of the node's state.
+// Status returns the node's state.
 func (n *Node) Status() Status {
 	return Status{
 		Epoch: n.epoch, Installed: n.installed, Grade: n.grade, LeaseUntil: n.leaseUntil, Line: n.line, Knows: n.knows,
-		Voters: n.voters, List: slices.Clone(n.list), Frozen: n.wave != nil,
+		Voters: n.voters, List: n.list, Frozen: n.wave != nil,
 		Leading:     n.lead.active && (len(n.list) == 0 || n.list[0] == n.self.Member), // a more senior node may stand by
 		Quarantined: n.clock.quarantined, Vouched: n.clock.vouched, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, ClockAt: n.clock.last.Boot, Following: n.follow.Member,
 	}
