@@ -1,4 +1,4 @@
-.PHONY: test lint gen sim bench bench-compare release sbom reproducible vulnerabilities
+.PHONY: test lint gen sim bench bench-compare release site sbom reproducible vulnerabilities
 
 test:
 	go test ./...
@@ -29,6 +29,10 @@ bench-compare:
 KEY =
 release:
 	go -C tools run ./release --out ../dist $(if $(KEY),--key $(abspath $(KEY)))
+
+# docs/ as a site, into dist/site/VERSION. The other versions there stay, and are listed.
+site:
+	tools/site/build
 
 # What is in the program, as CycloneDX. The other two are steps of CI.
 sbom:

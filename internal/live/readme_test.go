@@ -89,3 +89,9 @@ func TestTheReadmesThreeNodes(t *testing.T) {
 	site := "<h1>the site</h1>\n"
 	inOrder(t, said, "node-1 sees 3 nodes in wave", "shop", "3        0       0        0", "open\n", site, site, site, `{"room":"shop","state":"waiting"`, `"joined_at":"2`, "kendall_tau", "resize 42")
 }
+
+func TestTheFirstRoom(t *testing.T) {
+	t.Parallel()
+	said := paste(t, blocks(t, "docs/README.md", "first room"), 2*time.Minute, "first-room")
+	inOrder(t, said, "sees 1 node", "<h1>my site</h1>\n", `"state":"waiting"`, "site      1        1       0        1")
+}
