@@ -46,15 +46,23 @@ func (r *release) archive(t target) error {
 		return err
 	}
 	name := "anteroom_" + r.version + "_" + t.os + "_" + t.arch
-	write, extension := writeTar, ".tar.gz"
-	if t.os == "windows" {
-		write, extension = writeZip, ".zip"
+	if t.os != "windows" {
+		return r.tar(name+".tar.gz", name, entries)
 	}
-	f, err := os.Create(filepath.Join(r.out, name+extension))
+	f, err := os.Create(filepath.Join(r.out, name+".zip"))
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f, name, entries, r.date), f.Close())
+	return errors.Join(writeZip(f, name, entries, r.date), f.Close())
+}
+
+// tar writes a compressed tar with all entries below top.
+func (r *release) tar(name, top string, entries []entry) error {
+	f, err := os.Create(filepath.Join(r.out, name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeTar(f, top, entries, r.date), f.Close())
 }
 
 func writeTar(w io.Writer, top string, entries []entry, date time.Time) error {

@@ -3,10 +3,11 @@
 //	go -C tools run ./release --out ../dist [--key minisign.key] [--targets linux/amd64,linux/arm64]
 //
 // For each target an archive with the program, its manual and its licences; for
-// Linux a deb, an rpm and one image for all architectures; the bill of materials;
-// the sums of all that, and with --key their signature. The version is what the go
-// command stamps: that of the commit's tag, or a pseudo-version. The same commit and
-// Go give the same bytes, wherever it is built. Nothing is asked of a network.
+// Linux a deb, an rpm and one image for all architectures; the chart; the documentation
+// as a site; the bill of materials; the sums of all that, and with --key their signature.
+// The version is what the go command stamps: that of the commit's tag, or a pseudo-version.
+// The same commit and Go give the same bytes, wherever it is built. Nothing is asked of a
+// network but what makes the site, once, of PyPI.
 package main
 
 import (
@@ -83,6 +84,12 @@ func (r *release) make(ctx context.Context) error {
 	}
 	if err := r.writeImage(); err != nil {
 		return fmt.Errorf("image: %w", err)
+	}
+	if err := r.writeChart(); err != nil {
+		return fmt.Errorf("chart: %w", err)
+	}
+	if err := r.writeSite(ctx); err != nil {
+		return fmt.Errorf("documentation: %w", err)
 	}
 	return r.writeBOM(ctx)
 }

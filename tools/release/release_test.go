@@ -21,6 +21,7 @@ import (
 	"aead.dev/minisign"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 )
 
 // newTestRelease is a release of a program of a few bytes, for targets.
@@ -358,5 +359,35 @@ func TestArchivesHaveTheProgramItsManualAndItsLicences(t *testing.T) {
 	var program bytes.Buffer
 	if _, err := io.Copy(&program, f); err != nil || program.String() != "the program of windows/amd64" {
 		t.Errorf("the program: %q, %v", program.String(), err)
+	}
+}
+
+func TestTheChartOfAReleaseInstallsItsImage(t *testing.T) {
+	r := newTestRelease(t)
+	if err := r.writeChart(); err != nil {
+		t.Fatal(err)
+	}
+	packed := filepath.Join(r.out, "anteroom-1.2.3.tgz")
+	got, err := loader.Load(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := loader.Load("../../deploy/helm/anteroom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Metadata.Version != "1.2.3" || got.Metadata.AppVersion != "1.2.3" || got.Metadata.KubeVersion != want.Metadata.KubeVersion {
+		t.Errorf("it says that it is %+v", got.Metadata)
+	}
+	if len(got.Templates) != len(want.Templates) || len(got.Schema) == 0 || len(got.Files) != len(want.Files) {
+		t.Errorf("%d templates, %d bytes of schema, %d files, and the source has %d, %d, %d", len(got.Templates), len(got.Schema), len(got.Files), len(want.Templates), len(want.Schema), len(want.Files))
+	}
+	first := read(t, packed)
+	r.out = t.TempDir()
+	if err := r.writeChart(); err != nil {
+		t.Fatal(err)
+	}
+	if read(t, filepath.Join(r.out, "anteroom-1.2.3.tgz")) != first {
+		t.Error("packed twice, it is not the same bytes")
 	}
 }
