@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
@@ -17,6 +19,7 @@ import (
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
+	gateway "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -92,9 +95,9 @@ func TestHelmFindsNoFaultWithTheChart(t *testing.T) {
 	}
 }
 
-// objects decodes manifests into the types of Kubernetes' own API, and takes no key
-// that these do not have. What is of others it returns by kind.
-func objects(t *testing.T, manifests []byte) (all []any, others []string) {
+// objects decodes manifests into the types of Kubernetes' API, the Gateway API and the
+// Prometheus operator, and takes no key that these do not have.
+func objects(t *testing.T, manifests []byte) (all []any) {
 	t.Helper()
 	for _, text := range strings.Split(string(manifests), "---\n")[1:] {
 		var kind struct{ APIVersion, Kind string }
@@ -109,9 +112,13 @@ func objects(t *testing.T, manifests []byte) (all []any, others []string) {
 			"policy/v1 PodDisruptionBudget":      &policy.PodDisruptionBudget{},
 			"networking.k8s.io/v1 NetworkPolicy": &networking.NetworkPolicy{},
 			"networking.k8s.io/v1 Ingress":       &networking.Ingress{},
+
+			"gateway.networking.k8s.io/v1 HTTPRoute":  &gateway.HTTPRoute{},
+			"monitoring.coreos.com/v1 PrometheusRule": &monitoring.PrometheusRule{},
+			"monitoring.coreos.com/v1 ServiceMonitor": &monitoring.ServiceMonitor{},
 		}[kind.APIVersion+" "+kind.Kind]
 		if into == nil {
-			others = append(others, kind.APIVersion+" "+kind.Kind)
+			t.Errorf("%s %s: nobody has said of which type that is", kind.APIVersion, kind.Kind)
 			continue
 		}
 		if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
@@ -119,7 +126,7 @@ func objects(t *testing.T, manifests []byte) (all []any, others []string) {
 		}
 		all = append(all, into)
 	}
-	return all, others
+	return all
 }
 
 func one[T any](t *testing.T, all []any) *T {
@@ -136,9 +143,9 @@ func one[T any](t *testing.T, all []any) *T {
 func TestManifestsAreOfKubernetesTypes(t *testing.T) {
 	seen := map[string]bool{}
 	for _, set := range sets(t) {
-		all, others := objects(t, read(t, "testdata/"+set+".golden.yaml"))
-		for _, o := range others {
-			seen[o] = true
+		all := objects(t, read(t, "testdata/"+set+".golden.yaml"))
+		for _, o := range all {
+			seen[strings.TrimPrefix(fmt.Sprintf("%T", o), "*")] = true
 		}
 		s := one[apps.StatefulSet](t, all).Spec
 		pod := s.Template.Spec
@@ -166,9 +173,12 @@ func TestManifestsAreOfKubernetesTypes(t *testing.T) {
 			t.Errorf("%s: %s is %+v: nodes that are not ready would not find one another", set, s.ServiceName, nodes)
 		}
 	}
-	want := []string{"gateway.networking.k8s.io/v1 HTTPRoute", "monitoring.coreos.com/v1 PrometheusRule", "monitoring.coreos.com/v1 ServiceMonitor"}
+	want := []string{
+		"v1.ConfigMap", "v1.HTTPRoute", "v1.Ingress", "v1.NetworkPolicy", "v1.PodDisruptionBudget", "v1.PrometheusRule", "v1.Secret",
+		"v1.Service", "v1.ServiceMonitor", "v1.StatefulSet",
+	}
 	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, want) {
-		t.Errorf("kinds of others: %q, want %q", got, want)
+		t.Errorf("the sets of values make %q, want %q", got, want)
 	}
 }
 

@@ -46,7 +46,7 @@ func takesChart(t *testing.T, program string) {
 			if !made {
 				manifests += ".golden.yaml"
 			}
-			all, _ := objects(t, read(t, filepath.Join("testdata", manifests)))
+			all := objects(t, read(t, filepath.Join("testdata", manifests)))
 			p := mounted(t, all)
 			for _, args := range [][]string{{"keys", "cluster", "--out", p.path("/run/secrets/anteroom/cluster.key")}, {"keys", "new", "--out", p.path("/run/secrets/anteroom/signing-keys.json")}} {
 				if said, err := run(nil, args...); err != nil {
