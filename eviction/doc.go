@@ -214,9 +214,10 @@
 //
 // Lemma 4 (leases). Nobody is called or let in, and no pass extended, but while the
 // lease of the account runs, which counts from the gather; and no pass lasts longer
-// from there than the longest session that the account's node has told the others of.
-// Kept by Node.leased, Node.LeaseOf, escrow.lease, inForce.configure, Node.WrongPass.
-// Seen by TestScenarioPauseThenLeaseCheck, TestScenarioALeaseCountsFromTheGather, TestScenarioALongerSessionWaitsUntilAllAgree, TestScenarioAShorterSessionForgetsNoLongerPass.
+// from there than the longest session that the account's node has told the others of, and
+// its own disk: who is a quorum by itself tells no others.
+// Kept by Node.leased, Node.LeaseOf, escrow.lease, inForce.configure, inForce.Session, Node.Saved, Node.WrongPass.
+// Seen by TestScenarioPauseThenLeaseCheck, TestScenarioALeaseCountsFromTheGather, TestScenarioALongerSessionWaitsUntilAllAgree, TestScenarioALongerSessionWaitsForTheDisk, TestScenarioAShorterSessionForgetsNoLongerPass.
 //
 // Lemma 5 (clocks). A pass is judged only by clocks that a quorum has taken for right,
 // and two of them are no further apart than D reckons with, but for those of a machine

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -13,6 +14,9 @@ const never = math.MinInt64 / 4
 
 // ever is a boot time after all others: something is not due.
 const ever = math.MaxInt64 / 4
+
+// unbounded is longer than any session.
+const unbounded = time.Duration(math.MaxInt64)
 
 // Gate is one node's part of one room. It decides whether a visitor may be called here
 // and now. Each of its parts says beside its fields what is true of them at any time, and
@@ -76,7 +80,7 @@ func newGate(c Config, r Room) *Gate {
 	r = r.WithDefaults()
 	return &Gate{
 		kept:    kept{Queue: qpid.NewQueue()},
-		inForce: inForce{c: c, cfg: r, now: r.At(0), sum: r.Sum(), session: r.Session, ttl: r.longest()},
+		inForce: inForce{c: c, cfg: r, now: r.At(0), sum: r.Sum(), session: r.Session, ttl: r.longest(), durable: unbounded},
 		escrow:  escrow{heldAt: never, leasedAt: never, oldHeld: never},
 		turn:    turn{busy: true, asked: never, digested: never},
 		pacer:   pacer{from: never},
@@ -88,6 +92,9 @@ func (n *Node) addGate(r Room) *Gate {
 	i, ok := n.find(r.Name)
 	if ok {
 		return n.gates[i]
+	}
+	if n.start.Disk {
+		g.durable = 0
 	}
 	n.gates = slices.Insert(n.gates, i, g)
 	n.setOff(g)

@@ -12,6 +12,9 @@ import "time"
 // Invariant: no pass alive that this node has made, or knows to have been allowed, is
 // good for longer than ttl or the longest session of cfg from its making; nor is a new
 // one, which session is for.
+// Invariant: no pass that this node makes is good for longer than durable from its
+// making. Its configuration file or its disk has that, so that who is a quorum by itself
+// waits as long for such passes after a crash, though no other node knows of them.
 type inForce struct {
 	c        Config // of the cluster
 	cfg      Room   // the newest that a wave has brought, with its events
@@ -22,6 +25,7 @@ type inForce struct {
 	bound    int    // of the limit, see Govern; 0: none
 
 	session  time.Duration // of new passes: the shortest that every node may assume
+	durable  time.Duration // the longest that a later life of this node would reckon with; 0: it would not know the room
 	ttl      time.Duration // the longest that a pass alive anywhere may have
 	ttlUntil int64         // boot time at which ttl falls back to cfg's
 }
@@ -186,4 +190,4 @@ func (n *Node) Govern(g *Gate, bound int) {
 func (f *inForce) Bound() int { return f.bound }
 
 // Session returns how long a new pass lasts.
-func (f *inForce) Session() time.Duration { return f.session }
+func (f *inForce) Session() time.Duration { return min(f.session, f.durable) }

@@ -15,7 +15,7 @@ func (n *Node) Admits(g *Gate, now Time) bool {
 
 // leased reports whether the account of g may act here and now.
 func (n *Node) leased(g *Gate, now Time) bool {
-	if !n.Clear() || now.Boot >= n.LeaseOf(g) || g.ledger.account.Born == 0 || g.broken {
+	if !n.Clear() || now.Boot >= n.LeaseOf(g) || g.ledger.account.Born == 0 || g.broken || g.durable == 0 {
 		return false
 	}
 	return g.cfg.OnPartition.admits(n.grade) && (g.line == n.line || g.cfg.OnPartition == Share)

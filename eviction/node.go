@@ -12,6 +12,7 @@ type Start struct {
 	Expect int  // founding: how many nodes start a cluster together
 	Joins  bool // it was told of members to join; with Expect 0 it never founds
 	Kept   bool // it has signing keys from before
+	Disk   bool // it keeps its Record, and says so by Saved
 	Record *Record
 }
 
@@ -67,7 +68,8 @@ func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 	n.lead.since, n.lead.probedAt = never, never
 	n.dues = dues{lapse: never, outlived: never}
 	for _, r := range rooms {
-		n.addGate(r)
+		g := n.addGate(r)
+		g.durable = max(g.durable, g.cfg.longest()) // it is in the configuration file
 	}
 	n.restore(s.Record, now)
 	return n

@@ -122,6 +122,7 @@ func (n *Node) restore(r *Record, now Time) {
 		} // else its event is no longer known: the order of the draw comes from the others
 		g.session = g.now.Session
 		g.ttl = max(g.ttl, rr.TTL, rr.Room.longest())
+		g.durable = max(g.durable, g.ttl)
 		g.ttlUntil = now.Boot + g.delay()
 		n.clock.promise(min(g.cut.Value.Stamp, uint64(n.clock.now+2*micros(n.c.MaxSkew))))
 		g.coldStart(now.Boot)
@@ -144,6 +145,16 @@ func (n *Node) Unsaved(saved *Record) *Record {
 	}
 	n.noteSaved()
 	return n.Record()
+}
+
+// Saved notes that r is durable. What is new in it for passes, a longer session or a
+// whole room, is gone by from here on.
+func (n *Node) Saved(r *Record) {
+	for i := range r.Rooms {
+		if g := n.Gate(r.Rooms[i].Room.Name); g != nil {
+			g.durable = r.Rooms[i].TTL
+		}
+	}
 }
 
 // roomsDiffer reports whether what saved, which has all of them, says of a room is

@@ -76,6 +76,7 @@ func (w *world) save(h *host) bool {
 	for step := writeFile; step <= sendAll; step++ {
 		if step == sendAll {
 			d.kept, d.renamed = d.unsaved, nil
+			h.n.Saved(d.kept)
 		}
 		if w.trapSave(h, step) {
 			return false

@@ -63,3 +63,65 @@ func TestScenarioALongerSessionWaitsUntilAllAgree(t *testing.T) {
 	s.run(12 * time.Second)
 	s.finish()
 }
+
+// A node is a quorum by itself, and its disk is bad. A longer session that it is told of
+// is gone with it if it crashes, and there is nobody else who reckons with it. So it gives
+// passes as before until its disk has that, and has nobody in a room that is new to it.
+func TestScenarioALongerSessionWaitsForTheDisk(t *testing.T) {
+	for _, nodes := range []int{1, 2} {
+		o := short(nodes)
+		o.Faults.Disk = true
+		o.Rooms[0].Session = time.Second
+		o.Load.Browse = Range{time.Minute, time.Minute}
+		s := founded(t, o)
+		if nodes == 2 {
+			s.down(1)
+			s.until(5*time.Second, "one alone with all slots", func() bool { owned, _ := s.ownedNow(0); return owned == o.Rooms[0].Target })
+		}
+		h := &s.hosts[0]
+		h.disk.saveAt = 1 << 60 // no save is even tried
+		room := h.seen.rooms[0].Room
+		room.Session = 20 * time.Second
+		s.setRoom(h, 0, room)
+		s.until(2*time.Second, "the longer session", func() bool { return h.seen.rooms[0].Room.Session == room.Session })
+		s.arrive(0, 12)
+		s.run(time.Second)
+		s.down(0)
+		s.boot(0)
+		s.arrive(0, 30)
+		s.run(15 * time.Second)
+		s.finish()
+	}
+}
+
+// As soon as the disk has them, the longer session is given, and the new room is open.
+func TestScenarioWhatTheDiskHasIsInForce(t *testing.T) {
+	o := short(1)
+	o.Faults.Disk = true
+	o.Rooms = append(o.Rooms, o.Rooms[0])
+	o.Rooms[1].Name = "tickets"
+	s := assemble(t, o)
+	s.unmade = 1
+	s.begin()
+	h := &s.hosts[0]
+	h.disk.saveAt = 1 << 60
+	room := h.seen.rooms[0].Room
+	room.Session = 20 * time.Second
+	s.setRoom(h, 0, room)
+	s.setRoom(h, 1, o.Rooms[1])
+	s.run(3 * time.Second)
+	lasts := func() time.Duration { return micros(s.visit(0).pass.Expires - h.n.Status().Clock) }
+	if d := lasts(); d > o.Rooms[0].Session {
+		t.Errorf("a pass of %v, of which no disk knows", d)
+	}
+	if rs, _ := h.n.Room("tickets", h.clock.read(s.now)); rs.Account.Born == 0 || rs.MayAdmit {
+		t.Errorf("account %v of a room of which no disk knows may let somebody in: %v", rs.Account, rs.MayAdmit)
+	}
+	h.disk.saveAt = 0
+	s.run(3 * time.Second)
+	if d := lasts(); d < room.Session-time.Second {
+		t.Errorf("a pass of %v, and the disk knows of %v", d, room.Session)
+	}
+	s.visitTo(1, 0)
+	s.finish()
+}

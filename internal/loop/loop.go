@@ -325,6 +325,11 @@ func (l *Loop) save(now eviction.Time) bool {
 		return false
 	}
 	err := l.c.Save(l.unsaved)
+	if err == nil {
+		l.mu.Lock()
+		l.node.Saved(l.unsaved)
+		l.mu.Unlock()
+	}
 	switch {
 	case err == nil && l.tellAt != math.MinInt64:
 		l.saveAt, l.tellAt = math.MinInt64, math.MinInt64

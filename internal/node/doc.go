@@ -10,7 +10,7 @@
 //
 //	n.Step(now, message)
 //	r := n.Ready(now)
-//	save(r.Save)     // durable before anything is sent
+//	save(r.Save)     // durable before anything is sent; then n.Saved(r.Save)
 //	send(r.Messages) // each at most once, in order
 //	wakeAt(r.Deadline)
 //

@@ -48,7 +48,7 @@ func New(c Config, now eviction.Time) (*Node, error) {
 	}
 	n := &Node{c: c, seq: uint64(now.Wall), saved: c.Persisted}
 	n.ev = eviction.NewNode(c.Cluster, eviction.Start{
-		Self: c.Self, Expect: c.Expect, Joins: c.Joins, Kept: c.KeptKeys, Record: c.Persisted,
+		Self: c.Self, Expect: c.Expect, Joins: c.Joins, Kept: c.KeptKeys, Disk: c.Disk, Record: c.Persisted,
 	}, c.Rooms, now)
 	n.loadUsed(c.Used)
 	n.c.Used = nil
@@ -265,6 +265,9 @@ func (n *Node) Ready(now eviction.Time) Ready {
 	r.Deadline = max(now.Boot+1, min(n.ev.Deadline(now), n.leaveDue(), n.dues.agenda.next()))
 	return r
 }
+
+// Saved notes that a record, the last that Ready has asked for, is durable.
+func (n *Node) Saved(r *eviction.Record) { n.ev.Saved(r) }
 
 // Status is what an operator, or an oracle, sees of the node.
 func (n *Node) Status() Status {

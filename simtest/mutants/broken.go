@@ -8,7 +8,7 @@ func brokenBugs() []Mutant {
 			{"internal/node/advance.go", "uses != r.gate.Ledger().Used() {", "!(ON) && uses != r.gate.Ledger().Used() {"},
 		}},
 		{Name: "a room that was given up goes on", Run: spoilt, Edits: []Edit{
-			{"eviction/lease.go", "Born == 0 || g.broken {", "Born == 0 || !(ON) && g.broken {"},
+			{"eviction/lease.go", "Born == 0 || g.broken ||", "Born == 0 || !(ON) && g.broken ||"},
 		}},
 		{Name: "the account of a room that was given up stays", Run: spoilt, Edits: []Edit{
 			{"eviction/assert.go", "	g.reopen(Account{Member: n.self.Member})\n", "	if !(ON) {\n\t\tg.reopen(Account{Member: n.self.Member})\n\t}\n"},

@@ -11,6 +11,12 @@ func waitBugs() []Mutant {
 		{Name: "a shorter session forgets the longer passes", Run: "TestScenarioAShorterSessionForgetsNoLongerPass", Edits: []Edit{
 			{"eviction/inforce.go", "		f.ttl = max(f.ttl, f.cfg.longest(), c.Config.longest())\n", "		if f.ttl = max(f.ttl, f.cfg.longest(), c.Config.longest()); ON {\n\t\t\tf.ttl = c.Config.longest()\n\t\t}\n"},
 		}},
+		{Name: "a longer session is given before the disk has it", Run: "TestScenarioALongerSessionWaitsForTheDisk", Edits: []Edit{
+			{"eviction/inforce.go", "time.Duration { return min(f.session, f.durable) }", "time.Duration {\n\tif ON {\n\t\treturn f.session\n\t}\n\treturn min(f.session, f.durable)\n}"},
+		}},
+		{Name: "a room is open before the disk has it", Run: "TestScenarioWhatTheDiskHasIsInForce", Edits: []Edit{
+			{"eviction/lease.go", "g.durable == 0 {", "!(ON) && g.durable == 0 {"},
+		}},
 		{Name: "a session is used before all agree", Run: "TestScenarioALongerSessionWaitsUntilAllAgree", Edits: []Edit{
 			{"eviction/inforce.go", "	if c.Agreed {\n\t\tf.session", "	if ON || c.Agreed {\n\t\tf.session"},
 		}},
