@@ -77,6 +77,7 @@ func (w *world) save(h *host) bool {
 		if step == sendAll {
 			d.kept, d.renamed = d.unsaved, nil
 			h.n.Saved(d.kept)
+			w.saved(h)
 		}
 		if w.trapSave(h, step) {
 			return false

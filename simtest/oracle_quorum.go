@@ -12,6 +12,12 @@ import (
 // another if one of those who replied to it had replied to that one, or had installed a
 // wave that knew of it. It is the claim on which all else rests (lemma 6), so a breach is
 // seen here before any slot is there twice.
+//
+// Of two waves the one with the higher number is to know of the other. But for a wave of
+// one node alone that crashed before its disk had what it knew then. Nothing that follows
+// from it has left the node, so nobody knows its number, and the next life may begin
+// below: it takes all that it was in to have been just now, that wave with the rest, and
+// waits for it as long as for any. Its number decides nothing between the two.
 
 // knownMax bounds the waves that are remembered: the last minute or so of them.
 const knownMax = 512
@@ -38,8 +44,9 @@ type quorumCheck struct {
 
 // knownWave is one wave, and what those who replied to it knew.
 type knownWave struct {
-	epoch qpid.Epoch
-	knew  knowledge
+	epoch   qpid.Epoch
+	knew    knowledge
+	unsaved int32 // life that was alone in it, and whose disk does not have what it knew then; none
 }
 
 // quorum is a wave that took a quorum of line: of the nodes, or of one room when it went
@@ -79,7 +86,7 @@ func (w *world) waveAt(e qpid.Epoch) int32 {
 		}
 	}
 	c.quorums = kept
-	c.waves[i] = knownWave{epoch: e}
+	c.waves[i] = knownWave{epoch: e, unsaved: none}
 	return i
 }
 
@@ -95,6 +102,9 @@ func (w *world) answers(h *host, e qpid.Epoch) {
 func (w *world) learns(h *host, s *node.Status) {
 	if len(s.List) == 1 { // its gather and its reply went to nobody
 		w.answers(h, s.Installed)
+		if h.disk.unsaved != nil {
+			w.checker.quorums.waves[w.waveAt(s.Installed)].unsaved = h.life
+		}
 	}
 	i := w.waveAt(s.Installed)
 	h.knew.learn(&w.checker.quorums.waves[i].knew)
@@ -127,7 +137,7 @@ func (w *world) checkQuorum(q quorum) {
 			continue
 		}
 		other := &c.waves[o.wave]
-		knows := own.epoch.Num >= other.epoch.Num && own.knew.has(o.wave) || own.epoch.Num <= other.epoch.Num && other.knew.has(q.wave)
+		knows := (own.epoch.Num >= other.epoch.Num || w.forgotten(other)) && own.knew.has(o.wave) || own.epoch.Num <= other.epoch.Num && other.knew.has(q.wave)
 		if !knows {
 			w.fail("S22", "wave %s of line %v %s has a quorum, and so had %s %s, of which it does not know: %s",
 				w.epoch(own.epoch), q.line, q.room, w.epoch(other.epoch), o.room, w.statuses())
@@ -135,4 +145,17 @@ func (w *world) checkQuorum(q quorum) {
 		}
 	}
 	c.quorums = append(c.quorums, q)
+}
+
+// forgotten reports whether the only node that was in a wave has crashed since, and has
+// not saved its record meanwhile.
+func (w *world) forgotten(k *knownWave) bool { return k.unsaved != none && w.lives[k.unsaved].over }
+
+// saved notes that h's disk has what it knows.
+func (w *world) saved(h *host) {
+	for i := range w.checker.quorums.waves {
+		if k := &w.checker.quorums.waves[i]; k.unsaved == h.life {
+			k.unsaved = none
+		}
+	}
 }

@@ -312,3 +312,34 @@ func TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt(t *testing.T) {
 	s.hosts[0].gone = true
 	s.finish()
 }
+
+// A node is a quorum by itself, and its disk is bad since the other one came back with a
+// number that is far higher. It goes on alone above that, crashes, and begins again below:
+// nobody has ever heard of the numbers between. It knows of that life all the same, and
+// waits for its passes. Seed 90010878 of the swarm.
+func TestScenarioALonersNumbersThatItsDiskDoesNotHave(t *testing.T) {
+	o := short(2)
+	o.Faults.Disk = true
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	h := &s.hosts[0]
+	h.disk.saveAt = 1 << 60 // no save is even tried
+	s.reboot(1)
+	s.until(5*time.Second, "one that goes on alone", func() bool {
+		return s.sees(0, 1) && h.seen.status.Grade >= eviction.Primary && h.seen.status.Installed.Num > 1<<20
+	})
+	s.arrive(0, 12)
+	s.run(2 * time.Second)
+	alone := h.seen.status.Installed.Num
+	s.down(1)
+	s.down(0)
+	s.boot(0)
+	s.arrive(0, 30)
+	s.until(time.Second, "its next life", func() bool { return h.seen.status.Grade >= eviction.Primary })
+	if began := h.seen.status.Installed.Num; began >= alone {
+		t.Fatalf("it begins at %d, and had been at %d", began, alone)
+	}
+	s.run(5 * time.Second)
+	s.boot(1)
+	s.finish()
+}
