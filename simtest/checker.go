@@ -311,9 +311,12 @@ func (w *world) leased(h *host) bool {
 	return h.up() && h.clock.boot(w.now) < h.seen.status.LeaseUntil
 }
 
-// mayAct reports whether the lease of the host's account of room r is good.
+// mayAct reports whether the lease of the host's account of room r is good: by a clock
+// that nobody doubts. In quarantine a node lets nobody in and extends nothing. If its
+// lease is still good afterwards it counts again, with all that it has; one by a clock
+// that stood still is not, which is for checkLease.
 func (w *world) mayAct(h *host, r int) bool {
-	return h.up() && !h.stopped && h.clock.boot(w.now) < h.seen.rooms[r].LeaseUntil
+	return h.up() && !h.stopped && !h.seen.status.Quarantined && h.clock.boot(w.now) < h.seen.rooms[r].LeaseUntil
 }
 
 // slowest is the pass time of the slowest node that may judge a pass: a quorum has

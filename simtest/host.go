@@ -253,7 +253,9 @@ func (w *world) tick(h *host, at int64) {
 // be down afterwards.
 func (w *world) drain(h *host) {
 	r := h.n.Ready(h.clock.read(w.now))
-	h.stopped = h.stopped && !h.n.Status().Quarantined
+	if h.n.Status().Quarantined {
+		h.hears()
+	}
 	w.followLease(h)
 	w.givenUp(h, &r)
 	w.decides(h, &r)

@@ -181,7 +181,9 @@ func (w *world) arrive(i int32) {
 	if w.trace.print != nil {
 		w.printf("%s <- %s %s%s", h.name, w.hosts[f.from].name, w.body(f.m.Body), complaint(err))
 	}
-	h.stopped = h.stopped && !w.tells(h, &f)
+	if w.tells(h, &f) {
+		h.hears()
+	}
 	w.drain(h)
 	w.trap(h, f.kind, afterStep)
 }

@@ -10,8 +10,9 @@ import (
 // S19, leases. Nobody is called or let in, and no pass is extended, but under a lease
 // of the room's account, and no pass lasts longer than that lease and the longest
 // session. A lease counts from the gather of a wave that asked about the room and
-// whose commit the node has installed. The checker keeps it by itself: what a node
-// believes of its lease is not asked.
+// whose commit the node has installed. One from before a machine stood still with its
+// clocks is over as soon as the node has heard of that. The checker keeps it by itself:
+// what a node believes of its lease is not asked.
 
 // asked notes when a gather came to a node, or was sent by it.
 func (w *world) asked(h *host, g *eviction.Gather) {
@@ -40,6 +41,15 @@ func (w *world) followLease(h *host) {
 		if own || h.seen.asked[r] {
 			h.seen.lease[r] = from + w.o.Cluster.Lease.Microseconds()
 		}
+	}
+}
+
+// hears notes that a machine whose clocks stood still has been told. Whatever its clock
+// says of them, its leases are over.
+func (h *host) hears() {
+	if h.stopped {
+		h.stopped = false
+		clear(h.seen.lease)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/ticket"
 )
 
@@ -143,5 +144,62 @@ func TestScenarioANewcomersClockStopsNobody(t *testing.T) {
 		}
 	}
 	h.clock.set(s.now, 0)
+	s.finish()
+}
+
+// A machine stands still for longer than D, and goes on while the coordinator is paused:
+// whoever tells it the time has no quorum, so it is not told to stop, but doubts its clock,
+// and goes on alone without a quorum. By that clock its old lease is good when the others
+// make its slots again. It acts by it no more. Seed 90020386 of the swarm.
+func TestScenarioAnOldLeaseOfOneThatStoodStillIsNoLease(t *testing.T) {
+	o := short(3)
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	for i := range 3 {
+		s.arrive(i, 6) // the room is in every wave
+	}
+	h := &s.hosts[1]
+	s.run(500 * time.Millisecond)
+	s.freeze(h, 6_000_000)
+	s.run(3 * time.Second)
+	s.stall(0, 4300*time.Millisecond)
+	s.arrive(2, 30)
+	s.until(5*time.Second, "a doubt", func() bool { return h.seen.status.Quarantined && h.seen.status.Grade == eviction.Side })
+	s.tap = func(f *flight) verdict {
+		if f.to == 1 {
+			return lose // the next word from the others would be that its clock is off
+		}
+		return pass
+	}
+	s.until(2*time.Second, "slots made again", func() bool { owned, _ := s.ownedNow(0, 2); return owned == 12 })
+	if h.clock.boot(s.now) >= h.seen.rooms[0].LeaseUntil {
+		t.Fatalf("its lease is over: %s", s.ledgers(0))
+	}
+	s.tap = nil
+	h.clock.set(s.now, 0)
+	s.until(20*time.Second, "all together", func() bool { return s.together(3) })
+	s.finish()
+}
+
+// Two short standstills together bring a clock out of bounds, each of them too short for
+// anybody to notice. The node is a quorum by itself and leaves the other one out, whose
+// clock is right, until its own wall clock is set right. Seed 90020144 of the swarm.
+func TestScenarioTwoShortStandstillsOfALoner(t *testing.T) {
+	s := assemble(t, short(2))
+	s.hosts[0].clock.set(0, -10_000)
+	s.hosts[1].clock.set(0, 30_000)
+	s.begin()
+	h := &s.hosts[0]
+	for range 2 {
+		s.freeze(h, 48_000)
+		if s.run(time.Second); h.stopped {
+			t.Fatal("a standstill that others may notice")
+		}
+	}
+	s.until(5*time.Second, "one that is alone", func() bool { return s.sees(0, 1) })
+	s.arriveOver(0, 60, 20*time.Second)
+	s.run(3 * time.Second)
+	h.clock.set(s.now, 0)
+	s.until(2*time.Second, "both together", func() bool { return s.together(2) })
 	s.finish()
 }
