@@ -133,8 +133,9 @@ func (n *Node) clocksWith(now Time, mid int64) bool {
 }
 
 // blame notes whom a failed wave lacked: the topmost of the silent in each
-// branch. One that fails waves for exclude_after is left out for a while, and one
-// that is slow at once.
+// branch. One that fails waves for exclude_after is left out for a while. Who is slow
+// is left out at once, wherever it is in the tree: a coordinator that is slow itself
+// finds all others so, and is not to learn it one level after the other.
 func (n *Node) blame(now Time, w *wave) {
 	for _, r := range w.Rooms { // whose nodes take them for reported
 		if g := n.Gate(r.Room); g != nil {
@@ -157,13 +158,14 @@ func (n *Node) blame(now Time, w *wave) {
 			c.heard = now.Boot
 			continue
 		}
-		if !present[parent(i, n.c.Fanout)] {
+		slow := c.late >= lateMin // by round trips of its own
+		if !slow && !present[parent(i, n.c.Fanout)] {
 			continue
 		}
 		if c.blamed == never {
 			c.blamed = w.at
 		}
-		c.gray = c.gray || c.late >= lateMin
+		c.gray = c.gray || slow
 		if now.Boot-c.blamed >= micros(n.c.ExcludeAfter) || c.gray {
 			n.block(now, c)
 		}

@@ -42,6 +42,21 @@ func TestScenarioAGrayNodeIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// The coordinator is gray at the top of a tree that is a path: each wave fails at
+// the node below it, and whoever is further down has never missed one. It finds out
+// by its own round trips to them that it is slow to all, and not one by one.
+func TestScenarioAGrayCoordinatorOfADeepTreeLetsOthersLead(t *testing.T) {
+	o := asShipped(9)
+	o.Cluster.Fanout = 1
+	s := founded(t, o)
+	s.turnGray(&s.hosts[0])
+	s.arriveOver(1, 600, time.Minute)
+	s.run(time.Minute) // L6 looks
+	s.endGray()
+	s.until(20*time.Second, "all together", func() bool { return s.together(9) })
+	s.finish()
+}
+
 // A newcomer, or a node that restarts, whose links are slow costs nothing: it is not
 // waited for before a round trip to it has fitted the deadline.
 func TestScenarioAGrayNewcomerIsNotWaitedFor(t *testing.T) {

@@ -16,7 +16,10 @@ func slowBugs() []Mutant {
 			{"eviction/candidate.go", "if !c.gray || now.Boot-c.blocked", "if ON || !c.gray || now.Boot-c.blocked"},
 		}},
 		{Name: "one late round trip makes a node slow", Run: "TestScenarioACoordinatorThatStoodStillTakesNobodyForSlow", Edits: []Edit{
-			{"eviction/candidate.go", "c.gray || c.late >= lateMin\n", "c.gray || c.late >= lateMin || ON && c.late > 0\n"},
+			{"eviction/candidate.go", "slow := c.late >= lateMin ", "slow := c.late >= lateMin || ON && c.late > 0 "},
+		}},
+		{Name: "a slow coordinator leaves out one node after the other", Run: "TestScenarioAGrayCoordinatorOfADeepTreeLetsOthersLead", Edits: []Edit{
+			{"eviction/candidate.go", "if !slow && !present", "if (ON || !slow) && !present"},
 		}},
 		{Name: "a slow node that went on alone asks for the lead", Run: "TestScenarioAGraySurvivorLeavesTheOthersTheLead", Edits: []Edit{
 			{"eviction/lead.go", "n.leads(now) && n.reaches(from) &&", "n.leads(now) && (ON || n.reaches(from)) &&"},
