@@ -50,7 +50,7 @@ func (q *pushQueue) Do(ctx context.Context, r ticket.Request) (ticket.Answer, er
 	return a, err
 }
 
-func newPushWorld(t *testing.T, change ...func(*gateway.Config)) *pushWorld {
+func newPushWorld(t testing.TB, change ...func(*gateway.Config)) *pushWorld {
 	t.Helper()
 	w := &pushWorld{pushed: make(chan *http.Request, 10), metrics: prometheus.NewRegistry()}
 	w.world = newWorld(t, withOrigin(t, site, func(c *gateway.Config) {
