@@ -8,8 +8,19 @@ const box = document.getElementById("tell"), script = document.currentScript, at
 const name = "anteroom/" + page.room, asked = name + "/push";
 if (!navigator.serviceWorker || !self.PushManager || !self.Notification) return;
 
-// What the page says to do: to stay, or that one need not.
-const stay = text => dispatchEvent(new CustomEvent("told", {detail: text}));
+// The page says to keep it open. Once the node is to tell, it says that one need not, nor
+// for how short a time a place is kept for who goes away.
+const lead = document.getElementById("lead"), kept = document.getElementById("kept"), {told} = script.dataset;
+let stay; // what it said
+const put = (from, to) => from && lead.textContent.includes(from) && (lead.textContent = lead.textContent.replace(from, () => to));
+const watch = new MutationObserver(() => [page.lead, words["starts.lead"]].some(text => put(text, told) && (stay = text)));
+const need = not => {
+  if (kept) kept.hidden = not;
+  watch.disconnect();
+  if (!not) return put(told, stay);
+  watch.observe(lead, {childList: true});
+  lead.append("");
+};
 const post = push => fetch(at + "push", {
   method: "POST", headers: {Accept: "application/json", "Content-Type": "application/json"}, body: JSON.stringify({push}),
 });
@@ -33,11 +44,11 @@ const on = async () => {
   const {endpoint, keys} = s.toJSON();
   if (!(await post({endpoint, keys, key})).ok) return;
   localStorage[asked] = page.now.joined_at;
-  stay(script.dataset.told);
+  need(true);
 };
 const off = async () => {
   delete localStorage[asked];
-  stay("");
+  need(false);
   const r = await navigator.serviceWorker.getRegistration(at);
   await (await r?.pushManager.getSubscription())?.unsubscribe();
   await post(null);

@@ -130,8 +130,7 @@ const show = () => {
   const opens = early ? say("starts", 0, {time: date.format(new Date(starts))}) : "";
   const why = page.reasons[/^waiting for /.exec(paused) || paused];
   const cause = "why." + now.why, limit = words[cause];
-  const todo = stay || page.lead;
-  set("lead", early ? stay || words["starts.lead"] : limit ? limit + " " + todo : todo);
+  set("lead", early ? words["starts.lead"] : limit ? limit + " " + page.lead : page.lead);
   set("opens", opens);
   const note = trouble() || (early ? ""
     : until(held) > 0 ? say("held", 0, {time: time(held)})
@@ -162,15 +161,6 @@ const show = () => {
   announce(news || progress, news && news != said);
   tick();
 };
-
-// Whoever is told by push may close the page, and has their place for longer.
-let stay = "";
-addEventListener("told", e => {
-  stay = e.detail;
-  if ($("kept")) $("kept").hidden = stay;
-  if (stay) announce(stay, true);
-  show();
-});
 
 // Whoever asked for it hears of their turn where they are.
 let sound, rang;
