@@ -114,6 +114,10 @@ func (p *printer) write(v reflect.Value) {
 }
 
 func (p *printer) writeList(v reflect.Value) {
+	if v.Type().Elem().Kind() == reflect.Uint8 && (v.Kind() == reflect.Slice || v.CanAddr()) { // ids and seeds: most of what there is to write
+		p.buf = append(p.buf, v.Bytes()...)
+		return
+	}
 	for i := range v.Len() {
 		p.write(v.Index(i))
 	}
