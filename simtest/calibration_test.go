@@ -112,7 +112,7 @@ var crowds = []struct {
 		s.visitors(1400, 10*time.Minute)
 		s.run(11 * time.Minute)
 	}},
-	{"first crowd", 18, func(o *Options) {
+	{"first crowd", 12, func(o *Options) {
 		o.Rooms[0].Target, o.Load.Vanish, o.Load.Browse = 20, 100, Range{time.Second, 30 * time.Second}
 	}, func(s *script) {
 		s.visitors(60, time.Second)
@@ -147,7 +147,7 @@ var crowds = []struct {
 		s.boot(0)
 		s.run(5 * time.Minute)
 	}},
-	{"rate", 10, func(o *Options) { o.Rooms[0].NewPerMinute = 90 }, func(s *script) {
+	{"rate", 4, func(o *Options) { o.Rooms[0].NewPerMinute = 90 }, func(s *script) {
 		s.visitors(1000, 8*time.Minute)
 		s.run(11 * time.Minute)
 	}},

@@ -29,12 +29,20 @@
 //
 //   - Of those who are there now each has left by a time or has not. So near the
 //     front calls come one by one like buses, at any moment: variance Σ p(1-p).
-//   - Later on it is that of a renewal process, cv² for each visit.
+//   - Later on it is that of a renewal process. While those who came last are about to go
+//     at about the same time, each slot has had its k-th end or not: (cv² k/π)^½ for each
+//     slot; from there on cv² for each visit.
 //   - Nobody knows which of those ahead give up.
-//   - The life table is made of so many visits: (calls × cv)² / visits. And the
-//     model is no more than that: 3 %.
 //   - Calls that come by the rate and not by slots have none of this. How far the
-//     next one has come nobody knows: 1/12.
+//     next one has come nobody knows: any share of it, as likely as another.
+//
+// And all of them may be early or late together, which is a spread of the time and not
+// of the number: people who came at once go at once, so that many are called in a moment
+// of which nobody knows when exactly it is.
+//
+//   - The life table is made of so many visits: cv² / visits, of the time. And the
+//     model is no more than that: 3 %.
+//   - A slot lies idle for about as long as others did, or not at all, or for twice that.
 //
 // The n-th is called when the expected number of calls is the quantile of a gamma
 // distribution (Wilson and Hilferty) with that variance and a mean of n, where calls

@@ -140,13 +140,54 @@ func TestQuartilesOfRandomVisits(t *testing.T) {
 	}
 }
 
+// Halfway through a second round of visits that are neither all alike nor any, half of
+// those who wait are called between the quartiles.
+func TestQuartilesOfVisitsThatDifferALittle(t *testing.T) {
+	length := steady()
+	between, n := 0, 400
+	for range n {
+		s := newSite(20, length)
+		s.fill(100)
+		const place = 30
+		q, ok := s.visits.Forecast(s.room(place), s.now).Wait(place)
+		if !ok {
+			t.Fatal("nothing is known after 100 visits")
+		}
+		from := s.now
+		for range place {
+			s.next()
+			s.enter()
+		}
+		if took := s.now - from; took > q[0].Microseconds() && took <= q[2].Microseconds() {
+			between++
+		}
+	}
+	if got := 100 * between / n; got < 45 || got > 60 {
+		t.Errorf("%d %% of the truth is between the quartiles of 25 and 75 %%", got)
+	}
+}
+
+// People who came at once go at about the same time, and so many are called in one
+// moment. Which of them somebody is says little of when that is.
+func TestNobodyIsCalledToTheSecond(t *testing.T) {
+	s := newSite(20, func() int64 { return 60 * second })
+	s.fill(40)
+	f := s.visits.Forecast(s.room(60), s.now)
+	for _, n := range []float64{10, 30, 50} {
+		q, ok := f.Wait(n)
+		if apart := (q[2] - q[0]).Seconds() / q[1].Seconds(); !ok || apart < 0.035 || apart > 0.08 {
+			t.Errorf("place %v is told %v, %t: quartiles that are %.3f of the wait apart, want what the model is good for", n, q, ok, apart)
+		}
+	}
+}
+
 // At a rate nobody knows how far the next call has come, and all else.
 func TestQuartilesOfARate(t *testing.T) {
 	var v estimate.Visits
 	f := v.Forecast(estimate.Room{Free: 1000, Waiting: 500, PerMinute: 60}, second)
 	for _, n := range []float64{1, 10, 300} {
-		if q, ok := f.Wait(n); !ok || q[2]-q[0] < 200*time.Millisecond || q[2]-q[0] > 800*time.Millisecond {
-			t.Errorf("place %v at one a second: %v, %t; want quartiles that are a third of a second apart", n, q, ok)
+		if q, ok := f.Wait(n); !ok || math.Abs((q[2]-q[0]).Seconds()-0.5) > 0.06 {
+			t.Errorf("place %v at one a second: %v, %t; want quartiles that are half a second apart", n, q, ok)
 		}
 	}
 }

@@ -30,6 +30,8 @@ type Forecast struct {
 	spread  []float64 // its variance, were it known how long visits last
 	cv2     float64
 	seen    float64
+	opens   float64 // s until people are called
+	idle    float64 // s that a slot lies idle between two visits
 	more    float64 // calls per second after the last step; 0: not known
 }
 
@@ -205,7 +207,7 @@ const unseen = 0.1
 
 // run calls people step by step, for as far as what was seen goes.
 func (p *play) run() *Forecast {
-	f := &Forecast{step: p.step, cv2: min(p.t.cv2, 4), seen: p.t.seen}
+	f := &Forecast{step: p.step, cv2: min(p.t.cv2, 4), seen: p.t.seen, opens: p.r.Opens.Seconds(), idle: p.idle}
 	free, tokens, line := float64(p.r.Free), 0.0, 1.5*float64(p.r.Waiting)+8 // the slow quartile of the last is a later one's
 	all := float64(p.r.OnSite+p.r.Coming) + max(1, free)
 	place, slots, calls, wobble, beyond := 0.0, 0.0, 0.0, 0.0, 0.0
@@ -256,7 +258,8 @@ func (f *Forecast) spreadOf(place, slots, calls, wobble, all float64) float64 {
 		return 0
 	}
 	free := calls * slots / place
-	exits := max(wobble*slots/place, f.cv2*free*min(1, free/all))
+	each := free / all // visits that came to each slot, and are over
+	exits := max(wobble*slots/place, all*max(f.cv2*each, min(each, math.Sqrt(f.cv2*each/math.Pi))))
 	further := place / calls
 	return further*further*exits + max(0, further-1)*place
 }
@@ -269,11 +272,16 @@ func (f *Forecast) Wait(n float64) (quartiles [3]time.Duration, ok bool) {
 		return quartiles, false
 	}
 	mean, variance := f.until(n, at)
-	for i, z := range [...]float64{-0.6745, 0, 0.6745} {
-		s, ok := f.reach(gamma(mean, variance, z))
-		if !ok {
+	var told [3]float64 // s
+	for i, z := range [...]float64{-quartile, 0, quartile} {
+		if told[i], ok = f.reach(gamma(mean, variance, z)); !ok {
 			return quartiles, false
 		}
+	}
+	off := quartile * f.off(n, at)
+	told[0] = max(0, told[1]-math.Hypot(told[1]-told[0], off))
+	told[2] = told[1] + math.Hypot(told[2]-told[1], off)
+	for i, s := range told {
 		quartiles[i] = seconds(s)
 	}
 	return quartiles, true
@@ -307,7 +315,15 @@ func (f *Forecast) Lottery(n float64) (quartiles [3]time.Duration, ok bool) {
 
 func seconds(s float64) time.Duration { return time.Duration(min(s, 1e6) * float64(time.Second)) }
 
-// model is by how much the model itself is off, of the number of slots.
+// quartile is how many standard deviations the quartiles of a normal distribution are
+// from its mean.
+const quartile = 0.6745
+
+// even is the variance of the normal distribution that has the quartiles of an even one
+// between 0 and 1.
+const even = 1 / (16 * quartile * quartile)
+
+// model is by how much the model itself is off, of the time for which slots are waited for.
 const model = 0.03
 
 // until is what is expected when the n-th is called, about at: calls that come one by
@@ -317,8 +333,15 @@ func (f *Forecast) until(n, at float64) (mean, variance float64) {
 	k := int(min(at/f.step, float64(len(f.calls)-1))) // at may be years away
 	part := n / max(1e-9, f.calls[k])
 	steady := 1 - min(1, f.spread[k]*part/n)
-	slots := min(n, f.bySlots[k]*part)
-	return n - steady/2, f.spread[k]*part + steady*steady/12 + slots*slots*(f.cv2/max(1, f.seen)+model*model)
+	return n - steady/2, f.spread[k]*part + steady*steady*even
+}
+
+// off is by how many seconds all calls that come as slots do may be early or late
+// together, about when the n-th is called: as a standard deviation.
+func (f *Forecast) off(n, at float64) float64 {
+	k := int(min(at/f.step, float64(len(f.calls)-1)))
+	long := max(0, at-f.opens) * math.Sqrt(f.cv2/max(1, f.seen)+model*model)
+	return min(1, f.bySlots[k]/max(1e-9, f.calls[k])) * math.Hypot(long, f.idle)
 }
 
 // gamma is a quantile of the gamma distribution with that mean and variance.
