@@ -29,6 +29,9 @@ type call struct {
 	read    bool   // nothing of the body is left to be read
 	byProxy bool   // another proxy asks for leave, see apiAuth
 
+	site   http.Handler // in the place of the room's origin, see Before; nil: it is that
+	before http.Header  // of the answer, as it was when the request came here; nil without site
+
 	challenge string // the token that came with the join, or in the address
 	retake    string // our own path to come back to with a token; empty: here
 

@@ -215,17 +215,22 @@ func (g *Gateway) Close() {
 }
 
 // ServeHTTP answers one request, and measures how long that takes.
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve(w, r, nil) }
+
+// serve is ServeHTTP; next stands in the place of the rooms' origins, see Before.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	m := &measured{ResponseWriter: w, began: time.Now()}
 	defer func() { g.metrics.served(r.Method, m) }() // deferred: an answer that breaks off is a panic
-	g.answer(m, r)
+	g.answer(m, r, next)
 	if m.status == 0 && r.Context().Err() == nil { // else the visitor has gone, and nobody answers
 		m.status = http.StatusOK
 	}
 }
 
-func (g *Gateway) answer(w *measured, r *http.Request) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(g.c.Bounds.Stall)) // a writer without deadlines is a test's
+func (g *Gateway) answer(w *measured, r *http.Request, next http.Handler) {
+	if next == nil {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(g.c.Bounds.Stall)) // a writer without deadlines is a test's
+	}
 	own, ok := strings.CutPrefix(r.URL.Path, g.c.Prefix)
 	switch {
 	case ok && (own == "" || own[0] == '/'):
@@ -244,7 +249,7 @@ func (g *Gateway) answer(w *measured, r *http.Request) {
 		g.fail(w, r, invalid("The request names no path."))
 	default:
 		w.route = "/"
-		g.visit(w, r)
+		g.visit(w, r, next)
 	}
 }
 

@@ -116,7 +116,7 @@ func (t *tunnel) watch(ctx context.Context) {
 func (t *tunnel) holds(ctx context.Context) bool {
 	g := t.call.g
 	room := g.rooms.Load().byName[t.call.room.Name]
-	if room == nil || room.Origin == nil {
+	if room == nil || room.Origin == nil && t.call.site == nil {
 		return false
 	}
 	c := t.call

@@ -119,7 +119,9 @@ func TestATunnelEndsAtOnceWhereItsVisitIsEnded(t *testing.T) {
 }
 
 // quick looks after tunnels often.
-func quick(c *gateway.Config) { c.Bounds.Recheck = 20 * time.Millisecond }
+func quick(c *gateway.Config) { c.Bounds.Recheck = quickRecheck }
+
+const quickRecheck = 20 * time.Millisecond
 
 func cookie(pass string) string { return "Cookie: anteroom_shop=" + pass }
 

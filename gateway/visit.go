@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -10,8 +11,9 @@ import (
 	"github.com/anteroom/anteroom/internal/ticket"
 )
 
-// visit answers a request to a site.
-func (g *Gateway) visit(w http.ResponseWriter, r *http.Request) {
+// visit answers a request to a site, which is next, or the room's origin where
+// next is nil.
+func (g *Gateway) visit(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	from := g.client(r)
 	to := g.rooms.Load().meet(from.host, r.URL, g.strictness)
 	switch {
@@ -21,7 +23,10 @@ func (g *Gateway) visit(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 		g.fail(w, r, wrongMethod("This is neither a tunnel nor a mirror."))
 		return
-	case to.noSite():
+	case next != nil && to.route == nil:
+		next.ServeHTTP(w, r)
+		return
+	case next == nil && to.noSite():
 		hurry(w, r)
 		g.rest(w, r)
 		g.fail(w, r, notFound())
@@ -32,12 +37,15 @@ func (g *Gateway) visit(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, r, ambiguousPath(http.StatusBadRequest))
 		return
 	}
-	c := &call{g: g, w: w, r: r, room: to.room, client: from, method: r.Method}
+	c := &call{g: g, w: w, r: r, room: to.room, client: from, method: r.Method, site: next}
+	if next != nil {
+		c.before = maps.Clone(w.Header())
+	}
 	c.comeFor(local(r.URL.RequestURI()))
 	c.r = g.withoutChallenge(r, to.room)
 	c.share()
 	if st, ok := c.enters(); ok && c.elsewhere(to.others, &st) {
-		c.forward(st)
+		c.goOn(st)
 	}
 }
 

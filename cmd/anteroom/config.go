@@ -10,6 +10,7 @@ import (
 
 	"github.com/anteroom/anteroom/internal/config"
 	"github.com/anteroom/anteroom/internal/seal"
+	"github.com/anteroom/anteroom/internal/server"
 )
 
 func (p *program) configCommand() *cobra.Command {
@@ -114,7 +115,7 @@ func (p *program) loadAll(names []string) ([]*config.File, error) {
 	}
 	files := make([]*config.File, len(names))
 	for i, name := range names {
-		files[i] = checkPages(config.Load(name, o))
+		files[i] = server.CheckPages(config.Load(name, o))
 		p.checkSigningKeys(files[i])
 	}
 	config.Together(files)

@@ -17,22 +17,6 @@ import (
 	"github.com/anteroom/anteroom/internal/config"
 )
 
-// checkPages sees that the custom pages of a file can be shown.
-func checkPages(f *config.File) *config.File {
-	f.CheckPages(func(html string) ([]string, error) {
-		pages, err := page.New()
-		if err != nil {
-			return nil, err
-		}
-		c, err := pages.Custom(html)
-		if err != nil {
-			return nil, err
-		}
-		return c.Warnings(), nil
-	})
-	return f
-}
-
 // previewFlags are those of config preview.
 type previewFlags struct{ room, state, language, out string }
 

@@ -53,7 +53,7 @@ Every key outside rooms has a variable, such as ANTEROOM_NODE_ID for node.id.`,
 			if file == "" {
 				return config.Flags(o) // rooms and keys come from the other nodes
 			}
-			return checkPages(config.Load(file, o))
+			return server.CheckPages(config.Load(file, o))
 		}
 		f := load()
 		if err := f.Err(); err != nil {

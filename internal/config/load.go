@@ -37,6 +37,11 @@ func Load(name string, o Options) *File {
 		f.Errors = []Problem{{File: name, Text: err.Error()}}
 		return f
 	}
+	return Text(name, text, o)
+}
+
+// Text is Load for the text of a file.
+func Text(name string, text []byte, o Options) *File {
 	f := Parse(name, text, o)
 	f.checkFiles()
 	f.sort()
@@ -85,10 +90,7 @@ func Parse(name string, text []byte, o Options) *File {
 
 // Flags is Load without a file: all there is stands in o.
 func Flags(o Options) *File {
-	f := Parse("flags", nil, o)
-	f.checkFiles()
-	f.sort()
-	return f
+	return Text("flags", nil, o)
 }
 
 func newFile(name, host string) *File {

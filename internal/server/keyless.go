@@ -24,6 +24,7 @@ import (
 
 const (
 	noKeysYet  = "This node has no signing keys yet. Places and passes are kept. Try again."
+	notYet     = "This node is still starting. Places and passes are kept. Try again."
 	noRoomsYet = "This node does not know the rooms of its cluster yet. Places and passes are kept. Try again."
 )
 

@@ -190,3 +190,19 @@ func cookieOf(r config.Room) gateway.Cookie {
 	}
 	return c
 }
+
+// CheckPages sees that the custom pages of a file can be shown.
+func CheckPages(f *config.File) *config.File {
+	f.CheckPages(func(html string) ([]string, error) {
+		pages, err := page.New()
+		if err != nil {
+			return nil, err
+		}
+		c, err := pages.Custom(html)
+		if err != nil {
+			return nil, err
+		}
+		return c.Warnings(), nil
+	})
+	return f
+}

@@ -58,6 +58,8 @@ type Options struct {
 	// DefaultGRPC: node.grpc was not set, and where that port is taken the node
 	// does without.
 	DefaultGRPC bool
+	// Inside: the visitors come by Before, and node.gateway is not opened.
+	Inside bool
 	// Profiles: the admin port shows the process's memory and time (pprof).
 	Profiles bool
 }
@@ -154,8 +156,8 @@ func (s *Server) Snapshot() *loop.Snapshot { return s.loop.Snapshot() }
 // has said goodbye: what was lost on the way is repeated then.
 const handOver, repeats = 1500 * time.Millisecond, 500 * time.Millisecond
 
-// listeners are a server's, all of them open or none; but peer is nil where the
-// node is a cluster of one, and grpc where it has no port for programs.
+// listeners are a server's, all of them open or none; but gateway is nil Inside,
+// peer where the node is a cluster of one, and grpc where it has no port for programs.
 type listeners struct{ gateway, admin, peer, grpc net.Listener }
 
 func (l *listeners) close() {
@@ -184,11 +186,17 @@ func (s *Server) Run(ctx context.Context) error {
 		if l.at == &ls.peer && s.alone() {
 			continue
 		}
+		if l.at == &ls.gateway && s.o.Inside {
+			continue
+		}
 		if *l.at, err = (&net.ListenConfig{}).Listen(ctx, "tcp", l.on); err != nil {
 			return fmt.Errorf("%s: %w; %s", l.key, err, advice(err))
 		}
 	}
-	s.at = Addresses{Gateway: ls.gateway.Addr().String(), Admin: ls.admin.Addr().String()}
+	s.at = Addresses{Admin: ls.admin.Addr().String()}
+	if ls.gateway != nil {
+		s.at.Gateway = ls.gateway.Addr().String()
+	}
 	if ls.peer != nil {
 		s.at.Peer = ls.peer.Addr().String()
 	}
@@ -422,10 +430,10 @@ func (s *Server) onView(v membership.View) {
 // run starts everything and stops it in order.
 func (s *Server) run(ctx context.Context, ls listeners) error {
 	port := admin.New(admin.Config{Source: source{s}, Operator: operator{s}, Historian: historian{s.past}, Hosts: s.c.AdminNames(), Profiles: s.o.Profiles, Token: s.c.Security.AdminToken.Reveal(), Bearer: s.bearers(), Metrics: s.metrics, Logger: s.log})
-	front := s.roomed(s.keyed(s.gateway))
+	front := s.front(s.gateway)
 	public, private := s.httpServer(front), s.adminServer(port)
 	private.RegisterOnShutdown(port.Close)
-	visitors, operators := s.limits.gateway.HTTP(public, ls.gateway), s.limits.admin.HTTP(private, ls.admin)
+	operators := s.limits.admin.HTTP(private, ls.admin)
 	peers := s.peers()
 	programs, health, err := s.programs(front)
 	if err != nil {
@@ -454,7 +462,10 @@ func (s *Server) run(ctx context.Context, ls listeners) error {
 		all.Go(func() error { return serve(programs, s.limits.grpc.Listen(ls.grpc), "node.grpc") })
 	}
 	all.Go(func() error { return served(serveHTTP(private, operators, s.c.Security.TLS.Admin)) })
-	all.Go(func() error { return served(serveHTTP(public, visitors, s.c.Security.TLS.Gateway)) })
+	if ls.gateway != nil {
+		visitors := s.limits.gateway.HTTP(public, ls.gateway)
+		all.Go(func() error { return served(serveHTTP(public, visitors, s.c.Security.TLS.Gateway)) })
+	}
 	all.Go(func() error {
 		s.live(ctx, inner, public)
 		stop()
