@@ -6,6 +6,7 @@ test:
 lint:
 	golangci-lint run
 	cd tools && golangci-lint run -c ../.golangci.yml
+	cd caddy && golangci-lint run -c ../.golangci.yml
 
 gen:
 	go generate ./...
