@@ -174,14 +174,29 @@ func (b *bench) apart(script string, args ...string) string {
 	return b.run(cmd)
 }
 
-// installs shows what a package does, on a copy of this machine.
+// machine makes a clean Debian or Ubuntu, as this one is, in a directory, with what
+// install.sh asks beside the package. Without debootstrap it is a copy of this machine.
+func (b *bench) machine() string {
+	b.t.Helper()
+	debootstrap, err := exec.LookPath("debootstrap")
+	if err != nil {
+		b.t.Log("on a copy of this machine, since there is no debootstrap")
+		return "/"
+	}
+	root := filepath.Join(b.t.TempDir(), "machine")
+	b.run(exec.Command("bash", "-euc", `. /etc/os-release; exec "$0" --variant=minbase --include=curl,man-db,python3,systemd "$VERSION_CODENAME" "$1"`, debootstrap, root))
+	b.t.Log("on a clean machine by debootstrap")
+	return root
+}
+
+// installs shows what a package does, on a machine that is thrown away.
 func (b *bench) installs(before, after string) {
 	b.t.Helper()
 	given := b.t.TempDir()
 	for name, from := range map[string]string{"old.deb": before, "new.deb": after} {
 		write(b.t, filepath.Join(given, name), read(b.t, from))
 	}
-	said := b.apart("testdata/fresh-machine.sh", "testdata/install.sh", filepath.Join(given, "old.deb"), filepath.Join(given, "new.deb"))
+	said := b.apart("testdata/fresh-machine.sh", b.machine(), "testdata/install.sh", filepath.Join(given, "old.deb"), filepath.Join(given, "new.deb"))
 	_, figures, ok := strings.Cut(said, "\n{")
 	if !ok {
 		b.t.Fatalf("no figures of the load: %s", said)
