@@ -12,6 +12,7 @@
 package caddy
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
 	"github.com/anteroom/anteroom/internal/config"
 	"github.com/anteroom/anteroom/internal/server"
@@ -88,6 +90,20 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	if c := a.file.Config; len(c.Rooms) == 0 && len(c.Node.Join) == 0 {
 		return errNoRooms
+	}
+	events, err := ctx.App("events")
+	if err != nil {
+		return err
+	}
+	return events.(*caddyevents.App).On("stopping", a)
+}
+
+// Handle hears that Caddy stops a configuration. When the whole process does, the node
+// must not wait for its turn: that may come after the HTTP servers', which wait for the
+// event streams of all who wait, and those end with the node.
+func (a *App) Handle(context.Context, caddy.Event) error {
+	if n := a.node.Load(); n != nil && caddy.Exiting() {
+		n.cancel()
 	}
 	return nil
 }
@@ -166,4 +182,6 @@ func (a *App) server() *server.Server {
 var (
 	_ caddy.App         = (*App)(nil)
 	_ caddy.Provisioner = (*App)(nil)
+
+	_ caddyevents.Handler = (*App)(nil)
 )

@@ -126,4 +126,18 @@ func browser(t *testing.T, program string) {
 	if strings.Contains(m.said.String(), "leaving: visits") {
 		t.Error("it left the cluster over a reload")
 	}
+
+	// Who waits holds a stream, which must not hold up the end of Caddy.
+	third := open()
+	third.do("open the shop", chromedp.Navigate(both[1].url+"/tea/gyokuro"))
+	third.sees("You are in line")
+	both[1].until("the page has its stream", both[1].streams)
+	both[1].stop()
+	if d := both[1].logged("leaving: visits").Sub(both[1].logged("shutting down")); d > 5*time.Second { // it would be 10 s, where the servers are first
+		t.Errorf("the node leaves %v after it should", d)
+	}
+	if said, ok := m.reload(replaced(t, m.text, map[string]string{"total_active_users 1\n": "total_active_users 3\n"})); !ok {
+		t.Errorf("another limit: %s", said)
+	}
+	m.until("the limit is the new one", func() bool { return m.limit() == 3 })
 }

@@ -27,8 +27,9 @@ type node struct {
 	ended   chan struct{} // closed when it is over
 	running atomic.Pointer[server.Server]
 
-	mu   sync.Mutex
-	apps []*App // whose configurations are in force, the last before the others
+	mu    sync.Mutex
+	apps  []*App // that have it, in the order in which they started
+	rooms *App   // of apps, whose rooms the cluster was given
 }
 
 // again is how long a node that broke is over before it starts again.
@@ -93,48 +94,40 @@ func (n *node) Destruct() error {
 	return nil
 }
 
-// take makes a's configuration the one in force.
+// take lets a have the node, beside the configuration before it.
 func (n *node) take(a *App) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.apps) > 0 {
-		if key := differs(n.apps[0].file.Config, a.file.Config); key != "" {
-			return fmt.Errorf("anteroom: a reload cannot change %s, and nothing was changed; set it back, or restart Caddy", key)
-		}
-		if err := n.apply(a); err != nil {
-			return err
-		}
+	if len(n.apps) == 0 {
+		n.rooms = a // it began with them
+	} else if key := differs(n.apps[0].file.Config, a.file.Config); key != "" {
+		return fmt.Errorf("anteroom: a reload cannot change %s, and nothing was changed; set it back, or restart Caddy", key)
 	}
 	n.apps = append(n.apps, a)
 	n.log.to(a.log)
 	return nil
 }
 
-// drop takes a's configuration out of force. If that was the newest, because another
-// part of Caddy could not start with it, the one before is brought back.
+// drop takes the node from a. Caddy stops the configuration before once all of the new
+// one has started, and the new one if some part of it cannot: what is left then is in
+// force, and only now its rooms are brought to the cluster.
 func (n *node) drop(a *App) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	i := slices.Index(n.apps, a)
-	newest := i == len(n.apps)-1
-	n.apps = slices.Delete(n.apps, i, i+1)
-	if !newest || len(n.apps) == 0 {
+	n.apps = slices.DeleteFunc(n.apps, func(o *App) bool { return o == a })
+	if len(n.apps) == 0 {
 		return
 	}
-	back := n.apps[len(n.apps)-1]
-	n.log.to(back.log)
-	if err := n.apply(back); err != nil {
-		back.log.Error("not all rooms were brought back", "err", err)
+	left := n.apps[len(n.apps)-1]
+	n.log.to(left.log)
+	if left == n.rooms {
+		return
 	}
-}
-
-// apply brings rooms and queues to the cluster.
-func (n *node) apply(a *App) error {
-	s, c := n.running.Load(), a.file.Config
+	n.rooms = left
+	s, c := n.running.Load(), left.file.Config
 	if err := errors.Join(s.SetRooms(c.Rooms), s.SetQueues(context.Background(), c.Queues)); err != nil {
-		return fmt.Errorf("anteroom: %w", err)
+		left.log.Error("not all rooms and queues are as the configuration has them", "err", err)
 	}
-	return nil
 }
 
 // differs names what is not the same in two configurations, rooms and queues apart;
