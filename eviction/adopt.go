@@ -24,12 +24,15 @@ func (n *Node) Adopt(now Time, c Config) error {
 	}
 	c = c.WithDefaults()
 	n.read(now)
-	n.c, n.clock.skew = c, micros(c.MaxSkew)
-	for _, g := range n.gates {
-		before := g.delay()
-		g.c = c
+	before := make([]int64, len(n.gates))
+	for i, g := range n.gates {
+		before[i] = g.delay()
+	}
+	n.c.take(c)
+	n.clock.skew = micros(c.MaxSkew)
+	for i, g := range n.gates {
 		if g.ttlUntil > 0 { // restored: D from the start of this life
-			g.ttlUntil += g.delay() - before
+			g.ttlUntil += g.delay() - before[i]
 		}
 		// What restore promised goes as far as max_skew allows.
 		n.clock.promise(min(g.cut.Value.Stamp, uint64(n.clock.now+2*micros(c.MaxSkew))))

@@ -20,6 +20,8 @@ func others() Config {
 func TestAdoptIsAsIfMadeWithIt(t *testing.T) {
 	now := Time{Boot: 5e9, Wall: 1_700_000_000_000_000}
 	r := record()
+	all := others()
+	r.Reckons = all.bounds()
 	r.Rooms[0].TTL = time.Minute
 	r.Rooms[0].Cut = Cut{Epoch: 99, Value: qpid.Weight{Stamp: uint64(now.Wall) + 1_500_000}} // within twice their max_skew, not ours
 	start := Start{Self: Peer{Member{"b", 2}, now.Wall}, Joins: true, Record: r}
@@ -28,12 +30,12 @@ func TestAdoptIsAsIfMadeWithIt(t *testing.T) {
 	if err := took.Adopt(now, others()); err != nil {
 		t.Fatal(err)
 	}
-	if took.c != made.c || took.clock.skew != made.clock.skew || took.clock.hlc < made.clock.hlc {
+	if *took.c != *made.c || took.clock.skew != made.clock.skew || took.clock.hlc < made.clock.hlc {
 		t.Errorf("settings %+v, a skew of %d and a promise of %d; want %+v, %d and %d", took.c, took.clock.skew, took.clock.hlc, made.c, made.clock.skew, made.clock.hlc)
 	}
 	for i, g := range took.gates {
 		want := made.gates[i]
-		if g.c != want.c || g.delay() != want.delay() || g.ttlUntil != want.ttlUntil || g.ttl != want.ttl {
+		if *g.c != *want.c || g.delay() != want.delay() || g.ttlUntil != want.ttlUntil || g.ttl != want.ttl {
 			t.Errorf("%s: D %v, until %d; want %v, %d", g.cfg.Name, durationOf(g.delay()), g.ttlUntil, durationOf(want.delay()), want.ttlUntil)
 		}
 	}
@@ -50,7 +52,7 @@ func TestAdoptIsAsIfMadeWithIt(t *testing.T) {
 
 func TestAdoptRefusesWhatIsNotValid(t *testing.T) {
 	s := newSolo(t, Room{Target: 10, Session: time.Minute})
-	if err := s.Adopt(s.now, Config{Lease: time.Second}); err == nil || s.c != (Config{}).WithDefaults() {
+	if err := s.Adopt(s.now, Config{Lease: time.Second}); err == nil || s.c.Config != (Config{}).WithDefaults() {
 		t.Errorf("Adopt = %v, settings %+v; want an error, and nothing changed", err, s.c)
 	}
 }
@@ -75,7 +77,7 @@ func TestAdoptDropsTheOpenWaveAndIsRefusedAfterOne(t *testing.T) {
 	if until := s.LeaseOf(s.g); until != s.now.Boot+micros(others().Lease) {
 		t.Errorf("the lease lasts %v, want %v", durationOf(until-s.now.Boot), others().Lease)
 	}
-	if err := s.Adopt(s.now, Config{}); !errors.Is(err, ErrSettled) || s.c != others() {
+	if err := s.Adopt(s.now, Config{}); !errors.Is(err, ErrSettled) || s.c.Config != others() {
 		t.Errorf("after a wave: %v, settings %+v; want ErrSettled, and nothing changed", err, s.c)
 	}
 }

@@ -16,7 +16,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 		c.HLC = max(c.HLC, r.HLC)
 	}
 	lines, voters := linesOf(w), Voters{}
-	line, ok := firstQuorate(w, lines, micros(n.c.Lease))
+	line, ok := firstQuorate(w, lines, w.sum.Bounds.Reckons.max(w.sum.Bounds.Wants).Lease)
 	if ok {
 		v := voiceOf(w, line)
 		voters, c.Recalled = v.voters, v.voters.quorum(v.recall)
@@ -37,8 +37,9 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	default:
 		n.side(w, c, lines)
 	}
+	n.reckonWith(w, c)
 	c.Carried = n.carries(w, c)
-	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, voters: voters, votes: make([]bool, len(w.list)), rivals: w.sum.Rivals, lives: make([][]uint64, len(w.list))}
+	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, reckons: c.Reckons.max(w.sum.Bounds.Wants), voters: voters, votes: make([]bool, len(w.list)), rivals: w.sum.Rivals, lives: make([][]uint64, len(w.list))}
 	d.origins = originsOf(w, c.Voters.From)
 	if now.Boot-n.lead.since < micros(n.c.ExcludeAfter) { // there were no waves that they could miss
 		for _, p := range n.view {
@@ -312,7 +313,7 @@ func (n *Node) side(w *wave, c *Commit, lines []Line) {
 		}
 	}
 	for _, g := range n.gates {
-		if after, ok := g.survivorAfter(); ok && v.lapsed >= after {
+		if after, ok := g.survivorAfter(w.sum.Bounds.Reckons.max(w.sum.Bounds.Wants)); ok && v.lapsed >= after {
 			c.Grade, c.Line = Unanimous, Line{w.T, n.self.Name}
 			c.Voters = foundersOf(w)
 			c.Voters.From = line

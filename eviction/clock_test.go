@@ -224,7 +224,7 @@ func TestDrawIsEven(t *testing.T) {
 // came later stands behind them in order of arrival.
 func TestShuffleKey(t *testing.T) {
 	start := wall0
-	g := newGate(Config{}.WithDefaults(), Room{Name: "shop", Event: Event{Start: start, Shuffle: true, Seed: [32]byte{1}}})
+	g := newGate(newTerms(Config{}.WithDefaults()), Room{Name: "shop", Event: Event{Start: start, Shuffle: true, Seed: [32]byte{1}}})
 	early := qpid.Weight{Stamp: uint64(start) - 5, ID: qpid.ItemID{1}}
 	late := qpid.Weight{Stamp: uint64(start) + 5, ID: qpid.ItemID{2}}
 	if g.Rekey(uint64(start)-1) || g.Key(early) != early {

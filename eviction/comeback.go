@@ -20,10 +20,34 @@ type returning struct {
 // comeback is the wait for the people of lost nodes. Those who were next in line
 // are back within seconds; without it the slots that came free while the loss
 // was being noticed would all go to others, in the first wave after it.
+//
+// It is over when their nodes are back, in the same life: their people are counted again. Else
+// one that is left out and taken back over and over would have nobody called for good.
 type comeback struct {
-	from  qpid.Weight // nobody heavier is entitled until then; the zero Weight: nobody is missing
-	until int64       // boot time
-	due   bool        // until is not known yet: nobody can take them over on a side without a quorum
+	of    []missing // never changed: another takes its place
+	until int64     // boot time
+	due   bool      // until is not known yet: nobody can take them over on a side without a quorum
+}
+
+// missing is a node at which people waited, and where they begin: nobody heavier is
+// entitled until then.
+type missing struct {
+	member Member
+	from   qpid.Weight
+}
+
+// limits reports whether a cut at w would pass somebody who is missing, and where they begin.
+func (b *comeback) limits(now int64, w qpid.Weight) (from qpid.Weight, passes bool) {
+	if now >= b.until {
+		return w, false
+	}
+	from = w
+	for _, m := range b.of {
+		if m.from.Less(from) {
+			from, passes = m.from, true
+		}
+	}
+	return from, passes
 }
 
 // soon is the longest interval after which somebody near the front of the line
@@ -53,19 +77,22 @@ func (g *Gate) lost(list []Member) (lost []Member) {
 	return lost
 }
 
-// awaitLost returns the wait as of a wave of list. It begins when list lacks a
-// member at which people waited, as soon as others may take them over. The
-// coordinator decides by it, and every node that installs the wave keeps it.
+// awaitLost returns the wait as of a wave of list. It begins when list lacks a member at
+// which people waited, as soon as others may take them over, and is over early when list
+// has it again. The coordinator decides by it, and every node that installs the wave
+// keeps it.
 func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 	b := g.back
 	if !b.due && now >= b.until {
 		b = comeback{}
 	}
+	b.of = slices.DeleteFunc(slices.Clone(b.of), func(m missing) bool { return slices.Contains(list, m.member) })
 	for _, m := range g.lost(list) {
-		if w := g.lightestOf(m); b.from == (qpid.Weight{}) || w.Less(b.from) {
-			b.from = w
-		}
+		b.of = append(b.of, missing{m, g.lightestOf(m)})
 		b.due = true
+	}
+	if len(b.of) == 0 {
+		return comeback{}
 	}
 	if b.due && mayTakeOver {
 		b.due, b.until = false, now+micros(min(soon, g.cfg.Refresh)*11/10+g.c.Deadline)

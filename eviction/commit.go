@@ -13,7 +13,7 @@ import (
 // what it says of accounts may be long out of date.
 func (n *Node) onCommit(now Time, from Member, c *Commit) error {
 	w := n.wave
-	if w == nil || !w.replied || w.epoch != c.Epoch || from != w.up || now.Boot-w.at >= micros(n.c.Lease) {
+	if w == nil || !w.replied || w.epoch != c.Epoch || from != w.up || now.Boot-w.at >= min(n.c.wants.Lease, c.Acts.Lease) {
 		return nil
 	}
 	if err := c.validate(w); err != nil {
@@ -69,6 +69,7 @@ func (n *Node) restFor(w *wave, c *Commit, child int) []qpid.Weight {
 func (n *Node) install(now Time, w *wave, c *Commit) {
 	n.wave = nil
 	n.installed, n.installedAt, n.list = w.epoch, now.Boot, w.list
+	n.installTerms(c)
 	n.clock.promise(min(c.HLC, uint64(n.clock.now+2*micros(n.c.MaxSkew))))
 	if c.Grade >= Primary && n.clock.jumpedAt < w.at {
 		n.clock.quarantined = false // it was measured since, against a quorum of clocks
@@ -100,6 +101,20 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	n.sync()
 	n.installRooms(now, w, c)
 	n.forget(now, c.Met, c.Grade)
+}
+
+// installTerms takes in what a wave has agreed on, and what follows from it for the rooms
+// of which it does not speak.
+func (n *Node) installTerms(c *Commit) {
+	before := *n.c
+	n.c.install(c)
+	if *n.c == before {
+		return
+	}
+	n.clock.skew = micros(n.c.MaxSkew)
+	for _, g := range n.gates {
+		n.changed(g)
+	}
 }
 
 // sync asks for the tickets that were taken over, until the answers are here.

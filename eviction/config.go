@@ -9,8 +9,9 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// Config is what all nodes of a cluster share. The zero value of a field means
-// its default.
+// Config is what a node's file says of its cluster. Nodes may differ in Period and Urgent
+// as far as Fresh is the same, and in what Bounds has; not in the rest. The zero value
+// of a field means its default.
 type Config struct {
 	Period       time.Duration // between waves [200ms]
 	Urgent       time.Duration // between waves when someone starts to wait [50ms]

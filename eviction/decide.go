@@ -11,6 +11,7 @@ type decision struct {
 	grade   Grade
 	line    Line
 	met     []Sighting // members that are not in the list
+	reckons Bounds     // what D goes by: the longest of what any of the list reckons with, or wants
 	awaited []Member   // of them those that a new coordinator has not had the time to hear of
 	votes   []bool     // by index: the life that its name votes in, on the line that it is on
 	rivals  []Rival    // other lives of listed names

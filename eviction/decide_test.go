@@ -20,7 +20,7 @@ type deciding struct {
 // wave 1, with ten slots at the coordinator and nothing going on.
 func decideAt(room Room, nodes int) *deciding {
 	room.Name = "shop"
-	g := newGate(Config{}.WithDefaults(), room)
+	g := newGate(newTerms(Config{}.WithDefaults()), room)
 	line := Line{1, "a"}
 	g.line = line
 	x := &deciding{g: g, r: RoomReply{Room: "shop", Front: Front{Complete: true}}}

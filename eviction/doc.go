@@ -223,7 +223,7 @@
 // and two of them are no further apart than D reckons with, but for those of a machine
 // that stood still with its clocks.
 // Kept by Node.Clear, Clock.read, Clock.distrust, Clock.behind, Clock.followWall, Node.clocksAgree.
-// Seen by TestScenarioARestartedNodesClockJudgesNoPass, TestScenarioAClockThatIsOffHonoursNoPass, TestScenarioDReckonsWithClocksThatDrift, TestScenarioAMachineThatStoodStillStopsWhenItHears, TestScenarioOneOfTwoThatStoodStillGoesByItsWallClock.
+// Seen by TestScenarioARestartedNodesClockJudgesNoPass, TestScenarioAClockThatIsOffHonoursNoPass, TestScenarioDReckonsWithClocksThatDrift, TestScenarioAMachineThatStoodStillStopsWhenItHears, TestScenarioOneOfTwoThatStoodStillGoesByItsWallClock, TestScenarioALateReplyHidesNoClockThatIsOff.
 //
 // Lemma 6 (votes). Of any two primary waves of a line one knows of the other, and so do
 // they and the wave by which a room leaves the line: quorums
@@ -241,9 +241,11 @@
 // Lemma 8 (D). When D has passed since anybody was in a wave with a member, no account
 // of it acts any more and no pass of it is good. By lemma 6 somebody in the wave knows
 // of the last lease of that member; by 4 that is over Lc + L later and the last pass TTL
-// after that; 5 says how much clocks add.
-// Kept by inForce.delayFor, Gate.settleGone, Gate.settleListed, Gate.lapsesAt.
-// Seen by TestScenarioLastPassOfALostNode, TestScenarioANodesOwnOldPassesAreWaitedFor, TestScenarioSurvivorsWaitForD.
+// after that; 5 says how much clocks add. Where all forgot all but the signing keys,
+// nobody knows that TTL: a pass of before the founding ends with the longest session of
+// the files from there, whatever it says. The proof is at EndsBy.
+// Kept by inForce.delayFor, Gate.settleGone, Gate.settleListed, Gate.lapsesAt, Node.EndsBy.
+// Seen by TestScenarioLastPassOfALostNode, TestScenarioANodesOwnOldPassesAreWaitedFor, TestScenarioSurvivorsWaitForD, TestScenarioALongerSessionIsForgottenWhenAllDie.
 //
 // Lemma 9 (voids). Slots of an account that is void are refused by everybody before any
 // is minted for them: an account is settled only when all nodes of a wave have replied
@@ -273,6 +275,26 @@
 // what the others may do.
 // Kept by Gate.Wrong, Gate.WrongUse, Node.GiveUp.
 // Seen by TestScenarioABrokenRoomIsGivenUpByItsNodeAlone.
+//
+// Lemma 13 (bounds). Nodes may have other settings: the D of lemma 8 is by the longest that
+// anybody has acted by. What a wave lets its nodes act by, Commit.Acts, is the least
+// of what those that count held when they replied, and each of them by the lesser of that
+// and its own. So of two primary waves of a line the later one, which by lemma 6 has
+// somebody who replied to the earlier one or heard of it, has a node that held at least
+// as much, and goes by the longest that any of it holds or wants. What is held travels
+// with gathers and commits, is on disk before it is said, and never becomes less but by a
+// wave with all voters in which nobody remembers anybody who is missing. Then all who may
+// act are in that wave, in this life, and who acts does by no more than its own settings,
+// of which the wave has the longest; of everybody else twice D has passed by what was held
+// before (forget), so that neither a lease nor a pass is left, nor a clock that was
+// vouched for by other bounds. A wave must not take longer than the deadline that is
+// held, nor have a clock that is further off. A side without a quorum only keeps what
+// it holds. Who takes over people of the lost waits for the longest exclude_after that
+// anybody has, and who was away asks after its own, so that none of both is missed.
+// Other uses of exclude_after, in which nodes may differ, only say how soon somebody is
+// left out, void or followed, which is safe at any time.
+// Kept by terms.install, terms.hold, terms.reckon, Node.reckonWith, Node.vouchFor, Gate.delayWith, Node.head, Node.miss, Node.Gone.
+// Seen by TestScenarioALongerLeaseWaitsForTheOthers, TestScenarioALongerLeaseOfAnotherIsWaitedFor, TestScenarioALongerLeaseIsNotForgottenInARestart, TestScenarioAMinorityThatNeverHeardOfALongerLease, TestScenarioALeaseIsRaisedAndLoweredNodeByNode.
 //
 // # What is guaranteed
 //
@@ -320,7 +342,7 @@
 //   - Side leases exist for rooms that share, and are marked by grade. A room that
 //     stops sharing waits until every side is back.
 //   - After a loss the cut stops for some seconds at the lightest ticket that is
-//     missing, so that its owner can check in elsewhere. Else the first wave after
+//     missing, so that its owner can check in elsewhere, or until its node is back. Else the first wave after
 //     it gives all the slots that came free while the loss was being noticed to
 //     those who wait at other nodes. It delays calls and permits none.
 //   - A node stamps joins, lets people in, extends passes and says whether one is

@@ -76,7 +76,7 @@ type turn struct {
 	mints    bool  // a next wave will mint
 }
 
-func newGate(c Config, r Room) *Gate {
+func newGate(c *terms, r Room) *Gate {
 	r = r.WithDefaults()
 	return &Gate{
 		kept:    kept{Queue: qpid.NewQueue()},

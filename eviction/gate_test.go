@@ -67,6 +67,7 @@ func (s *solo) commit(t *testing.T, born uint64, change ...func(*Commit, *RoomCo
 	w := s.wave
 	c := &Commit{
 		Epoch: w.epoch, Grade: Primary, Line: Line{1, "a"}, Voters: Voters{Version: 1, Names: []qpid.NodeID{"a", "b", "c"}, At: w.epoch},
+		Reckons: s.c.wants, Acts: s.c.wants,
 		Rooms: []RoomCommit{{Room: "shop", Agreed: true, Line: Line{1, "a"}, Born: []uint64{1, born, 1}, Supply: s.g.cfg.Target}},
 	}
 	for _, f := range change {

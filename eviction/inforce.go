@@ -16,7 +16,7 @@ import "time"
 // making. Its configuration file or its disk has that, so that who is a quorum by itself
 // waits as long for such passes after a crash, though no other node knows of them.
 type inForce struct {
-	c        Config // of the cluster
+	c        *terms // of the cluster, the node's
 	cfg      Room   // the newest that a wave has brought, with its events
 	sum      uint64 // of cfg
 	proposed *Room  // set here, not yet brought back by a wave
@@ -26,6 +26,7 @@ type inForce struct {
 
 	session  time.Duration // of new passes: the shortest that every node may assume
 	durable  time.Duration // the longest that a later life of this node would reckon with; 0: it would not know the room
+	filed    time.Duration // the longest of the node's configuration file; 0: that has no such room. See EndsBy
 	ttl      time.Duration // the longest that a pass alive anywhere may have
 	ttlUntil int64         // boot time at which ttl falls back to cfg's
 }

@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -92,7 +93,7 @@ func (n *Node) outlived(now int64) bool {
 	switch {
 	case n.lastPrimary == never:
 		return true
-	case now < n.lastPrimary+micros(n.c.Lease) || now < n.dues.outlived:
+	case now < n.lastPrimary+n.c.waits.Lease || now < n.dues.outlived:
 		return false // however short the sessions are
 	}
 	n.dues.outlived = n.outlives()
@@ -106,7 +107,8 @@ func (n *Node) outlives() int64 {
 	for _, g := range n.gates {
 		longest = max(longest, g.ttl, g.cfg.longest())
 	}
-	return n.lastPrimary + drifted(micros(n.c.Lease+longest)) + micros(2*n.c.MaxSkew+n.c.Margin)
+	b := n.c.waits
+	return n.lastPrimary + drifted(b.Lease+micros(longest)) + 2*b.MaxSkew + b.Margin
 }
 
 // driftMax is by how much two machines' boot clocks may come apart, in
@@ -121,26 +123,56 @@ func drifted(d int64) int64 { return d + (d*driftMax+999_999)/1_000_000 }
 
 // delay is D: this long after a wave with a node, nothing of that node's can
 // act any more.
-func (f *inForce) delay() int64 { return f.delayFor(0) }
+func (f *inForce) delay() int64 { return f.delayFor(f.c.waits, 0) }
 
-// delayFor is D where passes may last for ttl, in microseconds, if that is longer
-// than all that this gate knows of.
-func (f *inForce) delayFor(ttl int64) int64 {
-	c := f.c
+// delayFor is D by what is reckoned with, where passes may last for ttl, in
+// microseconds, if that is longer than all that this gate knows of.
+func (f *inForce) delayFor(b Bounds, ttl int64) int64 {
 	ttl = max(ttl, micros(max(f.ttl, f.cfg.longest())))
-	return drifted(micros(c.Deadline+c.Lease)+ttl) + micros(2*c.MaxSkew+c.Margin)
+	return drifted(b.Deadline+b.Lease+ttl) + 2*b.MaxSkew + b.Margin
 }
 
-// survivorAfter is how long a side without a quorum waits; ok is false for never.
-func (f *inForce) survivorAfter() (µs int64, ok bool) {
+// EndsBy returns the pass time by which a pass of home is over at the latest, whatever it
+// says; stamp is that of its ticket. It bounds passes of before the founding of this
+// cluster, which kept signing keys let in: whoever gave them is over, and nobody knows by
+// which session. D reckons with the longest of the files, and so does this.
+//
+// Proof that slots are made for those who were lost with the founding only when no such
+// pass is good. They were last seen in it, D ago, and D reckons with the session of any
+// listed node's file, also if a shorter one has come since: that is forgotten no sooner
+// than D after. The founding came later than its stamp, so by every clock that judges
+// passes that session from there on is over (lemma 5).
+//
+// A pass of since is told by its home: waves have told everybody of that, and it is
+// remembered for longer than its passes last. Only where somebody roams to the other side
+// of a split, and has waited since before the founding, and the home joined after the
+// split, is such a pass refused. No clock, nor a stamp before it, is further ahead than
+// 2ε, so who was stamped 4ε after the founding has no pass of before.
+func (n *Node) EndsBy(g *Gate, home Member, stamp uint64) int64 {
+	founded := n.line.Stamp
+	if from := n.voters.From; from.Founded() {
+		founded = from.Stamp
+	}
+	if stamp >= founded+uint64(4*n.c.waits.MaxSkew) || n.Listed(home) {
+		return math.MaxInt64
+	}
+	if _, met := n.findMet(home); met {
+		return math.MaxInt64
+	}
+	return int64(founded) + micros(g.filed)
+}
+
+// survivorAfter is how long a side without a quorum waits, by what is reckoned with; ok
+// is false for never.
+func (f *inForce) survivorAfter(b Bounds) (µs int64, ok bool) {
 	switch f.cfg.Survivor {
 	case 0:
 		return 0, false
 	case SurvivorAuto:
-		return max(micros(5*time.Minute), f.delay()), true
+		return max(micros(5*time.Minute), f.delayFor(b, 0)), true
 	default:
 	}
-	return max(micros(f.cfg.Survivor), f.delay()), true
+	return max(micros(f.cfg.Survivor), f.delayFor(b, 0)), true
 }
 
 // forget drops members that cannot come back with anything: twice D after the

@@ -82,8 +82,9 @@ func (n *Node) probing(now Time) bool {
 	return heard < len(n.others()) && now.Boot-n.lead.since < micros(n.c.Deadline)
 }
 
-// probe asks members of the view whether they could take part: the unheard
-// every period, the others once a second, for their clocks.
+// probe asks members of the view whether they could take part: the unheard every period,
+// and so who was late once and is in the waves, which fail for it until that is known to be
+// no accident; the others once a second, for their clocks.
 func (n *Node) probe(now Time) {
 	l := &n.lead
 	if now.Boot-l.probedAt < micros(n.c.Period) {
@@ -98,7 +99,8 @@ func (n *Node) probe(now Time) {
 			l.peers = append(l.peers, candidate{Peer: p, heard: never, probed: never, blamed: never, blocked: never, owes: 1})
 			c = &l.peers[len(l.peers)-1]
 		}
-		if now.Boot-c.heard >= micros(n.c.Period) || now.Boot-c.probed >= 1_000_000 {
+		doubtful := c.owes == 0 && c.late > 0 && c.late < lateMin
+		if doubtful || now.Boot-c.heard >= micros(n.c.Period) || now.Boot-c.probed >= 1_000_000 {
 			c.probed = now.Boot
 			off := sure && n.fresh(now, c) && abs(c.clock.offset-mid)-c.clock.err > micros(n.c.MaxSkew)
 			n.send(p.Member, &Probe{Lead: n.self, Epoch: n.epoch, Sent: n.clock.now, Off: off})
@@ -205,7 +207,7 @@ func (n *Node) startWave(now Time) {
 	n.clock.promise(uint64(n.clock.now))
 	n.catchUp(list)
 	rooms, more := n.dueRooms(now)
-	g := &Gather{Epoch: n.nextEpoch(), Lead: n.self, List: list, T: n.clock.hlc, Wait: micros(n.c.Deadline), Rooms: rooms, Voters: n.voters.At}
+	g := &Gather{Epoch: n.nextEpoch(), Lead: n.self, List: list, T: n.clock.hlc, Wait: micros(n.c.Deadline), Rooms: rooms, Voters: n.voters.At, Reckons: n.c.reckons}
 	if slices.Equal(list, n.list) {
 		g.List, g.As = n.list, n.installed
 	}
@@ -251,6 +253,11 @@ func (n *Node) stepDown(now Time, mid int64) {
 
 // commit decides a complete wave and installs it.
 func (n *Node) commit(now Time, w *wave) {
+	n.vouchFor(w)
+	if now.Boot-w.at > w.sum.Bounds.Held.Deadline && w.sum.Bounds.Held != (Bounds{}) {
+		n.blame(now, w) // D does not reckon with a wave that took so long
+		return
+	}
 	if !n.clocksAgree(now, w) {
 		return
 	}
@@ -291,22 +298,37 @@ func (n *Node) commit(now Time, w *wave) {
 	n.carryOut(now, w, c)
 }
 
-// clocksAgree checks the clocks that the replies carried; a node whose clock
-// is off is left out of the next wave.
+// vouchFor has the coordinator itself hold what any of its wave reckons with. It may, as it
+// has said nothing of this wave yet: from here on it stands for it in every other.
+func (n *Node) vouchFor(w *wave) {
+	n.c.hold(w.sum.Bounds.Reckons)
+	s := &w.sum.Bounds
+	s.Held = w.held
+	*s = s.merge(n.c.sum())
+}
+
+// clocksAgree checks the clocks that the replies carried; a node whose clock is off is
+// left out of the next wave. The middle of them is no better known than the clock that it
+// is the reading of: where that one's reply was late, also this node's own clock may seem
+// far from the middle and be right.
 func (n *Node) clocksAgree(now Time, w *wave) bool {
-	offsets := make([]int64, len(w.sum.Nodes))
-	readings := make([]reading, len(w.sum.Nodes))
-	for i, r := range w.sum.Nodes {
-		if r.Index == 0 {
-			continue
-		}
-		readings[i] = measure(n.lead.clock, n.clock.now, r.Clock)
-		offsets[i] = readings[i].offset
+	offsets := make([]int64, len(w.clocks))
+	for i, r := range w.clocks {
+		offsets[i] = r.offset
 	}
 	slices.Sort(offsets)
-	mid, agree := n.clock.median(offsets), true
+	mid, err, agree := n.clock.median(offsets), int64(ever), true
+	for _, r := range w.clocks {
+		if r.offset == mid {
+			err = min(err, r.err)
+		}
+	}
+	skew := micros(n.c.MaxSkew)
+	if held := w.sum.Bounds.Held; held != (Bounds{}) {
+		skew = min(skew, held.MaxSkew) // D reckons with no clock that is further off
+	}
 	for i, r := range w.sum.Nodes {
-		if abs(readings[i].offset-mid)-readings[i].err <= micros(n.c.MaxSkew) {
+		if abs(w.clocks[i].offset-mid)-w.clocks[i].err-err <= skew {
 			continue
 		}
 		agree = false

@@ -96,7 +96,8 @@ func (n *Node) MayAdopt(g *Gate, from Account, now Time) bool {
 	if !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {
 		return false
 	}
-	wait := drifted(micros(n.c.Deadline+n.c.Lease)) + micros(n.c.Margin)
+	b := n.c.waits
+	wait := drifted(b.Deadline+b.Lease) + b.Margin
 	if from.Member == n.self.Member {
 		if g.oldHeld != never && now.Boot-g.oldHeld < wait {
 			return false

@@ -24,6 +24,7 @@ type Gather struct {
 	// and Voters the one that carried the voters which the coordinator holds. Zero:
 	// there is none. See names.go.
 	As, Voters qpid.Epoch
+	Reckons    Bounds // what the coordinator does
 }
 
 // Ask is for the list of the gather of a wave, by one who does not know the wave that
@@ -52,6 +53,7 @@ type Reply struct {
 	// Rivals are the other lives of listed names that votes may depend on, by line and
 	// member.
 	Rivals []Rival
+	Bounds BoundsSum
 }
 
 // Rival is the number of the last wave in which nodes on a line, or those who have a
@@ -110,6 +112,8 @@ type Commit struct {
 	Founding bool          // nothing is leased or minted yet
 	Kept     bool          // founding, with signing keys from before: old passes may still be good
 	Recalled bool          // by a quorum that remembers: the guesses of those who were restored do not count
+	Reckons  Bounds        // everybody does from here on
+	Acts     Bounds        // all who count did when they replied: nobody acts for longer
 	Carried  bool          // Voters are those that the gather names, as of this wave; left out for who has them
 }
 

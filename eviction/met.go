@@ -93,10 +93,14 @@ func (n *Node) miss(now Time, list []Member) {
 	if !n.line.Founded() {
 		return // nobody has joined here yet
 	}
+	// Others do not take anybody over before the longest exclude_after that they know of,
+	// which this node's own is among, from a wave on whose deadline was at most this.
+	exclude := micros(n.c.ExcludeAfter)
+	soonest := max(exclude-n.c.waits.Deadline, exclude/2)
 	missed := 0
 	for k, m := range list {
 		i, ok := n.metIn(list, k)
-		if m == n.self.Member || ok && now.Boot-n.met[i].at < micros(max(n.c.ExcludeAfter-n.c.Deadline, n.c.ExcludeAfter/2)) {
+		if m == n.self.Member || ok && now.Boot-n.met[i].at < soonest {
 			continue
 		}
 		if !slices.Contains(n.unsynced, m) {
@@ -131,13 +135,13 @@ func (n *Node) MemberOf(name qpid.NodeID) (Member, bool) {
 }
 
 // Gone reports whether m may be taken for lost: it was not in a wave with this
-// node for exclude_after, or it never was and nobody believes it alive.
+// node for the longest exclude_after of all, or it never was and nobody believes it alive.
 func (n *Node) Gone(m Member, now Time) bool {
 	if n.Listed(m) {
 		return false
 	}
 	if i, ok := n.findMet(m); ok {
-		return n.met[i].left || now.Boot-n.met[i].at >= micros(n.c.ExcludeAfter)
+		return n.met[i].left || now.Boot-n.met[i].at >= n.c.waits.Exclude
 	}
 	return n.view.index(m) < 0
 }

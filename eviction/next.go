@@ -88,8 +88,8 @@ func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k
 		}
 	default:
 		cut, n, ok := r.Front.choose(k, rs.queued, len(need), qpid.UpTo(d.t), queued)
-		if ok && d.now.Boot < back.until && back.from.Less(cut) {
-			cut, n = back.from, r.Front.count(back.from, n)
+		if from, passes := back.limits(d.now.Boot, cut); ok && passes {
+			cut, n = from, r.Front.count(from, n)
 		}
 		next := Cut{Keying: rs.keying, Epoch: d.epoch.Num, Value: cut}
 		if ok {

@@ -19,7 +19,7 @@ type Start struct {
 // Node is one node's part in the waves: who takes part, what its lease allows,
 // and the gates of its rooms. It is not safe for concurrent use.
 type Node struct {
-	c     Config
+	c     *terms
 	start Start
 	self  Peer
 	clock Clock
@@ -59,7 +59,7 @@ type waves struct {
 func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 	c = c.WithDefaults()
 	n := &Node{
-		c: c, start: s, self: s.Self, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now), resentAt: now.Boot,
+		c: newTerms(c), start: s, self: s.Self, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now), resentAt: now.Boot,
 		waves:    waves{installedAt: never, followedAt: now.Boot},
 		standing: standing{leaseUntil: never, lastPrimary: never, heardAt: never},
 		behind:   behind{leftAt: never},
@@ -69,7 +69,8 @@ func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 	n.dues = dues{lapse: never, outlived: never}
 	for _, r := range rooms {
 		g := n.addGate(r)
-		g.durable = max(g.durable, g.cfg.longest()) // it is in the configuration file
+		g.filed = g.cfg.longest()
+		g.durable = max(g.durable, g.filed)
 	}
 	n.restore(s.Record, now)
 	return n

@@ -27,7 +27,7 @@ func (n *Node) Record() *Record {
 
 // head is the record but for the rooms.
 func (n *Node) head() *Record {
-	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member, Lives: n.lives, Since: n.since}
+	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member, Lives: n.lives, Since: n.since, Reckons: n.c.reckons}
 	r.Met = make([]Sighting, len(n.met))
 	for i, s := range n.met {
 		r.Met[i] = Sighting{Member: s.member, Epoch: s.epoch, Left: s.left, Wave: s.wave}
@@ -64,7 +64,7 @@ func (r *Record) differs(o *Record) bool {
 	if o.Epoch >= r.Epoch+epochGap/2 || r.Voters.Next != nil && r.Voters.At != o.Voters.At {
 		return true
 	}
-	if r.Line != o.Line || r.Voters.begun() != o.Voters.begun() || r.Voters.Version != o.Voters.Version || !slices.Equal(r.Voters.Next, o.Voters.Next) ||
+	if r.Line != o.Line || r.Reckons != o.Reckons || r.Voters.begun() != o.Voters.begun() || r.Voters.Version != o.Voters.Version || !slices.Equal(r.Voters.Next, o.Voters.Next) ||
 		len(r.Met) != len(o.Met) {
 		return true
 	}
@@ -97,6 +97,9 @@ func (n *Node) restore(r *Record, now Time) {
 		return
 	}
 	n.line, n.voters, n.knows, n.restored, n.lastPrimary = r.Line, r.Voters, true, true, now.Boot
+	if n.c.reckon(r.Reckons); r.Reckons == (Bounds{}) {
+		n.c.reckon(n.c.wants) // a version kept it that had all nodes reckon with the same
+	}
 	n.epoch.Num = r.Epoch + epochGap
 	n.since = r.Since
 	n.lives = append(slices.Clone(r.Lives), r.Member.Boot)

@@ -149,6 +149,8 @@ type Record struct {
 	Lives  []uint64 // boots of earlier lives that had this record, the latest last: LivesMax at most
 	Met    []Sighting
 	Rooms  []RoomRecord
+	// Reckons is what the node waits by for others: it has said so, and they act by it.
+	Reckons Bounds
 }
 
 // LivesMax bounds Record.Lives.

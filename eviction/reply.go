@@ -64,7 +64,7 @@ func (g *Gate) front(w *wave, rg RoomGather, queued int) Front {
 		return Front{Complete: queued == 0}
 	}
 	if rg.Key == (qpid.Epoch{}) {
-		return front(g.c, w.index, rg.Want, queued, g.within(rg, queued), func(i int) qpid.Weight { w, _ := g.Queue.Select(i); return w })
+		return front(g.c.Config, w.index, rg.Want, queued, g.within(rg, queued), func(i int) qpid.Weight { w, _ := g.Queue.Select(i); return w })
 	}
 	g.drawKey = rg.Key
 	g.Queue.Ascend(func(q qpid.Weight) bool {
@@ -75,7 +75,7 @@ func (g *Gate) front(w *wave, rg RoomGather, queued int) Front {
 		return true
 	})
 	slices.SortFunc(g.drawn, func(a, b drawnTicket) int { return a.place.Compare(b.place) })
-	return front(g.c, w.index, rg.Want, queued, queued, func(i int) qpid.Weight { return g.drawn[i].place })
+	return front(g.c.Config, w.index, rg.Want, queued, queued, func(i int) qpid.Weight { return g.drawn[i].place })
 }
 
 // drawnTo returns those of this node's whose places are up to last, in order.

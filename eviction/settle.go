@@ -29,7 +29,7 @@ func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
 	if !old.Founded() {
 		return true // the room is new, and no other line can have it
 	}
-	after, ok := g.survivorAfter()
+	after, ok := g.survivorAfter(d.reckons)
 	if rs.cfg.OnPartition != Share && (!ok || lapsed >= 0 && lapsed < after) && !rs.quorumOf(old, d) {
 		c.Line = old
 		return false
@@ -139,12 +139,12 @@ func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, b *books, 
 		// Also if its void is older than its account was when it was opened: a
 		// coordinator that had not heard of the void took it for a newcomer.
 		*voids = addVoid(*voids, Void{m, b.born[i] - 1})
-		quiet := n.OldAge < 0 || n.OldAge >= g.delayWith(rs)
+		quiet := n.OldAge < 0 || n.OldAge >= g.delayWith(d, rs)
 		if quiet && b.valid[i] && safe[m] >= n.Born-1 {
 			c.Settled = append(c.Settled, Void{m, n.Born - 1})
 		} else {
 			lost = append(lost, Void{m, n.Shut})
-			b.wait = max(b.wait, g.delayWith(rs)-max(0, n.OldAge))
+			b.wait = max(b.wait, g.delayWith(d, rs)-max(0, n.OldAge))
 		}
 	}
 	return lost
@@ -163,17 +163,18 @@ func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, b *books, vo
 		if (m.Age >= micros(g.c.ExcludeAfter) && !slices.Contains(d.awaited, m.Member) || reclaimed) && (!known || (*voids)[i].Epoch < m.Epoch) {
 			*voids = addVoid(*voids, Void{m.Member, d.epoch.Num - 1}) // another side may open one under the same number
 		}
-		if e, ok := safe[m.Member]; ok && e >= m.Epoch && m.Age >= g.delayWith(rs) {
+		if e, ok := safe[m.Member]; ok && e >= m.Epoch && m.Age >= g.delayWith(d, rs) {
 			c.Settled = append(c.Settled, Void{m.Member, e})
 		} else {
 			lost = append(lost, Void{m.Member, m.Epoch})
-			b.wait = max(b.wait, g.delayWith(rs)-m.Age)
+			b.wait = max(b.wait, g.delayWith(d, rs)-m.Age)
 		}
 	}
 	return lost
 }
 
-// delayWith is D with the longest session that any listed node knows of.
-func (g *Gate) delayWith(rs *roomSums) int64 {
-	return g.delayFor(rs.ttl)
+// delayWith is D with the longest session that any listed node knows of, and all that any
+// of them reckons with.
+func (g *Gate) delayWith(d *decision, rs *roomSums) int64 {
+	return g.delayFor(d.reckons, rs.ttl)
 }

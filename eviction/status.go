@@ -19,6 +19,7 @@ type Status struct {
 	Clock                int64 // pass time, µs
 	ClockAt              int64 // boot time, µs, of that reading
 	Following            Member
+	Acts, Reckons        Bounds // by which the node acts, and with which it reckons of others
 }
 
 // Status returns the node's state.
@@ -28,6 +29,7 @@ func (n *Node) Status() Status {
 		Voters: n.voters, List: n.list, Frozen: n.wave != nil,
 		Leading:     n.lead.active && (len(n.list) == 0 || n.list[0] == n.self.Member), // a more senior node may stand by
 		Quarantined: n.clock.quarantined, Vouched: n.clock.vouched, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, ClockAt: n.clock.last.Boot, Following: n.follow.Member,
+		Acts: n.c.bounds(), Reckons: n.c.reckons,
 	}
 }
 

@@ -30,6 +30,9 @@ func (g *Gather) validate(self, from Member, fanout int) (index int, err error) 
 		}
 		return 0, nil
 	}
+	if !g.Reckons.valid() {
+		return 0, fmt.Errorf("eviction: gather %v reckons with %v", g.Epoch, g.Reckons)
+	}
 	index = slices.Index(g.List, self)
 	switch {
 	case index <= 0 || g.List[0] != g.Lead.Member || g.Epoch.Coordinator != qpid.NodeID(g.Lead.Member.String()):
@@ -62,6 +65,9 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 			i = parent(i, fanout)
 		}
 		return i == root
+	}
+	if !r.Bounds.valid() {
+		return fmt.Errorf("eviction: reply to %v of %v reckons with %v", r.Epoch, w.list[root], r.Bounds)
 	}
 	for i := range r.Nodes {
 		at := r.Nodes[i].Index
@@ -112,7 +118,7 @@ func validClaims(cs []Claim) bool {
 
 // validate checks a commit against the wave that it decides.
 func (c *Commit) validate(w *wave) error {
-	if len(c.Rooms) != len(w.Rooms) || c.RestMin != nil && len(c.RestMin) != len(w.Rooms) || c.Grade > Unanimous {
+	if len(c.Rooms) != len(w.Rooms) || c.RestMin != nil && len(c.RestMin) != len(w.Rooms) || c.Grade > Unanimous || !c.Reckons.valid() || !c.Acts.valid() {
 		return fmt.Errorf("eviction: commit of %v tells of %d rooms, grade %d", c.Epoch, len(c.Rooms), c.Grade)
 	}
 	n := len(w.list)

@@ -18,8 +18,10 @@ type wave struct {
 	deadline int64  // boot time by which to reply, complete or not
 	waiting  []Member
 	sum      Reply
+	clocks   []reading       // of sum.Nodes, one by one, when each came: at the coordinator
 	below    [][]qpid.Weight // QPID rooms: each child's subtree minima, by room in sum
 	named    []bool          // each child's reply named its voters
+	held     Bounds          // of the children's Reply.Bounds: Held
 	digests  [][]*Digest     // by room, of this node and its children
 	children []Member
 	replied  bool
@@ -80,6 +82,7 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 	if n.clock.promise(g.T); index > 0 {
 		n.clock.told = g.T
 	}
+	n.c.hold(g.Reckons)
 	n.miss(now, g.List)
 	for k, m := range g.List {
 		if k == index {
@@ -125,7 +128,7 @@ func (n *Node) report(now Time, w *wave) {
 	if at := max(n.lastPrimary, n.heardAt); at != never {
 		nr.Lapsed = now.Boot - at
 	}
-	w.sum = Reply{Epoch: w.epoch, Rooms: make([]RoomReply, 0, len(w.Rooms))}
+	w.sum = Reply{Epoch: w.epoch, Bounds: n.c.sum(), Rooms: make([]RoomReply, 0, len(w.Rooms))}
 	listed := make([]bool, len(n.met))
 	for k := range w.list {
 		if i, ok := n.metIn(w.list, k); ok {
@@ -166,7 +169,7 @@ func (n *Node) report(now Time, w *wave) {
 			nr.Busy = append(nr.Busy, g.cfg.Name)
 		}
 	}
-	w.sum.Nodes = []NodeReply{nr}
+	w.sum.Nodes, w.clocks = []NodeReply{nr}, []reading{{ok: true}}
 }
 
 // onReply adds a child's subtree to the sum; the last one sends it up.
@@ -184,8 +187,15 @@ func (n *Node) onReply(from Member, r *Reply) error {
 	}
 	w.waiting = slices.Delete(w.waiting, i, i+1)
 	w.sum.Nodes = append(w.sum.Nodes, r.Nodes...)
+	if w.index == 0 {
+		for _, nr := range r.Nodes {
+			w.clocks = append(w.clocks, measure(n.lead.clock, n.clock.now, nr.Clock))
+		}
+	}
 	w.sum.Met = mergeSightings(w.sum.Met, r.Met)
 	w.sum.Rivals = mergeRivals(w.sum.Rivals, r.Rivals)
+	w.sum.Bounds = w.sum.Bounds.merge(r.Bounds)
+	w.held = BoundsSum{Held: w.held}.merge(r.Bounds).Held
 	minima := make([]qpid.Weight, len(r.Rooms))
 	for i := range r.Rooms {
 		minima[i] = r.Rooms[i].lightest()

@@ -37,7 +37,7 @@ const (
 	metaFixed  = 19
 	// Protocol is the version of what nodes say to each other. Nodes of two
 	// versions do not form one cluster.
-	Protocol = 2
+	Protocol = 3
 
 	versionMax = 64 // bytes of a program's version; more is cut off
 )

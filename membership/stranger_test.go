@@ -70,8 +70,8 @@ func TestStrangersAreNoMembers(t *testing.T) {
 		"a scheme":         {"x", meta(1, "unix:///tmp/socket:1"), "not host:port"},
 		"a path":           {"x", meta(1, "a/b:1"), "neither an address nor a host name"},
 		"a zone":           {"x", meta(1, "[fe80::1%eth0]:1"), "zone"},
-		"an older release": {"x", append([]byte{1, 1}, good[2:]...), "it speaks version 1 of the protocol and this node 2: run the same release"},
-		"a newer release":  {"x", append([]byte{1, 3}, good[2:]...), "it speaks version 3 of the protocol and this node 2: run the same release"},
+		"an older release": {"x", append([]byte{1, membership.Protocol - 1}, good[2:]...), "it speaks version 2 of the protocol and this node 3: run the same release"},
+		"a newer release":  {"x", append([]byte{1, membership.Protocol + 1}, good[2:]...), "it speaks version 4 of the protocol and this node 3: run the same release"},
 		"a long name":      {strings.Repeat("x", 129), good, "more than the 128"},
 		"an invisible one": {"x\nlevel=ERROR", good, "cannot be shown"},
 	} {

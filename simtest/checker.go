@@ -180,7 +180,7 @@ func (w *world) look(h *host) {
 func (w *world) followStatus(h *host, before, s *node.Status) {
 	n := &w.reached.n
 	if s.Installed != before.Installed {
-		if before.Installed.Num > 0 && w.now-w.checker.installs[h.index] > w.o.Cluster.ExcludeAfter.Microseconds() {
+		if before.Installed.Num > 0 && w.now-w.checker.installs[h.index] > w.o.slowest().ExcludeAfter.Microseconds() {
 			h.mishaps++ // it was in no wave for so long that others may have taken over from it
 		}
 		w.checker.installs[h.index] = w.now
@@ -192,6 +192,7 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 		w.checker.installed(s.Installed, s.List)
 		w.checkNames(h, s)
 		w.learns(h, s)
+		w.checkBounds(h, before, s)
 		if len(s.List) == 1 { // its gather went to nobody
 			w.checker.gatheredUpTo(s.Installed.Num, s.HLC)
 		}
@@ -244,6 +245,7 @@ func (w *world) followLine(h *host, c *roomCheck, old, rs *node.RoomStatus) {
 		}
 	default:
 		w.reached.n[reachSecondFounding]++
+		w.outlived(c, rs.Line)
 	}
 }
 

@@ -3,6 +3,7 @@ package simtest
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
@@ -17,7 +18,8 @@ type host struct {
 	index    int32
 	name     qpid.NodeID
 	clock    clock
-	expect   int // founding, from its configuration file
+	file     eviction.Config // its `cluster:` settings
+	expect   int             // founding, from its configuration file
 	life     int32
 	n        *node.Node
 	paused   int32 // pauses that overlap
@@ -66,7 +68,7 @@ func (w *world) addHost(expect int) *host {
 	}
 	c.set(w.now, w.offset())
 	w.hosts = append(w.hosts, host{
-		index: i, name: qpid.NodeID(fmt.Sprintf("n%02d", i)), clock: c, expect: expect, life: none,
+		index: i, name: qpid.NodeID(fmt.Sprintf("n%02d", i)), clock: c, file: w.o.Cluster, expect: expect, life: none,
 	})
 	h := &w.hosts[i]
 	return h
@@ -91,10 +93,16 @@ func (w *world) start(h *host) {
 	}
 	now := h.clock.read(w.now)
 	member := eviction.Member{Name: h.name, Boot: w.rngFaults.Uint64()<<16 | uint64(len(w.lives))}
+	if n := len(w.o.Others); n > 0 && !w.scripted {
+		h.file = slices.Concat([]eviction.Config{w.o.Cluster}, w.o.Others)[w.rngFiles.IntN(n+1)]
+		if h.file != w.o.Cluster {
+			w.reached.n[reachOtherFile]++
+		}
+	}
 	c := node.Config{
 		Self:   eviction.Peer{Member: member, Start: now.Wall},
 		Expect: h.expect, Joins: w.o.Nodes > 1 || h.index > 0, KeptKeys: w.o.Faults.KeepKeys && h.keys != 0,
-		Cluster: w.o.Cluster, Rooms: w.o.Rooms[:len(w.o.Rooms)-w.unmade], Disk: w.o.Faults.Disk, Persisted: h.disk.kept, Used: h.disk.used,
+		Cluster: h.file, Rooms: w.o.Rooms[:len(w.o.Rooms)-w.unmade], Disk: w.o.Faults.Disk, Persisted: h.disk.kept, Used: h.disk.used,
 	}
 	n, err := node.New(c, now)
 	if err != nil {

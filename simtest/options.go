@@ -20,12 +20,15 @@ type Options struct {
 	Span    time.Duration   // visitors arrive and faults happen within it [20s]
 	Limit   time.Duration   // of simulated time after the span; the run has failed if it takes longer [10m]
 	Cluster eviction.Config // of every node
-	Rooms   []eviction.Room // [one, "shop", of 20]
-	Load    Load
-	Net     Net
-	Clocks  Clocks
-	Faults  Faults
-	After   After
+	// Others are what files may have instead: with any, each life of a node starts with
+	// Cluster or one of them. Only what nodes may differ in differs.
+	Others []eviction.Config
+	Rooms  []eviction.Room // [one, "shop", of 20]
+	Load   Load
+	Net    Net
+	Clocks Clocks
+	Faults Faults
+	After  After
 	// Wire takes a message through the codec and back, as the links do. Nil: it
 	// crosses as it is.
 	Wire func(eviction.Message) (eviction.Message, error)
@@ -109,6 +112,10 @@ func (o Options) withDefaults() Options {
 	o.Span = cmp.Or(o.Span, 20*time.Second)
 	o.Limit = cmp.Or(o.Limit, 10*time.Minute)
 	o.Cluster = o.Cluster.WithDefaults()
+	o.Others = slices.Clone(o.Others)
+	for i := range o.Others {
+		o.Others[i] = o.Others[i].WithDefaults()
+	}
 	if len(o.Rooms) == 0 {
 		o.Rooms = []eviction.Room{{Name: "shop", Target: 20, Session: 5 * time.Second}}
 	}
@@ -127,6 +134,9 @@ func (o Options) withDefaults() Options {
 // validate returns every error at once.
 func (o Options) validate() error {
 	errs := []error{o.Cluster.Validate()}
+	for _, c := range o.Others {
+		errs = append(errs, c.Validate())
+	}
 	if o.Nodes < 1 || o.Nodes+o.Faults.Adds+o.Faults.Twins > hostsMax {
 		errs = append(errs, fmt.Errorf("nodes: %d and %d more; give 1 to %d in all", o.Nodes, o.Faults.Adds+o.Faults.Twins, hostsMax))
 	}
@@ -151,6 +161,16 @@ func (o Options) validate() error {
 // hostsEver is how many nodes there can ever be.
 func (o *Options) hostsEver() int {
 	return min(hostsMax, o.Nodes+o.Faults.Adds+o.Faults.Twins+o.addsMax())
+}
+
+// slowest is the longest of each setting that any file has.
+func (o *Options) slowest() eviction.Config {
+	c := o.Cluster
+	for _, f := range o.Others {
+		c.Lease, c.Deadline, c.ExcludeAfter = max(c.Lease, f.Lease), max(c.Deadline, f.Deadline), max(c.ExcludeAfter, f.ExcludeAfter)
+		c.Margin, c.MaxSkew, c.Period = max(c.Margin, f.Margin), max(c.MaxSkew, f.MaxSkew), max(c.Period, f.Period)
+	}
+	return c
 }
 
 // expectMin is more than half of them: else two foundings need not share a node.

@@ -136,6 +136,27 @@ func (c *roomCheck) popExpiry() expiry {
 	return top
 }
 
+// outlived bounds the sessions of before a founding by which nobody is left on another
+// line: whoever honours their passes knows no longer session than that of the files.
+func (w *world) outlived(c *roomCheck, line eviction.Line) {
+	r := w.roomIndex(c.name)
+	for i := range w.hosts {
+		if rs := &w.hosts[i].seen.rooms; w.hosts[i].up() && (*rs)[r].Line.Founded() && (*rs)[r].Line != line {
+			return
+		}
+	}
+	last := int64(line.Stamp)
+	if r < len(w.o.Rooms)-w.unmade {
+		last += w.filed(r).Microseconds()
+	}
+	for i := range w.checker.sessions {
+		if s := &w.checker.sessions[i]; s.live && int(s.room) == r && s.expires > last {
+			s.expires = last
+			c.pushExpiry(expiry{last, int32(i)})
+		}
+	}
+}
+
 // endSession takes a session off the site.
 func (w *world) endSession(i int32) {
 	s := &w.checker.sessions[i]

@@ -18,13 +18,17 @@ func schedule(o *eviction.Room) []eviction.Event {
 
 // S14, closed doors. Between the beginning of a pre-queue and its event nobody
 // is called and nobody walks in. The clock of a node may be wrong by the greatest
-// skew. Nor does a node call anybody into a room that it knows to be held, before
-// this step and after.
+// skew; that of a machine that stood still may be wrong by anything until it has heard of
+// it, see Standstill. Nor does a node call anybody into a room that it knows to be held,
+// before this step and after.
 func (w *world) checkDoors(h *host, r int, t *place) {
 	if h.seen.rooms[r].Room.Mode == eviction.Held {
 		if rs, _ := h.n.Room(w.o.Rooms[r].Name, h.clock.read(w.now)); rs.Room.Mode == eviction.Held {
 			w.fail("S14", "%s calls ticket %d into a room that is held", h.name, w.ticketOf(t.id))
 		}
+	}
+	if h.stopped {
+		return
 	}
 	skew := w.o.Cluster.MaxSkew.Microseconds()
 	for _, e := range schedule(&w.o.Rooms[r]) {
@@ -67,8 +71,13 @@ func rateMax(o *eviction.Room) int {
 
 // sessionMax is the longest session that the room has given, or will by an event.
 func (w *world) sessionMax(r int) time.Duration {
-	o, d := &w.o.Rooms[r], w.checker.rooms[r].session
-	for _, e := range o.Events {
+	return max(w.checker.rooms[r].session, w.filed(r))
+}
+
+// filed is the longest session of the room in the nodes' files.
+func (w *world) filed(r int) time.Duration {
+	d := w.o.Rooms[r].Session
+	for _, e := range w.o.Rooms[r].Events {
 		if e.Set&eviction.SetSession != 0 {
 			d = max(d, e.Session)
 		}

@@ -16,14 +16,17 @@ import (
 // than a deadline and a period, which is what one may take; of such a gap all counts
 // but the period.
 //
-// This is demanded where nothing else goes wrong.
+// This is demanded where nothing else goes wrong, and of two nodes as long as they are
+// two. A third one has no vote yet and follows the one that is well, which may be none of
+// a quorum: as often as the gray one hears of that it leaves the lead to it for a while.
 
 // grayCheck is what the oracle knows.
 type grayCheck struct {
 	host   int32
 	on     bool
 	judged bool
-	led    bool // it was the coordinator when it turned gray; of two nodes the other one may have no quorum
+	pair   bool // it was one of two nodes: the other one may have no quorum, and it goes on
+	led    bool // it was the coordinator when it turned gray, or one of two
 	last   int64
 	gaps   []gap
 	ended  int64 // true time at which its links were fast again; 0: they are not, or none was gray
@@ -42,7 +45,8 @@ func (w *world) turnGray(h *host) {
 		return
 	}
 	f := &w.o.Faults
-	*c = grayCheck{host: h.index, on: true, led: h.seen.status.Leading || w.o.Nodes == 2, last: w.now}
+	pair := len(s.List) == 2
+	*c = grayCheck{host: h.index, on: true, pair: pair, led: s.Leading || pair, last: w.now}
 	c.judged = f.Every == 0 && f.Kills+f.Adds+f.Partitions+f.Standstills == 0 && w.o.Net.Loss == 0
 	w.reached.n[reachGray]++
 	if c.judged {
@@ -78,7 +82,7 @@ func (c *grayCheck) parts(h *host, since int64) bool {
 // one that goes on.
 func (w *world) waveOfGray(h *host, s *node.Status) {
 	c := &w.checker.gray
-	if !c.on || h.index == c.host && w.o.Nodes > 2 || s.Grade < eviction.Primary {
+	if !c.on || h.index == c.host && !c.pair || s.Grade < eviction.Primary {
 		return
 	}
 	if w.now-c.last > w.waveTime() {
@@ -101,7 +105,7 @@ func (c *grayCheck) stood(now int64) (total int64) {
 // checkGray runs with every sample.
 func (w *world) checkGray() {
 	c := &w.checker.gray
-	if !c.on || !c.judged {
+	if !c.on || !c.judged || c.pair && len(w.runningHosts()) > 2 {
 		return
 	}
 	now := *c

@@ -39,7 +39,7 @@ func (w *world) followLease(h *host) {
 	}
 	for r := range w.checker.rooms {
 		if own || h.seen.asked[r] {
-			h.seen.lease[r] = from + w.o.Cluster.Lease.Microseconds()
+			h.seen.lease[r] = from + h.file.Lease.Microseconds()
 		}
 	}
 }

@@ -127,7 +127,7 @@ func (w *world) mayFound() bool {
 // rejoinTime is how long it takes at most until a node whose clock is right, and which
 // answers, has installed a wave.
 func (w *world) rejoinTime() int64 {
-	c := w.o.Cluster
+	c := w.o.slowest()
 	return (c.Deadline + 2*c.Period + 200*time.Millisecond).Microseconds() + 8*w.o.Net.Latency.Max.Microseconds()
 }
 
@@ -169,7 +169,7 @@ func (w *world) checkProgress() {
 // that hold a cut after a cold start may wait longer, and a room that stops
 // while a voter is missing waits for its operator.
 func (w *world) checkCalls(r int) {
-	c := w.o.Cluster
+	c := w.o.slowest()
 	free, waiting, target := 0, 0, 0
 	for i := range w.hosts {
 		if h := &w.hosts[i]; h.up() {

@@ -230,7 +230,12 @@ func (w *world) admitted(h *host, q *request) {
 			live++
 		}
 	}
-	allowed := 1 + t.allow + w.mishapsOf(t)
+	allowed := 1 + t.allow
+	if t.home == h.index {
+		allowed += w.mishapsOf(t)
+	} else {
+		allowed += w.partedFrom(t, h) // it has taken the place over, and its log says so after this answer
+	}
 	if t.over {
 		allowed-- // S15: another place stands in line for it
 	}
@@ -243,7 +248,7 @@ func (w *world) admitted(h *host, q *request) {
 // given it up, as when it was paused until a moment ago, that has happened to this one too.
 func (t *place) settle(w *world, h *host) {
 	t.home, t.life, t.base, t.since = h.index, h.life, h.mishaps, w.now
-	if w.now-w.checker.installs[h.index] > w.o.Cluster.ExcludeAfter.Microseconds() {
+	if w.now-w.checker.installs[h.index] > w.o.slowest().ExcludeAfter.Microseconds() {
 		t.base--
 	}
 }

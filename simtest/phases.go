@@ -85,13 +85,13 @@ func (w *world) returnAll() {
 // again: gossip notices, the longest back-off of a coordinator runs out, clocks
 // are measured.
 func (w *world) settleTime() int64 {
-	c := w.o.Cluster
+	c := w.o.slowest()
 	return (w.o.Faults.Detect.Max + 12*c.ExcludeAfter + 4*c.Deadline + 4*time.Second).Microseconds()
 }
 
 // wholeTime is D and a little: everything that was lost is made again.
 func (w *world) wholeTime() int64 {
-	c := w.o.Cluster
+	c := w.o.slowest()
 	longest := time.Duration(0)
 	for r := range w.o.Rooms {
 		longest = max(longest, w.sessionMax(r))

@@ -99,6 +99,9 @@ const (
 	reachTwin
 	reachTwinInWaves
 	reachAsk
+	reachOtherFile
+	reachHeldBack
+	reachSunk
 	goals
 )
 
@@ -118,5 +121,6 @@ func (g goal) String() string {
 		"visit given away by a node that leaves", "place given away by a node that leaves",
 		"founding of fewer nodes than there are", "second node of a name", "second node of a name in the waves",
 		"list asked for",
+		"node with other settings", "lease that waited for the others", "longer lease that was forgotten",
 	}[g]
 }

@@ -82,6 +82,7 @@ func assemble(t testing.TB, o Options) *script {
 		o.Trace = func(line string) { fmt.Println(line) }
 	}
 	s := &script{world: newWorld(o), t: t}
+	s.scripted = true
 	s.agenda = agenda{}
 	s.agenda.push(samplePeriod, evSample, 0, 0)
 	return s

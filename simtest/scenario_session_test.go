@@ -1,8 +1,13 @@
 package simtest
 
 import (
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // A room's sessions get shorter, and a node is lost at once. Its passes are as long as
@@ -124,4 +129,72 @@ func TestScenarioWhatTheDiskHasIsInForce(t *testing.T) {
 	}
 	s.visitTo(1, 0)
 	s.finish()
+}
+
+// A room's sessions get longer, in the cluster and not in the files, and all nodes die.
+// They have their signing keys and no disk: the passes are as good as ever, and nobody
+// knows how long they last. Slots are made again after D by the files' session, so no
+// pass of before is good until then. Seed 90003296 of the swarm.
+func TestScenarioALongerSessionIsForgottenWhenAllDie(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Session, o.Load.Browse = 4*time.Second, Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	room := s.hosts[0].seen.rooms[0].Room
+	room.Session = 20 * time.Second
+	s.setRoom(&s.hosts[0], 0, room)
+	s.run(2 * time.Second)
+	b := s.visit(1)
+	s.arrive(1, 8)
+	s.run(time.Second)
+	s.allAnew()
+	if _, err := b.ask(2, opVisit); err != nil {
+		t.Errorf("a pass of before, as old as the files allow: %v", err)
+	}
+	s.arrive(2, 30)
+	s.until(12*time.Second, "slots", func() bool { owned, _ := s.ownedNow(0, 1, 2); return owned > 0 })
+	for _, o := range []op{opVisit, opRefresh} {
+		if _, err := b.ask(2, o); !errors.Is(err, ticket.ErrPassExpired) {
+			t.Errorf("%v by a pass of before, and its slot is made again: %v", o, err)
+		}
+	}
+	s.run(10 * time.Second)
+	s.finish()
+}
+
+// Who has waited since before all nodes died is let in, and the node that did so dies as
+// well. The ticket is older than the cluster; the pass is not, and good everywhere.
+func TestScenarioAPassOfATicketFromBeforeAllDiedIsGood(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Session, o.Load.Browse = 6*time.Second, Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	s.arrive(0, 12)
+	s.run(time.Second)
+	b := s.browser()
+	b.must(1, opJoin)
+	s.allAnew()
+	for a := b.patient(1, opCheckIn); a.State == node.Waiting; a = b.must(1, opCheckIn) {
+		s.run(400 * time.Millisecond)
+	}
+	b.must(1, opLeave)
+	b.must(1, opRefresh)
+	home := int(s.lives[s.lifeOf(b.pass.Home.Member)].host)
+	other := (home + 1) % 3
+	s.down(home)
+	s.until(3*time.Second, "its loss", func() bool { return len(s.hosts[other].seen.status.List) == 2 })
+	if _, err := b.ask(other, opVisit); err != nil {
+		t.Errorf("a pass since the founding: %v", err)
+	}
+	s.run(10 * time.Second)
+	s.finish()
+}
+
+// allAnew kills all nodes at once and has them found a cluster again.
+func (s *script) allAnew() {
+	for i := range s.hosts {
+		s.down(i)
+	}
+	for i := range s.hosts {
+		s.boot(i)
+	}
+	s.until(3*time.Second, "a cluster", func() bool { return s.hosts[2].seen.status.Grade >= eviction.Primary })
 }

@@ -203,3 +203,45 @@ func TestScenarioTwoShortStandstillsOfALoner(t *testing.T) {
 	s.until(2*time.Second, "both together", func() bool { return s.together(2) })
 	s.finish()
 }
+
+// The coordinator stands still with its clocks while the replies to its wave are under way
+// and before people gather for an event, and goes on while they do, its account settled or
+// not yet. By its clock it is early: it calls who waited, as it would have then, and nobody
+// any more once it has heard what time it is. Seed 90003357 of the swarm.
+func TestScenarioWhoStoodStillIsEarlyByItsClock(t *testing.T) {
+	for _, goesOn := range []time.Duration{5 * time.Second, 8 * time.Second} {
+		t.Run(goesOn.String(), func(t *testing.T) {
+			o := short(3)
+			o.Rooms[0].QueueAll = true
+			o.Rooms[0].Events = []eviction.Event{from(4*time.Second, 15*time.Second, 20*time.Second, eviction.Event{})}
+			s := founded(t, o)
+			h := &s.hosts[0]
+			reply := ofKind(mReply, none, 0)
+			s.tap = func(f *flight) verdict {
+				if reply(f) && !h.stopped && h.seen.rooms[0].Queued > 0 {
+					s.freeze(h, goesOn.Microseconds()-s.now)
+				}
+				return pass
+			}
+			s.arrive(0, 5)
+			s.run(goesOn - micros(s.now) - time.Microsecond)
+			s.tap = nil
+			if !h.stopped || h.seen.rooms[0].Called > 0 {
+				t.Fatalf("it stood still: %t; %d of its visitors were called", h.stopped, h.seen.rooms[0].Called)
+			}
+			called := false
+			s.until(2*time.Second, "a word from another", func() bool {
+				called = called || h.seen.rooms[0].Called > 0
+				return !h.stopped
+			})
+			if !called {
+				t.Error("it called nobody")
+			}
+			s.arriveOver(none, 30, 3*time.Second) // they wait for the event: S14
+			s.run(4 * time.Second)
+			h.clock.set(s.now, 0)
+			s.until(20*time.Second, "all together", func() bool { return s.together(3) })
+			s.finish()
+		})
+	}
+}

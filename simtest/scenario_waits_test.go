@@ -301,3 +301,56 @@ func TestScenarioTheVisitorsOfALostNodeAreWaitedFor(t *testing.T) {
 	s.turn(first, next)
 	s.finish()
 }
+
+// A node's clock is off by nearly as much as it may be. It is listed when it was measured
+// well, and left out when it was not, over and over. Those who wait there are counted
+// whenever it is listed, and nobody waits for them to come elsewhere then: else
+// every absence would begin that wait anew, and nobody would be called while they last.
+// Seed 90002314 of the swarm.
+func TestScenarioANodeThatComesAndGoesHoldsNobodyUp(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Target, o.Rooms[0].QueueAll, o.Rooms[0].Refresh, o.Rooms[0].TicketTTL = 4, true, 2*time.Second, 10*time.Second
+	s := assemble(t, o)
+	s.wrongBy(0, 0, 80*time.Millisecond)
+	s.begin()
+	var in []*browser
+	for range o.Rooms[0].Target {
+		in = append(in, s.visit(0))
+	}
+	first, next := s.browser(), s.browser()
+	first.must(2, opJoin)
+	s.run(300 * time.Millisecond)
+	next.must(1, opJoin)
+	s.run(500 * time.Millisecond)
+	left, from, calledAt := 0, int64(0), [2]int64{}
+	for end := s.now + 6_000_000; s.now < end; {
+		s.slowDown(&s.hosts[2], 40*time.Millisecond)
+		s.until(3*time.Second, "two", func() bool { return !s.sees(0, 3) })
+		if left++; left == 1 {
+			in[0].must(0, opEnd)
+			in[1].must(0, opEnd)
+			from = s.now
+		}
+		s.slowDown(&s.hosts[2], 0)
+		s.until(3*time.Second, "three", func() bool { return s.sees(0, 3) })
+		for range 5 {
+			in[2].must(0, opRefresh)
+			in[3].must(0, opRefresh)
+			for i, b := range []*browser{first, next} {
+				if a, _ := b.ask(2-i, opCheckIn); a.State == node.Called && calledAt[i] == 0 {
+					calledAt[i] = s.now - from
+				}
+			}
+			s.run(60 * time.Millisecond)
+		}
+	}
+	if left < 4 {
+		t.Errorf("it was left out %d times", left)
+	}
+	for i, at := range calledAt {
+		if at == 0 || at > 2_000_000 {
+			t.Errorf("%d of two is called after %v, 0: never", i+1, micros(at))
+		}
+	}
+	s.finish()
+}

@@ -64,7 +64,24 @@ func Swarm(seed uint64) Options {
 	if e := (dice{rand.New(rand.NewPCG(seed, streamGray))}); o.Nodes > 1 && (o.Faults.Every == 0 && e.one(2) || e.one(10)) {
 		o.Faults.Grays = 1
 	}
+	// The nodes' files differ, and what a node starts with next is as in another one.
+	if e := (dice{rand.New(rand.NewPCG(seed, streamFiles))}); o.Nodes > 1 && o.Faults.Every > 0 && o.Faults.Grays == 0 && e.one(4) {
+		for range e.pick(1, 1, 2, 3) {
+			o.Others = append(o.Others, e.file(o.Cluster))
+		}
+	}
 	return o
+}
+
+// file is another file's settings. All that a node may act by, or reckon with, differs.
+func (d dice) file(c eviction.Config) eviction.Config {
+	c.Period = d.between(60*time.Millisecond, 200*time.Millisecond)
+	c.Urgent = min(c.Urgent, c.Period)
+	c.Deadline = d.between(c.Deadline, 2*c.Deadline)
+	c.ExcludeAfter = max(c.Deadline, 2*c.Period, d.between(c.ExcludeAfter*2/3, 2*c.ExcludeAfter))
+	c.Lease = max(2*c.ExcludeAfter, d.between(1500*time.Millisecond, 10*time.Second))
+	c.Margin = d.between(10*time.Millisecond, 300*time.Millisecond)
+	return c
 }
 
 type dice struct{ *rand.Rand }

@@ -70,6 +70,8 @@ type world struct {
 	rngLoad   *rand.Rand
 	rngNet    *rand.Rand
 	rngFaults *rand.Rand
+	rngFiles  *rand.Rand
+	scripted  bool // a script says which settings a node starts with
 }
 
 // Streams of one seed. A change to what one of them draws leaves the others alone.
@@ -85,11 +87,12 @@ const (
 	streamGrayLinks
 	streamExpect
 	streamTwins
+	streamFiles
 )
 
 // Violation is a promise that did not hold.
 type Violation struct {
-	Oracle string        // S1 … S22, L1 … L6
+	Oracle string        // S1 … S23, L1 … L6
 	At     time.Duration // since the run began
 	Text   string
 }
@@ -126,6 +129,7 @@ func newWorld(o Options) *world {
 		rngLoad:   rand.New(rand.NewPCG(o.Seed, streamLoad)),
 		rngNet:    rand.New(rand.NewPCG(o.Seed, streamNet)),
 		rngFaults: rand.New(rand.NewPCG(o.Seed, streamFaults)),
+		rngFiles:  rand.New(rand.NewPCG(o.Seed, streamFiles)),
 		trace:     trace{hash: offsetFNV, print: o.Trace},
 	}
 	// Places for every node that can ever be added.

@@ -34,6 +34,7 @@ type cluster struct {
 	dir      string
 	limit    int
 	lease    time.Duration // 0: the default
+	period   time.Duration // the same
 	session  time.Duration
 	refresh  time.Duration // 0: 3 s
 	claim    time.Duration

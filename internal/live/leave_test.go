@@ -52,6 +52,36 @@ func TestARollingRestartUnderACrowd(t *testing.T) {
 	}
 }
 
+// The lease is made shorter, and then longer, under a crowd: each node is restarted with
+// another file, and the next when it is back. Those with different ones go on side by
+// side, the limit and the order hold, and nobody is lost.
+func TestTheLeaseIsChangedNodeByNode(t *testing.T) {
+	c := newCluster(t, 40)
+	c.data, c.session, c.refresh, c.lease = true, 15*time.Second, 20*time.Second, 10*time.Second
+	c.run(3)
+	crowd, done := c.crowd(500, 5*time.Second, 2*time.Second, 7)
+	c.until("a line", 10*time.Second, func() bool { return crowd.Counts().Waiting > 20 })
+	for _, lease := range []time.Duration{6 * time.Second, 12 * time.Second} {
+		c.lease = lease
+		for _, p := range c.nodes {
+			p.signal(syscall.SIGTERM)
+			c.await("end of "+p.id, 20*time.Second, func() bool { return !p.running() })
+			p.start(0)
+			c.settled(3)
+		}
+		c.phase("all nodes have a lease of %v; %d people wait", lease, crowd.Counts().Waiting)
+		c.until("leases of that length", 20*time.Second, func() bool {
+			for _, p := range c.nodes {
+				if left := p.cluster().Lease; left > lease.Seconds() || left < lease.Seconds()-2 {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	c.fair(crowd, <-done, 0)
+}
+
 // awake is which part of the time a machine has for a test that judges pauses of a
 // second: on one that has less, waves miss their deadline, nodes that leave give up,
 // and people are waited for, as they should be.

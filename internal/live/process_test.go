@@ -149,7 +149,9 @@ func (p *process) config(expect int, others ...*process) string {
 		c += "security:\n" + security
 	}
 	c += p.c.top
-	if p.c.lease > 0 {
+	if p.c.period > 0 {
+		c += fmt.Sprintf("cluster: {lease: %v, period: %v}\n", p.c.lease, p.c.period)
+	} else if p.c.lease > 0 {
 		c += fmt.Sprintf("cluster: {lease: %v}\n", p.c.lease)
 	}
 	c += fmt.Sprintf(`rooms:

@@ -21,6 +21,8 @@ type Status struct {
 	Quarantined bool              // its clock is off
 	Left        bool              // it has said goodbye
 	Vouched     bool              // a quorum has taken its clock for right in this life; before it judges no pass
+	Acts        eviction.Bounds   // by which the node acts,
+	Reckons     eviction.Bounds   // and with which it reckons of others
 	HLC         uint64
 	Clock       int64  // pass time, µs
 	ClockAt     int64  // boot time, µs, of that reading

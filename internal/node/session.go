@@ -12,7 +12,7 @@ import (
 // take it over with), the same pass comes back and is good until it expires.
 func (n *Node) Refresh(now eviction.Time, p Pass) (a Answer, err error) {
 	defer n.guard(p.Room, now, &err)
-	r, v, to, err := n.session(now, p)
+	r, v, to, err := n.session(now, &p)
 	if err != nil || to != (eviction.Member{}) {
 		return Answer{Forward: to}, err
 	}
@@ -74,7 +74,7 @@ func (r *room) started(now eviction.Time, p Pass) int64 {
 
 // Visit reports whether a pass is good here and now, and extends nothing.
 func (n *Node) Visit(now eviction.Time, p Pass) (Answer, error) {
-	_, _, to, err := n.session(now, p)
+	_, _, to, err := n.session(now, &p)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -84,7 +84,7 @@ func (n *Node) Visit(now eviction.Time, p Pass) (Answer, error) {
 // End gives the slot back at once. Repeating it changes nothing.
 func (n *Node) End(now eviction.Time, p Pass) (a Answer, err error) {
 	defer n.guard(p.Room, now, &err)
-	r, v, to, err := n.session(now, p)
+	r, v, to, err := n.session(now, &p)
 	if err != nil || to != (eviction.Member{}) || p.Home == (eviction.Account{}) || r.broken != nil {
 		return Answer{Forward: to}, err
 	}
@@ -99,12 +99,16 @@ func (n *Node) End(now eviction.Time, p Pass) (a Answer, err error) {
 }
 
 // session finds whose business pass p is: a session of this node, another
-// node's (to), or one that this node may take over (neither).
-func (n *Node) session(now eviction.Time, p Pass) (r *room, v *visitor, to eviction.Member, err error) {
+// node's (to), or one that this node may take over (neither). It shortens a pass of
+// before the cluster to what it is good for.
+func (n *Node) session(now eviction.Time, p *Pass) (r *room, v *visitor, to eviction.Member, err error) {
 	if r, err = n.offered(p.Room); err != nil {
 		return nil, nil, to, err
 	}
 	clock := n.clock(now)
+	if p.Home != (eviction.Account{}) {
+		p.Expires = min(p.Expires, n.ev.EndsBy(r.gate, p.Home.Member, p.Stamp))
+	}
 	switch {
 	case !n.ev.Clear():
 		return r, nil, to, ticket.ErrUnavailable

@@ -20,11 +20,11 @@ import (
 	"github.com/anteroom/anteroom/qpid"
 )
 
-// clusterSettings are the settings that all nodes of a cluster must agree on. When the
-// slots of a lost node may be made again is reckoned by the lease and the skew of
-// those who reckon: a node with a longer lease could still act then. So nodes
-// compare them before anything else is said on a link, and a node without any of
-// its own takes over those of the first one that has some.
+// clusterSettings are the settings of a cluster, as one node's file has them. Nodes
+// compare them before anything else is said on a link, and a node without any of its own
+// takes over those of the first one that has some. They may differ in what the waves agree
+// on by themselves (see eviction.Bounds), and in how often a node does things; in the
+// rest they must not.
 type clusterSettings struct {
 	self qpid.NodeID
 	disk *store.Store // where settings that were taken over are kept; nil: nowhere
@@ -37,7 +37,8 @@ type clusterSettings struct {
 	c        eviction.Config
 	standing standing
 	adopts   bool
-	differ   map[eviction.Member]string // what was said last of others with other settings
+	differ   map[eviction.Member]string // what was said last of others with settings that must not differ
+	noted    map[qpid.NodeID]string     // the same of those with settings that may
 }
 
 // standing is what settings rest on. A node that adopts takes over those with a
@@ -120,21 +121,41 @@ func (cs *clusterSettings) Agree(from eviction.Member, settings []byte) error {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	ours := cs.state()
-	found := cs.differences(from.Name, theirs.Settings)
+	found, bad := cs.differences(from.Name, theirs.Settings)
 	switch {
 	case ours.Adopts && theirs.Standing > cs.standing && theirs.Settings != cs.c:
 		return cs.adopt(from, theirs)
-	case len(found) == 0:
-		delete(cs.differ, from)
-		return nil
-	case theirs.Adopts && theirs.Standing < ours.Standing:
+	case len(found) > 0 && theirs.Adopts && theirs.Standing < ours.Standing:
 		return fmt.Errorf("%s has no `cluster:` settings of its own and first takes over those of %s", from.Name, cs.self)
 	}
-	text := strings.Join(found, ", ") + "; give all nodes the same `cluster:` settings"
-	if slices.ContainsFunc(found, builtIn) {
+	cs.note(from.Name, found)
+	if len(bad) == 0 {
+		delete(cs.differ, from)
+		return nil
+	}
+	text := strings.Join(bad, ", ") + "; give all nodes the same `cluster:` settings"
+	if slices.ContainsFunc(bad, builtIn) {
 		text += ", and run the same version on all"
 	}
 	return cs.refuseLocked(from, text)
+}
+
+// note tells the log, once while it is the same story, that a node which takes part has
+// other settings, or has them no more.
+func (cs *clusterSettings) note(other qpid.NodeID, found []string) {
+	text := strings.Join(found, ", ")
+	if cs.noted[other] == text {
+		return
+	}
+	if cs.noted == nil {
+		cs.noted = map[qpid.NodeID]string{}
+	}
+	if cs.noted[other] = text; text == "" {
+		delete(cs.noted, other)
+		cs.log.Info("a node has the same settings again", "peer", string(other))
+		return
+	}
+	cs.log.Info("a node has other settings; each acts by its own as far as all reckon with them", "peer", string(other), "what", text)
 }
 
 func (cs *clusterSettings) refuse(from eviction.Member, text string) error {
@@ -203,9 +224,18 @@ func (cs *clusterSettings) differing(there func(eviction.Member) bool) string {
 // at a time.
 func paces(field string) bool { return field == "Period" || field == "Urgent" }
 
-// differences lists the settings that differ and must not, in words that are the same at both
-// nodes: "cluster.lease is 5s at node-1 and 10s at node-4".
-func (cs *clusterSettings) differences(other qpid.NodeID, theirs eviction.Config) (found []string) {
+// agreedOn reports whether the waves see to it that nodes may differ in a setting.
+func agreedOn(field string) bool {
+	switch field {
+	case "Lease", "Deadline", "MaxSkew", "Margin", "ExcludeAfter":
+		return true
+	}
+	return false
+}
+
+// differences lists the settings that differ, and of them those that must not, in words that
+// are the same at both nodes: "cluster.lease is 5s at node-1 and 10s at node-4".
+func (cs *clusterSettings) differences(other qpid.NodeID, theirs eviction.Config) (found, bad []string) {
 	a, b, alike := reflect.ValueOf(cs.c), reflect.ValueOf(theirs), cs.c.Fresh() == theirs.Fresh()
 	first, second := cs.self, other
 	if second < first {
@@ -213,11 +243,16 @@ func (cs *clusterSettings) differences(other qpid.NodeID, theirs eviction.Config
 	}
 	for i := range a.NumField() {
 		name := a.Type().Field(i).Name
-		if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y && !(alike && paces(name)) {
-			found = append(found, fmt.Sprintf("%s is %v at %s and %v at %s", keyOf(name), plainly(x), first, plainly(y), second))
+		x, y := a.Field(i).Interface(), b.Field(i).Interface()
+		if x == y || alike && paces(name) {
+			continue
+		}
+		text := fmt.Sprintf("%s is %v at %s and %v at %s", keyOf(name), plainly(x), first, plainly(y), second)
+		if found = append(found, text); !agreedOn(name) {
+			bad = append(bad, text)
 		}
 	}
-	return found
+	return found, bad
 }
 
 // keyOf is how a configuration file would name a field: MaxSkew is

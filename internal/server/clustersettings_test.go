@@ -54,8 +54,9 @@ func (p *party) meets(o *party) error { return p.Agree(o.member, o.Settings()) }
 func everybody(eviction.Member) bool { return true }
 
 func TestOtherSettingsAreRefusedInTheSameWordsAtBothNodes(t *testing.T) {
-	a, b := newParty(t, "node-1", 5*time.Second, false), newParty(t, "node-4", 0, false)
-	const want = "cluster.lease is 5s at node-1 and 10s at node-4; give all nodes the same `cluster:` settings"
+	a, b := newParty(t, "node-1", 0, false), newParty(t, "node-4", 0, false)
+	b.c.Period = 2 * time.Second
+	const want = "cluster.period is 200ms at node-1 and 2s at node-4; give all nodes the same `cluster:` settings"
 	for range 3 { // as links try again
 		for _, err := range []error{a.meets(b), b.meets(a)} {
 			if err == nil || err.Error() != want {
@@ -71,13 +72,9 @@ func TestOtherSettingsAreRefusedInTheSameWordsAtBothNodes(t *testing.T) {
 			t.Errorf("%s shows %q", p.self, got)
 		}
 	}
-	b.c.Lease, b.c.MaxSkew = 5*time.Second, time.Second
-	if err := a.meets(b); err == nil || !strings.HasPrefix(err.Error(), "cluster.max_skew is 500ms at node-1 and 1s at node-4;") {
-		t.Errorf("with another skew: %v", err)
-	}
-	b.c.MaxSkew, b.c.Margin = a.c.MaxSkew, time.Second
+	b.c.Period, b.c.Fanout = a.c.Period, 3
 	if err := a.meets(b); err == nil || !strings.HasSuffix(err.Error(), "and run the same version on all") {
-		t.Errorf("with another margin, which no file has: %v", err)
+		t.Errorf("with another fanout, which no file has: %v", err)
 	}
 	b.c = a.c
 	if err := errors.Join(a.meets(b), b.meets(a)); err != nil || a.differing(everybody) != "" {
@@ -86,8 +83,11 @@ func TestOtherSettingsAreRefusedInTheSameWordsAtBothNodes(t *testing.T) {
 }
 
 func TestMembersThatAreGoneAreForgotten(t *testing.T) {
-	a, b := newParty(t, "a", 5*time.Second, false), newParty(t, "b", 0, false)
-	_ = a.meets(b)
+	a, b := newParty(t, "a", 0, false), newParty(t, "b", 0, false)
+	b.c.Fanout = 3
+	if err := a.meets(b); err == nil || len(a.differ) != 1 {
+		t.Errorf("%d kept", len(a.differ))
+	}
 	if got := a.differing(func(eviction.Member) bool { return false }); got != "" || len(a.differ) != 0 {
 		t.Errorf("%q of a node that is gone; %d kept", got, len(a.differ))
 	}
@@ -109,6 +109,17 @@ func TestEverySettingIsCompared(t *testing.T) {
 			b.c.Period, b.c.Urgent = time.Second, a.c.Urgent
 			if err := a.meets(b); err == nil || !strings.HasPrefix(err.Error(), "cluster.period is 200ms at a and 1s at b;") {
 				t.Errorf("with a period that the queues reckon with: %v", err)
+			}
+			continue
+		}
+		if agreedOn(fields.Field(i).Name) {
+			for range 2 {
+				if err := errors.Join(a.meets(b), b.meets(a)); err != nil || a.differing(everybody) != "" {
+					t.Errorf("with another %s, which the waves agree on: %v", fields.Field(i).Name, err)
+				}
+			}
+			if n := strings.Count(a.log.String(), "a node has other settings"); n != 1 || !strings.Contains(a.log.String(), keyOf(fields.Field(i).Name)+" is ") {
+				t.Errorf("the log says %s", a.log.String())
 			}
 			continue
 		}
@@ -148,7 +159,7 @@ func TestWhoTakesOverWhoseSettings(t *testing.T) {
 		test.change(ours, theirs)
 		err := ours.meets(theirs)
 		took := err == nil && ours.now() == theirs.now() && len(ours.taken) == 1 && ours.taken[0] == theirs.now() && ours.renewed == 1
-		left := err != nil && ours.now().Lease == 10*time.Second && len(ours.taken) == 0 && ours.renewed == 0
+		left := ours.now().Lease == 10*time.Second && len(ours.taken) == 0 && ours.renewed == 0
 		if took == left || took != test.adopts {
 			t.Errorf("%s: %v, lease %v, taken %v", name, err, ours.now().Lease, ours.taken)
 		}

@@ -33,17 +33,17 @@ func (m *member) readyz() (status int, text string) {
 	return a.StatusCode, strings.TrimSpace(string(b))
 }
 
-// A node with a lease of its own takes no part, and everybody is told why. It
+// A node with a period of its own takes no part, and everybody is told why. It
 // does not lead a newcomer astray either: that takes over the cluster's settings,
 // by which the limit holds, and its own are on disk before it acts by them.
 func TestNodeWithOtherSettingsIsLeftOutAndOneWithoutAdopts(t *testing.T) {
 	r := newRig(t, 4)
 	a, b, c := r.three()
-	stray := r.startWith(strings.Replace(fmt.Sprintf(rigFile, r.origin.URL, r.limit), "lease: 4s", "lease: 7s", 1), 0, 0)
-	const why = "cluster.lease is 4s at node-1 and 7s at node-4; give all nodes the same `cluster:` settings"
-	r.phase("start %s with a lease of 7 s", stray.id)
+	stray := r.startWith(strings.Replace(fmt.Sprintf(rigFile, r.origin.URL, r.limit), "lease: 4s", "lease: 4s, period: 1s", 1), 0, 0)
+	const why = "cluster.period is 200ms at node-1 and 1s at node-4; give all nodes the same `cluster:` settings"
+	r.phase("start %s with a period of 1 s", stray.id)
 	r.until("it knows why it waits", 10*time.Second, func() bool {
-		return strings.HasPrefix(stray.cluster().Waiting, "waiting for a cluster to join: cluster.lease is 4s at node-")
+		return strings.HasPrefix(stray.cluster().Waiting, "waiting for a cluster to join: cluster.period is 200ms at node-")
 	})
 	data := filepath.Join(t.TempDir(), "data")
 	bare := r.startWith(fmt.Sprintf(bareFile, ", data: "+data), 0, 0)

@@ -11,7 +11,7 @@ import (
 func fromGather(g *eviction.Gather) *peerv1.Gather {
 	return &peerv1.Gather{
 		Epoch: fromEpoch(g.Epoch), Lead: fromPeer(g.Lead), List: encoded(g.List, memberIn), T: g.T, Wait: g.Wait,
-		As: fromEpoch(g.As), Voters: fromEpoch(g.Voters),
+		As: fromEpoch(g.As), Voters: fromEpoch(g.Voters), Reckons: fromBounds(g.Reckons),
 		Rooms: encoded(g.Rooms, func(rg eviction.RoomGather) *peerv1.RoomGather {
 			return &peerv1.RoomGather{
 				Room: rg.Room, Version: fromVersion(rg.Version), Want: int64(rg.Want), UpTo: rg.UpTo, Cut: fromCut(rg.Cut), Key: fromEpoch(rg.Key),
@@ -24,7 +24,7 @@ func fromGather(g *eviction.Gather) *peerv1.Gather {
 func (r *reader) gather(p *peerv1.Gather) *eviction.Gather {
 	return &eviction.Gather{
 		Epoch: r.epoch(p.GetEpoch()), Lead: r.peer(p.GetLead()), List: list(r, "members", p.GetList(), nodesMax, r.member),
-		T: p.GetT(), Wait: p.GetWait(), As: r.epoch(p.GetAs()), Voters: r.epoch(p.GetVoters()),
+		T: p.GetT(), Wait: p.GetWait(), As: r.epoch(p.GetAs()), Voters: r.epoch(p.GetVoters()), Reckons: toBounds(p.GetReckons()),
 		Rooms: list(r, "rooms", p.GetRooms(), roomsMax, func(p *peerv1.RoomGather) eviction.RoomGather {
 			return eviction.RoomGather{
 				Room: r.name(p.GetRoom()), Version: r.version(p.GetVersion()), Want: r.number(p.GetWant()), UpTo: p.GetUpTo(), Cut: r.cut(p.GetCut()),
@@ -32,6 +32,28 @@ func (r *reader) gather(p *peerv1.Gather) *eviction.Gather {
 			}
 		}),
 	}
+}
+
+func fromBounds(b eviction.Bounds) *peerv1.Bounds {
+	if b == (eviction.Bounds{}) {
+		return nil
+	}
+	return &peerv1.Bounds{Lease: b.Lease, Deadline: b.Deadline, MaxSkew: b.MaxSkew, Margin: b.Margin, Exclude: b.Exclude}
+}
+
+func toBounds(p *peerv1.Bounds) eviction.Bounds {
+	return eviction.Bounds{Lease: p.GetLease(), Deadline: p.GetDeadline(), MaxSkew: p.GetMaxSkew(), Margin: p.GetMargin(), Exclude: p.GetExclude()}
+}
+
+func fromBoundsSum(s eviction.BoundsSum) *peerv1.BoundsSum {
+	if s == (eviction.BoundsSum{}) {
+		return nil
+	}
+	return &peerv1.BoundsSum{Wants: fromBounds(s.Wants), Reckons: fromBounds(s.Reckons), Held: fromBounds(s.Held)}
+}
+
+func toBoundsSum(p *peerv1.BoundsSum) eviction.BoundsSum {
+	return eviction.BoundsSum{Wants: toBounds(p.GetWants()), Reckons: toBounds(p.GetReckons()), Held: toBounds(p.GetHeld())}
 }
 
 // memberIn encodes a member of a list, where nobody is somebody too: the

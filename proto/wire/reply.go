@@ -8,7 +8,7 @@ import (
 func fromReply(b *eviction.Reply) *peerv1.Reply {
 	return &peerv1.Reply{
 		Epoch: fromEpoch(b.Epoch), Nodes: fromNodeReplies(b.Nodes), Met: encoded(b.Met, fromSighting),
-		Rooms: encoded(b.Rooms, fromRoomReply),
+		Rooms: encoded(b.Rooms, fromRoomReply), Bounds: fromBoundsSum(b.Bounds),
 		Rivals: encoded(b.Rivals, func(o eviction.Rival) *peerv1.Rival {
 			return &peerv1.Rival{Line: fromLine(o.Line), Member: fromMember(o.Member), Wave: o.Wave}
 		}),
@@ -19,7 +19,7 @@ func (r *reader) reply(p *peerv1.Reply) *eviction.Reply {
 	return &eviction.Reply{
 		Epoch: r.epoch(p.GetEpoch()), Nodes: r.nodeReplies(p.GetNodes()),
 		Met:   list(r, "sightings", p.GetMet(), recordsMax, r.sighting),
-		Rooms: list(r, "rooms", p.GetRooms(), roomsMax, r.roomReply),
+		Rooms: list(r, "rooms", p.GetRooms(), roomsMax, r.roomReply), Bounds: toBoundsSum(p.GetBounds()),
 		Rivals: list(r, "rivals", p.GetRivals(), recordsMax, func(p *peerv1.Rival) eviction.Rival {
 			return eviction.Rival{Line: r.line(p.GetLine()), Member: r.member(p.GetMember()), Wave: p.GetWave()}
 		}),
@@ -148,6 +148,7 @@ func fromCommit(c *eviction.Commit) *peerv1.Commit {
 		Epoch: fromEpoch(c.Epoch), Grade: peerv1.Grade(c.Grade) + 1, Line: fromLine(c.Line), Voters: fromVoters(c.Voters),
 		Met: encoded(c.Met, fromSighting), SideFor: c.SideFor, Hlc: c.HLC, Rooms: encoded(c.Rooms, fromRoomCommit),
 		RestMin: fromWeights(c.RestMin), Founding: c.Founding, Kept: c.Kept, Recalled: c.Recalled, Carried: c.Carried,
+		Reckons: fromBounds(c.Reckons), Acts: fromBounds(c.Acts),
 	}
 }
 
@@ -157,6 +158,7 @@ func (r *reader) commit(p *peerv1.Commit) *eviction.Commit {
 		Line: r.line(p.GetLine()), Voters: r.voters(p.GetVoters()), Met: list(r, "sightings", p.GetMet(), recordsMax, r.sighting),
 		SideFor: p.GetSideFor(), HLC: p.GetHlc(), Rooms: list(r, "rooms", p.GetRooms(), roomsMax, r.roomCommit),
 		RestMin: r.weights(p.GetRestMin()), Founding: p.GetFounding(), Kept: p.GetKept(), Recalled: p.GetRecalled(), Carried: p.GetCarried(),
+		Reckons: toBounds(p.GetReckons()), Acts: toBounds(p.GetActs()),
 	}
 }
 

@@ -7,7 +7,7 @@ import "slices"
 func Unsafe() []Mutant {
 	return []Mutant{
 		{Name: "no wait for D", Edits: []Edit{
-			{"eviction/settle.go", "m.Age >= g.delayWith(rs) {", "(ON || m.Age >= g.delayWith(rs)) {"},
+			{"eviction/settle.go", "m.Age >= g.delayWith(d, rs) {", "(ON || m.Age >= g.delayWith(d, rs)) {"},
 		}},
 		{Name: "a quorum of one", Run: "TestThesisARemovedNodeStops", Edits: []Edit{
 			{
@@ -52,7 +52,7 @@ func Unsafe() []Mutant {
 
 // Bugs lists planted bugs of the ordinary kind.
 func Bugs() []Mutant {
-	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs())
+	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), boundBugs())
 }
 
 // duesBugs are in which rooms a node looks at.

@@ -1,6 +1,7 @@
 package mutants
 
-// slowBugs wait for a node whose links are slow, or take one for slow that is not.
+// slowBugs wait for a node whose links are slow, take one for slow that is not, or take
+// what is late for exact.
 func slowBugs() []Mutant {
 	return []Mutant{
 		{Name: "a slow node is waited for like any other", Run: "TestScenarioAGrayNodeIsNotWaitedFor", Edits: []Edit{
@@ -26,6 +27,15 @@ func slowBugs() []Mutant {
 		}},
 		{Name: "who hears that another leads waits for as long again", Run: "TestScenarioAGrayNodeIsNotWaitedFor", Edits: []Edit{
 			{"eviction/lead.go", "	n.followedAt = max(n.followedAt, now.Boot+", "	if ON {\n\t\tn.followedAt = now.Boot\n\t}\n	n.followedAt = max(n.followedAt, now.Boot+"},
+		}},
+		{Name: "a clock is as well known by a late reply as by any", Run: "TestScenarioALateReplyTellsNoClockOff", Edits: []Edit{
+			{"eviction/lead.go", "	for i, r := range w.sum.Nodes {\n		if abs(", "	if ON {\n		err = 0\n	}\n	for i, r := range w.sum.Nodes {\n		if abs("},
+		}},
+		{Name: "a wave measures clocks when it is complete", Run: "TestScenarioALateReplyHidesNoClockThatIsOff", Edits: []Edit{
+			{"eviction/lead.go", "	offsets := make([]int64, len(w.clocks))\n", "	if ON {\n		for i, r := range w.sum.Nodes[1:] {\n			w.clocks[i+1] = measure(n.lead.clock, n.clock.now, r.Clock)\n		}\n	}\n	offsets := make([]int64, len(w.clocks))\n"},
+		}},
+		{Name: "who was late once is asked again in its turn", Run: "TestScenarioAGrayNodeIsFoundOutBetweenRareWaves", Edits: []Edit{
+			{"eviction/lead.go", "		if doubtful || now.Boot", "		if !(ON) && doubtful || now.Boot"},
 		}},
 	}
 }

@@ -14,6 +14,12 @@ func waitBugs() []Mutant {
 		{Name: "a longer session is given before the disk has it", Run: "TestScenarioALongerSessionWaitsForTheDisk", Edits: []Edit{
 			{"eviction/inforce.go", "time.Duration { return min(f.session, f.durable) }", "time.Duration {\n\tif ON {\n\t\treturn f.session\n\t}\n\treturn min(f.session, f.durable)\n}"},
 		}},
+		{Name: "a pass of before the cluster is good for as long as it says", Run: "TestScenarioALongerSessionIsForgottenWhenAllDie", Edits: []Edit{
+			{"eviction/lapse.go", "	if stamp >= founded+", "	if ON || stamp >= founded+"},
+		}},
+		{Name: "a pass is taken for one of before the cluster by its ticket alone", Run: "TestScenarioAPassOfATicketFromBeforeAllDiedIsGood", Edits: []Edit{
+			{"eviction/lapse.go", "n.findMet(home); met {", "n.findMet(home); met && !(ON) {"},
+		}},
 		{Name: "a room is open before the disk has it", Run: "TestScenarioWhatTheDiskHasIsInForce", Edits: []Edit{
 			{"eviction/lease.go", "g.durable == 0 {", "!(ON) && g.durable == 0 {"},
 		}},
@@ -30,7 +36,7 @@ func waitBugs() []Mutant {
 			{"eviction/met.go", "	n.cutOff = n.cutOff || missed > 0 && missed == len(list)-1\n", "	n.cutOff = !(ON) && (n.cutOff || missed > 0 && missed == len(list)-1)\n"},
 		}},
 		{Name: "survivors do not wait for D", Run: "TestScenarioSurvivorsWaitForD", Edits: []Edit{
-			{"eviction/lapse.go", "	return max(micros(f.cfg.Survivor), f.delay()), true\n", "	if ON {\n\t\treturn micros(f.cfg.Survivor), true\n\t}\n\treturn max(micros(f.cfg.Survivor), f.delay()), true\n"},
+			{"eviction/lapse.go", "	return max(micros(f.cfg.Survivor), f.delayFor(b, 0)), true\n", "	if ON {\n\t\treturn micros(f.cfg.Survivor), true\n\t}\n\treturn max(micros(f.cfg.Survivor), f.delayFor(b, 0)), true\n"},
 		}},
 		{Name: "a node's own old account is not waited for", Run: "TestScenarioANodesOwnOldPassesAreWaitedFor", Edits: []Edit{
 			{"eviction/settle.go", "		quiet := n.OldAge < 0 ||", "		quiet := ON || n.OldAge < 0 ||"},
@@ -53,6 +59,9 @@ func waitBugs() []Mutant {
 		}},
 		{Name: "tickets run out while everything is down", Run: "TestScenarioAfterAColdStartOldTicketsCount", Edits: []Edit{
 			{"eviction/comeback.go", "	g.graceUntil = now + micros(g.cfg.TicketTTL)\n", "	if !(ON) {\n\t\tg.graceUntil = now + micros(g.cfg.TicketTTL)\n\t}\n"},
+		}},
+		{Name: "the people of a node that is back are waited for", Run: "TestScenarioANodeThatComesAndGoesHoldsNobodyUp", Edits: []Edit{
+			{"eviction/comeback.go", "return slices.Contains(list, m.member) })", "return !(ON) && slices.Contains(list, m.member) })"},
 		}},
 		{Name: "the people of a lost node are not waited for", Run: "TestScenarioTheVisitorsOfALostNodeAreWaitedFor", Edits: []Edit{
 			{"eviction/comeback.go", "		b.due = true\n\t}\n", "		b.due = !(ON)\n\t}\n"},

@@ -1492,8 +1492,10 @@ type Gather struct {
 	Rooms []*RoomGather          `protobuf:"bytes,6,rep,name=rooms,proto3" json:"rooms,omitempty"`
 	// The wave whose list this is, if it is left out, and the one that carried the
 	// coordinator's voters.
-	As            *Epoch `protobuf:"bytes,7,opt,name=as,proto3" json:"as,omitempty"`
-	Voters        *Epoch `protobuf:"bytes,8,opt,name=voters,proto3" json:"voters,omitempty"`
+	As     *Epoch `protobuf:"bytes,7,opt,name=as,proto3" json:"as,omitempty"`
+	Voters *Epoch `protobuf:"bytes,8,opt,name=voters,proto3" json:"voters,omitempty"`
+	// What the coordinator reckons with.
+	Reckons       *Bounds `protobuf:"bytes,9,opt,name=reckons,proto3" json:"reckons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1584,6 +1586,152 @@ func (x *Gather) GetVoters() *Epoch {
 	return nil
 }
 
+func (x *Gather) GetReckons() *Bounds {
+	if x != nil {
+		return x.Reckons
+	}
+	return nil
+}
+
+// Bounds are settings that nodes act by and others reckon with, in microseconds.
+type Bounds struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lease         int64                  `protobuf:"varint,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	Deadline      int64                  `protobuf:"varint,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	MaxSkew       int64                  `protobuf:"varint,3,opt,name=max_skew,json=maxSkew,proto3" json:"max_skew,omitempty"`
+	Margin        int64                  `protobuf:"varint,4,opt,name=margin,proto3" json:"margin,omitempty"`
+	Exclude       int64                  `protobuf:"varint,5,opt,name=exclude,proto3" json:"exclude,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Bounds) Reset() {
+	*x = Bounds{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bounds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bounds) ProtoMessage() {}
+
+func (x *Bounds) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
+func (*Bounds) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Bounds) GetLease() int64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *Bounds) GetDeadline() int64 {
+	if x != nil {
+		return x.Deadline
+	}
+	return 0
+}
+
+func (x *Bounds) GetMaxSkew() int64 {
+	if x != nil {
+		return x.MaxSkew
+	}
+	return 0
+}
+
+func (x *Bounds) GetMargin() int64 {
+	if x != nil {
+		return x.Margin
+	}
+	return 0
+}
+
+func (x *Bounds) GetExclude() int64 {
+	if x != nil {
+		return x.Exclude
+	}
+	return 0
+}
+
+// BoundsSum is what a subtree says of them: the longest that are wanted, the longest
+// that are reckoned with, and what each that reckons with any does at least.
+type BoundsSum struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Wants         *Bounds                `protobuf:"bytes,1,opt,name=wants,proto3" json:"wants,omitempty"`
+	Reckons       *Bounds                `protobuf:"bytes,2,opt,name=reckons,proto3" json:"reckons,omitempty"`
+	Held          *Bounds                `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BoundsSum) Reset() {
+	*x = BoundsSum{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BoundsSum) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BoundsSum) ProtoMessage() {}
+
+func (x *BoundsSum) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BoundsSum.ProtoReflect.Descriptor instead.
+func (*BoundsSum) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *BoundsSum) GetWants() *Bounds {
+	if x != nil {
+		return x.Wants
+	}
+	return nil
+}
+
+func (x *BoundsSum) GetReckons() *Bounds {
+	if x != nil {
+		return x.Reckons
+	}
+	return nil
+}
+
+func (x *BoundsSum) GetHeld() *Bounds {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
 // Ask is for the list of a gather.
 type Ask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1594,7 +1742,7 @@ type Ask struct {
 
 func (x *Ask) Reset() {
 	*x = Ask{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1754,7 @@ func (x *Ask) String() string {
 func (*Ask) ProtoMessage() {}
 
 func (x *Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1767,7 @@ func (x *Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ask.ProtoReflect.Descriptor instead.
 func (*Ask) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{14}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Ask) GetEpoch() *Epoch {
@@ -1647,7 +1795,7 @@ type RoomGather struct {
 
 func (x *RoomGather) Reset() {
 	*x = RoomGather{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1807,7 @@ func (x *RoomGather) String() string {
 func (*RoomGather) ProtoMessage() {}
 
 func (x *RoomGather) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1820,7 @@ func (x *RoomGather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomGather.ProtoReflect.Descriptor instead.
 func (*RoomGather) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{15}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RoomGather) GetRoom() string {
@@ -1745,13 +1893,14 @@ type Reply struct {
 	Met           []*Sighting            `protobuf:"bytes,3,rep,name=met,proto3" json:"met,omitempty"`
 	Rooms         []*RoomReply           `protobuf:"bytes,4,rep,name=rooms,proto3" json:"rooms,omitempty"`
 	Rivals        []*Rival               `protobuf:"bytes,5,rep,name=rivals,proto3" json:"rivals,omitempty"`
+	Bounds        *BoundsSum             `protobuf:"bytes,6,opt,name=bounds,proto3" json:"bounds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1763,7 +1912,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +1925,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{16}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Reply) GetEpoch() *Epoch {
@@ -1814,6 +1963,13 @@ func (x *Reply) GetRivals() []*Rival {
 	return nil
 }
 
+func (x *Reply) GetBounds() *BoundsSum {
+	if x != nil {
+		return x.Bounds
+	}
+	return nil
+}
+
 // Another life of a listed name, and the last wave in which nodes on the line saw it.
 type Rival struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1826,7 +1982,7 @@ type Rival struct {
 
 func (x *Rival) Reset() {
 	*x = Rival{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +1994,7 @@ func (x *Rival) String() string {
 func (*Rival) ProtoMessage() {}
 
 func (x *Rival) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +2007,7 @@ func (x *Rival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rival.ProtoReflect.Descriptor instead.
 func (*Rival) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{17}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Rival) GetLine() *Line {
@@ -1906,7 +2062,7 @@ type NodeReply struct {
 
 func (x *NodeReply) Reset() {
 	*x = NodeReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1918,7 +2074,7 @@ func (x *NodeReply) String() string {
 func (*NodeReply) ProtoMessage() {}
 
 func (x *NodeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1931,7 +2087,7 @@ func (x *NodeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeReply.ProtoReflect.Descriptor instead.
 func (*NodeReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{18}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NodeReply) GetIndex() uint32 {
@@ -2092,7 +2248,7 @@ type RoomReply struct {
 
 func (x *RoomReply) Reset() {
 	*x = RoomReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2260,7 @@ func (x *RoomReply) String() string {
 func (*RoomReply) ProtoMessage() {}
 
 func (x *RoomReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2273,7 @@ func (x *RoomReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomReply.ProtoReflect.Descriptor instead.
 func (*RoomReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{19}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RoomReply) GetRoom() string {
@@ -2225,7 +2381,7 @@ type RoomNode struct {
 
 func (x *RoomNode) Reset() {
 	*x = RoomNode{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2237,7 +2393,7 @@ func (x *RoomNode) String() string {
 func (*RoomNode) ProtoMessage() {}
 
 func (x *RoomNode) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2250,7 +2406,7 @@ func (x *RoomNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomNode.ProtoReflect.Descriptor instead.
 func (*RoomNode) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{20}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RoomNode) GetIndex() uint32 {
@@ -2463,7 +2619,7 @@ type Front struct {
 
 func (x *Front) Reset() {
 	*x = Front{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2475,7 +2631,7 @@ func (x *Front) String() string {
 func (*Front) ProtoMessage() {}
 
 func (x *Front) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2488,7 +2644,7 @@ func (x *Front) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Front.ProtoReflect.Descriptor instead.
 func (*Front) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{21}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Front) GetSampled() bool {
@@ -2536,7 +2692,7 @@ type Tagged struct {
 
 func (x *Tagged) Reset() {
 	*x = Tagged{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2548,7 +2704,7 @@ func (x *Tagged) String() string {
 func (*Tagged) ProtoMessage() {}
 
 func (x *Tagged) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2561,7 +2717,7 @@ func (x *Tagged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tagged.ProtoReflect.Descriptor instead.
 func (*Tagged) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{22}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Tagged) GetWeight() []byte {
@@ -2591,7 +2747,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2759,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2772,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{23}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Sample) GetWeight() []byte {
@@ -2667,7 +2823,7 @@ type Nets struct {
 
 func (x *Nets) Reset() {
 	*x = Nets{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2679,7 +2835,7 @@ func (x *Nets) String() string {
 func (*Nets) ProtoMessage() {}
 
 func (x *Nets) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2692,7 +2848,7 @@ func (x *Nets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nets.ProtoReflect.Descriptor instead.
 func (*Nets) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{24}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Nets) GetNames() []string {
@@ -2735,7 +2891,7 @@ type VoidCount struct {
 
 func (x *VoidCount) Reset() {
 	*x = VoidCount{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2747,7 +2903,7 @@ func (x *VoidCount) String() string {
 func (*VoidCount) ProtoMessage() {}
 
 func (x *VoidCount) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2760,7 +2916,7 @@ func (x *VoidCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoidCount.ProtoReflect.Descriptor instead.
 func (*VoidCount) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{25}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *VoidCount) GetMember() *Member {
@@ -2805,7 +2961,7 @@ type Digest struct {
 
 func (x *Digest) Reset() {
 	*x = Digest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2817,7 +2973,7 @@ func (x *Digest) String() string {
 func (*Digest) ProtoMessage() {}
 
 func (x *Digest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2830,7 +2986,7 @@ func (x *Digest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Digest.ProtoReflect.Descriptor instead.
 func (*Digest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Digest) GetStamps() []uint64 {
@@ -2872,18 +3028,21 @@ type Commit struct {
 	Hlc     uint64                 `protobuf:"varint,7,opt,name=hlc,proto3" json:"hlc,omitempty"`
 	Rooms   []*RoomCommit          `protobuf:"bytes,8,rep,name=rooms,proto3" json:"rooms,omitempty"`
 	// Weights.
-	RestMin       []byte `protobuf:"bytes,9,opt,name=rest_min,json=restMin,proto3" json:"rest_min,omitempty"`
-	Founding      bool   `protobuf:"varint,10,opt,name=founding,proto3" json:"founding,omitempty"`
-	Kept          bool   `protobuf:"varint,11,opt,name=kept,proto3" json:"kept,omitempty"`
-	Recalled      bool   `protobuf:"varint,12,opt,name=recalled,proto3" json:"recalled,omitempty"`
-	Carried       bool   `protobuf:"varint,13,opt,name=carried,proto3" json:"carried,omitempty"`
+	RestMin  []byte `protobuf:"bytes,9,opt,name=rest_min,json=restMin,proto3" json:"rest_min,omitempty"`
+	Founding bool   `protobuf:"varint,10,opt,name=founding,proto3" json:"founding,omitempty"`
+	Kept     bool   `protobuf:"varint,11,opt,name=kept,proto3" json:"kept,omitempty"`
+	Recalled bool   `protobuf:"varint,12,opt,name=recalled,proto3" json:"recalled,omitempty"`
+	Carried  bool   `protobuf:"varint,13,opt,name=carried,proto3" json:"carried,omitempty"`
+	// What everybody reckons with from here on, and acts by at most.
+	Reckons       *Bounds `protobuf:"bytes,14,opt,name=reckons,proto3" json:"reckons,omitempty"`
+	Acts          *Bounds `protobuf:"bytes,15,opt,name=acts,proto3" json:"acts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2895,7 +3054,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2908,7 +3067,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Commit) GetEpoch() *Epoch {
@@ -3002,6 +3161,20 @@ func (x *Commit) GetCarried() bool {
 	return false
 }
 
+func (x *Commit) GetReckons() *Bounds {
+	if x != nil {
+		return x.Reckons
+	}
+	return nil
+}
+
+func (x *Commit) GetActs() *Bounds {
+	if x != nil {
+		return x.Acts
+	}
+	return nil
+}
+
 type RoomCommit struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Room   string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -3050,7 +3223,7 @@ type RoomCommit struct {
 
 func (x *RoomCommit) Reset() {
 	*x = RoomCommit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3062,7 +3235,7 @@ func (x *RoomCommit) String() string {
 func (*RoomCommit) ProtoMessage() {}
 
 func (x *RoomCommit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3075,7 +3248,7 @@ func (x *RoomCommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCommit.ProtoReflect.Descriptor instead.
 func (*RoomCommit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RoomCommit) GetRoom() string {
@@ -3347,7 +3520,7 @@ type Deal struct {
 
 func (x *Deal) Reset() {
 	*x = Deal{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3359,7 +3532,7 @@ func (x *Deal) String() string {
 func (*Deal) ProtoMessage() {}
 
 func (x *Deal) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3372,7 +3545,7 @@ func (x *Deal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deal.ProtoReflect.Descriptor instead.
 func (*Deal) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Deal) GetIndex() uint32 {
@@ -3400,7 +3573,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +3585,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3598,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Move) GetFrom() uint32 {
@@ -3480,7 +3653,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3492,7 +3665,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3505,7 +3678,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Room) GetName() string {
@@ -3685,7 +3858,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3697,7 +3870,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3710,7 +3883,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Event) GetName() string {
@@ -3807,7 +3980,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3819,7 +3992,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3832,7 +4005,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Nack) GetEpoch() *Epoch {
@@ -3861,7 +4034,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3873,7 +4046,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3886,7 +4059,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Probe) GetLead() *PeerInfo {
@@ -3930,7 +4103,7 @@ type ProbeAck struct {
 
 func (x *ProbeAck) Reset() {
 	*x = ProbeAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3942,7 +4115,7 @@ func (x *ProbeAck) String() string {
 func (*ProbeAck) ProtoMessage() {}
 
 func (x *ProbeAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3955,7 +4128,7 @@ func (x *ProbeAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeAck.ProtoReflect.Descriptor instead.
 func (*ProbeAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ProbeAck) GetSent() int64 {
@@ -4002,7 +4175,7 @@ type Urgent struct {
 
 func (x *Urgent) Reset() {
 	*x = Urgent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4014,7 +4187,7 @@ func (x *Urgent) String() string {
 func (*Urgent) ProtoMessage() {}
 
 func (x *Urgent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4027,7 +4200,7 @@ func (x *Urgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Urgent.ProtoReflect.Descriptor instead.
 func (*Urgent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Urgent) GetRoom() string {
@@ -4049,7 +4222,7 @@ type Slots struct {
 
 func (x *Slots) Reset() {
 	*x = Slots{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4061,7 +4234,7 @@ func (x *Slots) String() string {
 func (*Slots) ProtoMessage() {}
 
 func (x *Slots) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4074,7 +4247,7 @@ func (x *Slots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slots.ProtoReflect.Descriptor instead.
 func (*Slots) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Slots) GetRoom() string {
@@ -4117,7 +4290,7 @@ type SlotsInUse struct {
 
 func (x *SlotsInUse) Reset() {
 	*x = SlotsInUse{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4129,7 +4302,7 @@ func (x *SlotsInUse) String() string {
 func (*SlotsInUse) ProtoMessage() {}
 
 func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4142,7 +4315,7 @@ func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsInUse.ProtoReflect.Descriptor instead.
 func (*SlotsInUse) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SlotsInUse) GetSlots() *Slots {
@@ -4175,7 +4348,7 @@ type VisitGiven struct {
 
 func (x *VisitGiven) Reset() {
 	*x = VisitGiven{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4187,7 +4360,7 @@ func (x *VisitGiven) String() string {
 func (*VisitGiven) ProtoMessage() {}
 
 func (x *VisitGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4200,7 +4373,7 @@ func (x *VisitGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitGiven.ProtoReflect.Descriptor instead.
 func (*VisitGiven) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *VisitGiven) GetId() []byte {
@@ -4264,7 +4437,7 @@ type SlotsAck struct {
 
 func (x *SlotsAck) Reset() {
 	*x = SlotsAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4276,7 +4449,7 @@ func (x *SlotsAck) String() string {
 func (*SlotsAck) ProtoMessage() {}
 
 func (x *SlotsAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4289,7 +4462,7 @@ func (x *SlotsAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsAck.ProtoReflect.Descriptor instead.
 func (*SlotsAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SlotsAck) GetRoom() string {
@@ -4340,7 +4513,7 @@ type RoomQPID struct {
 
 func (x *RoomQPID) Reset() {
 	*x = RoomQPID{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4352,7 +4525,7 @@ func (x *RoomQPID) String() string {
 func (*RoomQPID) ProtoMessage() {}
 
 func (x *RoomQPID) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4365,7 +4538,7 @@ func (x *RoomQPID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQPID.ProtoReflect.Descriptor instead.
 func (*RoomQPID) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RoomQPID) GetRoom() string {
@@ -4453,7 +4626,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4465,7 +4638,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4478,7 +4651,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
 }
 
 type SyncReply struct {
@@ -4491,7 +4664,7 @@ type SyncReply struct {
 
 func (x *SyncReply) Reset() {
 	*x = SyncReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4503,7 +4676,7 @@ func (x *SyncReply) String() string {
 func (*SyncReply) ProtoMessage() {}
 
 func (x *SyncReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4516,7 +4689,7 @@ func (x *SyncReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncReply.ProtoReflect.Descriptor instead.
 func (*SyncReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SyncReply) GetTaken() []*TakenTicket {
@@ -4542,7 +4715,7 @@ type SyncAck struct {
 
 func (x *SyncAck) Reset() {
 	*x = SyncAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4554,7 +4727,7 @@ func (x *SyncAck) String() string {
 func (*SyncAck) ProtoMessage() {}
 
 func (x *SyncAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4567,7 +4740,7 @@ func (x *SyncAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncAck.ProtoReflect.Descriptor instead.
 func (*SyncAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SyncAck) GetTaken() []*TakenTicket {
@@ -4588,7 +4761,7 @@ type TakenTicket struct {
 
 func (x *TakenTicket) Reset() {
 	*x = TakenTicket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4600,7 +4773,7 @@ func (x *TakenTicket) String() string {
 func (*TakenTicket) ProtoMessage() {}
 
 func (x *TakenTicket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4613,7 +4786,7 @@ func (x *TakenTicket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakenTicket.ProtoReflect.Descriptor instead.
 func (*TakenTicket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TakenTicket) GetRoom() string {
@@ -4645,7 +4818,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4657,7 +4830,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4670,7 +4843,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
 }
 
 // Used lists tickets that are not to be honoured again.
@@ -4686,7 +4859,7 @@ type Used struct {
 
 func (x *Used) Reset() {
 	*x = Used{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4698,7 +4871,7 @@ func (x *Used) String() string {
 func (*Used) ProtoMessage() {}
 
 func (x *Used) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4711,7 +4884,7 @@ func (x *Used) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Used.ProtoReflect.Descriptor instead.
 func (*Used) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Used) GetFrom() uint64 {
@@ -4738,7 +4911,7 @@ type UsedAck struct {
 
 func (x *UsedAck) Reset() {
 	*x = UsedAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4750,7 +4923,7 @@ func (x *UsedAck) String() string {
 func (*UsedAck) ProtoMessage() {}
 
 func (x *UsedAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4763,7 +4936,7 @@ func (x *UsedAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedAck.ProtoReflect.Descriptor instead.
 func (*UsedAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *UsedAck) GetUpto() uint64 {
@@ -4784,7 +4957,7 @@ type Places struct {
 
 func (x *Places) Reset() {
 	*x = Places{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4796,7 +4969,7 @@ func (x *Places) String() string {
 func (*Places) ProtoMessage() {}
 
 func (x *Places) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4809,7 +4982,7 @@ func (x *Places) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Places.ProtoReflect.Descriptor instead.
 func (*Places) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Places) GetRoom() string {
@@ -4847,7 +5020,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4859,7 +5032,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4872,7 +5045,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Place) GetId() []byte {
@@ -5043,7 +5216,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06voters\x18\a \x01(\x04R\x06voters\"E\n" +
 	"\x05Claim\x12&\n" +
 	"\x02of\x18\x01 \x03(\v2\x16.anteroom.peer.v1.VoidR\x02of\x12\x14\n" +
-	"\x05slots\x18\x02 \x01(\x03R\x05slots\"\xc5\x02\n" +
+	"\x05slots\x18\x02 \x01(\x03R\x05slots\"\xf9\x02\n" +
 	"\x06Gather\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12.\n" +
 	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\x12,\n" +
@@ -5052,7 +5225,18 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04wait\x18\x05 \x01(\x03R\x04wait\x122\n" +
 	"\x05rooms\x18\x06 \x03(\v2\x1c.anteroom.peer.v1.RoomGatherR\x05rooms\x12'\n" +
 	"\x02as\x18\a \x01(\v2\x17.anteroom.peer.v1.EpochR\x02as\x12/\n" +
-	"\x06voters\x18\b \x01(\v2\x17.anteroom.peer.v1.EpochR\x06voters\"4\n" +
+	"\x06voters\x18\b \x01(\v2\x17.anteroom.peer.v1.EpochR\x06voters\x122\n" +
+	"\areckons\x18\t \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\"\x87\x01\n" +
+	"\x06Bounds\x12\x14\n" +
+	"\x05lease\x18\x01 \x01(\x03R\x05lease\x12\x1a\n" +
+	"\bdeadline\x18\x02 \x01(\x03R\bdeadline\x12\x19\n" +
+	"\bmax_skew\x18\x03 \x01(\x03R\amaxSkew\x12\x16\n" +
+	"\x06margin\x18\x04 \x01(\x03R\x06margin\x12\x18\n" +
+	"\aexclude\x18\x05 \x01(\x03R\aexclude\"\x9d\x01\n" +
+	"\tBoundsSum\x12.\n" +
+	"\x05wants\x18\x01 \x01(\v2\x18.anteroom.peer.v1.BoundsR\x05wants\x122\n" +
+	"\areckons\x18\x02 \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
+	"\x04held\x18\x03 \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04held\"4\n" +
 	"\x03Ask\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\"\x96\x02\n" +
 	"\n" +
@@ -5065,13 +5249,14 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06keying\x18\x06 \x01(\x04R\x06keying\x12\x12\n" +
 	"\x04seed\x18\a \x01(\fR\x04seed\x12\x16\n" +
 	"\x06digest\x18\b \x01(\bR\x06digest\x12\x13\n" +
-	"\x05up_to\x18\t \x01(\x04R\x04upTo\"\xfb\x01\n" +
+	"\x05up_to\x18\t \x01(\x04R\x04upTo\"\xb0\x02\n" +
 	"\x05Reply\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x121\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1b.anteroom.peer.v1.NodeReplyR\x05nodes\x12,\n" +
 	"\x03met\x18\x03 \x03(\v2\x1a.anteroom.peer.v1.SightingR\x03met\x121\n" +
 	"\x05rooms\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.RoomReplyR\x05rooms\x12/\n" +
-	"\x06rivals\x18\x05 \x03(\v2\x17.anteroom.peer.v1.RivalR\x06rivals\"y\n" +
+	"\x06rivals\x18\x05 \x03(\v2\x17.anteroom.peer.v1.RivalR\x06rivals\x123\n" +
+	"\x06bounds\x18\x06 \x01(\v2\x1b.anteroom.peer.v1.BoundsSumR\x06bounds\"y\n" +
 	"\x05Rival\x12*\n" +
 	"\x04line\x18\x01 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x120\n" +
 	"\x06member\x18\x02 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x12\n" +
@@ -5169,7 +5354,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06stamps\x18\x01 \x03(\x04R\x06stamps\x12\x14\n" +
 	"\x05ranks\x18\x02 \x03(\x12R\x05ranks\x12\x16\n" +
 	"\x06length\x18\x03 \x01(\x03R\x06length\x12\x12\n" +
-	"\x04ties\x18\x04 \x03(\aR\x04ties\"\xd4\x03\n" +
+	"\x04ties\x18\x04 \x03(\aR\x04ties\"\xb6\x04\n" +
 	"\x06Commit\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12-\n" +
 	"\x05grade\x18\x02 \x01(\x0e2\x17.anteroom.peer.v1.GradeR\x05grade\x12*\n" +
@@ -5184,7 +5369,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	" \x01(\bR\bfounding\x12\x12\n" +
 	"\x04kept\x18\v \x01(\bR\x04kept\x12\x1a\n" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
-	"\acarried\x18\r \x01(\bR\acarried\"\x99\t\n" +
+	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
+	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
+	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\x99\t\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -5414,7 +5601,7 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
 	(Mode)(0),           // 1: anteroom.peer.v1.Mode
@@ -5437,64 +5624,66 @@ var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(*Supply)(nil),      // 18: anteroom.peer.v1.Supply
 	(*Claim)(nil),       // 19: anteroom.peer.v1.Claim
 	(*Gather)(nil),      // 20: anteroom.peer.v1.Gather
-	(*Ask)(nil),         // 21: anteroom.peer.v1.Ask
-	(*RoomGather)(nil),  // 22: anteroom.peer.v1.RoomGather
-	(*Reply)(nil),       // 23: anteroom.peer.v1.Reply
-	(*Rival)(nil),       // 24: anteroom.peer.v1.Rival
-	(*NodeReply)(nil),   // 25: anteroom.peer.v1.NodeReply
-	(*RoomReply)(nil),   // 26: anteroom.peer.v1.RoomReply
-	(*RoomNode)(nil),    // 27: anteroom.peer.v1.RoomNode
-	(*Front)(nil),       // 28: anteroom.peer.v1.Front
-	(*Tagged)(nil),      // 29: anteroom.peer.v1.Tagged
-	(*Sample)(nil),      // 30: anteroom.peer.v1.Sample
-	(*Nets)(nil),        // 31: anteroom.peer.v1.Nets
-	(*VoidCount)(nil),   // 32: anteroom.peer.v1.VoidCount
-	(*Digest)(nil),      // 33: anteroom.peer.v1.Digest
-	(*Commit)(nil),      // 34: anteroom.peer.v1.Commit
-	(*RoomCommit)(nil),  // 35: anteroom.peer.v1.RoomCommit
-	(*Deal)(nil),        // 36: anteroom.peer.v1.Deal
-	(*Move)(nil),        // 37: anteroom.peer.v1.Move
-	(*Room)(nil),        // 38: anteroom.peer.v1.Room
-	(*Event)(nil),       // 39: anteroom.peer.v1.Event
-	(*Nack)(nil),        // 40: anteroom.peer.v1.Nack
-	(*Probe)(nil),       // 41: anteroom.peer.v1.Probe
-	(*ProbeAck)(nil),    // 42: anteroom.peer.v1.ProbeAck
-	(*Urgent)(nil),      // 43: anteroom.peer.v1.Urgent
-	(*Slots)(nil),       // 44: anteroom.peer.v1.Slots
-	(*SlotsInUse)(nil),  // 45: anteroom.peer.v1.SlotsInUse
-	(*VisitGiven)(nil),  // 46: anteroom.peer.v1.VisitGiven
-	(*SlotsAck)(nil),    // 47: anteroom.peer.v1.SlotsAck
-	(*RoomQPID)(nil),    // 48: anteroom.peer.v1.RoomQPID
-	(*SyncRequest)(nil), // 49: anteroom.peer.v1.SyncRequest
-	(*SyncReply)(nil),   // 50: anteroom.peer.v1.SyncReply
-	(*SyncAck)(nil),     // 51: anteroom.peer.v1.SyncAck
-	(*TakenTicket)(nil), // 52: anteroom.peer.v1.TakenTicket
-	(*Goodbye)(nil),     // 53: anteroom.peer.v1.Goodbye
-	(*Used)(nil),        // 54: anteroom.peer.v1.Used
-	(*UsedAck)(nil),     // 55: anteroom.peer.v1.UsedAck
-	(*Places)(nil),      // 56: anteroom.peer.v1.Places
-	(*Place)(nil),       // 57: anteroom.peer.v1.Place
+	(*Bounds)(nil),      // 21: anteroom.peer.v1.Bounds
+	(*BoundsSum)(nil),   // 22: anteroom.peer.v1.BoundsSum
+	(*Ask)(nil),         // 23: anteroom.peer.v1.Ask
+	(*RoomGather)(nil),  // 24: anteroom.peer.v1.RoomGather
+	(*Reply)(nil),       // 25: anteroom.peer.v1.Reply
+	(*Rival)(nil),       // 26: anteroom.peer.v1.Rival
+	(*NodeReply)(nil),   // 27: anteroom.peer.v1.NodeReply
+	(*RoomReply)(nil),   // 28: anteroom.peer.v1.RoomReply
+	(*RoomNode)(nil),    // 29: anteroom.peer.v1.RoomNode
+	(*Front)(nil),       // 30: anteroom.peer.v1.Front
+	(*Tagged)(nil),      // 31: anteroom.peer.v1.Tagged
+	(*Sample)(nil),      // 32: anteroom.peer.v1.Sample
+	(*Nets)(nil),        // 33: anteroom.peer.v1.Nets
+	(*VoidCount)(nil),   // 34: anteroom.peer.v1.VoidCount
+	(*Digest)(nil),      // 35: anteroom.peer.v1.Digest
+	(*Commit)(nil),      // 36: anteroom.peer.v1.Commit
+	(*RoomCommit)(nil),  // 37: anteroom.peer.v1.RoomCommit
+	(*Deal)(nil),        // 38: anteroom.peer.v1.Deal
+	(*Move)(nil),        // 39: anteroom.peer.v1.Move
+	(*Room)(nil),        // 40: anteroom.peer.v1.Room
+	(*Event)(nil),       // 41: anteroom.peer.v1.Event
+	(*Nack)(nil),        // 42: anteroom.peer.v1.Nack
+	(*Probe)(nil),       // 43: anteroom.peer.v1.Probe
+	(*ProbeAck)(nil),    // 44: anteroom.peer.v1.ProbeAck
+	(*Urgent)(nil),      // 45: anteroom.peer.v1.Urgent
+	(*Slots)(nil),       // 46: anteroom.peer.v1.Slots
+	(*SlotsInUse)(nil),  // 47: anteroom.peer.v1.SlotsInUse
+	(*VisitGiven)(nil),  // 48: anteroom.peer.v1.VisitGiven
+	(*SlotsAck)(nil),    // 49: anteroom.peer.v1.SlotsAck
+	(*RoomQPID)(nil),    // 50: anteroom.peer.v1.RoomQPID
+	(*SyncRequest)(nil), // 51: anteroom.peer.v1.SyncRequest
+	(*SyncReply)(nil),   // 52: anteroom.peer.v1.SyncReply
+	(*SyncAck)(nil),     // 53: anteroom.peer.v1.SyncAck
+	(*TakenTicket)(nil), // 54: anteroom.peer.v1.TakenTicket
+	(*Goodbye)(nil),     // 55: anteroom.peer.v1.Goodbye
+	(*Used)(nil),        // 56: anteroom.peer.v1.Used
+	(*UsedAck)(nil),     // 57: anteroom.peer.v1.UsedAck
+	(*Places)(nil),      // 58: anteroom.peer.v1.Places
+	(*Place)(nil),       // 59: anteroom.peer.v1.Place
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	20,  // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
-	23,  // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
-	34,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
-	40,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
-	41,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
-	42,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
-	43,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
-	44,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
-	47,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
-	48,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
-	49,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
-	50,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
-	51,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
-	53,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
-	54,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
-	55,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
-	45,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
-	56,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
-	21,  // 18: anteroom.peer.v1.Body.ask:type_name -> anteroom.peer.v1.Ask
+	25,  // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
+	36,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
+	42,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
+	43,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
+	44,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
+	45,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
+	46,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
+	49,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
+	50,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
+	51,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
+	52,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
+	53,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
+	55,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
+	56,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
+	57,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
+	47,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
+	58,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
+	23,  // 18: anteroom.peer.v1.Body.ask:type_name -> anteroom.peer.v1.Ask
 	8,   // 19: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
 	8,   // 20: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
 	11,  // 21: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
@@ -5509,90 +5698,97 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	11,  // 30: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
 	9,   // 31: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
 	8,   // 32: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
-	22,  // 33: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
+	24,  // 33: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
 	11,  // 34: anteroom.peer.v1.Gather.as:type_name -> anteroom.peer.v1.Epoch
 	11,  // 35: anteroom.peer.v1.Gather.voters:type_name -> anteroom.peer.v1.Epoch
-	11,  // 36: anteroom.peer.v1.Ask.epoch:type_name -> anteroom.peer.v1.Epoch
-	13,  // 37: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
-	14,  // 38: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 39: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
-	11,  // 40: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
-	25,  // 41: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
-	17,  // 42: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
-	26,  // 43: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
-	24,  // 44: anteroom.peer.v1.Reply.rivals:type_name -> anteroom.peer.v1.Rival
-	12,  // 45: anteroom.peer.v1.Rival.line:type_name -> anteroom.peer.v1.Line
-	8,   // 46: anteroom.peer.v1.Rival.member:type_name -> anteroom.peer.v1.Member
-	12,  // 47: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
-	15,  // 48: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 49: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
-	27,  // 50: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	28,  // 51: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	31,  // 52: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
-	32,  // 53: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	38,  // 54: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	18,  // 55: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
-	33,  // 56: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
-	12,  // 57: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	13,  // 58: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	15,  // 59: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	11,  // 60: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
-	30,  // 61: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 62: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 63: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 64: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 65: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 66: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 67: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	35,  // 68: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	38,  // 69: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 70: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 71: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 72: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 73: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 74: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	36,  // 75: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	37,  // 76: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	36,  // 77: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 78: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 79: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	29,  // 80: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	33,  // 81: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	19,  // 82: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	2,   // 83: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 84: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 85: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 86: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 87: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 88: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	39,  // 89: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	39,  // 90: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 91: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 92: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 93: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 94: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 95: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 96: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 97: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	10,  // 98: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 99: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	44,  // 100: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	46,  // 101: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 102: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 103: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 104: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 105: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 106: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 107: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	52,  // 108: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	52,  // 109: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	57,  // 110: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 111: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	112, // [112:112] is the sub-list for method output_type
-	112, // [112:112] is the sub-list for method input_type
-	112, // [112:112] is the sub-list for extension type_name
-	112, // [112:112] is the sub-list for extension extendee
-	0,   // [0:112] is the sub-list for field type_name
+	21,  // 36: anteroom.peer.v1.Gather.reckons:type_name -> anteroom.peer.v1.Bounds
+	21,  // 37: anteroom.peer.v1.BoundsSum.wants:type_name -> anteroom.peer.v1.Bounds
+	21,  // 38: anteroom.peer.v1.BoundsSum.reckons:type_name -> anteroom.peer.v1.Bounds
+	21,  // 39: anteroom.peer.v1.BoundsSum.held:type_name -> anteroom.peer.v1.Bounds
+	11,  // 40: anteroom.peer.v1.Ask.epoch:type_name -> anteroom.peer.v1.Epoch
+	13,  // 41: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
+	14,  // 42: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 43: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
+	11,  // 44: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
+	27,  // 45: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
+	17,  // 46: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
+	28,  // 47: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
+	26,  // 48: anteroom.peer.v1.Reply.rivals:type_name -> anteroom.peer.v1.Rival
+	22,  // 49: anteroom.peer.v1.Reply.bounds:type_name -> anteroom.peer.v1.BoundsSum
+	12,  // 50: anteroom.peer.v1.Rival.line:type_name -> anteroom.peer.v1.Line
+	8,   // 51: anteroom.peer.v1.Rival.member:type_name -> anteroom.peer.v1.Member
+	12,  // 52: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
+	15,  // 53: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 54: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
+	29,  // 55: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	30,  // 56: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	33,  // 57: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
+	34,  // 58: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	40,  // 59: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	18,  // 60: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
+	35,  // 61: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
+	12,  // 62: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13,  // 63: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15,  // 64: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	11,  // 65: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
+	32,  // 66: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 67: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 68: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 69: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 70: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 71: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 72: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	37,  // 73: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	21,  // 74: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
+	21,  // 75: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
+	40,  // 76: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 77: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 78: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 79: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 80: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 81: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	38,  // 82: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	39,  // 83: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	38,  // 84: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 85: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 86: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	31,  // 87: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	35,  // 88: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	19,  // 89: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	2,   // 90: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 91: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 92: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 93: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 94: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 95: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	41,  // 96: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	41,  // 97: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 98: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 99: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 100: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 101: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 102: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 103: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 104: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	10,  // 105: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 106: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	46,  // 107: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	48,  // 108: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 109: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 110: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 111: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 112: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 113: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 114: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	54,  // 115: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	54,  // 116: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	59,  // 117: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 118: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	119, // [119:119] is the sub-list for method output_type
+	119, // [119:119] is the sub-list for method input_type
+	119, // [119:119] is the sub-list for extension type_name
+	119, // [119:119] is the sub-list for extension extendee
+	0,   // [0:119] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -5627,7 +5823,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   51,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,47 @@
+package simtest
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+)
+
+// S23, bounds. While a node may act under a lease, those voters of its line who reckon with a
+// shorter one than it acts by, or with better clocks, are no quorum: they might make its slots
+// again while it still uses them.
+func (w *world) checkBounds(h *host, before, s *node.Status) {
+	if s.Acts.Lease < h.file.Lease.Microseconds() {
+		w.reached.n[reachHeldBack]++
+	}
+	if s.Reckons.Lease < before.Reckons.Lease {
+		w.reached.n[reachSunk]++
+	}
+	for i := range w.hosts {
+		x := &w.hosts[i]
+		st := w.statusOf(x, h, s)
+		if !x.up() || st.Grade < eviction.Primary || x.clock.boot(w.now) >= st.LeaseUntil {
+			continue
+		}
+		less := 0
+		for j := range w.hosts {
+			o := &w.hosts[j]
+			os := w.statusOf(o, h, s)
+			if o.up() && os.Knows && os.Line == st.Line && slices.Contains(st.Voters.Names, o.name) &&
+				(os.Reckons.Lease < st.Acts.Lease || os.Reckons.MaxSkew < st.Acts.MaxSkew) {
+				less++
+			}
+		}
+		if 2*less > len(st.Voters.Names) {
+			w.fail("S23", "%s acts by a lease of %v, and %d of %d voters reckon with less", x.name, micros(st.Acts.Lease), less, len(st.Voters.Names))
+		}
+	}
+}
+
+// statusOf is the last that was seen of x's node; of h's it is s.
+func (w *world) statusOf(x, h *host, s *node.Status) *node.Status {
+	if x == h {
+		return s
+	}
+	return &x.seen.status
+}
