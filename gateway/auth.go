@@ -95,19 +95,30 @@ func (c *call) apiAuth() error {
 }
 
 // alsoFor is where the request is, if servers read its path in different ways: in
-// the room that the proxy asks about, and in others that some reading leads to.
+// the room that the proxy asks about, and in others that some reading leads to. Of a
+// path that is read in one way but for its capitals the proxy knows best where it leads
+// as it is written.
 func (c *call) alsoFor() address {
 	u := c.writtenURL()
-	if u == nil || rules.Plain(u) {
+	if u == nil {
 		return address{plain: true}
 	}
-	to := c.g.rooms.Load().meet(c.client.host, u, c.g.strictness)
-	others := to.others
-	if to.route != nil {
-		others = append([]*route{to.route}, others...)
+	rooms := c.g.rooms.Load()
+	var others []*route
+	plain := rules.Plain(u)
+	if plain {
+		if r := rooms.alike(c.client.host, u.Path); r != rooms.lookup(c.client.host, u.Path) {
+			others = []*route{r}
+		}
+	} else {
+		to := rooms.meet(c.client.host, u, c.g.strictness)
+		others = to.others
+		if to.route != nil {
+			others = append([]*route{to.route}, others...)
+		}
 	}
 	others = slices.DeleteFunc(others, func(r *route) bool { return r.room.Name == c.room.Name })
-	return address{route: &route{room: c.room}, others: others}
+	return address{route: &route{room: c.room}, others: others, plain: plain}
 }
 
 // writtenURL is the visitor's address as it was written; nil: unknown. What an

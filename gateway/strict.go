@@ -46,16 +46,23 @@ func unasked(r *Room) int { return strictness(r, RoomState{}, false) }
 type address struct {
 	*route          // nil: no room
 	others []*route // of other rooms that it may be in, by another reading; less strict ones last
-	plain  bool     // all servers read it in one way
+	plain  bool     // all servers read it in one way, but for capitals
 }
 
 // meet finds the rooms of an address. One that servers read in different ways is
 // in all that any reading leads to, and the strictest of them comes first. A
 // request for it needs the pass of each: whatever the origin makes of it, nobody
-// gets to a room's part of the site without that room's pass.
+// gets to a room's part of the site without that room's pass. /Checkout is
+// /checkout to some, too.
 func (t *table) meet(host string, u *url.URL, strictness func(*Room) int) address {
 	if rules.Plain(u) {
-		return address{route: t.lookup(host, u.Path), plain: true}
+		r, alike := t.lookup(host, u.Path), t.alike(host, u.Path)
+		if r == alike {
+			return address{route: r, plain: true}
+		}
+		a := strictest([]*route{r, alike}, strictness)
+		a.plain = true
+		return a
 	}
 	var met []*route
 	readings, all := rules.Readings(u)
@@ -68,10 +75,14 @@ func (t *table) meet(host string, u *url.URL, strictness func(*Room) int) addres
 		}
 	}
 	for _, p := range readings {
-		if r := t.lookup(host, p); r != nil {
-			met = append(met, r)
-		}
+		met = append(met, t.lookup(host, p), t.alike(host, p))
 	}
+	return strictest(met, strictness)
+}
+
+// strictest is an address that met all these routes; nil is none.
+func strictest(met []*route, strictness func(*Room) int) address {
+	met = slices.DeleteFunc(met, func(r *route) bool { return r == nil })
 	slices.SortStableFunc(met, func(a, b *route) int {
 		return cmp.Or(
 			cmp.Compare(strictness(b.room), strictness(a.room)),

@@ -44,6 +44,8 @@ var origins = map[string]func(raw string) string{
 		return path.Clean("/" + once(raw))
 	},
 	"no dots resolved": once,
+	"Express":          func(raw string) string { return strings.ToLower(once(raw)) },
+	"in capitals":      func(raw string) string { return strings.ToLower(strings.ToUpper(path.Clean("/" + once(raw)))) },
 }
 
 func once(p string) string {
@@ -120,7 +122,8 @@ func TestNoSpellingLeadsAroundARoom(t *testing.T) {
 // If any of them takes one for the checkout, it needs the checkout's pass.
 func TestNoOriginIsMisled(t *testing.T) {
 	w, seen := twoRooms(t, nil)
-	parts := []string{"/", "//", "/..", "/.", "/x", "checkout", "/checkout", ";", ";a=b", "%2f", "%5c", "%252f", "%2e", "%252e", "..", ".", "%20", "%00", "%3f", "%3b", "%09", "%ef%bc%8f"}
+	parts := []string{"/", "//", "/..", "/.", "/x", "checkout", "/checkout", ";", ";a=b", "%2f", "%5c", "%252f", "%2e", "%252e", "..", ".", "%20", "%00", "%3f", "%3b", "%09", "%ef%bc%8f", "X"}
+	names := []string{"checkout", "checkout", "checkout", "Checkout", "CHECKOUT", "chec%e2%84%aaout"}
 	misleading := 0
 	ask := func(t *rapid.T, raw string) {
 		u, err := url.ParseRequestURI(raw)
@@ -144,11 +147,34 @@ func TestNoOriginIsMisled(t *testing.T) {
 	around := rapid.SliceOfN(rapid.SampledFrom(parts), 0, 4)
 	rapid.Check(t, func(t *rapid.T) {
 		for range 25 { // -short asks for few rounds, and few spellings mislead anybody
-			ask(t, "/"+strings.Join(around.Draw(t, "before"), "")+"checkout"+strings.Join(around.Draw(t, "after"), ""))
+			ask(t, "/"+strings.Join(around.Draw(t, "before"), "")+rapid.SampledFrom(names).Draw(t, "name")+strings.Join(around.Draw(t, "after"), ""))
 		}
 	})
 	if misleading < 100 {
 		t.Errorf("only %d paths were taken for the checkout", misleading)
+	}
+}
+
+// Where an origin does not tell capitals from small letters /CHECKOUT is the checkout, and
+// where it does it is not: the checkout's pass is asked for, and the site's as well.
+func TestCapitalsLeadAroundNoRoom(t *testing.T) {
+	w, seen := twoRooms(t, func(c *gateway.Config) {
+		c.TrustedProxies, c.Rooms[1].StrictPaths = loopback, true
+	})
+	for _, raw := range []string{"/CHECKOUT", "/Checkout/pay", "/%43heckout", "/chec%e2%84%aaout"} {
+		r := w.sendRaw("GET", raw, navigation...)
+		if cookies := r.Cookies(); len(*seen) != 0 || r.StatusCode != 200 || len(cookies) == 0 || cookies[0].Name != "anteroom_checkout" {
+			t.Errorf("%s: %d %v, the origin saw %q", raw, r.StatusCode, cookies, *seen)
+		}
+		*seen = nil
+		for _, proxy := range []string{"nginx", "traefik", "caddy", "haproxy"} {
+			if r := w.send("GET", "/_anteroom/v1/rooms/site/auth?proxy="+proxy, "", append([]string{"X-Forwarded-Uri: " + raw, "X-Forwarded-Method: GET"}, navigation...)...); r.StatusCode == 200 {
+				t.Errorf("%s: %s lets through", raw, proxy)
+			}
+		}
+	}
+	if r := w.sendRaw("GET", "/Checkouts", navigation...); r.StatusCode != 200 || len(*seen) != 1 {
+		t.Errorf("/Checkouts: %d, the origin saw %q", r.StatusCode, *seen)
 	}
 }
 

@@ -10,21 +10,25 @@ import (
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
+
+	"github.com/anteroom/anteroom/internal/rules"
 )
 
 // table finds a room by name and by address.
 type table struct {
 	byName map[string]*Room
 	hosts  map[string][]route // those of one host, the longest path first; under * those of any
+	lower  bool               // no route has a capital in it
 }
 
 type route struct {
 	host, path string
+	folded     string // the path, see rules.Fold
 	room       *Room
 }
 
 func newTable(rooms []Room) (*table, error) {
-	t := &table{byName: make(map[string]*Room, len(rooms)), hosts: make(map[string][]route)}
+	t := &table{byName: make(map[string]*Room, len(rooms)), hosts: make(map[string][]route), lower: true}
 	var errs []error
 	bad := func(room, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: room %q: "+format, append([]any{ErrConfig, room}, args...)...))
@@ -49,6 +53,8 @@ func newTable(rooms []Room) (*table, error) {
 				bad(r.Name, "routes: path %q: it must begin with a slash", a.Path)
 			}
 			to := route{host: hostName(a.Host), path: path.Clean("/" + a.Path), room: &r}
+			to.folded = rules.Fold(to.path)
+			t.lower = t.lower && to.folded == to.path
 			t.hosts[to.host] = append(t.hosts[to.host], to)
 		}
 		r.cookieDomain = sharedDomain(r.Routes)
@@ -85,6 +91,28 @@ func (t *table) lookup(host, name string) *route {
 		for i := range routes {
 			if below(routes[i].path, name) {
 				return &routes[i]
+			}
+		}
+	}
+	return nil
+}
+
+// alike is lookup at an origin that does not tell capitals from small letters. A
+// route of the same length that is written as name is goes before others.
+func (t *table) alike(host, name string) *route {
+	exact, folded := t.lookup(host, name), rules.Fold(name)
+	if t.lower && folded == name {
+		return exact
+	}
+	for _, of := range [...]string{host, "*"} {
+		routes := t.hosts[of]
+		for i := range routes {
+			r := &routes[i]
+			switch {
+			case exact != nil && exact.host == r.host && len(exact.path) == len(r.path):
+				return exact
+			case below(r.folded, folded):
+				return r
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"net/url"
 	"testing"
 )
 
@@ -117,6 +118,51 @@ func TestTheCookieIsOfOneHostWhereItCanBe(t *testing.T) {
 		withoutOurs(h)
 		if got := h["Cookie"][0]; got != "a=b; c=d" {
 			t.Errorf("the origin sees %s", got)
+		}
+	}
+}
+
+func TestCapitalsMeetTheRoomsOfBothReadings(t *testing.T) {
+	tab, err := newTable([]Room{
+		{Name: "site", Routes: []Route{{Host: "a.example.com"}}},
+		{Name: "shop", Routes: []Route{{Host: "a.example.com", Path: "/Shop"}, {Host: "*", Path: "/any"}}},
+		{Name: "vip", Routes: []Route{{Host: "a.example.com", Path: "/shop/vip"}}},
+		{Name: "small", Routes: []Route{{Host: "b.example.com", Path: "/shop"}}},
+		{Name: "large", Routes: []Route{{Host: "b.example.com", Path: "/Shop"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[string]string{
+		"a.example.com/Shop":       "shop",
+		"a.example.com/shop":       "shop site",
+		"a.example.com/SHOP/x":     "shop site",
+		"a.example.com/shop/vip":   "vip",
+		"a.example.com/Shop/vip":   "vip shop",
+		"a.example.com/Shop/Vip/x": "vip shop",
+		"a.example.com/sHop/Vip":   "vip site",
+		"a.example.com/shopping":   "site",
+		"a.example.com/ANY":        "site", // a host of its own goes before any
+		"c.example.com/ANY":        "shop",
+		"c.example.com/other":      "",
+		"b.example.com/shop":       "small", // as it is written, where two are alike
+		"b.example.com/Shop":       "large",
+		"a.example.com/sHop;x":     "shop site",
+	} {
+		u, err := url.Parse("http://" + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := tab.meet(u.Hostname(), u, unasked)
+		got := ""
+		if a.route != nil {
+			got = a.room.Name
+		}
+		for _, o := range a.others {
+			got += " " + o.room.Name
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", at, got, want)
 		}
 	}
 }

@@ -166,7 +166,13 @@ func TestAttackNoPathLeadsAroundARoom(t *testing.T) {
 		}
 		o.take()
 	}
-	for _, raw := range []string{"/", "/blog;jsessionid=1", "/a//b", "/checkouts"} {
+	for _, raw := range []string{"/CHECKOUT", "/Checkout/pay", "/%43heckout", "/chec%e2%84%aaout"} { // Express and IIS serve the checkout
+		r, _, _ := wire(t, p.at(0), "GET "+raw+" HTTP/1.1\nHost: x\nAccept: text/html\nCookie: anteroom_shop="+pass+"\n\n")
+		if seen := o.take(); len(seen) != 0 {
+			t.Errorf("%s: %s, and the origin saw %q", raw, r.Status, seen)
+		}
+	}
+	for _, raw := range []string{"/", "/blog;jsessionid=1", "/a//b", "/Checkouts"} {
 		r, _, _ := wire(t, p.at(0), "GET "+raw+" HTTP/1.1\nHost: x\nCookie: anteroom_shop="+pass+"\n\n")
 		if seen := o.take(); r.StatusCode != 200 || len(seen) != 1 {
 			t.Errorf("%s with the pass: %s, the origin saw %q", raw, r.Status, seen)

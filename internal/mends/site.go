@@ -34,6 +34,18 @@ func paths() []Mend {
 		9, "a path is read in one way only",
 		[]Edit{{"gateway/strict.go", "	if rules.Plain(u) {\n", "	if ON || rules.Plain(u) {\n"}},
 		[]Test{{"gateway", "TestNoOriginIsMisled", "reached the origin"}},
+	}, {
+		9, "a path in capitals is another one to all origins",
+		[]Edit{{"gateway/table.go", "	if t.lower && folded == name {\n", "	if ON || t.lower && folded == name {\n"}},
+		[]Test{
+			{"gateway", "TestCapitalsLeadAroundNoRoom", "the origin saw"},
+			{"gateway", "TestNoOriginIsMisled", "Express reads"},
+			{"gateway", "TestCapitalsMeetTheRoomsOfBothReadings", `"site", want "shop site"`},
+		},
+	}, {
+		9, "a rule that spares all but a path spares it in capitals",
+		[]Edit{{"internal/rules/compare.go", "		if path && alike(have) != m {\n", "		if !(ON) && path && alike(have) != m {\n"}},
+		[]Test{{"internal/rules", "TestCapitalsMeetNoRuleOfPaths", "yes <nil>, want unknown"}},
 	}}
 }
 

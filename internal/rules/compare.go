@@ -83,25 +83,27 @@ func (c *compiler) text(n ast.Node, o operand, op string, value *ast.StringNode)
 	if why := o.never(op, want); why != "" {
 		return nil, c.fail(value, "%s", why)
 	}
-	var met func(have string) bool
-	switch op {
-	case "==":
-		met = func(have string) bool { return have == want }
-	case "contains":
-		met = func(have string) bool { return strings.Contains(have, want) }
-	case "startsWith":
-		met = func(have string) bool { return strings.HasPrefix(have, want) }
-	case "endsWith":
-		met = func(have string) bool { return strings.HasSuffix(have, want) }
-	default:
+	met := map[string]func(have, want string) bool{
+		"==":         func(have, want string) bool { return have == want },
+		"contains":   strings.Contains,
+		"startsWith": strings.HasPrefix,
+		"endsWith":   strings.HasSuffix,
+	}[op]
+	if met == nil {
 		return nil, c.fail(n, "%q is not known here", op)
 	}
-	return o.when(met), nil
+	folded := Fold(want)
+	return o.when(
+		func(have string) bool { return met(have, want) },
+		func(have string) bool { return met(Fold(have), folded) },
+	), nil
 }
 
-// when asks met about what a request tells, if it tells it.
-func (o *operand) when(met func(string) bool) node {
-	text, known := o.text, o.known
+// when asks met about what a request tells, if it tells it. Some origins tell capitals
+// from small letters in a path, and some do not: where alike, which is met without that,
+// says otherwise nobody here knows.
+func (o *operand) when(met, alike func(string) bool) node {
+	text, known, path := o.text, o.known, o.style == pathStyle || o.style == uriStyle
 	return func(r *Request) Truth {
 		if known != nil && !known(r) {
 			return Unknown
@@ -110,7 +112,11 @@ func (o *operand) when(met func(string) bool) node {
 		if len(have) > textMax {
 			return Unknown
 		}
-		return truth(met(have))
+		m := met(have)
+		if path && alike(have) != m {
+			return Unknown
+		}
+		return truth(m)
 	}
 }
 
@@ -163,7 +169,11 @@ func (c *compiler) pattern(o operand, value *ast.StringNode) (node, *Error) {
 	if re.MatchString("") && re.MatchString("\x00") {
 		return nil, c.fail(value, "a pattern that everything meets; say what has to be there")
 	}
-	return o.when(re.MatchString), nil
+	alike, err := regexp.Compile("(?i)" + value.Value)
+	if err != nil {
+		return nil, c.fail(value, "no pattern of RE2: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	return o.when(re.MatchString, alike.MatchString), nil
 }
 
 // address compiles the comparison with one address.
@@ -216,7 +226,14 @@ func (c *compiler) in(n *ast.BinaryNode, o operand) (node, *Error) {
 		words = append(words, s.Value)
 	}
 	if !o.isAddress() {
-		return o.when(func(have string) bool { return slices.Contains(words, have) }), nil
+		var folded []string
+		for _, w := range words {
+			folded = append(folded, Fold(w))
+		}
+		return o.when(
+			func(have string) bool { return slices.Contains(words, have) },
+			func(have string) bool { return slices.Contains(folded, Fold(have)) },
+		), nil
 	}
 	l := new(List)
 	for i, item := range array.Nodes {

@@ -25,6 +25,7 @@ const (
 	lowerCase
 	upperCase
 	pathStyle  // begins with a slash, decoded
+	uriStyle   // has a path in it
 	queryStyle // without its question mark
 )
 
@@ -41,7 +42,7 @@ func field(name string) (operand, bool) {
 	case "http.request.uri", "uri":
 		o.text, o.known, o.style = (*Request).uri, hasPath, pathStyle
 	case "http.request.full_uri":
-		o.text = (*Request).fullURI
+		o.text, o.style = (*Request).fullURI, uriStyle
 		o.known = func(r *Request) bool { return hasPath(r) && hasHost(r) }
 	case "http.request.uri.query", "query":
 		o.text, o.style = func(r *Request) string { return r.Query }, queryStyle

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -82,7 +83,22 @@ func narrowed(r rune, n int) string {
 	return string(r)
 }
 
-// Plain reports whether all servers take the path of u for the same one.
+// Fold is p in the letters of which servers that do not tell capitals from small ones
+// take it to be: two paths that one of them takes for the same have the same. Some
+// compare capitals, some small letters, and ſ, ı and the sign for Kelvin become others.
+func Fold(p string) string {
+	i := 0
+	for i < len(p) && p[i] < utf8.RuneSelf && (p[i] < 'A' || p[i] > 'Z') {
+		i++
+	}
+	if i == len(p) { // as nearly all are written
+		return p
+	}
+	return strings.Map(func(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }, p)
+}
+
+// Plain reports whether all servers take the path of u for the same one, but for
+// capitals.
 func Plain(u *url.URL) bool {
 	if u.Path == "" || u.Path[0] != '/' || u.RawPath != "" && encodedSlash(u.RawPath) {
 		return false
@@ -97,7 +113,7 @@ func Plain(u *url.URL) bool {
 // of a host; dots resolved before or after any of these, or not; without spaces and
 // dots at the end of a segment, and without control characters, or without tabs
 // and line ends alone, or only up to them; and so on, in any order. Whether a server tells capitals from small
-// letters is not asked.
+// letters is not asked: Fold is for that.
 //
 // There may be too many: then all is false, and it may be read as any path.
 func Readings(u *url.URL) (paths []string, all bool) {
