@@ -35,9 +35,10 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 		g.ops[op] = roomOp{answer, room + op}
 	}
 	auth := g.about(anyMethod, (*call).apiAuth)
-	mux.HandleFunc(room+"auth", named(auth))
-	mux.HandleFunc(room+"auth/{path...}", named(auth))
-	g.ops["auth"] = roomOp{auth, room + "auth"}
+	mux.HandleFunc(room+ask, named(auth))
+	mux.HandleFunc(room+ask+"/{path...}", named(auth))
+	mux.HandleFunc(room+askOnly+"/{path...}", named(auth))
+	g.ops[ask] = roomOp{auth, room + ask}
 	short := g.c.Prefix + "/m/{room}/{code}" // to be typed
 	mux.HandleFunc(short, named(g.about(http.MethodGet, (*call).ownMove)))
 	mux.HandleFunc("POST "+short, named(g.about(http.MethodPost, (*call).apiMove)))

@@ -19,6 +19,14 @@ const (
 	redirectOnly                // the Location of a 302 reaches the browser
 )
 
+// What other proxies ask. Of a proxy that asks askOnly nothing but the status and the
+// pass of a yes is used, as in the Gateway API (GEP-1494): a cookie has to go with a
+// refusal.
+const (
+	ask     = "auth"
+	askOnly = "auth-only"
+)
+
 // refusalOf knows the proxies. An Envoy, which calls us below its own path,
 // cannot say its name.
 func refusalOf(proxy string) (refusal, bool) {
@@ -67,10 +75,18 @@ func (c *call) apiAuth() error {
 		return c.authPreflight()
 	}
 	c.share()
-	// Where a refusal carries no cookie a new place would be lost at once.
+	// Where a refusal carries no cookie a new place would be lost at once, and be called
+	// in vain.
+	c.mute = how != wholeAnswer
 	join := c.state.HasRoom() || how == wholeAnswer && c.mayJoin()
+	if c.yesOnly() && forAsset(c.r.Header) {
+		join = false // a picture takes no cookie from a refusal
+	}
 	st, err := c.stand(join)
 	if err == nil && st.in {
+		if st.cookie != nil && c.yesOnly() {
+			return c.handOver(st)
+		}
 		return c.allow(st)
 	}
 	switch how {
@@ -223,6 +239,33 @@ func (c *call) allow(st standing) error {
 	return nil
 }
 
+// handOver gets a cookie to a browser by way of a proxy that passes on none of ours
+// with a yes: who wants a page is sent to where it turns out whether the browser kept
+// it, and from there to the page. Whatever is no page goes on with the pass that it
+// has, and comes again if it has none yet.
+func (c *call) handOver(st standing) error {
+	page := wantsPage(c.r.Header) && !forAsset(c.r.Header)
+	reads := c.method == http.MethodGet || c.method == http.MethodHead
+	switch {
+	case page && reads:
+		c.setCookie(st.cookie)
+		return c.redirect(c.client.origin() + c.own("return") + "?to=" + url.QueryEscape(c.here))
+	case st.renewed:
+		st.cookie = nil
+		return c.allow(st)
+	case page:
+		c.setCookie(st.cookie)
+		c.bounce()
+		return nil
+	}
+	c.setCookie(st.cookie)
+	c.g.fail(c.w, c.r, &HTTPError{
+		Status: http.StatusTooManyRequests, Code: "cookie_first", Title: "You are in",
+		Detail: "Send the request again, with the cookie that came with this answer.", RetryAfter: 1,
+	})
+	return nil
+}
+
 // deny refuses without a word, which is all that some proxies pass on.
 func (c *call) deny(st standing, status int) error {
 	c.setCookie(st.cookie)
@@ -309,18 +352,22 @@ func only(h http.Header, name string) string {
 // behindOwn reports whether the visitor's path stands behind ours, as Envoy
 // writes it.
 func (c *call) behindOwn() bool {
-	return c.r.PathValue("path") != "" || strings.HasSuffix(c.r.URL.Path, "/auth/")
+	return c.r.PathValue("path") != "" || strings.HasSuffix(c.r.URL.Path, "/"+ask+"/") || strings.HasSuffix(c.r.URL.Path, "/"+askOnly+"/")
 }
+
+// yesOnly reports whether the proxy uses nothing of a yes but its status and the pass.
+func (c *call) yesOnly() bool { return strings.HasSuffix(c.r.Pattern, "/"+askOnly+"/{path...}") }
 
 // questionIn is the length of our part of a path with a visitor's behind it; 0
 // for other paths.
 func (g *Gateway) questionIn(written string) int {
 	rest, ok := strings.CutPrefix(written, g.c.Prefix+"/v1/rooms/")
 	name, op, _ := strings.Cut(rest, "/")
-	if !ok || name == "" || name == "." || name == ".." || !strings.HasPrefix(op, "auth/") {
+	asked, _, behind := strings.Cut(op, "/")
+	if !ok || name == "" || name == "." || name == ".." || !behind || asked != ask && asked != askOnly {
 		return 0
 	}
-	return len(written) - len(op) + len("auth")
+	return len(written) - len(op) + len(asked)
 }
 
 // RoomAt returns the name of the room that an address of a site is in; empty if

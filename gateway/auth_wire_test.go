@@ -258,6 +258,8 @@ func TestHeadersThatAProxyDoesNotSetAreTheVisitorsOwn(t *testing.T) {
 	}{
 		{"envoy", "auth/basket", nil, 429},
 		{"envoy's first page", "auth/", nil, 429},
+		{"the Gateway API's", "auth-only/basket", nil, 429},
+		{"the Gateway API's, the first page", "auth-only/", nil, 429},
 		{"traefik", "auth?proxy=traefik", []string{"X-Forwarded-Uri: /basket", "X-Forwarded-Method: GET"}, 429},
 		{"caddy", "auth?proxy=caddy", []string{"X-Forwarded-Uri: /basket", "X-Forwarded-Method: GET"}, 429},
 		{"nginx", "auth?proxy=nginx", []string{"X-Forwarded-Uri: /basket", "X-Forwarded-Method: GET"}, 401},
@@ -287,10 +289,12 @@ func TestNobodyClimbsOutOfTheQuestion(t *testing.T) {
 		"/../status", "/./../status", "//../status", "/a/../../status", "/%2e%2e/status", "/..%2fstatus", "/../../shop/status", "/../../../../.well-known/jwks.json",
 		"/../page", "/..", "/../", "/../auth/healthz/../../status", "/../../shop/auth/../status",
 	} {
-		w, _, _ := wired(t)
-		r := w.send("GET", "/_anteroom/v1/rooms/shop/auth"+visitors, "", navigation...)
-		if r.StatusCode != 429 || w.count(ticket.Join) != 3 {
-			t.Errorf("%s: %d %s", visitors, r.StatusCode, r.body)
+		for _, ask := range []string{"auth", "auth-only"} {
+			w, _, _ := wired(t)
+			r := w.send("GET", "/_anteroom/v1/rooms/shop/"+ask+visitors, "", navigation...)
+			if r.StatusCode != 429 || w.count(ticket.Join) != 3 {
+				t.Errorf("%s%s: %d %s", ask, visitors, r.StatusCode, r.body)
+			}
 		}
 	}
 }

@@ -74,8 +74,9 @@ func (c *call) askedFor() asked {
 		return a
 	}
 	a.method = c.r.Method // Envoy asks with what it was asked
-	_, raw, _ := strings.Cut(c.r.URL.EscapedPath(), c.own("auth"))
-	if u, err := url.ParseRequestURI(raw); err == nil {
+	path := c.r.URL.EscapedPath()
+	ours := c.g.questionIn(path)
+	if u, err := url.ParseRequestURI(path[ours:]); err == nil && ours > 0 {
 		u.RawQuery = c.r.URL.RawQuery
 		a.url = u
 	}

@@ -28,6 +28,7 @@ type call struct {
 	linked  string // the ticket of the address, of a visitor who has a place
 	read    bool   // nothing of the body is left to be read
 	byProxy bool   // another proxy asks for leave, see apiAuth
+	mute    bool   // and it shows the visitor no cookie of a refusal: a place would be lost
 
 	site   http.Handler // in the place of the room's origin, see Before; nil: it is that
 	before http.Header  // of the answer, as it was when the request came here; nil without site
@@ -55,6 +56,7 @@ type standing struct {
 	placed   bool          // there is an answer
 	rejoined bool          // the answer is about a new place, the old one was given up
 	cookie   *http.Cookie  // for the browser to keep; nil: what it has is good
+	renewed  bool          // what it has is good for now; the cookie is the same visit's, for longer
 
 	cookies   []*http.Cookie // of other rooms that the request may be for as well
 	several   bool           // there are such
@@ -72,6 +74,7 @@ func (c *call) stand(join bool) (standing, error) {
 			st := standing{in: true, session: s}
 			if s.pass != p && c.from == fromCookie {
 				st.cookie, err = c.passCookie(s.pass)
+				st.renewed = true
 			}
 			return st, err
 		}
@@ -98,7 +101,7 @@ func (c *call) stand(join bool) (standing, error) {
 	if err != nil {
 		return standing{}, err
 	}
-	if a.State != ticket.Admitted && forAsset(c.r.Header) { // somebody was quicker
+	if a.State != ticket.Admitted && (c.mute || forAsset(c.r.Header)) { // somebody was quicker
 		_, err := c.do(ticket.Request{Op: ticket.Abandon, Room: c.room.Name, Ticket: a.Ticket})
 		return standing{}, err
 	}

@@ -38,6 +38,7 @@ type world struct {
 	watch  map[qpid.ItemID][]chan struct{}
 	asked  map[ticket.Op]int
 	broken func(ticket.Request) error // fails requests; nil: none
+	late   bool                       // Room tells of one who has just come that they are not there yet
 }
 
 var _ gateway.Queue = (*world)(nil)
@@ -152,6 +153,9 @@ func (w *world) Room(name string) (gateway.RoomState, bool) {
 	defer w.mu.Unlock()
 	s, ok := w.node.Room(name, w.now)
 	state := gateway.RoomState{Room: s.Now, Draw: s.Draw, Queued: s.Total, Called: s.Called, Active: s.OnSite, Open: s.Open}
+	if w.late {
+		state.Open, state.Active = true, max(0, state.Active-1)
+	}
 	if s.Now.Method == eviction.FIFO {
 		state.Front = max(1, s.Cut.Value.Stamp)
 	}

@@ -109,7 +109,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 // Every path of the code is described, with its methods, and no other.
 func TestTheDescriptionHasEveryPath(t *testing.T) {
 	d := description(t)
-	want := map[string]bool{"/_anteroom/.well-known/jwks.json": true, "/_anteroom/status": true, "/_anteroom/v1/rooms/{room}/auth": true, "/healthz": true, "/readyz": true, "/_anteroom/m/{room}/{code}": true}
+	want := map[string]bool{"/_anteroom/.well-known/jwks.json": true, "/_anteroom/status": true, "/_anteroom/v1/rooms/{room}/auth": true, "/_anteroom/v1/rooms/{room}/auth-only/{path}": true, "/healthz": true, "/readyz": true, "/_anteroom/m/{room}/{code}": true}
 	// What only browsers ask: pages, and tools. AWS' own description is that of its paths.
 	for path := range source(t, `(?:get|a\.on)\((?:mux, )?"(/[^"]*)"`, "admin.go", "edit.go", "board.go", "notifications.go") {
 		if path != "/{$}" && !strings.HasPrefix(path, "/assets/") && !strings.HasPrefix(path, "/debug/") {

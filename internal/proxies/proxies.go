@@ -9,8 +9,12 @@
 // Only addresses are replaced in the files, and in the rooms the limit and the
 // length of a session. A word that is not in a file any more fails the test.
 //
-// Traefik, Envoy and ingress-nginx are not run: their examples are read, and
-// what those proxies send is replayed.
+// Its own tests run Envoy and Traefik as well, which Debian does not have, also as
+// gateways of Kubernetes, by the manifests of examples/:
+//
+//	PATH=$(.ci/proxies):$PATH ANTEROOM_E2E=1 go test ./internal/proxies
+//
+// ingress-nginx is not run: its example is read, and what it sends is replayed.
 package proxies
 
 import (
@@ -46,6 +50,23 @@ type Proxy struct {
 	// wrap makes a whole configuration of the first file; dir is where it lies.
 	wrap func(text, dir string) string
 	args func(dir, file string) []string
+	// made are the files of one that is not told by files of its own, but by manifests; the
+	// first is the program's.
+	made func(t testing.TB, at places) []file
+	// apart: a new cookie does not come with the site's answer, but with a redirect before it.
+	apart bool
+}
+
+// file is one that a program reads.
+type file struct{ name, text string }
+
+// here stands for the directory of the files.
+const here = "@here@"
+
+// places are where the parts of a site listen.
+type places struct {
+	front, site string // HOST:PORT
+	nodes       []server.Addresses
 }
 
 // All returns the proxies that there are examples for, and Debian has.
@@ -132,6 +153,10 @@ func Start(t testing.TB, p Proxy, session time.Duration) *Site {
 	front, inner, asked := freePort(t), freePort(t), freePort(t)
 	nodes := startNodes(t, strings.ReplaceAll(room(t, p.room, session), "127.0.0.1:8090", "127.0.0.1:"+inner))
 	s.URL = "http://127.0.0.1:" + front
+	if p.made != nil {
+		s.run(t, program, p.made(t, places{"127.0.0.1:" + front, strings.TrimPrefix(origin.URL, "http://"), nodes}))
+		return s
+	}
 	addresses := map[string]string{"127.0.0.1:9000": strings.TrimPrefix(origin.URL, "http://")}
 	const server = "server node-1 127.0.0.1:8081 check inter 2s" // of HAProxy
 	switch p.Name {
@@ -143,13 +168,14 @@ func Start(t testing.TB, p Proxy, session time.Duration) *Site {
 		addresses[":80 {"] = "http://127.0.0.1:" + front + " {"
 	case "haproxy":
 		addresses["bind :80"], addresses["127.0.0.1:8089"] = "bind 127.0.0.1:"+front, "127.0.0.1:"+asked
+		addresses["/etc/haproxy/anteroom.lua"] = here + "/anteroom.lua"
 	default:
 		addresses["bind :80"], addresses["127.0.0.1:8090"] = "bind 127.0.0.1:"+front, "127.0.0.1:"+inner
 	}
 	if p.program == "haproxy" {
 		addresses[server] = strings.Replace(server, "127.0.0.1:8081", nodes[0].Gateway, 1) + "\n    server node-2 " + nodes[1].Gateway
 	}
-	s.run(t, program, addresses)
+	s.run(t, program, s.read(t, addresses))
 	return s
 }
 
@@ -168,7 +194,7 @@ func find(t testing.TB, name string) string {
 			return path
 		}
 	}
-	t.Fatalf("no %s in the PATH: apt-get install nginx-light caddy haproxy", name)
+	t.Fatalf("no %s in the PATH: apt-get install nginx-light caddy haproxy; envoy and traefik are got by .ci/proxies, which prints where they are", name)
 	return ""
 }
 
@@ -298,25 +324,33 @@ func run(t testing.TB, ctx context.Context, n *server.Server) func() {
 	}
 }
 
-// run starts the proxy with its files, and waits until it answers.
-func (s *Site) run(t testing.TB, program string, addresses map[string]string) {
+// read is the proxy's files, with other addresses.
+func (s *Site) read(t testing.TB, addresses map[string]string) []file {
 	t.Helper()
-	dir := t.TempDir()
 	text := make([]string, len(s.files))
 	for i, name := range s.files {
 		text[i] = Example(t, name)
 	}
-	if s.Name == "haproxy" {
-		addresses["/etc/haproxy/anteroom.lua"] = filepath.Join(dir, "anteroom.lua")
-	}
 	const between = "\x00" // so that a word may be in any of the files
 	text = strings.Split(Replaced(t, strings.Join(text, between), addresses), between)
-	first := filepath.Join(dir, filepath.Base(s.files[0]))
-	if s.wrap != nil {
-		text[0] = s.wrap(text[0], dir)
-	}
+	all := make([]file, len(text))
 	for i, name := range s.files {
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), []byte(text[i]), 0o600); err != nil {
+		all[i] = file{filepath.Base(name), text[i]}
+	}
+	return all
+}
+
+// run starts the proxy with its files, and waits until it answers.
+func (s *Site) run(t testing.TB, program string, files []file) {
+	t.Helper()
+	dir := t.TempDir()
+	first := filepath.Join(dir, files[0].name)
+	if s.wrap != nil {
+		files[0].text = s.wrap(files[0].text, dir)
+	}
+	for _, f := range files {
+		text := strings.ReplaceAll(f.text, here, dir)
+		if err := os.WriteFile(filepath.Join(dir, f.name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -46,7 +46,7 @@ func (s *Server) roomed(h http.Handler) http.Handler {
 // mean yes.
 func (s *Server) comeAgain(r *http.Request) int {
 	about, own := strings.CutPrefix(r.URL.Path, s.c.Prefix+"/v1/rooms/")
-	if _, op, _ := strings.Cut(about, "/"); own && (op == "auth" || strings.HasPrefix(op, "auth/")) {
+	if _, op, _ := strings.Cut(about, "/"); own && (op == "auth" || strings.HasPrefix(op, "auth/") || strings.HasPrefix(op, "auth-only/")) {
 		return http.StatusTooManyRequests
 	}
 	return http.StatusServiceUnavailable
