@@ -26,7 +26,7 @@ func (g *Gateway) ownPaths() *http.ServeMux {
 		g.ops[op] = roomOp{answer, room + op}
 	}
 	for op, h := range map[string]func(*call) error{
-		"stream": (*call).apiStream, "status": (*call).apiStatus,
+		"stream": (*call).apiStream, "status": (*call).apiStatus, "pushed": (*call).apiPushed,
 		"page": (*call).ownPage, "return": (*call).ownReturn, "left": (*call).ownLeft, "moved": (*call).ownMoved,
 		"logo": (*call).ownLogo, "favicon": (*call).ownIcon, "push.js": (*call).ownPush, "pushworker.js": (*call).ownPushWorker,
 	} {

@@ -20,8 +20,9 @@ import (
 // A visitor who asks for it is told of the call by the push service of their
 // browser, and need not keep the page open: the node that was asked checks in for
 // them, as a page would, until the call, and tells them once. It does so for one
-// home of the place. If that dies, or this node, the page asks again when it is
-// next loaded; until then the place is one of somebody silent.
+// home of the place. If that dies, or this node, the page that is open finds that the
+// node it has come to knows nothing of it, and asks again there; where it is closed the
+// place is one of somebody silent.
 //
 // What is sent says that a call has come, and of what or for whom it says nothing.
 
@@ -91,6 +92,13 @@ func (p *pushes) remove(n *push) {
 	}
 }
 
+// has reports whether the call of a place is told.
+func (p *pushes) has(k pushKey) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open[k] != nil
+}
+
 // stop has a place told no more.
 func (p *pushes) stop(k pushKey) {
 	p.mu.Lock()
@@ -146,6 +154,24 @@ func (c *call) apiPush() error {
 		}
 	}
 	return c.tell(http.StatusOK, a)
+}
+
+// apiPushed says whether this node would tell the call of a place. It is no check-in.
+func (c *call) apiPushed() error {
+	if !c.pushing() {
+		return noPush()
+	}
+	t, err := c.ticket(sealed{}, c.r.URL.Query().Get("ticket"))
+	if err != nil {
+		return err
+	}
+	c.w.Header()["Cache-Control"] = c.g.noStore
+	return writeJSON(c.w, c.r, http.StatusOK, Pushed{c.g.pushes.has(pushKey{c.room.Name, t.ID})})
+}
+
+// Pushed is whether the node that was asked would tell the call of a place.
+type Pushed struct {
+	Pushed bool `json:"pushed"`
 }
 
 // push begins to look for the call of who got the answer a.

@@ -11,10 +11,12 @@ if (!navigator.serviceWorker || !self.PushManager || !self.Notification) return;
 // The page says to keep it open. Once the node is to tell, it says that one need not, nor
 // for how short a time a place is kept for who goes away.
 const lead = document.getElementById("lead"), kept = document.getElementById("kept"), {told} = script.dataset;
-let stay; // what it said
+let stay, still = false; // what it said; whether one need not
 const put = (from, to) => from && lead.textContent.includes(from) && (lead.textContent = lead.textContent.replace(from, () => to));
 const watch = new MutationObserver(() => [page.lead, words["starts.lead"]].some(text => put(text, told) && (stay = text)));
 const need = not => {
+  if (not == still) return;
+  still = not;
   if (kept) kept.hidden = not;
   watch.disconnect();
   if (!not) return put(told, stay);
@@ -42,9 +44,9 @@ const on = async () => {
   }
   s ||= await pushManager.subscribe({userVisibleOnly: true, applicationServerKey: key});
   const {endpoint, keys} = s.toJSON();
-  if (!(await post({endpoint, keys, key})).ok) return;
-  localStorage[asked] = page.now.joined_at;
-  need(true);
+  const {ok} = await post({endpoint, keys, key});
+  if (ok) localStorage[asked] = page.now.joined_at;
+  need(ok);
 };
 const off = async () => {
   delete localStorage[asked];
@@ -56,10 +58,24 @@ const off = async () => {
 // One after another, so that what was wanted last is what the node heard last. Whoever
 // it does not work for has the page itself ring, as long as that is open.
 let before = Promise.resolve();
-const change = () => before = before.then(() => box.checked ? on() : off()).catch(() => {});
+const change = () => before = before.then(() => box.checked ? on() : off()).catch(() => need(false));
 box.addEventListener("change", change);
 
-// The node that was asked may be gone: it is asked again with each page of the place.
+// The node that was asked may be gone, and the page is with another one that knows
+// nothing of it: that is asked again. Until it has said yes the page has to stay open.
+// Who is called was told.
+const look = async () => {
+  if (!box.checked || document.title == words.turn || localStorage[asked] != page.now.joined_at) return;
+  const r = await fetch(at + "pushed", {headers: {Accept: "application/json"}});
+  if (r.ok && (await r.json()).pushed) return need(true);
+  need(false);
+  await on();
+};
+const again = () => setTimeout(() => before = before.then(look).catch(() => need(false)).then(again),
+  still ? 1e3 * (page.now.refresh_interval_seconds || 20) : 5e3);
+again();
+
+// Each page of the place asks again.
 if (localStorage[asked] == page.now.joined_at && Notification.permission == "granted") {
   box.checked = true;
   change();

@@ -128,6 +128,11 @@ func TestTheCallIsToldByPush(t *testing.T) {
 		t.Fatalf("%d %s", r.StatusCode, r.body)
 	}
 	w.subscribed(1)
+	for ticket, want := range map[string]string{p.Ticket: "{\"pushed\":true}\n", w.join().Ticket: "{\"pushed\":false}\n"} {
+		if r := w.send("GET", "/_anteroom/v1/rooms/shop/pushed?ticket="+ticket, ""); r.StatusCode != 200 || r.body != want || r.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("pushed: %d %v %s, want %s", r.StatusCode, r.Header, r.body, want)
+		}
+	}
 	w.api("end", with("pass", first.Pass))
 	w.pass(time.Second)
 	sent := w.told()
@@ -135,6 +140,9 @@ func TestTheCallIsToldByPush(t *testing.T) {
 		t.Errorf("%s %v", sent.URL, sent.Header)
 	}
 	w.subscribed(0) // it is told once
+	if r := w.send("GET", "/_anteroom/v1/rooms/shop/pushed?ticket="+p.Ticket, ""); r.body != "{\"pushed\":false}\n" {
+		t.Errorf("told already: %d %s", r.StatusCode, r.body)
+	}
 	w.place(200, "leave", with("ticket", p.Ticket))
 }
 

@@ -88,7 +88,7 @@ func TestTheDescriptionHasEveryField(t *testing.T) {
 		"NextEvent": typeOf[admin.Event](), "Reason": typeOf[admin.Reason](), "State": typeOf[admin.State](),
 		"Verdict": typeOf[admin.Verdict](), "FieldError": typeOf[admin.FieldError](),
 		"Fairness": typeOf[fairness.Report](), "Percentiles": typeOf[fairness.Percentiles](), "Delay": typeOf[fairness.Delay](),
-		"Place": typeOf[gateway.Place](), "Message": typeOf[gateway.Message](), "Link": typeOf[gateway.Link](), "Seconds": typeOf[gateway.Seconds](), "Cloudflare": place.Type, "Status": typeOf[gateway.Status](),
+		"Place": typeOf[gateway.Place](), "Message": typeOf[gateway.Message](), "Link": typeOf[gateway.Link](), "Pushed": typeOf[gateway.Pushed](), "Seconds": typeOf[gateway.Seconds](), "Cloudflare": place.Type, "Status": typeOf[gateway.Status](),
 		"Draw": typeOf[gateway.Draw](), "PublicDraw": typeOf[gateway.PublicDraw](),
 	} {
 		want[name] = keysOf(of)

@@ -26,31 +26,32 @@ import (
 var asleep = flag.Duration("asleep", 0, "how long the phone sleeps in TestAPhoneSleeps; 0: it is not run")
 
 // trio is three nodes, each a program of its own, in front of a shop for one person
-// that keeps places for an hour.
+// that keeps places for an hour. Settings are added to the file, and keys to the room.
 type trio struct {
 	port  int
 	nodes []*exec.Cmd
 	logs  [3]bytes.Buffer // to be read when the node is over
 }
 
-func newTrio(t *testing.T) *trio {
+func newTrio(t *testing.T, settings, keys string) *trio {
 	t.Helper()
 	binary := build(t)
 	origin := httptest.NewServer(shop.New(shop.Config{}))
 	h := &trio{port: freePorts(t, 12)}
 	dir := t.TempDir()
-	file, key := filepath.Join(dir, "anteroom.yaml"), filepath.Join(dir, "cluster.key")
-	if out, err := exec.Command(binary, "keys", "cluster", "--out", key).CombinedOutput(); err != nil {
+	file, secret := filepath.Join(dir, "anteroom.yaml"), filepath.Join(dir, "cluster.key")
+	if out, err := exec.Command(binary, "keys", "cluster", "--out", secret).CombinedOutput(); err != nil {
 		t.Fatalf("make a key: %v\n%s", err, out)
 	}
 	at := func(kind, n int) string { return "127.0.0.1:" + strconv.Itoa(h.port+3*kind+n) }
 	if err := os.WriteFile(file, fmt.Appendf(nil, `
 node: {expect: 3, join: [%q, %q, %q]}
 security: {gossip_key_file: %q}
+%s
 rooms:
   - {name: shop, routes: [{host: "*", path: /}], origin: %q, total_active_users: 1, queue_all: true,
-     session_duration: 3m, ticket_ttl: 1h, refresh_interval: 20s}
-`, at(3, 0), at(3, 1), at(3, 2), key, origin.URL), 0o600); err != nil {
+     session_duration: 3m, ticket_ttl: 1h, refresh_interval: 20s%s}
+`, at(3, 0), at(3, 1), at(3, 2), secret, settings, origin.URL, keys), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -147,7 +148,7 @@ func TestAPhoneSleeps(t *testing.T) {
 		t.Skip("NOT RUN: it takes as long as it says: -asleep 30m")
 	}
 	const home, other = 1, 2
-	h := newTrio(t)
+	h := newTrio(t, "", "")
 	began := time.Now()
 	story := func(what string) { t.Logf("%5.0f s  %s", time.Since(began).Seconds(), what) }
 	inside := guests(t, h.url(0), 1, 0)[0]

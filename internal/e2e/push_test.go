@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,25 +42,31 @@ func pushing(t *testing.T, service *httptest.Server) (url string) {
 	origin := httptest.NewServer(shop.New(shop.Config{}))
 	t.Cleanup(origin.Close)
 	dir, port := t.TempDir(), freePorts(t, 2)
-	roots := filepath.Join(dir, "roots.pem")
-	for name, b := range map[string][]byte{
-		roots: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: service.Certificate().Raw}),
-		filepath.Join(dir, "anteroom.yaml"): fmt.Appendf(nil, `
+	file := fmt.Appendf(nil, `
 node: {id: node-1, gateway: "127.0.0.1:%d", admin: "127.0.0.1:%d", grpc: none}
-push: {contact: "mailto:ops@example.com", hosts: [%q]}
+%s
 rooms:
   - {name: shop, routes: [{host: "*", path: /}], origin: %q, total_active_users: 1, push: true}
-`, port, port+1, strings.TrimPrefix(service.URL, "https://"), origin.URL),
-	} {
-		if err := os.WriteFile(name, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+`, port, port+1, tellingBy(t, service), origin.URL)
+	if err := os.WriteFile(filepath.Join(dir, "anteroom.yaml"), file, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	t.Setenv("SSL_CERT_FILE", roots)
 	ended := anteroom(t, "serve", "--config", filepath.Join(dir, "anteroom.yaml"))
 	url = "http://127.0.0.1:" + strconv.Itoa(port)
 	answers(t, url, ended)
 	return url
+}
+
+// tellingBy is the setting of a node that tells by way of a service, whose certificate
+// the nodes trust that are started from now on.
+func tellingBy(t *testing.T, service *httptest.Server) string {
+	t.Helper()
+	roots := filepath.Join(t.TempDir(), "roots.pem")
+	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: service.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", roots)
+	return fmt.Sprintf(`push: {contact: "mailto:ops@example.com", hosts: [%q]}`, strings.TrimPrefix(service.URL, "https://"))
 }
 
 // lets gives the site leave to show notifications.
@@ -154,4 +161,39 @@ func TestTheTurnIsToldWhileThePageIsClosed(t *testing.T) {
 	p.until("the notification", `navigator.serviceWorker.getRegistration("/_anteroom/v1/rooms/shop/").then(r => r.getNotifications()).then(all => all.some(n => n.title === "It is your turn" && n.tag === "anteroom/shop"))`)
 	p.open(site + "/tea/gyokuro")
 	p.sees("Gyokuro")
+}
+
+// The node that was to tell dies while the page is open: that says again that it has to
+// stay open, asks the node that it is with now by itself, and says so once that has it.
+func TestThePageFindsANodeThatTells(t *testing.T) {
+	needBrowser(t)
+	service, came := pushService(t)
+	const home, other = 1, 2
+	h := newTrio(t, tellingBy(t, service), ", push: true")
+	inside := guests(t, h.url(0), 1, 0)[0]
+	var node atomic.Pointer[string]
+	first, second, none := h.url(home), h.url(other), "http://127.0.0.1:9"
+	node.Store(&first)
+	site := balancer(t, &node)
+	p := newPerson(t, lets(site))
+	p.open(site + "/tea/gyokuro")
+	p.reads("#place", "1")
+	p.until("the browser to have a service", subscribes(service.URL))
+	p.click("#bell")
+	const told = `lead.textContent.includes("You can close this page")`
+	p.until("the place to be told of", told)
+	h.kill(home)
+	node.Store(&none)
+	p.until("the page to say that it has to stay open", fmt.Sprintf(`lead.textContent.includes(%q)`, stay))
+	node.Store(&second)
+	p.until("another node to tell", told)
+	p.until("that node to know", `fetch("/_anteroom/v1/rooms/shop/pushed").then(r => r.json()).then(r => r.pushed)`)
+	p.picture("found")
+	p.open("about:blank") // the page is closed
+	inside.goesOut()
+	select {
+	case <-came:
+	case <-time.After(2 * patience):
+		t.Fatal("nobody was told")
+	}
 }
