@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/estimate"
 	"github.com/anteroom/anteroom/internal/node"
 )
 
@@ -103,35 +104,32 @@ func (s *script) visitors(n int, d time.Duration) {
 // estimates count, also those of which nobody could know that the limit would change.
 var crowds = []struct {
 	name string
+	past float64 // what was seen of the room before: how long visits lasted in such a crowd, times this; 0: nothing
 	off  float64 // how far the three shares may be from 25, 50 and 75 %, on average, in points
 	set  func(o *Options)
 	run  func(s *script)
 }{
-	{"steady", 6, nil, func(s *script) {
+	{"steady", 0, 6, nil, func(s *script) {
 		s.visitors(80, 5*time.Second)
 		s.visitors(1400, 10*time.Minute)
 		s.run(11 * time.Minute)
 	}},
-	{"first crowd", 12, func(o *Options) {
-		o.Rooms[0].Target, o.Load.Vanish, o.Load.Browse = 20, 100, Range{time.Second, 30 * time.Second}
-	}, func(s *script) {
-		s.visitors(60, time.Second)
-		s.run(4 * time.Minute)
-		s.visitors(100, time.Second)
-		s.run(8 * time.Minute)
-	}},
-	{"bursts", 8, nil, func(s *script) {
+	{"first crowd", 0, 12, firstCrowd, crowdAtAnEmptySite},
+	{"first crowd, as before", 1, 12, firstCrowd, crowdAtAnEmptySite},
+	{"first crowd, shorter before", 0.5, 22, firstCrowd, crowdAtAnEmptySite},
+	{"first crowd, longer before", 2, 42, firstCrowd, crowdAtAnEmptySite},
+	{"bursts", 0, 8, nil, func(s *script) {
 		for range 6 {
 			s.visitors(200, 2*time.Second)
 			s.run(2 * time.Minute)
 		}
 	}},
-	{"abandoning", 16, func(o *Options) { o.Load.Silent, o.Load.Cancel, o.Load.NoShow = 15, 20, 10 }, func(s *script) {
+	{"abandoning", 0, 16, func(o *Options) { o.Load.Silent, o.Load.Cancel, o.Load.NoShow = 15, 20, 10 }, func(s *script) {
 		s.visitors(80, 5*time.Second)
 		s.visitors(2200, 10*time.Minute)
 		s.run(11 * time.Minute)
 	}},
-	{"limit changed", 20, nil, func(s *script) {
+	{"limit changed", 0, 20, nil, func(s *script) {
 		s.visitors(1500, 8*time.Minute)
 		s.run(3 * time.Minute)
 		s.limit(1, 20)
@@ -139,7 +137,7 @@ var crowds = []struct {
 		s.limit(2, 60)
 		s.run(4 * time.Minute)
 	}},
-	{"node lost", 9, nil, func(s *script) {
+	{"node lost", 0, 9, nil, func(s *script) {
 		s.visitors(1400, 10*time.Minute)
 		s.run(4 * time.Minute)
 		s.down(0)
@@ -147,11 +145,11 @@ var crowds = []struct {
 		s.boot(0)
 		s.run(5 * time.Minute)
 	}},
-	{"rate", 4, func(o *Options) { o.Rooms[0].NewPerMinute = 90 }, func(s *script) {
+	{"rate", 0, 4, func(o *Options) { o.Rooms[0].NewPerMinute = 90 }, func(s *script) {
 		s.visitors(1000, 8*time.Minute)
 		s.run(11 * time.Minute)
 	}},
-	{"event with draw", 15, func(o *Options) {
+	{"event with draw", 0, 15, func(o *Options) {
 		o.Rooms[0].Event = eviction.Event{Start: wallAt((3 * time.Minute).Microseconds()), Shuffle: true}
 	}, func(s *script) {
 		s.visitors(600, 2*time.Minute)
@@ -159,6 +157,32 @@ var crowds = []struct {
 		s.visitors(400, 2*time.Minute)
 		s.run(8 * time.Minute)
 	}},
+}
+
+// firstCrowd is of people whose visits end by the clock.
+func firstCrowd(o *Options) {
+	o.Rooms[0].Target, o.Load.Vanish, o.Load.Browse = 20, 100, Range{time.Second, 30 * time.Second}
+}
+
+func crowdAtAnEmptySite(s *script) {
+	s.visitors(60, time.Second)
+	s.run(4 * time.Minute)
+	s.visitors(100, time.Second)
+	s.run(8 * time.Minute)
+}
+
+// before tells all nodes how long visits lasted in another world, times factor.
+func (s *script) before(o Options, run func(s *script), factor float64) {
+	var lasted []estimate.Lasted
+	o.Seed += 1 << 32
+	earlier := founded(s.t, o)
+	earlier.visited = func(took int64) {
+		lasted = append(lasted, estimate.Lasted{Age: int64(float64(took) * factor), N: 1})
+	}
+	run(earlier)
+	for i := range s.hosts {
+		s.hosts[i].n.Before("shop", node.VisitTerms(&s.o.Rooms[0]), lasted)
+	}
 }
 
 var (
@@ -190,6 +214,9 @@ func TestEstimatesAreCalibrated(t *testing.T) {
 					c.set(&o)
 				}
 				s := founded(t, o)
+				if c.past > 0 {
+					s.before(o, c.run, c.past)
+				}
 				told := s.calibrate()
 				c.run(s)
 				s.check()

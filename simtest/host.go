@@ -268,7 +268,11 @@ func (w *world) drain(h *host) {
 	w.givenUp(h, &r)
 	w.decides(h, &r)
 	for i := range r.Log {
-		w.logged(h, &r.Log[i])
+		e := &r.Log[i]
+		w.logged(h, e)
+		if e.Event == node.Ended && w.visited != nil {
+			w.visited(e.Visit)
+		}
 	}
 	if w.trapped(h, beforeSave, &r) {
 		return

@@ -63,6 +63,7 @@ type world struct {
 	reached   reached
 	keys      keys
 	told      func(q *request) // looks at each answer about a place; nil: nobody does
+	visited   func(took int64) // hears for how long each visit lasted that is over, µs; nil: nobody does
 	broken    *Violation
 	spoilt    bool // a script has broken a room, to see what becomes of it
 	over      bool

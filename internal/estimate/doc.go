@@ -11,6 +11,14 @@
 // proof that people leave soon, and people who walked in while there was room are
 // no turnover.
 //
+// What the room's history tells of visits of before ([Visits.Before]) is the prior of the
+// life table: beside those that reached an age and those that ended there, four visits
+// count that lasted as those of before did. That is the mean of the posterior of a beta
+// process whose prior has the hazards of the history (Hjort, Nonparametric Bayes
+// estimators based on beta processes in models for life history data, Annals of
+// Statistics 18, 1990), with the weight of four visits at birth, and at each age that of
+// those that get so far. It does not fade, and weighs less with each visit that is seen.
+//
 // [Visits.Forecast] plays the room on, in steps, in expectation. Whoever is there
 // leaves at the age that the life table gives to those who got as far; whoever is
 // called begins a visit of their own, or does not come and holds the slot for the
@@ -50,6 +58,6 @@
 //
 // # When nothing is said
 //
-// Without the ends of enough visits, or where the n-th is called only after a tenth of
+// Without the ends of enough visits, here or in the history, or where the n-th is called only after a tenth of
 // the visits are older than any that was seen, there is no estimate.
 package estimate

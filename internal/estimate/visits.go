@@ -44,8 +44,9 @@ type Visits struct {
 
 // spans is how long something lasts: a life table, and what goes on.
 type spans struct {
-	life *life    // nil: nothing has begun yet
-	here []cohort // by time: what goes on
+	life   *life    // nil: nothing has begun yet
+	before *life    // what is taken to have been seen before, and does not fade; nil: nothing
+	here   []cohort // by time: what goes on
 }
 
 // life is a life table.
@@ -209,39 +210,54 @@ const endsMin = 3
 
 // hazards are which share of those that got to each bucket ended in it.
 func (s *spans) hazards(now int64) (h [buckets]float64) {
-	if s.life == nil {
-		return h
-	}
 	var here [buckets]float64
 	for i := range s.here {
 		c := &s.here[i]
 		s.bring(c, now)
 		here[c.upTo] += float64(c.n)
 	}
+	seen := s.seen()
 	for b := range h {
-		if ended := s.life.ended[b]; ended >= 1e-3 {
-			half := (here[b] + s.life.left[b]) / 2 // who is in a bucket, or left it, has got half through it
-			h[b] = min(1, ended/max(ended, s.life.reached[b]-half))
+		if ended := seen.ended[b]; ended >= 1e-3 {
+			half := (here[b] + seen.left[b]) / 2 // who is in a bucket, or left it, has got half through it
+			h[b] = min(1, ended/max(ended, seen.reached[b]-half))
 		}
 	}
 	return h
 }
 
+// seen is the life table with what is taken to have been seen before.
+func (s *spans) seen() (sum life) {
+	for _, l := range []*life{s.life, s.before} {
+		if l == nil {
+			continue
+		}
+		for b := range sum.reached {
+			sum.reached[b] += l.reached[b]
+			sum.ended[b] += l.ended[b]
+			sum.left[b] += l.left[b]
+			sum.ages[b] += l.ages[b]
+		}
+	}
+	return sum
+}
+
 // table works the life table of visits out.
 func (s *spans) table(now int64) (t table) {
-	if s.life == nil {
+	if s.life == nil && s.before == nil {
 		return t
 	}
 	alive, sum, squares := 1.0, 0.0, 0.0
-	for b, hazard := range s.hazards(now) {
-		ended := s.life.ended[b]
-		if s.life.reached[b] >= endsMin {
+	hazards, seen := s.hazards(now), s.seen()
+	for b, hazard := range hazards {
+		ended := seen.ended[b]
+		if seen.reached[b] >= endsMin {
 			t.known = fromOf(b)
 		}
 		if t.seen += ended; hazard == 0 {
 			continue
 		}
-		share, age := alive*hazard, s.life.ages[b]/ended/1e6
+		share, age := alive*hazard, seen.ages[b]/ended/1e6
 		t.masses = append(t.masses, mass{age, share, fromOf(b), fromOf(b + 1)})
 		alive -= share
 		sum, squares = sum+share*age, squares+share*age*age

@@ -405,6 +405,11 @@ func (l *Loop) Govern(room string, bound int) error {
 	return l.order(func(n *node.Node, now eviction.Time) { n.Govern(now, room, bound) })
 }
 
+// Before tells a room how long visits lasted, see node.Node.
+func (l *Loop) Before(room string, terms uint32, lasted []node.Lasted) error {
+	return l.order(func(n *node.Node, _ eviction.Time) { n.Before(room, terms, lasted) })
+}
+
 // Adopt replaces the settings that all nodes of a cluster share. It fails with
 // eviction.ErrSettled once the node was in a wave.
 func (l *Loop) Adopt(c eviction.Config) error {

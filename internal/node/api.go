@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/estimate"
 	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -37,6 +38,7 @@ type (
 	State  = ticket.State
 	Answer = ticket.Answer
 	Wait   = ticket.Wait
+	Lasted = estimate.Lasted
 )
 
 // Where a visitor stands.
@@ -80,10 +82,11 @@ type Admission struct {
 	Epoch uint64
 	Key   qpid.Weight
 
-	OnSite int   // people on the site at this node, now that it has happened
-	Visit  int64 // of Ended: for how long the visitor was on the site, µs
-	Early  bool  // of Ended: before the pass ran out
-	NoShow bool  // of Parked: was called and did not come
+	OnSite int    // people on the site at this node, now that it has happened
+	Visit  int64  // of Ended: for how long the visitor was on the site, µs
+	Early  bool   // of Ended: before the pass ran out
+	Terms  uint32 // of Ended: what bounds visits, see VisitTerms
+	NoShow bool   // of Parked: was called and did not come
 }
 
 // Ready is the work a node wants done. The caller owns the slices.

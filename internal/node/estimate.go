@@ -68,6 +68,7 @@ func prior(c eviction.Room) float64 {
 // waits is what a room knows of how long people wait.
 type waits struct {
 	visits   estimate.Visits // in pass time
+	terms    uint32          // of the visits of before that visits counts; 0: of none
 	forecast *estimate.Forecast
 	at       int64 // boot time of forecast
 
@@ -151,6 +152,10 @@ func (r *room) forecastAt(now eviction.Time) *estimate.Forecast {
 		w.visits.Stood(r.called, r.idle(now), min(now.Boot-w.at, memoryOfLine))
 	}
 	w.at = now.Boot
+	if w.terms != 0 && w.terms != r.visitTerms() { // such visits are no more
+		w.visits.Before(nil)
+		w.terms = 0
+	}
 	f := r.figures(now)
 	w.forecast = w.visits.Forecast(f, r.node.ev.LastNow())
 	w.remember(now.Boot, r.gate.Room().Refresh.Microseconds()*11/10, f.Waiting, f.Missing > 0 || f.Free < 0 || f.Opens > 0)

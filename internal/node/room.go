@@ -356,7 +356,7 @@ func (r *room) leaveSite(v *visitor, now eviction.Time) {
 	r.record(Ended, v.weight(), 0, qpid.Weight{})
 	clock := r.node.ev.Now(now)
 	e := r.recorded()
-	e.Early, e.Visit = clock < v.expires, max(0, min(clock, v.expires)-v.seen)
+	e.Early, e.Visit, e.Terms = clock < v.expires, max(0, min(clock, v.expires)-v.seen), r.visitTerms()
 	r.retire(v, spent, now)
 }
 

@@ -86,11 +86,17 @@ func (l *Live) CameTrue(room string, under [3]bool) {
 	}
 }
 
-// Ended notes that a visit of so many µs is over.
-func (l *Live) Ended(room string, visit int64, early bool) {
+// Ended notes that a visit of so many µs is over, and a digest of the terms that bounded
+// it.
+func (l *Live) Ended(room string, visit int64, early bool, terms uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := &l.of(room).now
+	if len(now.Visits) == 0 {
+		now.Counts[Terms] = terms
+	} else if now.Counts[Terms] != terms {
+		now.Counts[Terms] = 0
+	}
 	if early {
 		now.Counts[EndsLeft]++
 	} else {

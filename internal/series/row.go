@@ -26,6 +26,7 @@ const (
 	UnderP25                    // of them those in which the wait was no longer than p25 said
 	UnderP50                    // likewise
 	UnderP75
+	Terms // no count: a digest of what bounded the visits that are over; 0: not known, or of several kinds
 	counts
 )
 
@@ -74,11 +75,24 @@ type Row struct {
 func (r *Row) Merge(o *Row) {
 	r.OnSite, r.InLine, r.Called = r.OnSite+o.OnSite, r.InLine+o.InLine, r.Called+o.Called
 	r.OnSiteMost, r.InLineMost = max(r.OnSiteMost, o.OnSiteMost), max(r.InLineMost, o.InLineMost)
+	terms := r.terms(o)
 	for i, n := range o.Counts {
 		r.Counts[i] = plus(r.Counts[i], n)
 	}
+	r.Counts[Terms] = terms
 	r.Waits.Merge(o.Waits)
 	r.Visits.Merge(o.Visits)
+}
+
+// terms are those of the visits of both.
+func (r *Row) terms(o *Row) uint32 {
+	switch mine, others := r.Counts[Terms], o.Counts[Terms]; {
+	case len(o.Visits) == 0 || mine == others:
+		return mine
+	case len(r.Visits) == 0:
+		return others
+	}
+	return 0
 }
 
 // Beside adds another node's row of the same step.

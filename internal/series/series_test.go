@@ -33,6 +33,7 @@ type world struct {
 	now   int64
 	busy  []Row // each second
 	limit uint32
+	terms uint32 // of visits
 }
 
 func newWorld(t *testing.T, dir string) *world {
@@ -62,9 +63,10 @@ func (w *world) run(seconds int) {
 		for range w.rng.IntN(4) {
 			wait, visit := 1+w.rng.Int64N(600_000_000), w.rng.Int64N(300_000_000)
 			w.live.Admitted("shop", wait, int(w.limit))
-			w.live.Ended("shop", visit, true)
+			w.live.Ended("shop", visit, true, w.terms)
 			r.Counts[Admissions]++
 			r.Counts[EndsLeft]++
+			r.Counts[Terms] = w.terms
 			r.Waits.Record(wait / 1000)
 			r.Visits.Record(visit / 1000)
 			r.OnSiteMost = w.limit

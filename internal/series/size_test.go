@@ -124,7 +124,7 @@ func BenchmarkMemory(b *testing.B) {
 						for range (perMinute + rng.IntN(60)) / 60 {
 							wait, visit := people(rng, now)
 							live.Admitted(samples[i].Room, 1000*wait, 500)
-							live.Ended(samples[i].Room, 1000*visit, true)
+							live.Ended(samples[i].Room, 1000*visit, true, 1)
 						}
 					}
 					for _, m := range live.Tick(now+1, samples) {

@@ -58,6 +58,7 @@ func (s *Server) buildHistory() error {
 func (h *past) run(ctx context.Context, all *errgroup.Group) {
 	all.Go(func() error { h.sample(ctx); return nil })
 	all.Go(func() error { h.handOn(ctx); return nil })
+	all.Go(func() error { h.remind(ctx); return nil })
 }
 
 func (h *past) now() int64 { return h.s.o.Clock().Wall / 1e6 }
@@ -147,7 +148,7 @@ func (h *past) admission(at int64, a *node.Admission) {
 	case node.AdmittedO:
 		h.live.Admitted(a.Room, 0, a.OnSite)
 	case node.Ended:
-		h.live.Ended(a.Room, a.Visit, a.Early)
+		h.live.Ended(a.Room, a.Visit, a.Early, a.Terms)
 	case node.Dropped:
 		h.live.Count(a.Room, series.DropOuts, 1)
 	case node.Through:
