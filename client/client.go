@@ -50,6 +50,7 @@ type settings struct {
 	private       bool // they are TLS
 	token         string
 	patience, try time.Duration
+	alone         bool // calls are of their own
 	grpc          []grpc.DialOption
 	err           error
 }
@@ -131,8 +132,15 @@ func WithTry(d time.Duration) Option {
 	return func(s *settings) { s.try = d }
 }
 
-// WithGRPC passes options on to gRPC: interceptors for traces, or another
-// dialer.
+// WithoutSession has each call of Put, Take, Ack, Nack and Extend be one of gRPC's,
+// which costs several times as much, and which interceptors see. Otherwise they share
+// a stream, if the node knows it.
+func WithoutSession() Option {
+	return func(s *settings) { s.alone = true }
+}
+
+// WithGRPC passes options on to gRPC: interceptors for traces (see
+// WithoutSession), or another dialer.
 func WithGRPC(o ...grpc.DialOption) Option {
 	return func(s *settings) { s.grpc = append(s.grpc, o...) }
 }
@@ -161,7 +169,11 @@ func Dial(addresses []string, options ...Option) (*Client, error) {
 			_ = c.Close() // nothing was sent
 			return nil, err
 		}
-		c.nodes = append(c.nodes, node{conn, anteroomv1.NewPriorityQueueClient(conn)})
+		n := node{conn, anteroomv1.NewPriorityQueueClient(conn)}
+		if !s.alone {
+			n.queue = &session{wire: n.queue}
+		}
+		c.nodes = append(c.nodes, n)
 	}
 	c.at.Store(rand.Uint32N(uint32(len(addresses)))) // many clients, not all at one node
 	return c, nil

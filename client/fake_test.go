@@ -49,6 +49,17 @@ type peer struct {
 	before func(op string) error
 	// after may lose the answer of a call that was carried out.
 	after func(op string) error
+	// session is asked at each session, and may refuse it.
+	session func() error
+}
+
+func (p *peer) Session(s grpc.BidiStreamingServer[anteroomv1.SessionRequest, anteroomv1.SessionResponse]) error {
+	if p.session != nil {
+		if err := p.session(); err != nil {
+			return err
+		}
+	}
+	return priorityqueue.Serve(s, p, nil, nil)
 }
 
 func refusal(code codes.Code, reason client.Reason, again time.Duration) error {

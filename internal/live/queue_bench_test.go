@@ -100,7 +100,8 @@ func spread(all []float64) string {
 }
 
 // Puts and takes of 1 KB, in turns with beanstalkd and with Redis, which are one
-// process each, and with calls to our nodes that do nothing. A take is
+// process each, with calls of their own in place of sessions, and with calls to our
+// nodes that do nothing. A take is
 // acknowledged: two calls. Set -benchtime=6x: the number of turns.
 //
 //	ANTEROOM_E2E=1 go test ./internal/live -run '^$' -bench QueueBesideOthers -benchtime=6x
@@ -139,12 +140,14 @@ func contenders(b *testing.B, nodes int, config string, durable bool) (all []*co
 	c.queues = "  - {name: bench" + config + "}\n"
 	c.run(nodes)
 	mine := &contender{name: "anteroom"}
-	clients := make([]*client.Client, nodes)
+	alone := &contender{name: "without-sessions"}
+	clients, lone := make([]*client.Client, nodes), make([]*client.Client, nodes)
 	for i, p := range c.nodes {
-		clients[i] = p.client(b)
+		clients[i], lone[i] = p.client(b), p.client(b, client.WithoutSession())
 	}
 	for i := range benchWorkers {
 		mine.workers = append(mine.workers, ours{clients[i%nodes].Queue("bench")})
+		alone.workers = append(alone.workers, ours{lone[i%nodes].Queue("bench")})
 	}
 	calls, conns := &contender{name: "bare-calls"}, make([]bare, nodes)
 	for i, p := range c.nodes {
@@ -153,7 +156,7 @@ func contenders(b *testing.B, nodes int, config string, durable bool) (all []*co
 	for i := range benchWorkers {
 		calls.workers = append(calls.workers, conns[i%nodes])
 	}
-	all = append(all, mine, calls)
+	all = append(all, mine, alone, calls)
 	for _, r := range rivals() {
 		all = append(all, &contender{name: r.name, workers: r.hands(b, r.start(b, durable), benchWorkers)})
 	}

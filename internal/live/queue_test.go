@@ -46,23 +46,55 @@ func (c *cluster) clients(n int, o ...client.Option) []*client.Client {
 	return all
 }
 
-// repeats notes the ids of items whose put was tried again.
-type repeats struct{ ids sync.Map }
+// repeats notes the items, by queue and id, whose put was tried again, alone or in a
+// session.
+type repeats struct{ seen, again sync.Map }
 
 func (r *repeats) option() client.Option {
-	return client.WithGRPC(grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
-		err := invoke(ctx, method, req, reply, conn, o...)
-		if put, is := req.(*anteroomv1.InsertRequest); is && err != nil {
-			r.ids.Store(put.GetId(), true)
-		}
-		return err
-	}))
+	return client.WithGRPC(
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+			if put, is := req.(*anteroomv1.InsertRequest); is {
+				r.tried(put)
+			}
+			return invoke(ctx, method, req, reply, conn, o...)
+		}),
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc, conn *grpc.ClientConn, method string, begin grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+			s, err := begin(ctx, d, conn, method, o...)
+			if err != nil {
+				return nil, err
+			}
+			return &repeating{s, r}, nil
+		}))
 }
 
-// without leaves out the items whose put was tried again.
-func (r *repeats) without(all []*story) (rest []*story) {
+func (r *repeats) tried(put *anteroomv1.InsertRequest) {
+	is := [2]string{put.GetQueue(), put.GetId()} // two queues have items of one id
+	if _, before := r.seen.LoadOrStore(is, true); before {
+		r.again.Store(is, true)
+	}
+}
+
+// repeating is a stream whose puts are noted.
+type repeating struct {
+	grpc.ClientStream
+	by *repeats
+}
+
+func (s *repeating) SendMsg(m any) error {
+	if r, is := m.(*anteroomv1.SessionRequest); is {
+		for _, c := range r.GetCalls() {
+			if put := c.GetInsert(); put != nil {
+				s.by.tried(put)
+			}
+		}
+	}
+	return s.ClientStream.SendMsg(m)
+}
+
+// without leaves out the items of a queue whose put was tried again.
+func (r *repeats) without(queue string, all []*story) (rest []*story) {
 	for _, s := range all {
-		if _, repeated := r.ids.Load(s.id); !repeated {
+		if _, repeated := r.again.Load([2]string{queue, s.id}); !repeated {
 			rest = append(rest, s)
 		}
 	}
@@ -288,7 +320,7 @@ func TestQueuesSurviveTheLossOfNodes(t *testing.T) {
 	c.none("disk", "lost", lost(all))
 	// A put that is repeated because its node died may be in that node's log, and
 	// in another's: docs/queue.md says so.
-	once := tried.without(all)
+	once := tried.without("disk", all)
 	c.none("disk", "delivered twice", twice(once))
 	c.phase("of disk, %d items were put at the first try; of the others, %d deliveries were of a second copy", len(once), len(twice(all))-len(twice(once)))
 }

@@ -20,6 +20,7 @@ import (
 	peerv1 "github.com/anteroom/anteroom/proto/anteroom/peer/v1"
 	"github.com/anteroom/anteroom/proto/priorityqueue"
 	"github.com/anteroom/anteroom/proto/queuelink"
+	"github.com/anteroom/anteroom/proto/rpc"
 )
 
 // queues are the node's priority queues: the loop around the broker, its links
@@ -73,7 +74,7 @@ func (s *Server) buildQueues() error {
 			return err
 		}
 	}
-	q.public = priorityqueue.New(priorityqueue.Config{Queues: q.offered(), Self: s.self.Name, Logger: s.log, Check: checkQueue})
+	q.public = priorityqueue.New(priorityqueue.Config{Queues: q.offered(), Self: s.self.Name, Logger: s.log, Check: checkQueue, Allow: rpc.AllowsCall})
 	s.metrics.MustRegister(queueMetrics{q})
 	return nil
 }
@@ -187,7 +188,6 @@ const followEvery = 20 * time.Millisecond
 func (q *queues) follow(ctx context.Context) error {
 	every := time.NewTicker(followEvery)
 	defer every.Stop()
-	lease := q.s.settings.now().WithDefaults().Lease.Microseconds()
 	var seen int64
 	missing := make([]string, len(q.logs)) // what each log lacked when it was last asked
 	for i := range missing {
@@ -212,7 +212,7 @@ func (q *queues) follow(ctx context.Context) error {
 			q.compare(told)
 		}
 		st := &q.s.loop.Snapshot().Status
-		if at := st.LeaseUntil - lease; at != seen && slices.Contains(st.List, q.s.self.Member) {
+		if at := st.LeaseUntil - st.Acts.Lease; at != seen && slices.Contains(st.List, q.s.self.Member) {
 			seen = at
 			q.loop.SetView(broker.View{List: st.List, Primary: st.Grade >= eviction.Primary, At: at, Voters: st.Voters.Names})
 		}

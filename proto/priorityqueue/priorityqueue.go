@@ -60,6 +60,7 @@ type Config struct {
 	Self   qpid.NodeID // at which ids that are made here are at home
 	Logger *slog.Logger
 	Check  func(broker.Queue) error // says what is wrong with settings; nil: nothing ever is
+	Allow  Allow                    // of the calls of a session; nil: all are
 
 	Answer  time.Duration // a call takes no longer [5s]
 	WaitMax time.Duration // DeleteMin waits no longer [1m]

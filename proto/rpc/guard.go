@@ -83,6 +83,9 @@ func onThisMachine(ctx context.Context, _ *tap.Info) (context.Context, error) {
 // bearer is the key of a call's context under which its token is.
 type bearer struct{}
 
+// watch is the key of a call's context under which the guard is that let it in.
+type watch struct{}
+
 // enter lets a call in by its header.
 func (g *Guard) enter(ctx context.Context, info *tap.Info) (context.Context, error) {
 	o, known := g.operations[info.FullMethodName]
@@ -102,14 +105,13 @@ func (g *Guard) enter(ctx context.Context, info *tap.Info) (context.Context, err
 	case !known:
 		return nil, refusal(codes.Unimplemented, "", "there is no such method here")
 	case o.needs != 0 && !t.May.Any(o.needs):
-		return nil, g.refuse(ctx, info.FullMethodName, t, refusal(codes.PermissionDenied, "not_allowed",
-			"the token "+t.Name+" may not do this: it takes "+o.needs.String()+" in its may"))
+		return nil, g.refuse(ctx, info.FullMethodName, t, mayNot(t, o))
 	}
 	leave, ok := g.admit(ctx, t)
 	if !ok {
-		return nil, refusal(codes.ResourceExhausted, "too_many_requests", "too many calls of this token, or from this address, are under way")
+		return nil, tooMany()
 	}
-	ctx = context.WithValue(ctx, bearer{}, t)
+	ctx = context.WithValue(context.WithValue(ctx, bearer{}, t), watch{}, g)
 	context.AfterFunc(ctx, leave) // a call's context ends with it, whatever ends it
 	return ctx, nil
 }
@@ -206,6 +208,36 @@ func AllowsRoom(ctx context.Context, room string) error {
 		return notNamed(t, "room", room)
 	}
 	return nil
+}
+
+// AllowsCall admits a call that is one of many on a stream, as if it had come by
+// itself: by the rights of the stream's token, what it names, and how many calls are
+// under way. It is one of those until leave is called.
+func AllowsCall(ctx context.Context, method string, q any) (leave func(), err error) {
+	g, ok := ctx.Value(watch{}).(*Guard)
+	if !ok { // the server asks for no tokens
+		return func() {}, nil
+	}
+	t, _ := ctx.Value(bearer{}).(*tokens.Token)
+	o := g.operations[method]
+	if o.needs != 0 && !t.May.Any(o.needs) {
+		return nil, g.refuse(ctx, method, t, mayNot(t, o))
+	}
+	if err := g.allows(ctx, method, q); err != nil {
+		return nil, err
+	}
+	if leave, ok = g.admit(ctx, t); !ok {
+		return nil, tooMany()
+	}
+	return leave, nil
+}
+
+func mayNot(t *tokens.Token, o operation) error {
+	return refusal(codes.PermissionDenied, "not_allowed", "the token "+t.Name+" may not do this: it takes "+o.needs.String()+" in its may")
+}
+
+func tooMany() error {
+	return refusal(codes.ResourceExhausted, "too_many_requests", "too many calls of this token, or from this address, are under way")
 }
 
 // refuse tells the log, more and more seldom. A token itself never gets there.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -145,7 +146,7 @@ func TestEveryMethodAsksForItsRight(t *testing.T) {
 		"/anteroom.v1.PriorityQueue/":       "mo",
 		"/anteroom.v1.PriorityQueue/Insert": "p", "/anteroom.v1.PriorityQueue/DeleteMin": "t", "/anteroom.v1.PriorityQueue/Ack": "t",
 		"/anteroom.v1.PriorityQueue/InsertBatch": "p", "/anteroom.v1.PriorityQueue/AckBatch": "t", "/anteroom.v1.PriorityQueue/ExtendBatch": "t",
-		"/anteroom.v1.PriorityQueue/Nack": "t", "/anteroom.v1.PriorityQueue/Extend": "t",
+		"/anteroom.v1.PriorityQueue/Session": "pt", "/anteroom.v1.PriorityQueue/Nack": "t", "/anteroom.v1.PriorityQueue/Extend": "t",
 		"/anteroom.v1.PriorityQueue/Peek": "tmvo", "/anteroom.v1.PriorityQueue/Watch": "tmvo", "/anteroom.v1.PriorityQueue/DeadLetters": "tmvo",
 		"/anteroom.v1.PriorityQueue/Len": "ptmvo", "/anteroom.v1.PriorityQueue/Position": "ptmvo", "/anteroom.v1.PriorityQueue/Stats": "ptmvo",
 		"/envoy.service.auth.v3.Authorization/": "a",
@@ -304,5 +305,61 @@ func TestCallsUnderWayAreBoundedPerAddress(t *testing.T) {
 	if !errors.Is(again.Err(), context.Canceled) {
 		t.Error("the calls that are over still count")
 		w.here <- struct{}{}
+	}
+}
+
+// inSession answers each call of a session by asking whether it may be made.
+type inSession struct {
+	anteroomv1.UnimplementedPriorityQueueServer
+}
+
+func (inSession) Session(s grpc.BidiStreamingServer[anteroomv1.SessionRequest, anteroomv1.SessionResponse]) error {
+	r, err := s.Recv()
+	for _, c := range r.GetCalls() {
+		for method, q := range map[string]any{
+			anteroomv1.PriorityQueue_Insert_FullMethodName: c.GetInsert(), anteroomv1.PriorityQueue_Ack_FullMethodName: c.GetAck(),
+		} {
+			if q.(interface{ GetQueue() string }).GetQueue() == "" {
+				continue
+			}
+			leave, err := rpc.AllowsCall(s.Context(), method, q)
+			if err != nil {
+				return err
+			}
+			leave()
+		}
+	}
+	return err
+}
+
+// A call in a session takes the right, and the queue, that it would take alone.
+func TestACallOfASessionAsksForItsRight(t *testing.T) {
+	secret, putter := token(tokens.RightsOf(tokens.Put), "mine")
+	insert := func(queue string) *anteroomv1.SessionCall {
+		return &anteroomv1.SessionCall{Call: &anteroomv1.SessionCall_Insert{Insert: &anteroomv1.InsertRequest{Queue: queue}}}
+	}
+	ack := &anteroomv1.SessionCall{Call: &anteroomv1.SessionCall_Ack{Ack: &anteroomv1.AckRequest{Queue: "mine"}}}
+	for what, test := range map[string]struct {
+		tokens []tokens.Token
+		call   *anteroomv1.SessionCall
+		want   string
+	}{
+		"what it may":      {[]tokens.Token{putter}, insert("mine"), ""},
+		"another queue":    {[]tokens.Token{putter}, insert("other"), "not_allowed"},
+		"another right":    {[]tokens.Token{putter}, ack, "not_allowed"},
+		"no tokens at all": {nil, insert("other"), ""},
+	} {
+		server, _ := rpc.NewServer(rpc.Config{PriorityQueue: inSession{}, Guard: rpc.NewGuard(tokens.NewSet(test.tokens), slog.New(slog.DiscardHandler))})
+		c := anteroomv1.NewPriorityQueueClient(listen(t, server)(insecure.NewCredentials()))
+		s, err := c.Session(metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+secret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Send(&anteroomv1.SessionRequest{Calls: []*anteroomv1.SessionCall{test.call}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = s.Recv(); reason(err) != test.want || test.want == "" && !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %v, want %q", what, err, test.want)
+		}
 	}
 }

@@ -48,6 +48,7 @@ func operations() map[string]operation {
 		anteroomv1.PriorityQueue_InsertBatch_FullMethodName:       {needs: put, about: ofQueue},
 		anteroomv1.PriorityQueue_DeleteMin_FullMethodName:         {needs: take, about: ofQueue},
 		anteroomv1.PriorityQueue_Ack_FullMethodName:               {needs: take, about: ofQueue},
+		anteroomv1.PriorityQueue_Session_FullMethodName:           {needs: tokens.RightsOf(tokens.Put, tokens.Take)}, // each of its calls is looked at: AllowsCall
 		anteroomv1.PriorityQueue_Nack_FullMethodName:              {needs: take, about: ofQueue},
 		anteroomv1.PriorityQueue_Extend_FullMethodName:            {needs: take, about: ofQueue},
 		anteroomv1.PriorityQueue_AckBatch_FullMethodName:          {needs: take, about: ofQueue},

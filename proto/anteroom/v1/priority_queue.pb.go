@@ -219,8 +219,404 @@ func (x WatchResponse_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WatchResponse_Kind.Descriptor instead.
 func (WatchResponse_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{50, 0}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{54, 0}
 }
+
+// SessionRequest is a frame of up to 256 calls, of 256 KiB at most.
+type SessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Calls []*SessionCall         `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	// Ids of DeleteMins of earlier frames that need not go on. They are answered all the
+	// same.
+	Cancelled     []uint64 `protobuf:"varint,2,rep,packed,name=cancelled,proto3" json:"cancelled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionRequest) Reset() {
+	*x = SessionRequest{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionRequest) ProtoMessage() {}
+
+func (x *SessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionRequest.ProtoReflect.Descriptor instead.
+func (*SessionRequest) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *SessionRequest) GetCalls() []*SessionCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+func (x *SessionRequest) GetCancelled() []uint64 {
+	if x != nil {
+		return x.Cancelled
+	}
+	return nil
+}
+
+// SessionCall is one call.
+type SessionCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Not that of another call of the session that is not answered.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Types that are valid to be assigned to Call:
+	//
+	//	*SessionCall_Insert
+	//	*SessionCall_DeleteMin
+	//	*SessionCall_Ack
+	//	*SessionCall_Nack
+	//	*SessionCall_Extend
+	Call          isSessionCall_Call `protobuf_oneof:"call"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionCall) Reset() {
+	*x = SessionCall{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionCall) ProtoMessage() {}
+
+func (x *SessionCall) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionCall.ProtoReflect.Descriptor instead.
+func (*SessionCall) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SessionCall) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *SessionCall) GetCall() isSessionCall_Call {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *SessionCall) GetInsert() *InsertRequest {
+	if x != nil {
+		if x, ok := x.Call.(*SessionCall_Insert); ok {
+			return x.Insert
+		}
+	}
+	return nil
+}
+
+func (x *SessionCall) GetDeleteMin() *DeleteMinRequest {
+	if x != nil {
+		if x, ok := x.Call.(*SessionCall_DeleteMin); ok {
+			return x.DeleteMin
+		}
+	}
+	return nil
+}
+
+func (x *SessionCall) GetAck() *AckRequest {
+	if x != nil {
+		if x, ok := x.Call.(*SessionCall_Ack); ok {
+			return x.Ack
+		}
+	}
+	return nil
+}
+
+func (x *SessionCall) GetNack() *NackRequest {
+	if x != nil {
+		if x, ok := x.Call.(*SessionCall_Nack); ok {
+			return x.Nack
+		}
+	}
+	return nil
+}
+
+func (x *SessionCall) GetExtend() *ExtendRequest {
+	if x != nil {
+		if x, ok := x.Call.(*SessionCall_Extend); ok {
+			return x.Extend
+		}
+	}
+	return nil
+}
+
+type isSessionCall_Call interface {
+	isSessionCall_Call()
+}
+
+type SessionCall_Insert struct {
+	Insert *InsertRequest `protobuf:"bytes,2,opt,name=insert,proto3,oneof"`
+}
+
+type SessionCall_DeleteMin struct {
+	// Of one item at most.
+	DeleteMin *DeleteMinRequest `protobuf:"bytes,3,opt,name=delete_min,json=deleteMin,proto3,oneof"`
+}
+
+type SessionCall_Ack struct {
+	Ack *AckRequest `protobuf:"bytes,4,opt,name=ack,proto3,oneof"`
+}
+
+type SessionCall_Nack struct {
+	Nack *NackRequest `protobuf:"bytes,5,opt,name=nack,proto3,oneof"`
+}
+
+type SessionCall_Extend struct {
+	Extend *ExtendRequest `protobuf:"bytes,6,opt,name=extend,proto3,oneof"`
+}
+
+func (*SessionCall_Insert) isSessionCall_Call() {}
+
+func (*SessionCall_DeleteMin) isSessionCall_Call() {}
+
+func (*SessionCall_Ack) isSessionCall_Call() {}
+
+func (*SessionCall_Nack) isSessionCall_Call() {}
+
+func (*SessionCall_Extend) isSessionCall_Call() {}
+
+// SessionResponse is a frame of answers.
+type SessionResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Answers       []*SessionAnswer       `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionResponse) Reset() {
+	*x = SessionResponse{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionResponse) ProtoMessage() {}
+
+func (x *SessionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionResponse.ProtoReflect.Descriptor instead.
+func (*SessionResponse) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SessionResponse) GetAnswers() []*SessionAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+// SessionAnswer is how one call went.
+type SessionAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Types that are valid to be assigned to Answer:
+	//
+	//	*SessionAnswer_Failure
+	//	*SessionAnswer_Insert
+	//	*SessionAnswer_DeleteMin
+	//	*SessionAnswer_Ack
+	//	*SessionAnswer_Nack
+	//	*SessionAnswer_Extend
+	Answer        isSessionAnswer_Answer `protobuf_oneof:"answer"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionAnswer) Reset() {
+	*x = SessionAnswer{}
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionAnswer) ProtoMessage() {}
+
+func (x *SessionAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionAnswer.ProtoReflect.Descriptor instead.
+func (*SessionAnswer) Descriptor() ([]byte, []int) {
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SessionAnswer) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *SessionAnswer) GetAnswer() isSessionAnswer_Answer {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
+func (x *SessionAnswer) GetFailure() *Failure {
+	if x != nil {
+		if x, ok := x.Answer.(*SessionAnswer_Failure); ok {
+			return x.Failure
+		}
+	}
+	return nil
+}
+
+func (x *SessionAnswer) GetInsert() *InsertResponse {
+	if x != nil {
+		if x, ok := x.Answer.(*SessionAnswer_Insert); ok {
+			return x.Insert
+		}
+	}
+	return nil
+}
+
+func (x *SessionAnswer) GetDeleteMin() *DeleteMinResponse {
+	if x != nil {
+		if x, ok := x.Answer.(*SessionAnswer_DeleteMin); ok {
+			return x.DeleteMin
+		}
+	}
+	return nil
+}
+
+func (x *SessionAnswer) GetAck() *AckResponse {
+	if x != nil {
+		if x, ok := x.Answer.(*SessionAnswer_Ack); ok {
+			return x.Ack
+		}
+	}
+	return nil
+}
+
+func (x *SessionAnswer) GetNack() *NackResponse {
+	if x != nil {
+		if x, ok := x.Answer.(*SessionAnswer_Nack); ok {
+			return x.Nack
+		}
+	}
+	return nil
+}
+
+func (x *SessionAnswer) GetExtend() *ExtendResponse {
+	if x != nil {
+		if x, ok := x.Answer.(*SessionAnswer_Extend); ok {
+			return x.Extend
+		}
+	}
+	return nil
+}
+
+type isSessionAnswer_Answer interface {
+	isSessionAnswer_Answer()
+}
+
+type SessionAnswer_Failure struct {
+	Failure *Failure `protobuf:"bytes,2,opt,name=failure,proto3,oneof"`
+}
+
+type SessionAnswer_Insert struct {
+	Insert *InsertResponse `protobuf:"bytes,3,opt,name=insert,proto3,oneof"`
+}
+
+type SessionAnswer_DeleteMin struct {
+	DeleteMin *DeleteMinResponse `protobuf:"bytes,4,opt,name=delete_min,json=deleteMin,proto3,oneof"`
+}
+
+type SessionAnswer_Ack struct {
+	Ack *AckResponse `protobuf:"bytes,5,opt,name=ack,proto3,oneof"`
+}
+
+type SessionAnswer_Nack struct {
+	Nack *NackResponse `protobuf:"bytes,6,opt,name=nack,proto3,oneof"`
+}
+
+type SessionAnswer_Extend struct {
+	Extend *ExtendResponse `protobuf:"bytes,7,opt,name=extend,proto3,oneof"`
+}
+
+func (*SessionAnswer_Failure) isSessionAnswer_Answer() {}
+
+func (*SessionAnswer_Insert) isSessionAnswer_Answer() {}
+
+func (*SessionAnswer_DeleteMin) isSessionAnswer_Answer() {}
+
+func (*SessionAnswer_Ack) isSessionAnswer_Answer() {}
+
+func (*SessionAnswer_Nack) isSessionAnswer_Answer() {}
+
+func (*SessionAnswer_Extend) isSessionAnswer_Answer() {}
 
 // Item is one item of a queue.
 type Item struct {
@@ -254,7 +650,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[0]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -266,7 +662,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[0]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -279,7 +675,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{0}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Item) GetQueue() string {
@@ -393,7 +789,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[1]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -405,7 +801,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[1]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -418,7 +814,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{1}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Lease) GetItem() *Item {
@@ -464,7 +860,7 @@ type InsertRequest struct {
 
 func (x *InsertRequest) Reset() {
 	*x = InsertRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[2]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -476,7 +872,7 @@ func (x *InsertRequest) String() string {
 func (*InsertRequest) ProtoMessage() {}
 
 func (x *InsertRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[2]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -489,7 +885,7 @@ func (x *InsertRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsertRequest.ProtoReflect.Descriptor instead.
 func (*InsertRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{2}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *InsertRequest) GetQueue() string {
@@ -555,7 +951,7 @@ type InsertResponse struct {
 
 func (x *InsertResponse) Reset() {
 	*x = InsertResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[3]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +963,7 @@ func (x *InsertResponse) String() string {
 func (*InsertResponse) ProtoMessage() {}
 
 func (x *InsertResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[3]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +976,7 @@ func (x *InsertResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsertResponse.ProtoReflect.Descriptor instead.
 func (*InsertResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{3}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *InsertResponse) GetId() string {
@@ -628,7 +1024,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[4]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -640,7 +1036,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[4]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -653,7 +1049,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{4}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Failure) GetCode() int32 {
@@ -699,7 +1095,7 @@ type NewItem struct {
 
 func (x *NewItem) Reset() {
 	*x = NewItem{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[5]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +1107,7 @@ func (x *NewItem) String() string {
 func (*NewItem) ProtoMessage() {}
 
 func (x *NewItem) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[5]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +1120,7 @@ func (x *NewItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewItem.ProtoReflect.Descriptor instead.
 func (*NewItem) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{5}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NewItem) GetId() string {
@@ -779,7 +1175,7 @@ type InsertBatchRequest struct {
 
 func (x *InsertBatchRequest) Reset() {
 	*x = InsertBatchRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[6]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +1187,7 @@ func (x *InsertBatchRequest) String() string {
 func (*InsertBatchRequest) ProtoMessage() {}
 
 func (x *InsertBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[6]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +1200,7 @@ func (x *InsertBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsertBatchRequest.ProtoReflect.Descriptor instead.
 func (*InsertBatchRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{6}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *InsertBatchRequest) GetQueue() string {
@@ -835,7 +1231,7 @@ type InsertResult struct {
 
 func (x *InsertResult) Reset() {
 	*x = InsertResult{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[7]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -847,7 +1243,7 @@ func (x *InsertResult) String() string {
 func (*InsertResult) ProtoMessage() {}
 
 func (x *InsertResult) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[7]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -860,7 +1256,7 @@ func (x *InsertResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsertResult.ProtoReflect.Descriptor instead.
 func (*InsertResult) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{7}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *InsertResult) GetOutcome() isInsertResult_Outcome {
@@ -913,7 +1309,7 @@ type InsertBatchResponse struct {
 
 func (x *InsertBatchResponse) Reset() {
 	*x = InsertBatchResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[8]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -925,7 +1321,7 @@ func (x *InsertBatchResponse) String() string {
 func (*InsertBatchResponse) ProtoMessage() {}
 
 func (x *InsertBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[8]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -938,7 +1334,7 @@ func (x *InsertBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsertBatchResponse.ProtoReflect.Descriptor instead.
 func (*InsertBatchResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{8}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *InsertBatchResponse) GetResults() []*InsertResult {
@@ -963,7 +1359,7 @@ type DeleteMinRequest struct {
 
 func (x *DeleteMinRequest) Reset() {
 	*x = DeleteMinRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[9]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +1371,7 @@ func (x *DeleteMinRequest) String() string {
 func (*DeleteMinRequest) ProtoMessage() {}
 
 func (x *DeleteMinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[9]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -988,7 +1384,7 @@ func (x *DeleteMinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMinRequest.ProtoReflect.Descriptor instead.
 func (*DeleteMinRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{9}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteMinRequest) GetQueue() string {
@@ -1033,7 +1429,7 @@ type DeleteMinResponse struct {
 
 func (x *DeleteMinResponse) Reset() {
 	*x = DeleteMinResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[10]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1441,7 @@ func (x *DeleteMinResponse) String() string {
 func (*DeleteMinResponse) ProtoMessage() {}
 
 func (x *DeleteMinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[10]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1454,7 @@ func (x *DeleteMinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMinResponse.ProtoReflect.Descriptor instead.
 func (*DeleteMinResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{10}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DeleteMinResponse) GetLeases() []*Lease {
@@ -1092,7 +1488,7 @@ type AckRequest struct {
 
 func (x *AckRequest) Reset() {
 	*x = AckRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[11]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1500,7 @@ func (x *AckRequest) String() string {
 func (*AckRequest) ProtoMessage() {}
 
 func (x *AckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[11]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1513,7 @@ func (x *AckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRequest.ProtoReflect.Descriptor instead.
 func (*AckRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{11}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AckRequest) GetQueue() string {
@@ -1142,7 +1538,7 @@ type AckResponse struct {
 
 func (x *AckResponse) Reset() {
 	*x = AckResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[12]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1154,7 +1550,7 @@ func (x *AckResponse) String() string {
 func (*AckResponse) ProtoMessage() {}
 
 func (x *AckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[12]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1167,7 +1563,7 @@ func (x *AckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckResponse.ProtoReflect.Descriptor instead.
 func (*AckResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{12}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{16}
 }
 
 type AckBatchRequest struct {
@@ -1180,7 +1576,7 @@ type AckBatchRequest struct {
 
 func (x *AckBatchRequest) Reset() {
 	*x = AckBatchRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[13]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1192,7 +1588,7 @@ func (x *AckBatchRequest) String() string {
 func (*AckBatchRequest) ProtoMessage() {}
 
 func (x *AckBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[13]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,7 +1601,7 @@ func (x *AckBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckBatchRequest.ProtoReflect.Descriptor instead.
 func (*AckBatchRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{13}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AckBatchRequest) GetQueue() string {
@@ -1233,7 +1629,7 @@ type AckResult struct {
 
 func (x *AckResult) Reset() {
 	*x = AckResult{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[14]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1641,7 @@ func (x *AckResult) String() string {
 func (*AckResult) ProtoMessage() {}
 
 func (x *AckResult) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[14]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1654,7 @@ func (x *AckResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckResult.ProtoReflect.Descriptor instead.
 func (*AckResult) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{14}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AckResult) GetFailure() *Failure {
@@ -1277,7 +1673,7 @@ type AckBatchResponse struct {
 
 func (x *AckBatchResponse) Reset() {
 	*x = AckBatchResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[15]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1685,7 @@ func (x *AckBatchResponse) String() string {
 func (*AckBatchResponse) ProtoMessage() {}
 
 func (x *AckBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[15]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1698,7 @@ func (x *AckBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckBatchResponse.ProtoReflect.Descriptor instead.
 func (*AckBatchResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{15}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AckBatchResponse) GetResults() []*AckResult {
@@ -1326,7 +1722,7 @@ type NackRequest struct {
 
 func (x *NackRequest) Reset() {
 	*x = NackRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[16]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1338,7 +1734,7 @@ func (x *NackRequest) String() string {
 func (*NackRequest) ProtoMessage() {}
 
 func (x *NackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[16]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1351,7 +1747,7 @@ func (x *NackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackRequest.ProtoReflect.Descriptor instead.
 func (*NackRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{16}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NackRequest) GetQueue() string {
@@ -1392,7 +1788,7 @@ type NackResponse struct {
 
 func (x *NackResponse) Reset() {
 	*x = NackResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[17]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1800,7 @@ func (x *NackResponse) String() string {
 func (*NackResponse) ProtoMessage() {}
 
 func (x *NackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[17]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1813,7 @@ func (x *NackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackResponse.ProtoReflect.Descriptor instead.
 func (*NackResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{17}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NackResponse) GetState() ItemState {
@@ -1439,7 +1835,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[18]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1451,7 +1847,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[18]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1464,7 +1860,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{18}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ExtendRequest) GetQueue() string {
@@ -1497,7 +1893,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[19]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1905,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[19]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1918,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{19}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExtendResponse) GetUntil() *timestamppb.Timestamp {
@@ -1544,7 +1940,7 @@ type ExtendBatchRequest struct {
 
 func (x *ExtendBatchRequest) Reset() {
 	*x = ExtendBatchRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[20]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1556,7 +1952,7 @@ func (x *ExtendBatchRequest) String() string {
 func (*ExtendBatchRequest) ProtoMessage() {}
 
 func (x *ExtendBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[20]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1569,7 +1965,7 @@ func (x *ExtendBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendBatchRequest.ProtoReflect.Descriptor instead.
 func (*ExtendBatchRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{20}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExtendBatchRequest) GetQueue() string {
@@ -1607,7 +2003,7 @@ type ExtendResult struct {
 
 func (x *ExtendResult) Reset() {
 	*x = ExtendResult{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[21]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +2015,7 @@ func (x *ExtendResult) String() string {
 func (*ExtendResult) ProtoMessage() {}
 
 func (x *ExtendResult) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[21]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +2028,7 @@ func (x *ExtendResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResult.ProtoReflect.Descriptor instead.
 func (*ExtendResult) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{21}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExtendResult) GetOutcome() isExtendResult_Outcome {
@@ -1685,7 +2081,7 @@ type ExtendBatchResponse struct {
 
 func (x *ExtendBatchResponse) Reset() {
 	*x = ExtendBatchResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[22]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1697,7 +2093,7 @@ func (x *ExtendBatchResponse) String() string {
 func (*ExtendBatchResponse) ProtoMessage() {}
 
 func (x *ExtendBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[22]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1710,7 +2106,7 @@ func (x *ExtendBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendBatchResponse.ProtoReflect.Descriptor instead.
 func (*ExtendBatchResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{22}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExtendBatchResponse) GetResults() []*ExtendResult {
@@ -1734,7 +2130,7 @@ type PeekRequest struct {
 
 func (x *PeekRequest) Reset() {
 	*x = PeekRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[23]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +2142,7 @@ func (x *PeekRequest) String() string {
 func (*PeekRequest) ProtoMessage() {}
 
 func (x *PeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[23]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +2155,7 @@ func (x *PeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekRequest.ProtoReflect.Descriptor instead.
 func (*PeekRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{23}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PeekRequest) GetQueue() string {
@@ -1800,7 +2196,7 @@ type PeekResponse struct {
 
 func (x *PeekResponse) Reset() {
 	*x = PeekResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[24]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +2208,7 @@ func (x *PeekResponse) String() string {
 func (*PeekResponse) ProtoMessage() {}
 
 func (x *PeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[24]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1825,7 +2221,7 @@ func (x *PeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekResponse.ProtoReflect.Descriptor instead.
 func (*PeekResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{24}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PeekResponse) GetItems() []*Item {
@@ -1858,7 +2254,7 @@ type LenRequest struct {
 
 func (x *LenRequest) Reset() {
 	*x = LenRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[25]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1870,7 +2266,7 @@ func (x *LenRequest) String() string {
 func (*LenRequest) ProtoMessage() {}
 
 func (x *LenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[25]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1883,7 +2279,7 @@ func (x *LenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LenRequest.ProtoReflect.Descriptor instead.
 func (*LenRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{25}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LenRequest) GetQueue() string {
@@ -1910,7 +2306,7 @@ type LenResponse struct {
 
 func (x *LenResponse) Reset() {
 	*x = LenResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[26]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1922,7 +2318,7 @@ func (x *LenResponse) String() string {
 func (*LenResponse) ProtoMessage() {}
 
 func (x *LenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[26]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1935,7 +2331,7 @@ func (x *LenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LenResponse.ProtoReflect.Descriptor instead.
 func (*LenResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{26}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LenResponse) GetReady() uint64 {
@@ -1984,7 +2380,7 @@ type PositionRequest struct {
 
 func (x *PositionRequest) Reset() {
 	*x = PositionRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[27]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1996,7 +2392,7 @@ func (x *PositionRequest) String() string {
 func (*PositionRequest) ProtoMessage() {}
 
 func (x *PositionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[27]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2009,7 +2405,7 @@ func (x *PositionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PositionRequest.ProtoReflect.Descriptor instead.
 func (*PositionRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{27}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PositionRequest) GetQueue() string {
@@ -2041,7 +2437,7 @@ type PositionResponse struct {
 
 func (x *PositionResponse) Reset() {
 	*x = PositionResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[28]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2053,7 +2449,7 @@ func (x *PositionResponse) String() string {
 func (*PositionResponse) ProtoMessage() {}
 
 func (x *PositionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[28]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2066,7 +2462,7 @@ func (x *PositionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PositionResponse.ProtoReflect.Descriptor instead.
 func (*PositionResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{28}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PositionResponse) GetPosition() uint64 {
@@ -2116,7 +2512,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[29]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2524,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[29]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2537,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{29}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *UpdateRequest) GetQueue() string {
@@ -2188,7 +2584,7 @@ type UpdateResponse struct {
 
 func (x *UpdateResponse) Reset() {
 	*x = UpdateResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[30]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2596,7 @@ func (x *UpdateResponse) String() string {
 func (*UpdateResponse) ProtoMessage() {}
 
 func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[30]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2609,7 @@ func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateResponse.ProtoReflect.Descriptor instead.
 func (*UpdateResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{30}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *UpdateResponse) GetItem() *Item {
@@ -2234,7 +2630,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[31]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2246,7 +2642,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[31]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2259,7 +2655,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{31}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CancelRequest) GetQueue() string {
@@ -2286,7 +2682,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[32]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2298,7 +2694,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[32]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2311,7 +2707,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{32}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CancelResponse) GetState() ItemState {
@@ -2330,7 +2726,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[33]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +2738,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[33]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +2751,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PauseRequest) GetQueue() string {
@@ -2375,7 +2771,7 @@ type PauseResponse struct {
 
 func (x *PauseResponse) Reset() {
 	*x = PauseResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[34]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +2783,7 @@ func (x *PauseResponse) String() string {
 func (*PauseResponse) ProtoMessage() {}
 
 func (x *PauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[34]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2400,7 +2796,7 @@ func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
 func (*PauseResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PauseResponse) GetMissing() []string {
@@ -2419,7 +2815,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[35]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2431,7 +2827,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[35]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2444,7 +2840,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ResumeRequest) GetQueue() string {
@@ -2463,7 +2859,7 @@ type ResumeResponse struct {
 
 func (x *ResumeResponse) Reset() {
 	*x = ResumeResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[36]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2475,7 +2871,7 @@ func (x *ResumeResponse) String() string {
 func (*ResumeResponse) ProtoMessage() {}
 
 func (x *ResumeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[36]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2488,7 +2884,7 @@ func (x *ResumeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ResumeResponse) GetMissing() []string {
@@ -2507,7 +2903,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[37]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2915,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[37]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2928,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DrainRequest) GetQueue() string {
@@ -2551,7 +2947,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[38]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2563,7 +2959,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[38]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2576,7 +2972,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DrainResponse) GetMissing() []string {
@@ -2595,7 +2991,7 @@ type PurgeRequest struct {
 
 func (x *PurgeRequest) Reset() {
 	*x = PurgeRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[39]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2607,7 +3003,7 @@ func (x *PurgeRequest) String() string {
 func (*PurgeRequest) ProtoMessage() {}
 
 func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[39]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2620,7 +3016,7 @@ func (x *PurgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeRequest.ProtoReflect.Descriptor instead.
 func (*PurgeRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PurgeRequest) GetQueue() string {
@@ -2643,7 +3039,7 @@ type PurgeResponse struct {
 
 func (x *PurgeResponse) Reset() {
 	*x = PurgeResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[40]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2655,7 +3051,7 @@ func (x *PurgeResponse) String() string {
 func (*PurgeResponse) ProtoMessage() {}
 
 func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[40]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2668,7 +3064,7 @@ func (x *PurgeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeResponse.ProtoReflect.Descriptor instead.
 func (*PurgeResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PurgeResponse) GetPurged() uint64 {
@@ -2724,7 +3120,7 @@ type QueueSettings struct {
 
 func (x *QueueSettings) Reset() {
 	*x = QueueSettings{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +3132,7 @@ func (x *QueueSettings) String() string {
 func (*QueueSettings) ProtoMessage() {}
 
 func (x *QueueSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[41]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +3145,7 @@ func (x *QueueSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueSettings.ProtoReflect.Descriptor instead.
 func (*QueueSettings) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *QueueSettings) GetMaxItems() uint32 {
@@ -2883,7 +3279,7 @@ type ConfigureRequest struct {
 
 func (x *ConfigureRequest) Reset() {
 	*x = ConfigureRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2895,7 +3291,7 @@ func (x *ConfigureRequest) String() string {
 func (*ConfigureRequest) ProtoMessage() {}
 
 func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[42]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2908,7 +3304,7 @@ func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ConfigureRequest) GetQueue() string {
@@ -2950,7 +3346,7 @@ type ConfigureResponse struct {
 
 func (x *ConfigureResponse) Reset() {
 	*x = ConfigureResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[43]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3358,7 @@ func (x *ConfigureResponse) String() string {
 func (*ConfigureResponse) ProtoMessage() {}
 
 func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[43]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3371,7 @@ func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{43}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ConfigureResponse) GetSettings() *QueueSettings {
@@ -3023,7 +3419,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[44]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3035,7 +3431,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[44]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3048,7 +3444,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{44}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StatsRequest) GetQueue() string {
@@ -3070,7 +3466,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[45]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3082,7 +3478,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[45]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3095,7 +3491,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{45}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StatsResponse) GetQueues() []*QueueStats {
@@ -3142,7 +3538,7 @@ type QueueStats struct {
 
 func (x *QueueStats) Reset() {
 	*x = QueueStats{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[46]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3154,7 +3550,7 @@ func (x *QueueStats) String() string {
 func (*QueueStats) ProtoMessage() {}
 
 func (x *QueueStats) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[46]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3167,7 +3563,7 @@ func (x *QueueStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStats.ProtoReflect.Descriptor instead.
 func (*QueueStats) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{46}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *QueueStats) GetQueue() string {
@@ -3291,7 +3687,7 @@ type QueueCounters struct {
 
 func (x *QueueCounters) Reset() {
 	*x = QueueCounters{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[47]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3303,7 +3699,7 @@ func (x *QueueCounters) String() string {
 func (*QueueCounters) ProtoMessage() {}
 
 func (x *QueueCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[47]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3316,7 +3712,7 @@ func (x *QueueCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueCounters.ProtoReflect.Descriptor instead.
 func (*QueueCounters) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{47}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *QueueCounters) GetInserted() uint64 {
@@ -3394,7 +3790,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[48]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3802,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[48]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3815,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{48}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *NodeShare) GetNode() string {
@@ -3452,7 +3848,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[49]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3464,7 +3860,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[49]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3477,7 +3873,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{49}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *WatchRequest) GetQueue() string {
@@ -3503,7 +3899,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[50]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3515,7 +3911,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[50]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3528,7 +3924,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{50}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *WatchResponse) GetKind() WatchResponse_Kind {
@@ -3586,7 +3982,7 @@ type DeadLettersRequest struct {
 
 func (x *DeadLettersRequest) Reset() {
 	*x = DeadLettersRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[51]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3598,7 +3994,7 @@ func (x *DeadLettersRequest) String() string {
 func (*DeadLettersRequest) ProtoMessage() {}
 
 func (x *DeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[51]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3611,7 +4007,7 @@ func (x *DeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*DeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{51}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DeadLettersRequest) GetQueue() string {
@@ -3649,7 +4045,7 @@ type DeadLettersResponse struct {
 
 func (x *DeadLettersResponse) Reset() {
 	*x = DeadLettersResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[52]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3661,7 +4057,7 @@ func (x *DeadLettersResponse) String() string {
 func (*DeadLettersResponse) ProtoMessage() {}
 
 func (x *DeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[52]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3674,7 +4070,7 @@ func (x *DeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*DeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{52}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DeadLettersResponse) GetItems() []*Item {
@@ -3709,7 +4105,7 @@ type RequeueRequest struct {
 
 func (x *RequeueRequest) Reset() {
 	*x = RequeueRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[53]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3721,7 +4117,7 @@ func (x *RequeueRequest) String() string {
 func (*RequeueRequest) ProtoMessage() {}
 
 func (x *RequeueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[53]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3734,7 +4130,7 @@ func (x *RequeueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueRequest.ProtoReflect.Descriptor instead.
 func (*RequeueRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{53}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RequeueRequest) GetQueue() string {
@@ -3761,7 +4157,7 @@ type RequeueResponse struct {
 
 func (x *RequeueResponse) Reset() {
 	*x = RequeueResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[54]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3773,7 +4169,7 @@ func (x *RequeueResponse) String() string {
 func (*RequeueResponse) ProtoMessage() {}
 
 func (x *RequeueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[54]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3786,7 +4182,7 @@ func (x *RequeueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueResponse.ProtoReflect.Descriptor instead.
 func (*RequeueResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{54}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RequeueResponse) GetRequeued() uint64 {
@@ -3814,7 +4210,7 @@ type DeleteDeadLettersRequest struct {
 
 func (x *DeleteDeadLettersRequest) Reset() {
 	*x = DeleteDeadLettersRequest{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[55]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3826,7 +4222,7 @@ func (x *DeleteDeadLettersRequest) String() string {
 func (*DeleteDeadLettersRequest) ProtoMessage() {}
 
 func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[55]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3839,7 +4235,7 @@ func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{55}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DeleteDeadLettersRequest) GetQueue() string {
@@ -3866,7 +4262,7 @@ type DeleteDeadLettersResponse struct {
 
 func (x *DeleteDeadLettersResponse) Reset() {
 	*x = DeleteDeadLettersResponse{}
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[56]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3878,7 +4274,7 @@ func (x *DeleteDeadLettersResponse) String() string {
 func (*DeleteDeadLettersResponse) ProtoMessage() {}
 
 func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[56]
+	mi := &file_anteroom_v1_priority_queue_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3891,7 +4287,7 @@ func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{56}
+	return file_anteroom_v1_priority_queue_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DeleteDeadLettersResponse) GetDeleted() uint64 {
@@ -3912,7 +4308,31 @@ var File_anteroom_v1_priority_queue_proto protoreflect.FileDescriptor
 
 const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\n" +
-	" anteroom/v1/priority_queue.proto\x12\vanteroom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x04\n" +
+	" anteroom/v1/priority_queue.proto\x12\vanteroom.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"^\n" +
+	"\x0eSessionRequest\x12.\n" +
+	"\x05calls\x18\x01 \x03(\v2\x18.anteroom.v1.SessionCallR\x05calls\x12\x1c\n" +
+	"\tcancelled\x18\x02 \x03(\x04R\tcancelled\"\xae\x02\n" +
+	"\vSessionCall\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x124\n" +
+	"\x06insert\x18\x02 \x01(\v2\x1a.anteroom.v1.InsertRequestH\x00R\x06insert\x12>\n" +
+	"\n" +
+	"delete_min\x18\x03 \x01(\v2\x1d.anteroom.v1.DeleteMinRequestH\x00R\tdeleteMin\x12+\n" +
+	"\x03ack\x18\x04 \x01(\v2\x17.anteroom.v1.AckRequestH\x00R\x03ack\x12.\n" +
+	"\x04nack\x18\x05 \x01(\v2\x18.anteroom.v1.NackRequestH\x00R\x04nack\x124\n" +
+	"\x06extend\x18\x06 \x01(\v2\x1a.anteroom.v1.ExtendRequestH\x00R\x06extendB\x06\n" +
+	"\x04call\"G\n" +
+	"\x0fSessionResponse\x124\n" +
+	"\aanswers\x18\x01 \x03(\v2\x1a.anteroom.v1.SessionAnswerR\aanswers\"\xe9\x02\n" +
+	"\rSessionAnswer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x120\n" +
+	"\afailure\x18\x02 \x01(\v2\x14.anteroom.v1.FailureH\x00R\afailure\x125\n" +
+	"\x06insert\x18\x03 \x01(\v2\x1b.anteroom.v1.InsertResponseH\x00R\x06insert\x12?\n" +
+	"\n" +
+	"delete_min\x18\x04 \x01(\v2\x1e.anteroom.v1.DeleteMinResponseH\x00R\tdeleteMin\x12,\n" +
+	"\x03ack\x18\x05 \x01(\v2\x18.anteroom.v1.AckResponseH\x00R\x03ack\x12/\n" +
+	"\x04nack\x18\x06 \x01(\v2\x19.anteroom.v1.NackResponseH\x00R\x04nack\x125\n" +
+	"\x06extend\x18\a \x01(\v2\x1b.anteroom.v1.ExtendResponseH\x00R\x06extendB\b\n" +
+	"\x06answer\"\x81\x04\n" +
 	"\x04Item\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
@@ -4219,7 +4639,7 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x16QUEUE_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12QUEUE_MODE_RUNNING\x10\x01\x12\x15\n" +
 	"\x11QUEUE_MODE_PAUSED\x10\x02\x12\x17\n" +
-	"\x13QUEUE_MODE_DRAINING\x10\x032\xd8\f\n" +
+	"\x13QUEUE_MODE_DRAINING\x10\x032\xa2\r\n" +
 	"\rPriorityQueue\x12A\n" +
 	"\x06Insert\x12\x1a.anteroom.v1.InsertRequest\x1a\x1b.anteroom.v1.InsertResponse\x12P\n" +
 	"\vInsertBatch\x12\x1f.anteroom.v1.InsertBatchRequest\x1a .anteroom.v1.InsertBatchResponse\x12J\n" +
@@ -4243,7 +4663,8 @@ const file_anteroom_v1_priority_queue_proto_rawDesc = "" +
 	"\x05Watch\x12\x19.anteroom.v1.WatchRequest\x1a\x1a.anteroom.v1.WatchResponse0\x01\x12P\n" +
 	"\vDeadLetters\x12\x1f.anteroom.v1.DeadLettersRequest\x1a .anteroom.v1.DeadLettersResponse\x12D\n" +
 	"\aRequeue\x12\x1b.anteroom.v1.RequeueRequest\x1a\x1c.anteroom.v1.RequeueResponse\x12b\n" +
-	"\x11DeleteDeadLetters\x12%.anteroom.v1.DeleteDeadLettersRequest\x1a&.anteroom.v1.DeleteDeadLettersResponseB;Z9github.com/anteroom/anteroom/proto/anteroom/v1;anteroomv1b\x06proto3"
+	"\x11DeleteDeadLetters\x12%.anteroom.v1.DeleteDeadLettersRequest\x1a&.anteroom.v1.DeleteDeadLettersResponse\x12H\n" +
+	"\aSession\x12\x1b.anteroom.v1.SessionRequest\x1a\x1c.anteroom.v1.SessionResponse(\x010\x01B;Z9github.com/anteroom/anteroom/proto/anteroom/v1;anteroomv1b\x06proto3"
 
 var (
 	file_anteroom_v1_priority_queue_proto_rawDescOnce sync.Once
@@ -4258,177 +4679,196 @@ func file_anteroom_v1_priority_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_v1_priority_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_anteroom_v1_priority_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_anteroom_v1_priority_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_anteroom_v1_priority_queue_proto_goTypes = []any{
 	(ItemState)(0),                    // 0: anteroom.v1.ItemState
 	(QueueMode)(0),                    // 1: anteroom.v1.QueueMode
 	(WatchResponse_Kind)(0),           // 2: anteroom.v1.WatchResponse.Kind
-	(*Item)(nil),                      // 3: anteroom.v1.Item
-	(*Lease)(nil),                     // 4: anteroom.v1.Lease
-	(*InsertRequest)(nil),             // 5: anteroom.v1.InsertRequest
-	(*InsertResponse)(nil),            // 6: anteroom.v1.InsertResponse
-	(*Failure)(nil),                   // 7: anteroom.v1.Failure
-	(*NewItem)(nil),                   // 8: anteroom.v1.NewItem
-	(*InsertBatchRequest)(nil),        // 9: anteroom.v1.InsertBatchRequest
-	(*InsertResult)(nil),              // 10: anteroom.v1.InsertResult
-	(*InsertBatchResponse)(nil),       // 11: anteroom.v1.InsertBatchResponse
-	(*DeleteMinRequest)(nil),          // 12: anteroom.v1.DeleteMinRequest
-	(*DeleteMinResponse)(nil),         // 13: anteroom.v1.DeleteMinResponse
-	(*AckRequest)(nil),                // 14: anteroom.v1.AckRequest
-	(*AckResponse)(nil),               // 15: anteroom.v1.AckResponse
-	(*AckBatchRequest)(nil),           // 16: anteroom.v1.AckBatchRequest
-	(*AckResult)(nil),                 // 17: anteroom.v1.AckResult
-	(*AckBatchResponse)(nil),          // 18: anteroom.v1.AckBatchResponse
-	(*NackRequest)(nil),               // 19: anteroom.v1.NackRequest
-	(*NackResponse)(nil),              // 20: anteroom.v1.NackResponse
-	(*ExtendRequest)(nil),             // 21: anteroom.v1.ExtendRequest
-	(*ExtendResponse)(nil),            // 22: anteroom.v1.ExtendResponse
-	(*ExtendBatchRequest)(nil),        // 23: anteroom.v1.ExtendBatchRequest
-	(*ExtendResult)(nil),              // 24: anteroom.v1.ExtendResult
-	(*ExtendBatchResponse)(nil),       // 25: anteroom.v1.ExtendBatchResponse
-	(*PeekRequest)(nil),               // 26: anteroom.v1.PeekRequest
-	(*PeekResponse)(nil),              // 27: anteroom.v1.PeekResponse
-	(*LenRequest)(nil),                // 28: anteroom.v1.LenRequest
-	(*LenResponse)(nil),               // 29: anteroom.v1.LenResponse
-	(*PositionRequest)(nil),           // 30: anteroom.v1.PositionRequest
-	(*PositionResponse)(nil),          // 31: anteroom.v1.PositionResponse
-	(*UpdateRequest)(nil),             // 32: anteroom.v1.UpdateRequest
-	(*UpdateResponse)(nil),            // 33: anteroom.v1.UpdateResponse
-	(*CancelRequest)(nil),             // 34: anteroom.v1.CancelRequest
-	(*CancelResponse)(nil),            // 35: anteroom.v1.CancelResponse
-	(*PauseRequest)(nil),              // 36: anteroom.v1.PauseRequest
-	(*PauseResponse)(nil),             // 37: anteroom.v1.PauseResponse
-	(*ResumeRequest)(nil),             // 38: anteroom.v1.ResumeRequest
-	(*ResumeResponse)(nil),            // 39: anteroom.v1.ResumeResponse
-	(*DrainRequest)(nil),              // 40: anteroom.v1.DrainRequest
-	(*DrainResponse)(nil),             // 41: anteroom.v1.DrainResponse
-	(*PurgeRequest)(nil),              // 42: anteroom.v1.PurgeRequest
-	(*PurgeResponse)(nil),             // 43: anteroom.v1.PurgeResponse
-	(*QueueSettings)(nil),             // 44: anteroom.v1.QueueSettings
-	(*ConfigureRequest)(nil),          // 45: anteroom.v1.ConfigureRequest
-	(*ConfigureResponse)(nil),         // 46: anteroom.v1.ConfigureResponse
-	(*StatsRequest)(nil),              // 47: anteroom.v1.StatsRequest
-	(*StatsResponse)(nil),             // 48: anteroom.v1.StatsResponse
-	(*QueueStats)(nil),                // 49: anteroom.v1.QueueStats
-	(*QueueCounters)(nil),             // 50: anteroom.v1.QueueCounters
-	(*NodeShare)(nil),                 // 51: anteroom.v1.NodeShare
-	(*WatchRequest)(nil),              // 52: anteroom.v1.WatchRequest
-	(*WatchResponse)(nil),             // 53: anteroom.v1.WatchResponse
-	(*DeadLettersRequest)(nil),        // 54: anteroom.v1.DeadLettersRequest
-	(*DeadLettersResponse)(nil),       // 55: anteroom.v1.DeadLettersResponse
-	(*RequeueRequest)(nil),            // 56: anteroom.v1.RequeueRequest
-	(*RequeueResponse)(nil),           // 57: anteroom.v1.RequeueResponse
-	(*DeleteDeadLettersRequest)(nil),  // 58: anteroom.v1.DeleteDeadLettersRequest
-	(*DeleteDeadLettersResponse)(nil), // 59: anteroom.v1.DeleteDeadLettersResponse
-	(*timestamppb.Timestamp)(nil),     // 60: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),       // 61: google.protobuf.Duration
+	(*SessionRequest)(nil),            // 3: anteroom.v1.SessionRequest
+	(*SessionCall)(nil),               // 4: anteroom.v1.SessionCall
+	(*SessionResponse)(nil),           // 5: anteroom.v1.SessionResponse
+	(*SessionAnswer)(nil),             // 6: anteroom.v1.SessionAnswer
+	(*Item)(nil),                      // 7: anteroom.v1.Item
+	(*Lease)(nil),                     // 8: anteroom.v1.Lease
+	(*InsertRequest)(nil),             // 9: anteroom.v1.InsertRequest
+	(*InsertResponse)(nil),            // 10: anteroom.v1.InsertResponse
+	(*Failure)(nil),                   // 11: anteroom.v1.Failure
+	(*NewItem)(nil),                   // 12: anteroom.v1.NewItem
+	(*InsertBatchRequest)(nil),        // 13: anteroom.v1.InsertBatchRequest
+	(*InsertResult)(nil),              // 14: anteroom.v1.InsertResult
+	(*InsertBatchResponse)(nil),       // 15: anteroom.v1.InsertBatchResponse
+	(*DeleteMinRequest)(nil),          // 16: anteroom.v1.DeleteMinRequest
+	(*DeleteMinResponse)(nil),         // 17: anteroom.v1.DeleteMinResponse
+	(*AckRequest)(nil),                // 18: anteroom.v1.AckRequest
+	(*AckResponse)(nil),               // 19: anteroom.v1.AckResponse
+	(*AckBatchRequest)(nil),           // 20: anteroom.v1.AckBatchRequest
+	(*AckResult)(nil),                 // 21: anteroom.v1.AckResult
+	(*AckBatchResponse)(nil),          // 22: anteroom.v1.AckBatchResponse
+	(*NackRequest)(nil),               // 23: anteroom.v1.NackRequest
+	(*NackResponse)(nil),              // 24: anteroom.v1.NackResponse
+	(*ExtendRequest)(nil),             // 25: anteroom.v1.ExtendRequest
+	(*ExtendResponse)(nil),            // 26: anteroom.v1.ExtendResponse
+	(*ExtendBatchRequest)(nil),        // 27: anteroom.v1.ExtendBatchRequest
+	(*ExtendResult)(nil),              // 28: anteroom.v1.ExtendResult
+	(*ExtendBatchResponse)(nil),       // 29: anteroom.v1.ExtendBatchResponse
+	(*PeekRequest)(nil),               // 30: anteroom.v1.PeekRequest
+	(*PeekResponse)(nil),              // 31: anteroom.v1.PeekResponse
+	(*LenRequest)(nil),                // 32: anteroom.v1.LenRequest
+	(*LenResponse)(nil),               // 33: anteroom.v1.LenResponse
+	(*PositionRequest)(nil),           // 34: anteroom.v1.PositionRequest
+	(*PositionResponse)(nil),          // 35: anteroom.v1.PositionResponse
+	(*UpdateRequest)(nil),             // 36: anteroom.v1.UpdateRequest
+	(*UpdateResponse)(nil),            // 37: anteroom.v1.UpdateResponse
+	(*CancelRequest)(nil),             // 38: anteroom.v1.CancelRequest
+	(*CancelResponse)(nil),            // 39: anteroom.v1.CancelResponse
+	(*PauseRequest)(nil),              // 40: anteroom.v1.PauseRequest
+	(*PauseResponse)(nil),             // 41: anteroom.v1.PauseResponse
+	(*ResumeRequest)(nil),             // 42: anteroom.v1.ResumeRequest
+	(*ResumeResponse)(nil),            // 43: anteroom.v1.ResumeResponse
+	(*DrainRequest)(nil),              // 44: anteroom.v1.DrainRequest
+	(*DrainResponse)(nil),             // 45: anteroom.v1.DrainResponse
+	(*PurgeRequest)(nil),              // 46: anteroom.v1.PurgeRequest
+	(*PurgeResponse)(nil),             // 47: anteroom.v1.PurgeResponse
+	(*QueueSettings)(nil),             // 48: anteroom.v1.QueueSettings
+	(*ConfigureRequest)(nil),          // 49: anteroom.v1.ConfigureRequest
+	(*ConfigureResponse)(nil),         // 50: anteroom.v1.ConfigureResponse
+	(*StatsRequest)(nil),              // 51: anteroom.v1.StatsRequest
+	(*StatsResponse)(nil),             // 52: anteroom.v1.StatsResponse
+	(*QueueStats)(nil),                // 53: anteroom.v1.QueueStats
+	(*QueueCounters)(nil),             // 54: anteroom.v1.QueueCounters
+	(*NodeShare)(nil),                 // 55: anteroom.v1.NodeShare
+	(*WatchRequest)(nil),              // 56: anteroom.v1.WatchRequest
+	(*WatchResponse)(nil),             // 57: anteroom.v1.WatchResponse
+	(*DeadLettersRequest)(nil),        // 58: anteroom.v1.DeadLettersRequest
+	(*DeadLettersResponse)(nil),       // 59: anteroom.v1.DeadLettersResponse
+	(*RequeueRequest)(nil),            // 60: anteroom.v1.RequeueRequest
+	(*RequeueResponse)(nil),           // 61: anteroom.v1.RequeueResponse
+	(*DeleteDeadLettersRequest)(nil),  // 62: anteroom.v1.DeleteDeadLettersRequest
+	(*DeleteDeadLettersResponse)(nil), // 63: anteroom.v1.DeleteDeadLettersResponse
+	(*timestamppb.Timestamp)(nil),     // 64: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),       // 65: google.protobuf.Duration
 }
 var file_anteroom_v1_priority_queue_proto_depIdxs = []int32{
-	0,  // 0: anteroom.v1.Item.state:type_name -> anteroom.v1.ItemState
-	60, // 1: anteroom.v1.Item.inserted_at:type_name -> google.protobuf.Timestamp
-	60, // 2: anteroom.v1.Item.not_before:type_name -> google.protobuf.Timestamp
-	60, // 3: anteroom.v1.Item.expires_at:type_name -> google.protobuf.Timestamp
-	60, // 4: anteroom.v1.Item.lease_until:type_name -> google.protobuf.Timestamp
-	3,  // 5: anteroom.v1.Lease.item:type_name -> anteroom.v1.Item
-	60, // 6: anteroom.v1.Lease.until:type_name -> google.protobuf.Timestamp
-	60, // 7: anteroom.v1.InsertRequest.not_before:type_name -> google.protobuf.Timestamp
-	61, // 8: anteroom.v1.InsertRequest.ttl:type_name -> google.protobuf.Duration
-	0,  // 9: anteroom.v1.InsertResponse.state:type_name -> anteroom.v1.ItemState
-	61, // 10: anteroom.v1.Failure.retry_delay:type_name -> google.protobuf.Duration
-	60, // 11: anteroom.v1.NewItem.not_before:type_name -> google.protobuf.Timestamp
-	61, // 12: anteroom.v1.NewItem.ttl:type_name -> google.protobuf.Duration
-	8,  // 13: anteroom.v1.InsertBatchRequest.items:type_name -> anteroom.v1.NewItem
-	6,  // 14: anteroom.v1.InsertResult.inserted:type_name -> anteroom.v1.InsertResponse
-	7,  // 15: anteroom.v1.InsertResult.failure:type_name -> anteroom.v1.Failure
-	10, // 16: anteroom.v1.InsertBatchResponse.results:type_name -> anteroom.v1.InsertResult
-	61, // 17: anteroom.v1.DeleteMinRequest.lease:type_name -> google.protobuf.Duration
-	61, // 18: anteroom.v1.DeleteMinRequest.wait:type_name -> google.protobuf.Duration
-	4,  // 19: anteroom.v1.DeleteMinResponse.leases:type_name -> anteroom.v1.Lease
-	7,  // 20: anteroom.v1.AckResult.failure:type_name -> anteroom.v1.Failure
-	17, // 21: anteroom.v1.AckBatchResponse.results:type_name -> anteroom.v1.AckResult
-	61, // 22: anteroom.v1.NackRequest.delay:type_name -> google.protobuf.Duration
-	0,  // 23: anteroom.v1.NackResponse.state:type_name -> anteroom.v1.ItemState
-	61, // 24: anteroom.v1.ExtendRequest.lease:type_name -> google.protobuf.Duration
-	60, // 25: anteroom.v1.ExtendResponse.until:type_name -> google.protobuf.Timestamp
-	61, // 26: anteroom.v1.ExtendBatchRequest.lease:type_name -> google.protobuf.Duration
-	60, // 27: anteroom.v1.ExtendResult.until:type_name -> google.protobuf.Timestamp
-	7,  // 28: anteroom.v1.ExtendResult.failure:type_name -> anteroom.v1.Failure
-	24, // 29: anteroom.v1.ExtendBatchResponse.results:type_name -> anteroom.v1.ExtendResult
-	3,  // 30: anteroom.v1.PeekResponse.items:type_name -> anteroom.v1.Item
-	0,  // 31: anteroom.v1.PositionResponse.state:type_name -> anteroom.v1.ItemState
-	60, // 32: anteroom.v1.UpdateRequest.not_before:type_name -> google.protobuf.Timestamp
-	3,  // 33: anteroom.v1.UpdateResponse.item:type_name -> anteroom.v1.Item
-	0,  // 34: anteroom.v1.CancelResponse.state:type_name -> anteroom.v1.ItemState
-	61, // 35: anteroom.v1.QueueSettings.lease:type_name -> google.protobuf.Duration
-	61, // 36: anteroom.v1.QueueSettings.lease_max:type_name -> google.protobuf.Duration
-	61, // 37: anteroom.v1.QueueSettings.remember:type_name -> google.protobuf.Duration
-	61, // 38: anteroom.v1.QueueSettings.interval:type_name -> google.protobuf.Duration
-	61, // 39: anteroom.v1.QueueSettings.backoff_base:type_name -> google.protobuf.Duration
-	61, // 40: anteroom.v1.QueueSettings.backoff_max:type_name -> google.protobuf.Duration
-	44, // 41: anteroom.v1.ConfigureRequest.settings:type_name -> anteroom.v1.QueueSettings
-	44, // 42: anteroom.v1.ConfigureResponse.settings:type_name -> anteroom.v1.QueueSettings
-	60, // 43: anteroom.v1.ConfigureResponse.changed_at:type_name -> google.protobuf.Timestamp
-	49, // 44: anteroom.v1.StatsResponse.queues:type_name -> anteroom.v1.QueueStats
-	1,  // 45: anteroom.v1.QueueStats.mode:type_name -> anteroom.v1.QueueMode
-	60, // 46: anteroom.v1.QueueStats.oldest:type_name -> google.protobuf.Timestamp
-	50, // 47: anteroom.v1.QueueStats.counters:type_name -> anteroom.v1.QueueCounters
-	51, // 48: anteroom.v1.QueueStats.nodes:type_name -> anteroom.v1.NodeShare
-	2,  // 49: anteroom.v1.WatchResponse.kind:type_name -> anteroom.v1.WatchResponse.Kind
-	3,  // 50: anteroom.v1.WatchResponse.item:type_name -> anteroom.v1.Item
-	1,  // 51: anteroom.v1.WatchResponse.mode:type_name -> anteroom.v1.QueueMode
-	60, // 52: anteroom.v1.WatchResponse.at:type_name -> google.protobuf.Timestamp
-	3,  // 53: anteroom.v1.DeadLettersResponse.items:type_name -> anteroom.v1.Item
-	5,  // 54: anteroom.v1.PriorityQueue.Insert:input_type -> anteroom.v1.InsertRequest
-	9,  // 55: anteroom.v1.PriorityQueue.InsertBatch:input_type -> anteroom.v1.InsertBatchRequest
-	12, // 56: anteroom.v1.PriorityQueue.DeleteMin:input_type -> anteroom.v1.DeleteMinRequest
-	14, // 57: anteroom.v1.PriorityQueue.Ack:input_type -> anteroom.v1.AckRequest
-	16, // 58: anteroom.v1.PriorityQueue.AckBatch:input_type -> anteroom.v1.AckBatchRequest
-	19, // 59: anteroom.v1.PriorityQueue.Nack:input_type -> anteroom.v1.NackRequest
-	21, // 60: anteroom.v1.PriorityQueue.Extend:input_type -> anteroom.v1.ExtendRequest
-	23, // 61: anteroom.v1.PriorityQueue.ExtendBatch:input_type -> anteroom.v1.ExtendBatchRequest
-	26, // 62: anteroom.v1.PriorityQueue.Peek:input_type -> anteroom.v1.PeekRequest
-	28, // 63: anteroom.v1.PriorityQueue.Len:input_type -> anteroom.v1.LenRequest
-	30, // 64: anteroom.v1.PriorityQueue.Position:input_type -> anteroom.v1.PositionRequest
-	32, // 65: anteroom.v1.PriorityQueue.Update:input_type -> anteroom.v1.UpdateRequest
-	34, // 66: anteroom.v1.PriorityQueue.Cancel:input_type -> anteroom.v1.CancelRequest
-	36, // 67: anteroom.v1.PriorityQueue.Pause:input_type -> anteroom.v1.PauseRequest
-	38, // 68: anteroom.v1.PriorityQueue.Resume:input_type -> anteroom.v1.ResumeRequest
-	40, // 69: anteroom.v1.PriorityQueue.Drain:input_type -> anteroom.v1.DrainRequest
-	42, // 70: anteroom.v1.PriorityQueue.Purge:input_type -> anteroom.v1.PurgeRequest
-	45, // 71: anteroom.v1.PriorityQueue.Configure:input_type -> anteroom.v1.ConfigureRequest
-	47, // 72: anteroom.v1.PriorityQueue.Stats:input_type -> anteroom.v1.StatsRequest
-	52, // 73: anteroom.v1.PriorityQueue.Watch:input_type -> anteroom.v1.WatchRequest
-	54, // 74: anteroom.v1.PriorityQueue.DeadLetters:input_type -> anteroom.v1.DeadLettersRequest
-	56, // 75: anteroom.v1.PriorityQueue.Requeue:input_type -> anteroom.v1.RequeueRequest
-	58, // 76: anteroom.v1.PriorityQueue.DeleteDeadLetters:input_type -> anteroom.v1.DeleteDeadLettersRequest
-	6,  // 77: anteroom.v1.PriorityQueue.Insert:output_type -> anteroom.v1.InsertResponse
-	11, // 78: anteroom.v1.PriorityQueue.InsertBatch:output_type -> anteroom.v1.InsertBatchResponse
-	13, // 79: anteroom.v1.PriorityQueue.DeleteMin:output_type -> anteroom.v1.DeleteMinResponse
-	15, // 80: anteroom.v1.PriorityQueue.Ack:output_type -> anteroom.v1.AckResponse
-	18, // 81: anteroom.v1.PriorityQueue.AckBatch:output_type -> anteroom.v1.AckBatchResponse
-	20, // 82: anteroom.v1.PriorityQueue.Nack:output_type -> anteroom.v1.NackResponse
-	22, // 83: anteroom.v1.PriorityQueue.Extend:output_type -> anteroom.v1.ExtendResponse
-	25, // 84: anteroom.v1.PriorityQueue.ExtendBatch:output_type -> anteroom.v1.ExtendBatchResponse
-	27, // 85: anteroom.v1.PriorityQueue.Peek:output_type -> anteroom.v1.PeekResponse
-	29, // 86: anteroom.v1.PriorityQueue.Len:output_type -> anteroom.v1.LenResponse
-	31, // 87: anteroom.v1.PriorityQueue.Position:output_type -> anteroom.v1.PositionResponse
-	33, // 88: anteroom.v1.PriorityQueue.Update:output_type -> anteroom.v1.UpdateResponse
-	35, // 89: anteroom.v1.PriorityQueue.Cancel:output_type -> anteroom.v1.CancelResponse
-	37, // 90: anteroom.v1.PriorityQueue.Pause:output_type -> anteroom.v1.PauseResponse
-	39, // 91: anteroom.v1.PriorityQueue.Resume:output_type -> anteroom.v1.ResumeResponse
-	41, // 92: anteroom.v1.PriorityQueue.Drain:output_type -> anteroom.v1.DrainResponse
-	43, // 93: anteroom.v1.PriorityQueue.Purge:output_type -> anteroom.v1.PurgeResponse
-	46, // 94: anteroom.v1.PriorityQueue.Configure:output_type -> anteroom.v1.ConfigureResponse
-	48, // 95: anteroom.v1.PriorityQueue.Stats:output_type -> anteroom.v1.StatsResponse
-	53, // 96: anteroom.v1.PriorityQueue.Watch:output_type -> anteroom.v1.WatchResponse
-	55, // 97: anteroom.v1.PriorityQueue.DeadLetters:output_type -> anteroom.v1.DeadLettersResponse
-	57, // 98: anteroom.v1.PriorityQueue.Requeue:output_type -> anteroom.v1.RequeueResponse
-	59, // 99: anteroom.v1.PriorityQueue.DeleteDeadLetters:output_type -> anteroom.v1.DeleteDeadLettersResponse
-	77, // [77:100] is the sub-list for method output_type
-	54, // [54:77] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	4,  // 0: anteroom.v1.SessionRequest.calls:type_name -> anteroom.v1.SessionCall
+	9,  // 1: anteroom.v1.SessionCall.insert:type_name -> anteroom.v1.InsertRequest
+	16, // 2: anteroom.v1.SessionCall.delete_min:type_name -> anteroom.v1.DeleteMinRequest
+	18, // 3: anteroom.v1.SessionCall.ack:type_name -> anteroom.v1.AckRequest
+	23, // 4: anteroom.v1.SessionCall.nack:type_name -> anteroom.v1.NackRequest
+	25, // 5: anteroom.v1.SessionCall.extend:type_name -> anteroom.v1.ExtendRequest
+	6,  // 6: anteroom.v1.SessionResponse.answers:type_name -> anteroom.v1.SessionAnswer
+	11, // 7: anteroom.v1.SessionAnswer.failure:type_name -> anteroom.v1.Failure
+	10, // 8: anteroom.v1.SessionAnswer.insert:type_name -> anteroom.v1.InsertResponse
+	17, // 9: anteroom.v1.SessionAnswer.delete_min:type_name -> anteroom.v1.DeleteMinResponse
+	19, // 10: anteroom.v1.SessionAnswer.ack:type_name -> anteroom.v1.AckResponse
+	24, // 11: anteroom.v1.SessionAnswer.nack:type_name -> anteroom.v1.NackResponse
+	26, // 12: anteroom.v1.SessionAnswer.extend:type_name -> anteroom.v1.ExtendResponse
+	0,  // 13: anteroom.v1.Item.state:type_name -> anteroom.v1.ItemState
+	64, // 14: anteroom.v1.Item.inserted_at:type_name -> google.protobuf.Timestamp
+	64, // 15: anteroom.v1.Item.not_before:type_name -> google.protobuf.Timestamp
+	64, // 16: anteroom.v1.Item.expires_at:type_name -> google.protobuf.Timestamp
+	64, // 17: anteroom.v1.Item.lease_until:type_name -> google.protobuf.Timestamp
+	7,  // 18: anteroom.v1.Lease.item:type_name -> anteroom.v1.Item
+	64, // 19: anteroom.v1.Lease.until:type_name -> google.protobuf.Timestamp
+	64, // 20: anteroom.v1.InsertRequest.not_before:type_name -> google.protobuf.Timestamp
+	65, // 21: anteroom.v1.InsertRequest.ttl:type_name -> google.protobuf.Duration
+	0,  // 22: anteroom.v1.InsertResponse.state:type_name -> anteroom.v1.ItemState
+	65, // 23: anteroom.v1.Failure.retry_delay:type_name -> google.protobuf.Duration
+	64, // 24: anteroom.v1.NewItem.not_before:type_name -> google.protobuf.Timestamp
+	65, // 25: anteroom.v1.NewItem.ttl:type_name -> google.protobuf.Duration
+	12, // 26: anteroom.v1.InsertBatchRequest.items:type_name -> anteroom.v1.NewItem
+	10, // 27: anteroom.v1.InsertResult.inserted:type_name -> anteroom.v1.InsertResponse
+	11, // 28: anteroom.v1.InsertResult.failure:type_name -> anteroom.v1.Failure
+	14, // 29: anteroom.v1.InsertBatchResponse.results:type_name -> anteroom.v1.InsertResult
+	65, // 30: anteroom.v1.DeleteMinRequest.lease:type_name -> google.protobuf.Duration
+	65, // 31: anteroom.v1.DeleteMinRequest.wait:type_name -> google.protobuf.Duration
+	8,  // 32: anteroom.v1.DeleteMinResponse.leases:type_name -> anteroom.v1.Lease
+	11, // 33: anteroom.v1.AckResult.failure:type_name -> anteroom.v1.Failure
+	21, // 34: anteroom.v1.AckBatchResponse.results:type_name -> anteroom.v1.AckResult
+	65, // 35: anteroom.v1.NackRequest.delay:type_name -> google.protobuf.Duration
+	0,  // 36: anteroom.v1.NackResponse.state:type_name -> anteroom.v1.ItemState
+	65, // 37: anteroom.v1.ExtendRequest.lease:type_name -> google.protobuf.Duration
+	64, // 38: anteroom.v1.ExtendResponse.until:type_name -> google.protobuf.Timestamp
+	65, // 39: anteroom.v1.ExtendBatchRequest.lease:type_name -> google.protobuf.Duration
+	64, // 40: anteroom.v1.ExtendResult.until:type_name -> google.protobuf.Timestamp
+	11, // 41: anteroom.v1.ExtendResult.failure:type_name -> anteroom.v1.Failure
+	28, // 42: anteroom.v1.ExtendBatchResponse.results:type_name -> anteroom.v1.ExtendResult
+	7,  // 43: anteroom.v1.PeekResponse.items:type_name -> anteroom.v1.Item
+	0,  // 44: anteroom.v1.PositionResponse.state:type_name -> anteroom.v1.ItemState
+	64, // 45: anteroom.v1.UpdateRequest.not_before:type_name -> google.protobuf.Timestamp
+	7,  // 46: anteroom.v1.UpdateResponse.item:type_name -> anteroom.v1.Item
+	0,  // 47: anteroom.v1.CancelResponse.state:type_name -> anteroom.v1.ItemState
+	65, // 48: anteroom.v1.QueueSettings.lease:type_name -> google.protobuf.Duration
+	65, // 49: anteroom.v1.QueueSettings.lease_max:type_name -> google.protobuf.Duration
+	65, // 50: anteroom.v1.QueueSettings.remember:type_name -> google.protobuf.Duration
+	65, // 51: anteroom.v1.QueueSettings.interval:type_name -> google.protobuf.Duration
+	65, // 52: anteroom.v1.QueueSettings.backoff_base:type_name -> google.protobuf.Duration
+	65, // 53: anteroom.v1.QueueSettings.backoff_max:type_name -> google.protobuf.Duration
+	48, // 54: anteroom.v1.ConfigureRequest.settings:type_name -> anteroom.v1.QueueSettings
+	48, // 55: anteroom.v1.ConfigureResponse.settings:type_name -> anteroom.v1.QueueSettings
+	64, // 56: anteroom.v1.ConfigureResponse.changed_at:type_name -> google.protobuf.Timestamp
+	53, // 57: anteroom.v1.StatsResponse.queues:type_name -> anteroom.v1.QueueStats
+	1,  // 58: anteroom.v1.QueueStats.mode:type_name -> anteroom.v1.QueueMode
+	64, // 59: anteroom.v1.QueueStats.oldest:type_name -> google.protobuf.Timestamp
+	54, // 60: anteroom.v1.QueueStats.counters:type_name -> anteroom.v1.QueueCounters
+	55, // 61: anteroom.v1.QueueStats.nodes:type_name -> anteroom.v1.NodeShare
+	2,  // 62: anteroom.v1.WatchResponse.kind:type_name -> anteroom.v1.WatchResponse.Kind
+	7,  // 63: anteroom.v1.WatchResponse.item:type_name -> anteroom.v1.Item
+	1,  // 64: anteroom.v1.WatchResponse.mode:type_name -> anteroom.v1.QueueMode
+	64, // 65: anteroom.v1.WatchResponse.at:type_name -> google.protobuf.Timestamp
+	7,  // 66: anteroom.v1.DeadLettersResponse.items:type_name -> anteroom.v1.Item
+	9,  // 67: anteroom.v1.PriorityQueue.Insert:input_type -> anteroom.v1.InsertRequest
+	13, // 68: anteroom.v1.PriorityQueue.InsertBatch:input_type -> anteroom.v1.InsertBatchRequest
+	16, // 69: anteroom.v1.PriorityQueue.DeleteMin:input_type -> anteroom.v1.DeleteMinRequest
+	18, // 70: anteroom.v1.PriorityQueue.Ack:input_type -> anteroom.v1.AckRequest
+	20, // 71: anteroom.v1.PriorityQueue.AckBatch:input_type -> anteroom.v1.AckBatchRequest
+	23, // 72: anteroom.v1.PriorityQueue.Nack:input_type -> anteroom.v1.NackRequest
+	25, // 73: anteroom.v1.PriorityQueue.Extend:input_type -> anteroom.v1.ExtendRequest
+	27, // 74: anteroom.v1.PriorityQueue.ExtendBatch:input_type -> anteroom.v1.ExtendBatchRequest
+	30, // 75: anteroom.v1.PriorityQueue.Peek:input_type -> anteroom.v1.PeekRequest
+	32, // 76: anteroom.v1.PriorityQueue.Len:input_type -> anteroom.v1.LenRequest
+	34, // 77: anteroom.v1.PriorityQueue.Position:input_type -> anteroom.v1.PositionRequest
+	36, // 78: anteroom.v1.PriorityQueue.Update:input_type -> anteroom.v1.UpdateRequest
+	38, // 79: anteroom.v1.PriorityQueue.Cancel:input_type -> anteroom.v1.CancelRequest
+	40, // 80: anteroom.v1.PriorityQueue.Pause:input_type -> anteroom.v1.PauseRequest
+	42, // 81: anteroom.v1.PriorityQueue.Resume:input_type -> anteroom.v1.ResumeRequest
+	44, // 82: anteroom.v1.PriorityQueue.Drain:input_type -> anteroom.v1.DrainRequest
+	46, // 83: anteroom.v1.PriorityQueue.Purge:input_type -> anteroom.v1.PurgeRequest
+	49, // 84: anteroom.v1.PriorityQueue.Configure:input_type -> anteroom.v1.ConfigureRequest
+	51, // 85: anteroom.v1.PriorityQueue.Stats:input_type -> anteroom.v1.StatsRequest
+	56, // 86: anteroom.v1.PriorityQueue.Watch:input_type -> anteroom.v1.WatchRequest
+	58, // 87: anteroom.v1.PriorityQueue.DeadLetters:input_type -> anteroom.v1.DeadLettersRequest
+	60, // 88: anteroom.v1.PriorityQueue.Requeue:input_type -> anteroom.v1.RequeueRequest
+	62, // 89: anteroom.v1.PriorityQueue.DeleteDeadLetters:input_type -> anteroom.v1.DeleteDeadLettersRequest
+	3,  // 90: anteroom.v1.PriorityQueue.Session:input_type -> anteroom.v1.SessionRequest
+	10, // 91: anteroom.v1.PriorityQueue.Insert:output_type -> anteroom.v1.InsertResponse
+	15, // 92: anteroom.v1.PriorityQueue.InsertBatch:output_type -> anteroom.v1.InsertBatchResponse
+	17, // 93: anteroom.v1.PriorityQueue.DeleteMin:output_type -> anteroom.v1.DeleteMinResponse
+	19, // 94: anteroom.v1.PriorityQueue.Ack:output_type -> anteroom.v1.AckResponse
+	22, // 95: anteroom.v1.PriorityQueue.AckBatch:output_type -> anteroom.v1.AckBatchResponse
+	24, // 96: anteroom.v1.PriorityQueue.Nack:output_type -> anteroom.v1.NackResponse
+	26, // 97: anteroom.v1.PriorityQueue.Extend:output_type -> anteroom.v1.ExtendResponse
+	29, // 98: anteroom.v1.PriorityQueue.ExtendBatch:output_type -> anteroom.v1.ExtendBatchResponse
+	31, // 99: anteroom.v1.PriorityQueue.Peek:output_type -> anteroom.v1.PeekResponse
+	33, // 100: anteroom.v1.PriorityQueue.Len:output_type -> anteroom.v1.LenResponse
+	35, // 101: anteroom.v1.PriorityQueue.Position:output_type -> anteroom.v1.PositionResponse
+	37, // 102: anteroom.v1.PriorityQueue.Update:output_type -> anteroom.v1.UpdateResponse
+	39, // 103: anteroom.v1.PriorityQueue.Cancel:output_type -> anteroom.v1.CancelResponse
+	41, // 104: anteroom.v1.PriorityQueue.Pause:output_type -> anteroom.v1.PauseResponse
+	43, // 105: anteroom.v1.PriorityQueue.Resume:output_type -> anteroom.v1.ResumeResponse
+	45, // 106: anteroom.v1.PriorityQueue.Drain:output_type -> anteroom.v1.DrainResponse
+	47, // 107: anteroom.v1.PriorityQueue.Purge:output_type -> anteroom.v1.PurgeResponse
+	50, // 108: anteroom.v1.PriorityQueue.Configure:output_type -> anteroom.v1.ConfigureResponse
+	52, // 109: anteroom.v1.PriorityQueue.Stats:output_type -> anteroom.v1.StatsResponse
+	57, // 110: anteroom.v1.PriorityQueue.Watch:output_type -> anteroom.v1.WatchResponse
+	59, // 111: anteroom.v1.PriorityQueue.DeadLetters:output_type -> anteroom.v1.DeadLettersResponse
+	61, // 112: anteroom.v1.PriorityQueue.Requeue:output_type -> anteroom.v1.RequeueResponse
+	63, // 113: anteroom.v1.PriorityQueue.DeleteDeadLetters:output_type -> anteroom.v1.DeleteDeadLettersResponse
+	5,  // 114: anteroom.v1.PriorityQueue.Session:output_type -> anteroom.v1.SessionResponse
+	91, // [91:115] is the sub-list for method output_type
+	67, // [67:91] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_v1_priority_queue_proto_init() }
@@ -4436,24 +4876,39 @@ func file_anteroom_v1_priority_queue_proto_init() {
 	if File_anteroom_v1_priority_queue_proto != nil {
 		return
 	}
-	file_anteroom_v1_priority_queue_proto_msgTypes[7].OneofWrappers = []any{
+	file_anteroom_v1_priority_queue_proto_msgTypes[1].OneofWrappers = []any{
+		(*SessionCall_Insert)(nil),
+		(*SessionCall_DeleteMin)(nil),
+		(*SessionCall_Ack)(nil),
+		(*SessionCall_Nack)(nil),
+		(*SessionCall_Extend)(nil),
+	}
+	file_anteroom_v1_priority_queue_proto_msgTypes[3].OneofWrappers = []any{
+		(*SessionAnswer_Failure)(nil),
+		(*SessionAnswer_Insert)(nil),
+		(*SessionAnswer_DeleteMin)(nil),
+		(*SessionAnswer_Ack)(nil),
+		(*SessionAnswer_Nack)(nil),
+		(*SessionAnswer_Extend)(nil),
+	}
+	file_anteroom_v1_priority_queue_proto_msgTypes[11].OneofWrappers = []any{
 		(*InsertResult_Inserted)(nil),
 		(*InsertResult_Failure)(nil),
 	}
-	file_anteroom_v1_priority_queue_proto_msgTypes[21].OneofWrappers = []any{
+	file_anteroom_v1_priority_queue_proto_msgTypes[25].OneofWrappers = []any{
 		(*ExtendResult_Until)(nil),
 		(*ExtendResult_Failure)(nil),
 	}
-	file_anteroom_v1_priority_queue_proto_msgTypes[28].OneofWrappers = []any{}
-	file_anteroom_v1_priority_queue_proto_msgTypes[29].OneofWrappers = []any{}
-	file_anteroom_v1_priority_queue_proto_msgTypes[41].OneofWrappers = []any{}
+	file_anteroom_v1_priority_queue_proto_msgTypes[32].OneofWrappers = []any{}
+	file_anteroom_v1_priority_queue_proto_msgTypes[33].OneofWrappers = []any{}
+	file_anteroom_v1_priority_queue_proto_msgTypes[45].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_v1_priority_queue_proto_rawDesc), len(file_anteroom_v1_priority_queue_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   57,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -42,6 +42,7 @@ const (
 	PriorityQueue_DeadLetters_FullMethodName       = "/anteroom.v1.PriorityQueue/DeadLetters"
 	PriorityQueue_Requeue_FullMethodName           = "/anteroom.v1.PriorityQueue/Requeue"
 	PriorityQueue_DeleteDeadLetters_FullMethodName = "/anteroom.v1.PriorityQueue/DeleteDeadLetters"
+	PriorityQueue_Session_FullMethodName           = "/anteroom.v1.PriorityQueue/Session"
 )
 
 // PriorityQueueClient is the client API for PriorityQueue service.
@@ -147,6 +148,13 @@ type PriorityQueueClient interface {
 	Requeue(ctx context.Context, in *RequeueRequest, opts ...grpc.CallOption) (*RequeueResponse, error)
 	// DeleteDeadLetters drops dead letters.
 	DeleteDeadLetters(ctx context.Context, in *DeleteDeadLettersRequest, opts ...grpc.CallOption) (*DeleteDeadLettersResponse, error)
+	// Session carries many calls and their answers on one stream, for less than calls of
+	// their own cost. Each goes as it would alone: they run side by side, are answered in
+	// any order, and each fails by itself. A session that ends leaves the calls that were
+	// not answered as broken calls are left. A node reads no further while 256 calls of a
+	// session are not answered, or 1 MiB of answers is not read. It ends a session that has
+	// had no call for 30 to 60 s.
+	Session(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SessionRequest, SessionResponse], error)
 }
 
 type priorityQueueClient struct {
@@ -396,6 +404,19 @@ func (c *priorityQueueClient) DeleteDeadLetters(ctx context.Context, in *DeleteD
 	return out, nil
 }
 
+func (c *priorityQueueClient) Session(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SessionRequest, SessionResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &PriorityQueue_ServiceDesc.Streams[1], PriorityQueue_Session_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SessionRequest, SessionResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type PriorityQueue_SessionClient = grpc.BidiStreamingClient[SessionRequest, SessionResponse]
+
 // PriorityQueueServer is the server API for PriorityQueue service.
 // All implementations must embed UnimplementedPriorityQueueServer
 // for forward compatibility.
@@ -499,6 +520,13 @@ type PriorityQueueServer interface {
 	Requeue(context.Context, *RequeueRequest) (*RequeueResponse, error)
 	// DeleteDeadLetters drops dead letters.
 	DeleteDeadLetters(context.Context, *DeleteDeadLettersRequest) (*DeleteDeadLettersResponse, error)
+	// Session carries many calls and their answers on one stream, for less than calls of
+	// their own cost. Each goes as it would alone: they run side by side, are answered in
+	// any order, and each fails by itself. A session that ends leaves the calls that were
+	// not answered as broken calls are left. A node reads no further while 256 calls of a
+	// session are not answered, or 1 MiB of answers is not read. It ends a session that has
+	// had no call for 30 to 60 s.
+	Session(grpc.BidiStreamingServer[SessionRequest, SessionResponse]) error
 	mustEmbedUnimplementedPriorityQueueServer()
 }
 
@@ -577,6 +605,9 @@ func (UnimplementedPriorityQueueServer) Requeue(context.Context, *RequeueRequest
 }
 func (UnimplementedPriorityQueueServer) DeleteDeadLetters(context.Context, *DeleteDeadLettersRequest) (*DeleteDeadLettersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteDeadLetters not implemented")
+}
+func (UnimplementedPriorityQueueServer) Session(grpc.BidiStreamingServer[SessionRequest, SessionResponse]) error {
+	return status.Error(codes.Unimplemented, "method Session not implemented")
 }
 func (UnimplementedPriorityQueueServer) mustEmbedUnimplementedPriorityQueueServer() {}
 func (UnimplementedPriorityQueueServer) testEmbeddedByValue()                       {}
@@ -1006,6 +1037,13 @@ func _PriorityQueue_DeleteDeadLetters_Handler(srv interface{}, ctx context.Conte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PriorityQueue_Session_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(PriorityQueueServer).Session(&grpc.GenericServerStream[SessionRequest, SessionResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type PriorityQueue_SessionServer = grpc.BidiStreamingServer[SessionRequest, SessionResponse]
+
 // PriorityQueue_ServiceDesc is the grpc.ServiceDesc for PriorityQueue service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1107,6 +1145,12 @@ var PriorityQueue_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Watch",
 			Handler:       _PriorityQueue_Watch_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "Session",
+			Handler:       _PriorityQueue_Session_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "anteroom/v1/priority_queue.proto",
