@@ -22,7 +22,7 @@ type person struct {
 }
 
 // people starts a browser, and returns how to come by it with a profile of one's own.
-func people(t *testing.T) func() *person {
+func people(t *testing.T, more ...chromedp.ExecAllocatorOption) func() *person {
 	t.Helper()
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -37,6 +37,7 @@ func people(t *testing.T) func() *person {
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium's sandbox refuses to run as root
 	}
+	options = append(options, more...)
 	all, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
 	first, cancel := chromedp.NewContext(all)
@@ -87,7 +88,7 @@ func (p *person) press(selector string) {
 // Somebody waits, Caddy's configuration is reloaded meanwhile with another limit and
 // back, and in ways that are refused; they are called, go in, and buy something.
 func browser(t *testing.T, program string) {
-	both := two(t, program, shop.New(shop.Config{}), 1)
+	both := two(t, program, "http", shop.New(shop.Config{}), 1)
 	m, open := both[0], people(t)
 	first := open()
 	first.do("open the shop", chromedp.Navigate(m.url+"/tea/lapsang"))

@@ -33,6 +33,7 @@ type machine struct {
 	program, file      string
 	url, api, operator string // of visitors, of Caddy's operators, of the node's
 	text               string // of the file
+	authority          string // the file with the certificate of its own authority, once it has one
 	run                *exec.Cmd
 	ended              chan struct{} // closed when it is over
 	said               *journal
@@ -101,8 +102,9 @@ func caddyVersion(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// two are two Caddies that are one cluster, with a shop behind.
-func two(t *testing.T, program string, behind http.Handler, limit int) [2]*machine {
+// two are two Caddies that are one cluster, with a shop behind, which they serve by plain
+// HTTP or, as the scheme may be, by HTTPS with certificates of their own.
+func two(t *testing.T, program, scheme string, behind http.Handler, limit int) [2]*machine {
 	t.Helper()
 	origin := httptest.NewServer(behind)
 	t.Cleanup(origin.Close)
@@ -118,19 +120,25 @@ func two(t *testing.T, program string, behind http.Handler, limit int) [2]*machi
 	var both [2]*machine
 	for i := range both {
 		front, peer := free(t), free(t)
-		m := &machine{t: t, program: program, url: "http://" + front, api: free(t), operator: free(t), said: &journal{}}
+		m := &machine{t: t, program: program, url: scheme + "://" + front, api: free(t), operator: free(t), said: &journal{}}
 		dir := t.TempDir()
+		host, global, site := "127.0.0.1", "", ""
+		if scheme == "https" {
+			host, global, site = "localhost", "\tauto_https disable_redirects\n\tskip_install_trust\n", "\ttls internal\n"
+			m.url = strings.Replace(m.url, "127.0.0.1", host, 1)
+			m.authority = filepath.Join(dir, "pki", "authorities", "local", "root.crt")
+		}
 		m.text = replaced(t, string(b), map[string]string{
-			"{\n\tanteroom {":                     "{\n\tadmin " + m.api + "\n\tstorage file_system " + dir + "\n\tanteroom {",
+			"{\n\tanteroom {":                     "{\n\tadmin " + m.api + "\n\tstorage file_system " + dir + "\n" + global + "\tanteroom {",
 			"id     caddy-1\n":                    "id caddy-" + strconv.Itoa(i+1) + "\n\t\t\tadmin " + m.operator + "\n\t\t\tgrpc none\n",
 			"10.0.0.1:7946":                       gossip[i],
 			"10.0.0.1:7947":                       peer,
 			"10.0.0.2:7946":                       gossip[1-i],
 			"/etc/caddy/anteroom.key":             key,
-			"routes             shop.example.com": "routes 127.0.0.1",
+			"routes             shop.example.com": "routes " + host,
 			"total_active_users 200":              "total_active_users " + strconv.Itoa(limit),
 			"session_duration   5m":               "session_duration 1m",
-			"\nshop.example.com {":                "\n" + m.url + " {",
+			"\nshop.example.com {":                "\n" + m.url + " {\n" + site,
 			"127.0.0.1:9000":                      strings.TrimPrefix(origin.URL, "http://"),
 		})
 		m.file = filepath.Join(dir, "Caddyfile")
@@ -279,6 +287,8 @@ func TestTheWaitingRoomInsideTwoCaddies(t *testing.T) {
 	program := xcaddyBuild(t)
 	t.Run("a crowd", func(t *testing.T) { crowd(t, program) })
 	t.Run("a browser", func(t *testing.T) { browser(t, program) })
+	t.Run("a crowd by HTTPS", func(t *testing.T) { secureCrowd(t, program) })
+	t.Run("a browser by HTTPS", func(t *testing.T) { secureBrowser(t, program) })
 }
 
 // counted is a site that knows by their passes who is in. Who has left is not back when
@@ -324,7 +334,7 @@ func subject(jwt string) string {
 func crowd(t *testing.T, program string) {
 	const limit, people = 20, 150
 	site := &counted{in: map[string]bool{}, left: map[string]bool{}}
-	both := two(t, program, site, limit)
+	both := two(t, program, "http", site, limit)
 	c := visitors.New(visitors.Config{
 		Gateways: []string{both[0].url, both[1].url}, Room: "shop", Users: people, Over: 2 * time.Second, Stay: time.Second,
 		Site: visitors.Site{Look: "/", Exit: "/checkout"},

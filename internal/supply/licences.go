@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,6 +20,7 @@ func allowed() map[string]string {
 		"BSD-2-Clause": "the text",
 		"BSD-3-Clause": "the text",
 		"CC-BY-4.0":    "the authors' names, and the text",
+		"CC0-1.0":      "nothing",
 		"FTL":          "the authors' names in what goes with the program",
 		"ISC":          "the text",
 		"MIT":          "the text",
@@ -53,6 +53,7 @@ func known() []struct {
 		{"FTL", []string{"subject to your choice of exactly one of the following two licenses the freetype license"}}, // we choose it
 		{"CC-BY-4.0", []string{"creative commons attribution 4 0 international public license"}},
 		{"CC-BY-4.0", []string{"creativecommons org licenses by 4 0"}},
+		{"CC0-1.0", []string{"creative commons legal code cc0 1 0 universal"}},
 		{"MPL-2.0", []string{"mozilla public license version 2 0"}},
 		{"MPL-2.0", []string{"mozilla public license 2 0"}},
 		{"Apache-2.0", []string{"apache license version 2 0 january 2004"}},
@@ -103,16 +104,15 @@ func writeLicences(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	top, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", ourModule).Output()
-	if err != nil {
-		return fmt.Errorf("go list -m: %w", err)
-	}
-	root := strings.TrimSpace(string(top))
-	page, err := licencesPage(all, root)
+	top, err := root()
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(root, "docs", "licences.md")
+	page, err := licencesPage(all, top)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(top, "docs", "licences.md")
 	if err := os.WriteFile(name, []byte(page), 0o644); err != nil {
 		return err
 	}
@@ -157,10 +157,10 @@ func licencesPage(all []*module, top string) (string, error) {
 		fmt.Fprintf(&b, "| [%s](https://spdx.org/licenses/%[1]s.html) | %s |\n", id, may[id])
 	}
 	var wrong []error
-	table := func(title string, linked bool) {
+	table := func(title string, kind module) {
 		fmt.Fprintf(&b, "\n## %s\n\n| module | licence |\n| --- | --- |\n", title)
 		for _, m := range all {
-			if m.linked != linked {
+			if m.linked != kind.linked || m.inside != kind.inside {
 				continue
 			}
 			has, err := m.licences()
@@ -176,10 +176,11 @@ func licencesPage(all []*module, top string) (string, error) {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", m.Path, strings.Join(has, ", "))
 		}
 	}
-	table("In the program", true)
+	table("In the program", module{linked: true})
 	if err := copied(&b, top, may); err != nil {
 		wrong = append(wrong, err)
 	}
-	table("In tests alone", false)
+	table("Beside them, in a Caddy with our module", module{inside: true})
+	table("In tests alone", module{})
 	return b.String(), errors.Join(wrong...)
 }

@@ -23,20 +23,34 @@ type module struct {
 	Path, Version string
 	dirs          map[string]bool // of its packages that are used
 	root          string
-	linked        bool // into the program; else tests alone need it
+	linked        bool // into the program
+	inside        bool // not into the program, but into a Caddy with our module; else tests alone need it
 }
 
 // modules returns all but our own, by path. Which packages are linked depends on
 // the system, so it asks for those that people run the program on.
 func modules() ([]*module, error) {
 	found := make(map[string]*module)
-	for _, system := range []string{"linux", "darwin", "windows"} {
-		if err := gather(found, system, true, program); err != nil {
+	top, err := root()
+	if err != nil {
+		return nil, err
+	}
+	caddy := filepath.Join(top, "caddy")
+	systems := []string{"linux", "darwin", "windows"}
+	for _, system := range systems {
+		if err := gather(found, top, system, module{linked: true}, program); err != nil {
 			return nil, err
 		}
 	}
-	if err := gather(found, "linux", false, "-test", ourModule+"/..."); err != nil {
-		return nil, err
+	for _, system := range systems {
+		if err := gather(found, caddy, system, module{inside: true}, "."); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range []string{top, caddy} {
+		if err := gather(found, dir, "linux", module{}, "-test", "./..."); err != nil {
+			return nil, err
+		}
 	}
 	var all []*module
 	for _, m := range found {
@@ -46,8 +60,20 @@ func modules() ([]*module, error) {
 	return all, nil
 }
 
-func gather(found map[string]*module, system string, linked bool, args ...string) error {
+// root is the directory of the repository.
+func root() (string, error) {
+	top, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", ourModule).Output()
+	if err != nil {
+		return "", fmt.Errorf("go list -m: %w", err)
+	}
+	return strings.TrimSpace(string(top)), nil
+}
+
+// gather adds to found what the packages of args need on a system, by the go.mod of dir. What
+// was not there before is what kind says it is.
+func gather(found map[string]*module, dir, system string, kind module, args ...string) error {
 	cmd := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,Module"}, args...)...)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -68,15 +94,17 @@ func gather(found map[string]*module, system string, linked bool, args ...string
 		} else if err != nil {
 			return fmt.Errorf("go list: %w", err)
 		}
-		if p.Module == nil || p.Module.Main {
+		if p.Module == nil || p.Module.Main || p.Module.Path == ourModule {
 			continue
 		}
 		m := found[p.Module.Path]
 		if m == nil {
-			m = &module{Path: p.Module.Path, Version: p.Module.Version, root: p.Module.Dir, linked: linked, dirs: make(map[string]bool)}
+			m = &module{Path: p.Module.Path, Version: p.Module.Version, root: p.Module.Dir, linked: kind.linked, inside: kind.inside, dirs: make(map[string]bool)}
 			found[m.Path] = m
 		}
-		m.dirs[p.Dir] = true
+		if strings.HasPrefix(p.Dir, m.root) { // not of another version, which the other go.mod has
+			m.dirs[p.Dir] = true
+		}
 	}
 }
 

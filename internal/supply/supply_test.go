@@ -64,6 +64,24 @@ func TestLicenceThatIsNotAllowedFails(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
+	const ours = "Apache License Version 2.0, January 2004"
+	inside, tests := cached(t, "example.com/caddys", ours), cached(t, "example.com/tests", ours)
+	inside.linked, inside.inside, tests.linked = false, true, false
+	page, err := licencesPage([]*module{good, inside, tests}, filepath.Join("..", ".."))
+	if err != nil || strings.Count(page, "example.com/") != 3 {
+		t.Fatalf("%v\n%s", err, page)
+	}
+	for i, order := range []string{"## In the program", "example.com/good", "## Beside them, in a Caddy", "example.com/caddys", "## In tests alone", "example.com/tests"} {
+		_, after, there := strings.Cut(page, order)
+		if !there {
+			t.Fatalf("%d: %s does not follow in\n%s", i, order, page)
+		}
+		page = after
+	}
+	inside.root = filepath.Join(t.TempDir(), "elsewhere")
+	if _, err := licencesPage([]*module{inside}, filepath.Join("..", "..")); err == nil {
+		t.Error("a module of Caddy's without a licence passes")
+	}
 	none := cached(t, "example.com/none", "x")
 	if err := os.Remove(filepath.Join(none.root, "LICENSE")); err != nil {
 		t.Fatal(err)

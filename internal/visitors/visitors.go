@@ -245,6 +245,9 @@ func (v *visitor) page(ctx context.Context, method, path string) (int, error) {
 		return 0, err
 	}
 	cookie := "anteroom_" + c.Room
+	if q.URL.Scheme == "https" {
+		cookie = "__Host-" + cookie
+	}
 	q.AddCookie(&http.Cookie{Name: cookie, Value: v.pass})
 	a, err := v.crowd.client.Do(q)
 	if err != nil {
