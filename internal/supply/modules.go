@@ -21,10 +21,9 @@ const (
 // module is one that something of ours is built from.
 type module struct {
 	Path, Version string
-	dirs          map[string]bool // of its packages that are used
-	root          string
-	linked        bool // into the program
-	inside        bool // not into the program, but into a Caddy with our module; else tests alone need it
+	dirs          map[string]string // of its packages that are used; each one's root is that of the version it is of
+	linked        bool              // into the program
+	inside        bool              // not into the program, but into a Caddy with our module; else tests alone need it
 }
 
 // modules returns all but our own, by path. Which packages are linked depends on
@@ -99,21 +98,20 @@ func gather(found map[string]*module, dir, system string, kind module, args ...s
 		}
 		m := found[p.Module.Path]
 		if m == nil {
-			m = &module{Path: p.Module.Path, Version: p.Module.Version, root: p.Module.Dir, linked: kind.linked, inside: kind.inside, dirs: make(map[string]bool)}
+			m = &module{Path: p.Module.Path, Version: p.Module.Version, linked: kind.linked, inside: kind.inside, dirs: make(map[string]string)}
 			found[m.Path] = m
 		}
-		if strings.HasPrefix(p.Dir, m.root) { // not of another version, which the other go.mod has
-			m.dirs[p.Dir] = true
-		}
+		m.dirs[p.Dir] = p.Module.Dir
 	}
 }
 
 // licences returns the SPDX identifiers of what holds for a module's packages: of
-// all licence files in their directories and in those above them.
+// all licence files in their directories and in those above them. Caddy may have
+// another version of one than the program: then of both.
 func (m *module) licences() ([]string, error) {
 	names := make(map[string]bool)
-	for dir := range m.dirs {
-		for ; strings.HasPrefix(dir, m.root); dir = filepath.Dir(dir) {
+	for dir, root := range m.dirs {
+		for ; strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
 			if err := inDirectory(names, dir); err != nil {
 				return nil, err
 			}

@@ -48,7 +48,7 @@ func cached(t *testing.T, path, licence string) *module {
 	if err := os.WriteFile(filepath.Join(root, "LICENSE"), []byte(licence), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return &module{Path: path, Version: "v1.0.0", root: root, dirs: map[string]bool{dir: true}, linked: true}
+	return &module{Path: path, Version: "v1.0.0", dirs: map[string]string{dir: root}, linked: true}
 }
 
 func TestLicenceThatIsNotAllowedFails(t *testing.T) {
@@ -78,16 +78,45 @@ func TestLicenceThatIsNotAllowedFails(t *testing.T) {
 		}
 		page = after
 	}
-	inside.root = filepath.Join(t.TempDir(), "elsewhere")
+	clear(inside.dirs)
 	if _, err := licencesPage([]*module{inside}, filepath.Join("..", "..")); err == nil {
 		t.Error("a module of Caddy's without a licence passes")
 	}
 	none := cached(t, "example.com/none", "x")
-	if err := os.Remove(filepath.Join(none.root, "LICENSE")); err != nil {
-		t.Fatal(err)
+	for _, root := range none.dirs {
+		if err := os.Remove(filepath.Join(root, "LICENSE")); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := licencesPage([]*module{none}, filepath.Join("..", "..")); err == nil || !strings.Contains(err.Error(), "example.com/none has no licence file") {
 		t.Errorf("without a licence file: %v", err)
+	}
+}
+
+// Where Caddy has another version of a module than the program, the licences of both are read.
+func TestEachVersionOfAModuleIsRead(t *testing.T) {
+	found := make(map[string]*module)
+	for licence, kind := range map[string]module{"Apache License Version 2.0, January 2004": {linked: true}, "GNU General Public License version 2, June 1991": {inside: true}} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{
+			"go.mod":     "module example.com/x\n\ngo 1.26\n\nrequire example.com/dep v1.0.0\n\nreplace example.com/dep => ./dep\n",
+			"x.go":       "package x\n\nimport _ \"example.com/dep\"\n",
+			"dep/go.mod": "module example.com/dep\n",
+			"dep/dep.go": "package dep\n", "dep/LICENSE": licence,
+		} {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := gather(found, dir, "linux", kind, "."); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := found["example.com/dep"].licences(); err != nil || !slices.Equal(got, []string{"Apache-2.0", "GPL-2.0"}) {
+		t.Errorf("of two versions: %v, %v", got, err)
 	}
 }
 
