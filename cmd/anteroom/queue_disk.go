@@ -42,8 +42,8 @@ Exit codes: 0 all is well, 1 something is damaged or cannot be read.`,
 		Args:    noCommand,
 		RunE: func(*cobra.Command, []string) error {
 			bad := 0
-			err := o.each(func(dir string) error {
-				r, err := replog.Verify(dir)
+			err := o.each(func(dir, note string) error {
+				r, err := replog.Verify(dir, note)
 				if err == nil && r.Damage != nil {
 					bad++
 				}
@@ -92,39 +92,48 @@ as they are.`,
 	return cmd
 }
 
-func (o *onDisk) recover(dir string) error {
-	how := replog.Recover
-	if o.last {
-		if filepath.Base(dir) == "durable" {
-			return nil
-		}
-		how = replog.RecoverLast
+func (o *onDisk) recover(dir, note string) error {
+	l, err := replog.Loss{}, error(nil)
+	switch {
+	case !o.last:
+		l, err = replog.Recover(dir, note)
+	case filepath.Base(dir) == "durable":
+		return nil
+	default:
+		l, err = replog.RecoverLast(dir)
 	}
-	l, err := how(dir)
 	if err == nil {
 		o.tellLoss(dir, l)
 	}
 	return err
 }
 
-// each calls do for each log in the directory.
-func (o *onDisk) each(do func(dir string) error) error {
-	dirs := []string{o.data}
-	if _, err := os.Stat(filepath.Join(o.data, "queues")); err == nil {
-		dirs = nil
-		for _, kind := range []string{"durable", "replicated"} {
-			dir := filepath.Join(o.data, "queues", kind)
-			if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-				dirs = append(dirs, dir)
-			}
+// each calls do for each log in the directory, with the node's note that there is one
+// if it is that of a node.
+func (o *onDisk) each(do func(dir, note string) error) error {
+	found := false
+	for _, kind := range []string{"durable", "replicated"} {
+		dir, note := filepath.Join(o.data, "queues", kind), filepath.Join(o.data, "queues-"+kind)
+		if !exists(dir) && !exists(note) {
+			continue
 		}
-	}
-	for _, dir := range dirs {
-		if err := do(dir); err != nil {
+		found = true
+		if err := do(dir, note); err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
 	}
+	if found || exists(filepath.Join(o.data, "queues")) {
+		return nil
+	}
+	if err := do(o.data, ""); err != nil {
+		return fmt.Errorf("%s: %w", o.data, err)
+	}
 	return nil
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func logsText(n int) string {
@@ -183,6 +192,8 @@ func (o *onDisk) tellLoss(dir string, l replog.Loss) {
 		o.tellLast(dir, l)
 	case l.Damage == nil:
 		fmt.Fprintf(o.stdout, "%s: sound, so nothing was changed\n", dir)
+	case l.Aside == "": // it was gone
+		fmt.Fprintf(o.stdout, "%s: %v.\nNothing of it could be kept.\n", dir, l.Damage)
 	case l.Kept == 0:
 		fmt.Fprintf(o.stdout, "%s: %v.\nNothing of it could be kept. The files as they were: %s\n", dir, l.Damage, l.Aside)
 	default:

@@ -24,7 +24,7 @@ func (noState) Size() int64                               { return 0 }
 func aLog(t *testing.T, data string, commands int) (stop func()) {
 	t.Helper()
 	leads := make(chan bool, 8)
-	l, err := replog.Open(replog.Config{Dir: filepath.Join(data, "queues", "durable"), Node: "n1", Machine: noState{}, Leads: func(l bool) { leads <- l }})
+	l, err := replog.Open(replog.Config{Dir: filepath.Join(data, "queues", "durable"), Note: filepath.Join(data, "queues-durable"), Node: "n1", Machine: noState{}, Leads: func(l bool) { leads <- l }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +113,19 @@ func TestQueueVerifyAndRecoverSayWhatIsGone(t *testing.T) {
 	}
 	if out, err = ask("verify"); err != "" {
 		t.Errorf("after recover: %s %s", out, err)
+	}
+	aLog(t, data, 1)()
+
+	if err := os.RemoveAll(filepath.Join(data, "queues")); err != nil {
+		t.Fatal(err)
+	}
+	out, err = ask("verify")
+	expect("a log that is gone", out, "durable: DAMAGED: ", "durable is damaged: it is gone, and "+filepath.Join(data, "queues-durable")+" says that there was a log in it")
+	expect("a log that is gone", err, "anteroom queue recover --data "+data+" --accept-loss")
+	out, err = ask("recover", "--accept-loss")
+	expect("recover of a log that is gone", out, "it is gone", "Nothing of it could be kept.")
+	if err != "" {
+		t.Error(err)
 	}
 	aLog(t, data, 1)()
 }

@@ -65,7 +65,6 @@ func TestNodeWithADamagedDiskRefusesToStart(t *testing.T) {
 	if out, code := c.queue("verify", "--data", data); code != 0 || !strings.Contains(out, "which runs") {
 		t.Errorf("verify of a node that runs: %d, %s", code, out)
 	}
-	rest(t.Context(), 500*time.Millisecond) // what stands beside the log has it all by then
 	n.kill()
 	all := n.segments("durable")
 	if len(all) < 3 {
@@ -84,6 +83,7 @@ func TestNodeWithADamagedDiskRefusesToStart(t *testing.T) {
 		{"the last file is gone", last, nil},
 		{"its first 32 bytes are zero", last, func(b []byte) []byte { clear(b[:32]); return b }},
 		{"a bit of a payload is turned", "", func(b []byte) []byte { b[bytes.Index(b, payload)+8] ^= 1; return b }},
+		{"all is gone", filepath.Join(queues, "durable"), nil},
 		{"half a kilobyte is zero", second, func(b []byte) []byte { clear(b[100_000:100_512]); return b }},
 	} {
 		if err := errors.Join(os.RemoveAll(queues), os.CopyFS(queues, os.DirFS(whole))); err != nil {
@@ -95,7 +95,7 @@ func TestNodeWithADamagedDiskRefusesToStart(t *testing.T) {
 			}
 		}
 		if d.do == nil {
-			if err := os.Remove(d.file); err != nil {
+			if err := os.RemoveAll(d.file); err != nil {
 				t.Fatal(err)
 			}
 		} else {
@@ -105,7 +105,7 @@ func TestNodeWithADamagedDiskRefusesToStart(t *testing.T) {
 		n.start(1)
 		c.await("end of a node with a damaged log", 20*time.Second, func() bool { return !n.running() })
 		log := n.log.String()
-		for _, want := range []string{d.file, "are lost", "recover --data", "--accept-loss"} {
+		for _, want := range []string{d.file, " lost", "recover --data", "--accept-loss"} {
 			if !strings.Contains(log, want) {
 				t.Errorf("%s: the node's log lacks %q:\n%s", d.what, want, log)
 			}
@@ -185,31 +185,38 @@ func TestReplicaWithADamagedDiskRepairsItself(t *testing.T) {
 	c.until("votes of all three", 30*time.Second, func() bool { return c.given() == 2 }) // the founder has its own
 	payload := []byte("first-7" + strings.Repeat("x", 10))
 	for i, hurt := range []struct {
-		what string
-		do   func(n *process)
+		what, aside string
+		do          func(n *process)
 	}{
-		{"a bit of a payload is turned", func(n *process) {
+		{"a bit of a payload is turned", "replicated.damaged-1", func(n *process) {
 			change(t, n.segments("replicated")[0], func(b []byte) []byte { b[bytes.Index(b, payload)+8] ^= 1; return b })
 		}},
-		{"the log is gone", func(n *process) {
+		{"the log is gone", "replicated.damaged-1", func(n *process) {
 			if err := os.Remove(n.segments("replicated")[0]); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"what stands beside the log is zero", func(n *process) {
+		{"all is gone", "", func(n *process) {
+			if err := os.RemoveAll(filepath.Join(c.file(n.id), "queues")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"what stands beside the log is zero", "replicated.damaged-2", func(n *process) {
 			change(t, filepath.Join(c.file(n.id), "queues", "replicated", "log", "meta"), func(b []byte) []byte { clear(b); return b })
 		}},
 	} {
-		n := c.nodes[i]
-		rest(t.Context(), 500*time.Millisecond)
+		n := c.nodes[i%3]
 		was := c.replaced(n)
 		n.kill()
 		hurt.do(n)
 		n.start(0)
 		c.serving(3)
 		c.until(fmt.Sprintf("of %s, %s: a copy made anew", n.id, hurt.what), 60*time.Second, func() bool { return c.replaced(n) > was })
-		if _, err := os.Stat(filepath.Join(c.file(n.id), "queues", "replicated.damaged-1")); err != nil {
+		if _, err := os.Stat(filepath.Join(c.file(n.id), "queues", hurt.aside)); err != nil {
 			t.Errorf("the damaged files: %v", err)
+		}
+		if said := strings.Contains(n.log.String(), "this node's copy is gone"); said != (hurt.aside == "") {
+			t.Errorf("%s, %s: it says that its copy is gone: %t", n.id, hurt.what, said)
 		}
 		k.put(t, q, fmt.Sprint("after-", i), 20, nil)
 	}

@@ -1,6 +1,7 @@
 package replog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,12 +31,6 @@ func filled(t testing.TB, c Config, ended bool, commands ...string) string {
 	r := start(t, c)
 	r.put(t, commands...)
 	if !ended {
-		until(t, "the witness knows", func() bool {
-			w := r.disk.witness
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return w.told == w.acked && w.acked > 0
-		})
 		return copied(t, c.Dir)
 	}
 	_ = r.stop()
@@ -134,7 +129,7 @@ func TestEachByteOfALogMatters(t *testing.T) {
 	plain.segmentSize = 16 << 10
 	cut := durable(t.TempDir())
 	cut.segmentSize, cut.CompactBytes = 16<<10, 1
-	for kind, c := range map[string]Config{"log": plain, "log and snapshot": cut} {
+	for kind, c := range map[string]Config{"log of a process that was killed": plain, "log and snapshot": cut} {
 		want := numbered("c", 12)
 		r := start(t, c)
 		for _, one := range want {
@@ -145,8 +140,10 @@ func TestEachByteOfALogMatters(t *testing.T) {
 				first, err := r.disk.FirstIndex()
 				return err == nil && first > 5
 			})
+			_ = r.stop()
+		} else {
+			c.Dir = copied(t, c.Dir)
 		}
-		_ = r.stop()
 		var turned atomic.Int64
 		tried := eachByte(t, c.Dir, func(name string, at int) {
 			if !flipped(t, c, name, at, want) {
@@ -304,6 +301,21 @@ func flipped(t *testing.T, c Config, name string, at int, want []string) bool {
 	return true
 }
 
+// A bit of what was acknowledged last is turned, and the process killed at once.
+func TestDamageToTheLastEntryIsNoticed(t *testing.T) {
+	t.Parallel()
+	r := start(t, durable(t.TempDir()))
+	for i := range 20 {
+		last := fmt.Sprintf("command %d", i)
+		r.put(t, last)
+		at := copied(t, r.c.Dir)
+		altered(t, segment(t, at), func(b []byte) []byte { b[bytes.Index(b, []byte(last))] ^= 1; return b })
+		if d := refused(t, last, at); d.File != segment(t, at) || d.Last == 0 {
+			t.Errorf("%s: %+v", last, d)
+		}
+	}
+}
+
 // A log whose end is gone, but for which there is a snapshot, goes on after that.
 func TestLogThatEndsBeforeItsSnapshotGoesOn(t *testing.T) {
 	t.Parallel()
@@ -369,13 +381,59 @@ func TestLogWithoutItsSnapshotIsGivenUpAsAWhole(t *testing.T) {
 	if d := refused(t, "a bit of the snapshot", c.Dir); d.File != states[0] {
 		t.Errorf("refused for %+v", d)
 	}
-	loss, err := Recover(c.Dir)
+	loss, err := Recover(c.Dir, "")
 	if err != nil || loss.Kept != 0 || loss.Aside == "" {
 		t.Fatalf("Recover = %+v, %v", loss, err)
 	}
 	r = start(t, c)
 	r.put(t, "new")
 	equal(t, "after all was given up", r.state.texts(), []string{"new"})
+}
+
+// A directory that is gone as a whole, as one whose disk was not mounted is, is not
+// taken for that of a new node.
+func TestDirectoryThatIsGoneIsRefused(t *testing.T) {
+	t.Parallel()
+	at := t.TempDir()
+	c := durable(filepath.Join(at, "queues", durableKind))
+	c.Note = filepath.Join(at, "queues-durable")
+	r := start(t, c)
+	r.put(t, "c")
+	_ = r.stop()
+	whole := copied(t, c.Dir)
+	for what, do := range map[string]func() error{
+		"the directory":         func() error { return os.RemoveAll(c.Dir) },
+		"the one around it":     func() error { return os.RemoveAll(filepath.Dir(c.Dir)) },
+		"all that is inside it": func() error { return errors.Join(os.RemoveAll(c.Dir), os.MkdirAll(c.Dir, 0o700)) },
+	} {
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		var d *Damage
+		if _, err := Open(c); !errors.As(err, &d) || d.File != c.Dir || !strings.Contains(err.Error(), "recover --data "+at+" --accept-loss") {
+			t.Errorf("without %s: %v", what, err)
+		}
+		if seen, err := Verify(c.Dir, c.Note); err != nil || seen.Damage == nil || seen.Damage.File != c.Dir {
+			t.Errorf("without %s: Verify = %+v, %v", what, seen, err)
+		}
+	}
+	if err := os.CopyFS(c.Dir, os.DirFS(whole)); err != nil {
+		t.Fatal(err)
+	}
+	r = start(t, c)
+	until(t, "it leads", r.state.leading)
+	equal(t, "brought back", r.state.texts(), []string{"c"})
+	_ = r.stop()
+	if err := os.RemoveAll(c.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if loss, err := Recover(c.Dir, c.Note); err != nil || loss.Damage == nil || loss.Kept != 0 {
+		t.Errorf("Recover = %+v, %v", loss, err)
+	}
+	r = start(t, c)
+	r.put(t, "new")
+	equal(t, "after all was given up", r.state.texts(), []string{"new"})
+	_ = r.stop()
 }
 
 // A member whose disk is damaged makes its copy anew, and no acknowledged command

@@ -84,7 +84,7 @@
 // The library takes zeros for the end of the log, makes a missing last file anew,
 // and has no sums of what it sealed. So each entry has its own (see summed), what
 // the library remembers is in a file with one (meta), and a witness beside the log
-// knows how far it was acknowledged. Open reads all of it. What is wrong is a
+// knows how far it was acknowledged. A note elsewhere (Config.Note) says that there is a log. Open reads all of it. What is wrong is a
 // *Damage: a durable log does not open then, and Recover gives up what is lost; a
 // replicated one sets its directory aside and becomes another voter with an empty
 // one, which neither founds a group nor votes for one. A last record that is torn,

@@ -175,7 +175,7 @@ func (g *group) found(ctx context.Context) error {
 	least := max(g.c.Founders, g.c.votersMin())
 	switch {
 	case g.l.owner.papers().Lost:
-		return errors.New("this node's copy of the queues' log was damaged and was set aside; it waits for the other replicas, which have it, to come up")
+		return errors.New("this node's copy of the queues' log was damaged and was set aside, or was gone; it waits for the other replicas, which have it, to come up")
 	case g.c.Founders == 0:
 		return errors.New("nobody has founded the queues' log yet, and this node does not (it has join and no expect)")
 	case len(others)+1 < least:

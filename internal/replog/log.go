@@ -36,6 +36,7 @@ var ErrRefused = errors.New("the log did not take it")
 // default.
 type Config struct {
 	Dir     string      // of its files, made if there is none; of nothing else
+	Note    string      // a file elsewhere, which says that there is a log in Dir; empty: none
 	Node    qpid.NodeID // this node's name
 	Machine StateMachine
 	// Leads is called with true when this node has begun to lead and everything
@@ -143,7 +144,18 @@ func Open(c Config) (*Log, error) {
 // openOrRenew opens the log. A replicated one that is damaged is made anew.
 func (l *Log) openOrRenew() error {
 	dir := l.c.Dir
-	err := l.open(l.late.lost)
+	var err error
+	switch gone := Gone(dir, l.c.Note); {
+	case gone == nil:
+		err = l.open(l.late.lost)
+	case l.c.Group == nil:
+		return fmt.Errorf("%w. Is its disk mounted? Bring the directory back, or go on without what was in it: anteroom queue recover --data %s --accept-loss",
+			gone, filepath.Dir(l.c.Note))
+	default:
+		l.log.Error("queues: this node's copy is gone and is made anew from the other replicas", "why", gone.Error())
+		l.late.lost = true
+		err = l.open(true)
+	}
 	if d := (*Damage)(nil); errors.As(err, &d) {
 		if l.c.Group == nil {
 			return fmt.Errorf("the queues' directory %s: %w. Nothing was changed. Bring the directory back from a copy, "+
@@ -190,6 +202,9 @@ func (l *Log) open(lost bool) (err error) {
 			_ = l.owner.close()
 		}
 	}()
+	if err := noted(l.c.Note); err != nil {
+		return err
+	}
 	logger := forRaft(l.log)
 	if l.shots, err = openSnapshots(l.c.Dir, logger); err != nil {
 		return err

@@ -47,7 +47,7 @@ type papers struct {
 	// version of the program without.
 	Summed bool   `json:"summed,omitempty"`
 	Plain  uint64 `json:"plain,omitempty"`
-	// Lost says that this directory was made because the one before was damaged:
+	// Lost says that this directory was made because the one before was damaged or gone:
 	// the group is there, and this node neither founds one nor votes for one.
 	Lost bool `json:"lost,omitempty"`
 	// Group is the log that this directory has a part of; empty: none yet.

@@ -25,8 +25,11 @@ type Report struct {
 }
 
 // Verify reads all of a directory, whether a log runs there or not, and changes
-// nothing.
-func Verify(dir string) (Report, error) {
+// nothing. There is a note of the log, or it is empty.
+func Verify(dir, note string) (Report, error) {
+	if gone := Gone(dir, note); gone != nil {
+		return Report{Kind: filepath.Base(dir), Damage: gone}, nil
+	}
 	o, err := lookAt(dir)
 	if errors.Is(err, errUsed) {
 		var p papers
@@ -97,8 +100,24 @@ type Loss struct {
 
 // Recover gives up what is lost of a durable log in which none runs: it keeps the
 // entries before the damage, and sets the files as they were aside. Where the
-// snapshot is damaged nothing can be kept.
-func Recover(dir string) (Loss, error) {
+// snapshot is damaged nothing can be kept, nor where all is gone of which there is a note. The next log in
+// the directory is a new one then.
+func Recover(dir, note string) (l Loss, err error) {
+	switch gone := Gone(dir, note); {
+	case gone == nil:
+		l, err = recoverFiles(dir)
+	case filepath.Base(dir) == replicatedKind:
+		return l, errReplicated
+	default:
+		l.Kind, l.Damage = filepath.Base(dir), gone
+	}
+	if err == nil && Gone(dir, note) != nil {
+		err = os.Remove(note)
+	}
+	return l, err
+}
+
+func recoverFiles(dir string) (Loss, error) {
 	o, err := lookAt(dir)
 	if d := (*Damage)(nil); errors.As(err, &d) {
 		return withoutPapers(dir, d)
@@ -211,7 +230,7 @@ func withoutPapers(dir string, d *Damage) (l Loss, err error) {
 	if err != nil {
 		return l, err
 	}
-	if l, err = Recover(dir); err != nil {
+	if l, err = recoverFiles(dir); err != nil {
 		return l, err
 	}
 	if l.Damage == nil {

@@ -26,15 +26,15 @@ func TestRecoveredLogHasWhatCameBeforeTheDamage(t *testing.T) {
 		last := segmentsOf(t, c.Dir)
 		altered(t, last[len(last)-1], func(b []byte) []byte { clear(b[3000:3512]); return b })
 		before := refused(t, "a hole", c.Dir)
-		seen, err := Verify(c.Dir)
+		seen, err := Verify(c.Dir, "")
 		if err != nil || seen.Damage == nil || *seen.Damage != *before {
 			t.Fatalf("Verify = %+v, %v; it was refused for %+v", seen, err, before)
 		}
-		loss, err := Recover(c.Dir)
+		loss, err := Recover(c.Dir, "")
 		if err != nil || loss.Damage == nil || loss.Kept != before.First-1 && loss.Kept+1 < before.First || loss.Aside == "" {
 			t.Fatalf("Recover = %+v, %v after %+v", loss, err, before)
 		}
-		if seen, err = Verify(c.Dir); err != nil || seen.Damage != nil || max(seen.Last, seen.Snapshot) != loss.Kept {
+		if seen, err = Verify(c.Dir, ""); err != nil || seen.Damage != nil || max(seen.Last, seen.Snapshot) != loss.Kept {
 			t.Fatalf("Verify after Recover = %+v, %v", seen, err)
 		}
 		r = start(t, c)
@@ -45,7 +45,7 @@ func TestRecoveredLogHasWhatCameBeforeTheDamage(t *testing.T) {
 		}
 		r.put(t, "next")
 		_ = r.stop()
-		if loss, err = Recover(c.Dir); err != nil || loss.Damage != nil || loss.Aside != "" {
+		if loss, err = Recover(c.Dir, ""); err != nil || loss.Damage != nil || loss.Aside != "" {
 			t.Errorf("Recover of a sound log = %+v, %v", loss, err)
 		}
 	}
@@ -70,10 +70,10 @@ func TestRecoverMakesThePapersOfALogAgain(t *testing.T) {
 		if d := refused(t, what, c.Dir); d.File != name {
 			t.Errorf("%s: refused for %+v", what, d)
 		}
-		if seen, err := Verify(c.Dir); err != nil || seen.Damage == nil || seen.Damage.File != name {
+		if seen, err := Verify(c.Dir, ""); err != nil || seen.Damage == nil || seen.Damage.File != name {
 			t.Errorf("%s: Verify = %+v, %v", what, seen, err)
 		}
-		loss, err := Recover(c.Dir)
+		loss, err := Recover(c.Dir, "")
 		if err != nil || loss.Damage == nil || loss.Kept != loss.Last {
 			t.Fatalf("%s: Recover = %+v, %v", what, loss, err)
 		}
@@ -117,7 +117,7 @@ func TestLastReplicaGoesOnAlone(t *testing.T) {
 		m.start(c)
 		m.see()
 	}
-	if _, err := Recover(dir("n2")); err != nil { // it is sound
+	if _, err := Recover(dir("n2"), ""); err != nil { // it is sound
 		t.Fatal(err)
 	}
 	loss, err := RecoverLast(dir("n2"))

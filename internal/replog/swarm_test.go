@@ -171,7 +171,7 @@ func (f *fileDisk) giveUp() (kept uint64, err error) {
 		_, err := setAside(f.dir)
 		return 0, err
 	}
-	l, err := Recover(f.dir)
+	l, err := Recover(f.dir, "")
 	return l.Kept, err
 }
 
@@ -280,6 +280,11 @@ func (f *fileDisk) Crash(r *rand.Rand, writing []byte) error {
 	}
 	f.power.out()
 	w := f.d.entries.(*watched)
+	if w.w.loose && r.IntN(2) == 0 { // what it says of late was not synced
+		if _, err := w.w.f.WriteAt(make([]byte, witnessLen), int64(w.w.turn%2)*witnessApart); err != nil {
+			return err
+		}
+	}
 	return errors.Join(w.w.f.Close(), w.entries.Close(), f.owner.close())
 }
 

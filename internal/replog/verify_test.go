@@ -29,7 +29,7 @@ func TestVerifyOfARunningLog(t *testing.T) {
 	})
 	until(t, "it is compacted", func() bool { last, err := r.shots.last(); return err == nil && last > 0 })
 	for range 8 {
-		report, err := Verify(c.Dir)
+		report, err := Verify(c.Dir, "")
 		if err != nil || report.Damage != nil || !report.Running || report.Node != "n1" {
 			t.Fatalf("Verify = %+v, %v", report, err)
 		}
@@ -46,7 +46,7 @@ func TestVerifyOfARunningLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if report, err = Verify(c.Dir); err != nil || report.Snapshot == 0 {
+		if report, err = Verify(c.Dir, ""); err != nil || report.Snapshot == 0 {
 			t.Fatalf("Verify = %+v, %v; entries %d to %d", report, err, first, last)
 		}
 		return report.First == first && report.Last == last
@@ -59,7 +59,7 @@ func TestVerifyOfARunningLog(t *testing.T) {
 		}
 		name := turned(t, c.Dir, fmt.Sprint("damaged", i, 1))
 		var err error
-		if report, err = Verify(c.Dir); err != nil {
+		if report, err = Verify(c.Dir, ""); err != nil {
 			t.Fatal(err)
 		}
 		if report.Damage != nil {

@@ -23,9 +23,10 @@ const (
 
 // witness knows how far the log goes without having read it. A log whose end is
 // gone looks like one that was never longer: so what was synced is written down
-// beside it, a moment later, which costs no command an fsync. Damage to what was
-// written within that moment before a crash looks like a torn write of what was
-// never acknowledged; all else is noticed.
+// beside it, before it is acknowledged, and that is synced a moment later, which costs no
+// command an fsync. So whatever ends the process, the file has it all. Damage to what
+// was written within that moment before the power goes looks like a torn write of
+// what was never acknowledged; all else is noticed.
 //
 // Invariant: what the file says was durable in the log before.
 type witness struct {
@@ -33,7 +34,8 @@ type witness struct {
 	mu sync.Mutex
 	// acked is the last entry known to be durable, and told is what the file says.
 	acked, told uint64
-	turn        uint64 // of the records, which are written in turns
+	loose       bool   // what the file says is not synced
+	turn        uint64 // of the records: the last one that is synced; the other one is written to
 }
 
 // openWitness returns the witness of the log in dir; acked is what it says. Of its
@@ -82,6 +84,7 @@ func (w *witness) saw(index uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.acked = index
+	_ = w.record() // a disk that fails is tried again by tell
 }
 
 // back notes that the log is to end with an earlier entry. It returns when that
@@ -95,8 +98,8 @@ func (w *witness) back(index uint64) error {
 	return w.write()
 }
 
-// write tells the file. The caller holds w.mu.
-func (w *witness) write() error {
+// record tells the file. The caller holds w.mu.
+func (w *witness) record() error {
 	var b [witnessLen]byte
 	binary.BigEndian.PutUint32(b[:], witnessMagic)
 	binary.BigEndian.PutUint64(b[4:], w.turn+1)
@@ -105,15 +108,24 @@ func (w *witness) write() error {
 	if _, err := w.f.WriteAt(b[:], int64(w.turn%2)*witnessApart); err != nil {
 		return err
 	}
+	w.told, w.loose = w.acked, true
+	return nil
+}
+
+// write tells the file, such that it outlives the loss of power. The caller holds w.mu.
+func (w *witness) write() error {
+	if err := w.record(); err != nil {
+		return err
+	}
 	if err := w.f.Sync(); err != nil {
 		return err
 	}
 	w.turn++
-	w.told = w.acked
+	w.loose = false
 	return nil
 }
 
-// keep writes down what is new, until ended is closed.
+// keep syncs what is new, until ended is closed.
 func (w *witness) keep(ended <-chan struct{}) {
 	every := time.NewTicker(witnessEvery)
 	defer every.Stop()
@@ -127,11 +139,11 @@ func (w *witness) keep(ended <-chan struct{}) {
 	}
 }
 
-// tell writes down what is new. A disk that fails is tried again later.
+// tell syncs what is new. A disk that fails is tried again later.
 func (w *witness) tell() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.told != w.acked {
+	if w.loose || w.told != w.acked {
 		_ = w.write()
 	}
 }

@@ -105,7 +105,7 @@ func queueOf(c config.Queue) broker.Queue {
 func (q *queues) openLog(k broker.Kind) error {
 	s := q.s
 	c := replog.Config{
-		Dir: s.store.Path("queues/" + k.String()), Node: s.self.Name, Machine: q.loop.Machine(k), Logger: s.log,
+		Dir: s.store.Path("queues/" + k.String()), Note: s.store.Path("queues-" + k.String()), Node: s.self.Name, Machine: q.loop.Machine(k), Logger: s.log,
 		Leads: func(leads bool) { q.loop.Leads(k, leads) },
 	}
 	if k == broker.Replicated {
