@@ -40,6 +40,7 @@ func TestAnOperatorSteersACrowd(t *testing.T) {
 	p.until("a line of 150", inLine+" >= 150")
 	waits.open(shop + "/")
 	waits.sees("You are in line")
+	p.until("figures that fit", `[...document.querySelectorAll(".figures .figure dd span")].every(f => f.scrollWidth <= f.clientWidth)`)
 	p.picture("the line forms")
 
 	p.types("#limit", "20")
@@ -57,6 +58,7 @@ func TestAnOperatorSteersACrowd(t *testing.T) {
 	}
 	waits.picture("told")
 	p.types("#limit", "300")
+	p.sees("When people are called again, who joins now would wait")
 	p.presses("#limits button", "Change the limits")
 	p.sees("total_active_users: 20 → 300")
 	p.sees("shop: nobody is let in") // though there is room

@@ -37,6 +37,7 @@ const foretell = (r, limit, flow) => {
   const then = predict(r, limit, flow), now = predict(r, r.why.total_active_users, r.why.new_users_per_minute);
   const first = then.drain >= 1 ? then.drain == Infinity ? "Nobody is called any more. " : `Nobody is called for ${length(then.drain)}, until ${people(r.why.inside - limit)} ${r.why.inside - limit == 1 ? "has" : "have"} left. ` : "";
   if (!r.queued) return `${first}Nobody waits. Up to ${rate(then.flow)} people a minute could go in.`;
+  if (r.mode == "held" || r.origin_holds) return `Nobody is called now. When people are called again, who joins now would wait ${length(then.wait)} from then on; by the limits of now, ${length(now.wait)}.`;
   return `${first}Who joins now would wait ${length(then.wait)}; as it is, ${length(now.wait)}.`;
 };
 
@@ -129,7 +130,7 @@ export const steer = name => {
     hold.disabled = r.mode == "held";
     release.disabled = r.mode == "normal";
     drain.disabled = r.mode == "draining";
-    set(mode.children[1], r.mode == "held" ? "The room is held." : r.mode == "draining" ? "The room drains." : "People are called as the limits allow.");
+    set(mode.children[1], r.mode == "held" ? "The room is held." : r.mode == "draining" ? "The room drains." : r.origin_holds ? "Nobody is called: the origin is unhealthy." : "People are called as the limits allow.");
     const version = JSON.stringify([r.total_active_users, r.new_users_per_minute, all.changes[0]?.at, r.next_event, r.next_event && [r.next_event.prequeue_start_time, r.next_event.event_start_time].map(t => Date.parse(all.at) >= Date.parse(t))]);
     if (version != seen) {
       seen = version;

@@ -72,6 +72,7 @@ export const figure = (name, {bar, peak} = {}) => {
   const e = h("div", {class: "figure"}, h("dt", {}, name), h("dd", {}, ...[value, under, most, meter].filter(Boolean)));
   return {e, show: (text, small = "", part) => {
     set(value, text);
+    value.style.setProperty("--letters", text.length); // long ones are smaller
     set(under, small);
     if (meter) meter.value = part;
   }, most: text => set(most, text)};
