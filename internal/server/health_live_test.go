@@ -86,7 +86,7 @@ func (m *member) slots(nodes int) (owned, used int, all bool) {
 func TestAnIllOriginIsKnownAtAllNodes(t *testing.T) {
 	var traces atomic.Int64 // requests that tell some
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
-		if body, _ := io.ReadAll(q.Body); q.URL.Path == "/v1/traces" && strings.Contains(string(body), "walked_in") {
+		if body, _ := io.ReadAll(q.Body); q.URL.Path == "/v1/traces" && strings.Contains(string(body), "anteroom.outcome") {
 			traces.Add(1)
 		}
 	}))
@@ -132,7 +132,7 @@ func TestAnIllOriginIsKnownAtAllNodes(t *testing.T) {
 		t.Errorf("at a node that nobody went through: %+v", a)
 	}
 	r.until("an unhealthy origin everywhere", 10*time.Second, everywhere("unhealthy", true))
-	r.until("the trace of who walked in", 15*time.Second, func() bool { return traces.Load() > 0 })
+	r.until("the trace of who came", 15*time.Second, func() bool { return traces.Load() > 0 })
 	for _, m := range r.nodes {
 		if s := m.visit("join", "", ""); s.State != "waiting" || s.Paused == "" {
 			t.Errorf("%s: a newcomer: %+v", m.id, s)
