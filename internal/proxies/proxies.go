@@ -194,7 +194,7 @@ func find(t testing.TB, name string) string {
 			return path
 		}
 	}
-	t.Fatalf("no %s in the PATH: apt-get install nginx-light caddy haproxy; envoy and traefik are got by .ci/proxies, which prints where they are", name)
+	t.Fatalf("no %s in the PATH: apt-get install nginx-light caddy haproxy; envoy, traefik and jupyter-server are got by .ci/proxies, which prints where they are", name)
 	return ""
 }
 

@@ -21,16 +21,22 @@ import (
 	"github.com/anteroom/anteroom/internal/server"
 )
 
-// insideOf names the recipe that a process follows which has the machine to itself.
-const insideOf = "ANTEROOM_RECIPE"
+// insideOf names the recipe that a process follows which has the machine to itself, and
+// siteOf what is behind: siteOfAllKinds, unless it is jupyter.
+const (
+	insideOf = "ANTEROOM_RECIPE"
+	siteOf   = "ANTEROOM_RECIPE_SITE"
+	jupyter  = "jupyter"
+)
 
 // The commands of a recipe are run as its README has them, on the configuration
 // that the distribution installs, and every kind of request that a site has goes
 // through what they set up.
 func TestRecipesOnTheDistributionsDefaults(t *testing.T) {
-	for _, name := range []string{"nginx", "caddy", "haproxy"} {
-		t.Run(name, func(t *testing.T) {
+	for _, name := range []string{"nginx", "caddy", "haproxy", "nginx jupyter", "caddy jupyter", "haproxy jupyter"} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
+			name, behind, _ := strings.Cut(name, " ")
 			wanted(t)
 			find(t, name)
 			alone := []string{"unshare", "-n", "-m", "-p", "-f", "--kill-child", "--mount-proc"}
@@ -40,10 +46,10 @@ func TestRecipesOnTheDistributionsDefaults(t *testing.T) {
 				}
 				t.Skipf("NOT RUN: a network of its own (Linux, root, unshare and ip): %v", err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, alone[0], append(alone[1:], os.Args[0], "-test.run=^TestInside$", "-test.v")...)
-			cmd.Env, cmd.WaitDelay = append(os.Environ(), insideOf+"="+name), time.Second
+			cmd.Env, cmd.WaitDelay = append(os.Environ(), insideOf+"="+name, siteOf+"="+behind), time.Second
 			if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: TestInside")) {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -58,14 +64,20 @@ func TestInside(t *testing.T) {
 		t.Skip("a part of TestRecipesOnTheDistributionsDefaults")
 	}
 	sh(t, "", "ip link set lo up")
-	l, err := net.Listen("tcp", "127.0.0.1:9000")
-	if err != nil {
-		t.Fatal(err)
-	}
 	said := make(chan struct{})
-	site := &http.Server{Handler: siteOfAllKinds(said), ReadHeaderTimeout: patience}
-	go func() { _ = site.Serve(l) }() // until it is closed
-	defer func() { _ = site.Close() }()
+	there, uses := func(text string) bool { return text == "the site" }, func(b *browser) { b.goesEverywhere(said) }
+	if os.Getenv(siteOf) == jupyter {
+		startJupyter(t)
+		there, uses = func(text string) bool { return strings.Contains(text, "<title>Jupyter Server") }, (*browser).usesJupyter
+	} else {
+		l, err := net.Listen("tcp", "127.0.0.1:9000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		site := &http.Server{Handler: siteOfAllKinds(said), ReadHeaderTimeout: patience}
+		go func() { _ = site.Serve(l) }() // until it is closed
+		defer func() { _ = site.Close() }()
+	}
 	f := config.Parse("anteroom.yaml", []byte(Example(t, "anteroom.yaml")), config.Options{Host: "node-1"})
 	if err := f.Err(); err != nil {
 		t.Fatal(err)
@@ -84,10 +96,11 @@ func TestInside(t *testing.T) {
 		}
 	}()
 	eventually(t, "the site answers, when the node lets people in", func() bool {
+		var err error
 		_, text, err = b.try(http.MethodGet, "/", nil)
-		return err == nil && text == "the site"
+		return err == nil && there(text)
 	})
-	b.goesEverywhere(said)
+	uses(b)
 }
 
 // follow runs the commands of the recipe, on a copy of the distribution's files.
@@ -238,13 +251,26 @@ func (b *browser) hears(said chan<- struct{}) {
 
 func (b *browser) talks() {
 	b.t.Helper()
+	conn, read := b.upgrade("/socket")
+	echo := make([]byte, 5)
+	if _, err := io.WriteString(conn, "hello"); err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := io.ReadFull(read, echo); err != nil || string(echo) != "hello" {
+		b.t.Errorf("a WebSocket: %q %v", echo, err)
+	}
+}
+
+// upgrade opens a WebSocket, which is closed at the end of the test.
+func (b *browser) upgrade(path string) (net.Conn, *bufio.Reader) {
+	b.t.Helper()
 	conn, err := net.DialTimeout("tcp", "127.0.0.1:80", patience)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }()
+	b.t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	r, _ := http.NewRequest(http.MethodGet, "http://127.0.0.1/socket", nil) // a good address
+	r, _ := http.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil) // a good address
 	for _, c := range b.client.Jar.Cookies(r.URL) {
 		r.AddCookie(c)
 	}
@@ -259,11 +285,5 @@ func (b *browser) talks() {
 	if err != nil || a.StatusCode != http.StatusSwitchingProtocols {
 		b.t.Fatalf("a WebSocket: %+v %v", a, err)
 	}
-	echo := make([]byte, 5)
-	if _, err := io.WriteString(conn, "hello"); err != nil {
-		b.t.Fatal(err)
-	}
-	if _, err := io.ReadFull(read, echo); err != nil || string(echo) != "hello" {
-		b.t.Errorf("a WebSocket: %q %v", echo, err)
-	}
+	return conn, read
 }
