@@ -17,6 +17,17 @@ const askAgain = time.Second
 // Local has this node carry out q. The answer's Forward may name another that
 // must. With too many requests waiting it fails with ticket.ErrBusy.
 func (l *Loop) Local(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
+	if q.Listener == (eviction.Member{}) {
+		return l.told(ctx, q)
+	}
+	l.expect(&q) // first, so that nothing happens in between
+	a, err := l.told(ctx, q)
+	l.expectMore(&q, &a, err)
+	return a, err
+}
+
+// told carries q out and has the answer heard of, see Config.Told.
+func (l *Loop) told(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
 	a, err := l.local(ctx, q)
 	if err == nil && l.c.Told != nil && a.Forward == (eviction.Member{}) && a.State != ticket.Admitted {
 		l.c.Told(&a)
@@ -107,6 +118,9 @@ func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) 
 	}
 	if err != nil || a.Forward == (eviction.Member{}) {
 		return a, err
+	}
+	if q.Op == ticket.CheckIn && l.streams.has(watched{q.Room, q.Ticket.ID}) {
+		q.Listener = l.c.Node.Self.Member
 	}
 	asked, cancel := context.WithTimeout(ctx, l.c.Answer)
 	defer cancel()

@@ -37,6 +37,9 @@ type Links interface {
 	Send(m eviction.Message)
 	// Forward has another node answer q.
 	Forward(ctx context.Context, to eviction.Member, q ticket.Request) (ticket.Answer, error)
+	// Hint tells another node that something has happened to a ticket that is watched
+	// there, and returns at once. It may get lost.
+	Hint(to eviction.Member, room string, id qpid.ItemID)
 }
 
 // Config says what a loop runs and what stands around it.
@@ -54,6 +57,7 @@ type Config struct {
 	Logger   *slog.Logger
 	Messages int           // from other nodes, waiting to be handled [8192]
 	Requests int           // of visitors, waiting to be handled [4096]
+	Listened int           // tickets that are watched at other nodes, to tell them [65536]
 	Answer   time.Duration // a forwarded request is answered within this or given up [2s]
 }
 
@@ -70,6 +74,7 @@ type Loop struct {
 	done     chan struct{} // closed when Run has returned
 	stopped  atomic.Bool   // likewise
 	streams  streams
+	remote   listeners // of watches at other nodes
 	snapshot atomic.Pointer[Snapshot]
 	waves    waves
 	dropped  atomic.Uint64
@@ -122,6 +127,9 @@ func New(c Config) (*Loop, error) {
 	if c.Answer == 0 {
 		c.Answer = 2 * time.Second
 	}
+	if c.Listened == 0 {
+		c.Listened = 1 << 16
+	}
 	n, err := node.New(c.Node, c.Clock())
 	if err != nil {
 		return nil, err
@@ -130,6 +138,7 @@ func New(c Config) (*Loop, error) {
 		c: c, node: n, messages: make(chan eviction.Message, c.Messages), requests: make(chan *request, c.Requests),
 		wake:   make(chan struct{}, 1),
 		orders: make(chan func(*node.Node, eviction.Time)), done: make(chan struct{}),
+		remote: listeners{max: c.Listened},
 		saveAt: math.MinInt64, tellAt: math.MinInt64, tickAt: math.MaxInt64,
 	}
 	l.publish(c.Clock())
@@ -251,10 +260,15 @@ func (l *Loop) settle(now eviction.Time, r node.Ready) time.Duration {
 	l.keepUsed(now, r.Used)
 	l.send(now, r.Messages)
 	for i := range r.Log {
-		l.streams.wake(&r.Log[i])
+		if a := &r.Log[i]; a.Event != node.Entitled {
+			l.happened(watched{a.Room, a.Weight.ID}, now.Boot)
+		}
 		if l.c.Log != nil {
 			l.c.Log(r.Log[i])
 		}
+	}
+	for _, p := range r.LetGo {
+		l.happened(watched{p.Room, p.ID}, now.Boot)
 	}
 	l.waves.passed(l.show(now))
 	// A Deadline may count from now. Inputs must not push the Tick ahead of them

@@ -51,6 +51,12 @@ func (w *wires) Forward(ctx context.Context, to eviction.Member, q ticket.Reques
 	return ticket.Answer{}, ticket.ErrUnavailable
 }
 
+func (w *wires) Hint(to eviction.Member, room string, id qpid.ItemID) {
+	if l := w.at(to); l != nil {
+		l.Hint(room, id)
+	}
+}
+
 // start runs a cluster of loops in a bubble of virtual time until the test ends.
 func start(t *testing.T, n int, change func(*loop.Config)) (*wires, []*loop.Loop) {
 	w := &wires{to: map[eviction.Member]*loop.Loop{}, down: map[eviction.Member]bool{}}

@@ -3,7 +3,6 @@ package loop
 import (
 	"sync"
 
-	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -23,9 +22,10 @@ type watched struct {
 	id   qpid.ItemID
 }
 
-// Called returns a channel that gets a value whenever something happens here to
-// ticket id of room: it is called, parked or dropped, or its session ends. The
-// function ends the watch. When more than two watch a ticket, the oldest watch
+// Called returns a channel that gets a value whenever something happens to ticket id
+// of room: it is called, parked or dropped, or its session ends. Of a ticket whose
+// place is at another node that node tells, once a check-in by this one has said that
+// somebody watches: so watch first, and then check in. The function ends the watch. When more than two watch a ticket, the oldest watch
 // ends: its channel is closed.
 func (l *Loop) Called(room string, id qpid.ItemID) (<-chan struct{}, func()) {
 	return l.streams.add(watched{room, id})
@@ -60,13 +60,17 @@ func (s *streams) remove(w watched, c chan struct{}) {
 	}
 }
 
-func (s *streams) wake(a *node.Admission) {
-	if a.Event == node.Entitled {
-		return
-	}
+// has reports whether somebody watches w.
+func (s *streams) has(w watched) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.all[watched{a.Room, a.Weight.ID}] {
+	return len(s.all[w]) > 0
+}
+
+func (s *streams) wake(w watched) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.all[w] {
 		select {
 		case c <- struct{}{}:
 		default: // it is awake already

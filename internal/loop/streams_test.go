@@ -3,7 +3,6 @@ package loop
 import (
 	"testing"
 
-	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -34,7 +33,7 @@ func TestATicketHasTwoWatchesTheNewest(t *testing.T) {
 			}
 		}
 	}
-	s.wake(&node.Admission{Room: "shop", Event: node.CalledIn, Weight: qpid.Weight{ID: w.id}})
+	s.wake(w)
 	for i, c := range all[8:] {
 		if _, open := <-c; !open {
 			t.Errorf("watch %d of the newest is ended", i)

@@ -89,6 +89,13 @@ type Admission struct {
 	NoShow bool   // of Parked: was called and did not come
 }
 
+// Place is one that this node had, and another goes on with: whoever watches it may
+// ask where it stands.
+type Place struct {
+	Room string
+	ID   qpid.ItemID
+}
+
 // Ready is the work a node wants done. The caller owns the slices.
 type Ready struct {
 	// Save must be durable before any of Messages is sent. Nil: nothing to save.
@@ -97,6 +104,7 @@ type Ready struct {
 	Broken   []eviction.Broken  // rooms that this node has given up, each once: let somebody know
 	Messages []eviction.Message // send each at most once, in order
 	Log      []Admission
+	LetGo    []Place
 	Taken    []qpid.Answer // results of DeleteMin called at this node
 	Deadline int64         // boot time at which Tick is due next, microseconds
 }

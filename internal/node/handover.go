@@ -119,6 +119,7 @@ func (r *room) letGo(now eviction.Time, home eviction.Member, t eviction.TakenTi
 		return
 	}
 	r.moved.put(t.ID, movedTo{home, t.Gen, r.ticketEnds(now)}, movedMax)
+	r.node.letGo = append(r.node.letGo, Place{r.name, t.ID})
 	r.plan()
 }
 

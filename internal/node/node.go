@@ -27,6 +27,7 @@ type Node struct {
 	used    used
 	fresh   []uint64          // used tickets that are not kept yet
 	broke   []eviction.Broken // rooms given up that nobody was told of yet
+	letGo   []Place           // likewise
 	tellAt  int64             // boot time at which former homes are told again
 	leaveBy int64             // boot time at which it says goodbye, whatever it still has; 0: it stays
 }
@@ -254,8 +255,8 @@ func (n *Node) Tick(now eviction.Time) {
 // Ready drains the work that is to be done. Call it after every input.
 func (n *Node) Ready(now eviction.Time) Ready {
 	messages, _ := n.ev.Take()
-	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh, Broken: n.broke}
-	n.out, n.log, n.taken, n.fresh, n.broke = nil, nil, nil, nil, nil
+	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh, Broken: n.broke, LetGo: n.letGo}
+	n.out, n.log, n.taken, n.fresh, n.broke, n.letGo = nil, nil, nil, nil, nil, nil
 	if n.c.Disk && (len(r.Messages) > 0 || n.stale) {
 		n.stale = false
 		if rec := n.ev.Unsaved(n.saved); rec != nil {

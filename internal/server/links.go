@@ -7,6 +7,7 @@ import (
 	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/proto/auth"
 	"github.com/anteroom/anteroom/proto/link"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // links reaches the other nodes for the loop, which is made before them.
@@ -16,6 +17,10 @@ func (l links) Send(m eviction.Message) { l.s.links.Send(m) }
 
 func (l links) Forward(ctx context.Context, to eviction.Member, q ticket.Request) (ticket.Answer, error) {
 	return l.s.links.Forward(ctx, to, q)
+}
+
+func (l links) Hint(to eviction.Member, room string, id qpid.ItemID) {
+	l.s.links.Hint(to, room, id)
 }
 
 // peer is this node as the others reach it.
@@ -28,6 +33,8 @@ func (p peer) Deliver(m eviction.Message) { p.s.loop.Deliver(m) }
 func (p peer) Local(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
 	return p.s.loop.Local(ctx, q)
 }
+
+func (p peer) Hint(room string, id qpid.ItemID) { p.s.loop.Hint(room, id) }
 
 func (p peer) Keys(offered []byte) ([]byte, error) { return p.s.keys.exchange(offered) }
 

@@ -373,6 +373,7 @@ func (s *Server) buildGateway() error {
 	s.pages.learn(s.c.Rooms)
 	s.metrics.MustRegister(
 		shed("messages", "Messages of other nodes that were dropped because the node had too much to do.", func() uint64 { m, _ := s.loop.Shed(); return m }),
+		shed("hints", "Check-ins of streams at other nodes that are not told of their call at once because there are too many of them.", func() uint64 { return s.loop.Unheard() }),
 		shed("requests", "Requests of visitors that were turned away because the node had too much to do.", func() uint64 { _, r := s.loop.Shed(); return r }),
 	)
 	s.metrics.MustRegister(admin.NewCollector(source{s}), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -76,6 +76,9 @@ type Request struct {
 	Pass   Pass        // Refresh, End, Visit
 	Hold   bool        // CheckIn: who would be called waits on, in front, and takes no slot: see HeldBack
 	Async  bool        // Join: wants an answer at once, without a position if that is not known yet
+	// Listener is where somebody watches the ticket of a CheckIn: that node hears when
+	// something happens to it. Nobody does if there is none.
+	Listener eviction.Member
 }
 
 // Unreached is why somebody waits whose home does not answer, or answers that it calls

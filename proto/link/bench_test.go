@@ -12,6 +12,7 @@ import (
 	"github.com/anteroom/anteroom/proto/auth"
 	"github.com/anteroom/anteroom/proto/link"
 	"github.com/anteroom/anteroom/proto/rpc"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // counter is a node that counts its messages.
@@ -31,6 +32,8 @@ func (c *counter) Deliver(eviction.Message) {
 func (c *counter) Local(context.Context, ticket.Request) (ticket.Answer, error) {
 	return ticket.Answer{State: ticket.Waiting, Position: 7}, nil
 }
+
+func (*counter) Hint(string, qpid.ItemID) {}
 
 func (c *counter) Keys([]byte) ([]byte, error) { return nil, nil }
 

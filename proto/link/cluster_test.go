@@ -74,6 +74,7 @@ func (c *conn) Write(p []byte) (int, error) {
 type fake struct {
 	mu      sync.Mutex
 	got     []eviction.Message
+	hints   []string
 	ring    []byte // keys are letters, in order
 	asked   int    // times that Keys was called with some
 	terms   string // its settings
@@ -101,6 +102,12 @@ func (f *fake) Deliver(m eviction.Message) {
 
 func (f *fake) Local(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
 	return f.answers(ctx, q)
+}
+
+func (f *fake) Hint(room string, id qpid.ItemID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hints = append(f.hints, fmt.Sprintf("%s %x", room, id[:2]))
 }
 
 func (f *fake) Keys(offered []byte) ([]byte, error) {

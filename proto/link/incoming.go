@@ -125,6 +125,8 @@ func (in *incoming) receive() error {
 			err = in.frame(k.Frame)
 		case *peerv1.LinkRequest_Part:
 			err = in.part(k.Part)
+		case *peerv1.LinkRequest_Hints:
+			in.hints(k.Hints)
 		case *peerv1.LinkRequest_Ping:
 			pong := &peerv1.Pong{Sent: k.Ping.GetSent(), Wall: in.links.c.Wall().UnixMicro()}
 			err = in.stream.Send(&peerv1.LinkResponse{Kind: &peerv1.LinkResponse_Pong{Pong: pong}})
@@ -270,6 +272,15 @@ func (in *incoming) part(p *peerv1.Part) error {
 	body, err := wire.Unmarshal(in.parts)
 	in.parts = nil
 	return in.deliver(body, err)
+}
+
+// hints hands over what has happened to tickets. One that makes no sense is left out.
+func (in *incoming) hints(h *peerv1.Hints) {
+	for _, p := range h.GetHints() {
+		if room, id, err := wire.ToHint(p); err == nil {
+			in.links.c.Peer.Hint(room, id)
+		}
+	}
 }
 
 // deliver hands a message over, unless it did not decode or the stream has

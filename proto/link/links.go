@@ -17,6 +17,9 @@
 // numbers have a gap or a repetition, or whose Hello is not for this very life of
 // this node. A later stream of a member replaces the earlier one.
 //
+// Hints go along with them, after all messages that wait: of tickets that are watched
+// at the other node. They are dropped where those are, and have no numbers.
+//
 // Pings go along with the messages, once a second. Who hears nothing for some
 // seconds takes the stream for dead, so a node that stopped without a word is
 // noticed, and so is one that takes in nothing.
@@ -44,6 +47,7 @@ import (
 	"github.com/anteroom/anteroom/internal/ticket"
 	peerv1 "github.com/anteroom/anteroom/proto/anteroom/peer/v1"
 	"github.com/anteroom/anteroom/proto/auth"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 const (
@@ -56,6 +60,9 @@ const (
 
 	frameMax = 64 << 10 // bytes of the messages in a frame
 	keysMax  = 64 << 10 // bytes of a key ring
+
+	hintsMax   = 1 << 16 // that wait for one member
+	hintsAtMax = 400     // that go at once, before messages have their turn again
 )
 
 // RequestMax is how large a gRPC message to a node, or from one, can get.
@@ -68,6 +75,9 @@ type Peer interface {
 	Deliver(m eviction.Message)
 	// Local carries out a request here and nowhere else.
 	Local(ctx context.Context, q ticket.Request) (ticket.Answer, error)
+	// Hint takes in that something has happened to a ticket that is watched here. It
+	// does not block.
+	Hint(room string, id qpid.ItemID)
 	// Keys merges another node's key ring into this one's, if one is offered,
 	// and returns the result.
 	Keys(offered []byte) (ours []byte, err error)
@@ -222,6 +232,14 @@ func (l *Links) connect(ctx context.Context, running *sync.WaitGroup) {
 func (l *Links) Send(m eviction.Message) {
 	if o := (*l.out.Load())[m.To]; o != nil && m.From == l.c.Self {
 		o.send(m)
+	}
+}
+
+// Hint tells another node that something has happened to a ticket that is watched
+// there, and returns at once.
+func (l *Links) Hint(to eviction.Member, room string, id qpid.ItemID) {
+	if o := (*l.out.Load())[to]; o != nil {
+		o.hint(hint{room, id})
 	}
 }
 

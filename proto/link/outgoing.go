@@ -19,6 +19,7 @@ import (
 	"github.com/anteroom/anteroom/eviction"
 	peerv1 "github.com/anteroom/anteroom/proto/anteroom/peer/v1"
 	"github.com/anteroom/anteroom/proto/wire"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 var (
@@ -36,7 +37,7 @@ type outgoing struct {
 	counts  *counts
 	cancel  context.CancelFunc
 	offer   chan struct{} // a token: send our keys
-	queued  chan struct{} // a token: the queue is not empty
+	queued  chan struct{} // a token: there are messages or hints to be sent
 	back    chan struct{} // a token: try again at once
 	// forwards are the requests under way.
 	forwards atomic.Int64
@@ -46,6 +47,13 @@ type outgoing struct {
 	end   context.CancelCauseFunc // of the session; nil: there is none
 	dials bool                    // the session waits for a connection
 	queue []eviction.Message
+	hints []hint
+}
+
+// hint is a ticket to which something has happened.
+type hint struct {
+	room string
+	id   qpid.ItemID
 }
 
 func newOutgoing(l *Links, to eviction.Member, address string, c *counts) *outgoing {
@@ -65,6 +73,34 @@ func (o *outgoing) send(m eviction.Message) {
 		return
 	}
 	wake(o.queued)
+}
+
+// hint is send for hints.
+func (o *outgoing) hint(h hint) {
+	o.mu.Lock()
+	fits := o.conn != nil && len(o.hints) < hintsMax
+	if fits {
+		o.hints = append(o.hints, h)
+	}
+	o.mu.Unlock()
+	if fits {
+		wake(o.queued)
+	}
+}
+
+// takeHints takes those that have waited longest, as many as may go at once. If there
+// are more they have another turn.
+func (o *outgoing) takeHints() []hint {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	taken := o.hints
+	if len(taken) <= hintsAtMax {
+		o.hints = nil
+		return taken
+	}
+	o.hints = taken[hintsAtMax:]
+	wake(o.queued)
+	return taken[:hintsAtMax]
 }
 
 // take empties the queue into the room that spare has.
@@ -96,7 +132,7 @@ func (o *outgoing) set(conn *grpc.ClientConn) {
 	defer o.mu.Unlock()
 	o.conn = conn
 	o.counts.dropped.Add(uint64(len(o.queue)))
-	o.queue = nil
+	o.queue, o.hints = nil, nil
 }
 
 // begin notes how to end the session that begins; nil: it is over.
@@ -300,7 +336,9 @@ func (o *outgoing) write(ctx context.Context, stream peerv1.Peer_LinkClient) err
 			err = w.send(&peerv1.LinkRequest{Kind: &peerv1.LinkRequest_Keys{Keys: o.links.keys(o.to, nil)}})
 		case <-o.queued:
 			taken = o.take(taken)
-			err = w.messages(taken)
+			if err = w.messages(taken); err == nil {
+				err = w.hints(o.takeHints())
+			}
 		}
 		if err != nil {
 			return err

@@ -57,6 +57,18 @@ func (w *writer) messages(all []eviction.Message) error {
 	return w.flush()
 }
 
+// hints sends what has happened to tickets that are watched at the other node.
+func (w *writer) hints(all []hint) error {
+	if len(all) == 0 {
+		return nil
+	}
+	hints := make([]*peerv1.Hint, len(all))
+	for i, h := range all {
+		hints[i] = wire.FromHint(h.room, h.id)
+	}
+	return w.send(&peerv1.LinkRequest{Kind: &peerv1.LinkRequest_Hints{Hints: &peerv1.Hints{Hints: hints}}})
+}
+
 // flush sends the frame.
 func (w *writer) flush() error {
 	n := uint64(len(w.bodies))

@@ -28,6 +28,7 @@ import (
 	authv3 "github.com/anteroom/anteroom/proto/envoy/service/auth/v3"
 	"github.com/anteroom/anteroom/proto/link"
 	"github.com/anteroom/anteroom/proto/rpc"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,6 +40,8 @@ func (nobody) Deliver(eviction.Message) {}
 func (nobody) Local(context.Context, ticket.Request) (ticket.Answer, error) {
 	return ticket.Answer{}, ticket.ErrUnavailable
 }
+
+func (nobody) Hint(string, qpid.ItemID) {}
 
 func (nobody) Keys([]byte) ([]byte, error) { return nil, nil }
 

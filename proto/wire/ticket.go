@@ -14,6 +14,7 @@ import (
 func FromRequest(q ticket.Request) *peerv1.Request {
 	return &peerv1.Request{
 		Op: peerv1.Op(q.Op) + 1, Room: q.Room, Id: bytesOf(q.ID[:]), Ticket: fromTicket(q.Ticket), Pass: fromPass(q.Pass), Async: q.Async, Hold: q.Hold,
+		Listener: fromMember(q.Listener),
 	}
 }
 
@@ -23,8 +24,21 @@ func ToRequest(p *peerv1.Request) (ticket.Request, error) {
 	q := ticket.Request{
 		Op: ticket.Op(r.enum("op", int32(p.GetOp()), uint8(ticket.Take))), Room: r.name(p.GetRoom()), ID: r.id(p.GetId()),
 		Ticket: r.ticket(p.GetTicket()), Pass: r.pass(p.GetPass()), Async: p.GetAsync(), Hold: p.GetHold(),
+		Listener: r.member(p.GetListener()),
 	}
 	return q, r.err
+}
+
+// FromHint encodes a ticket to which something has happened.
+func FromHint(room string, id qpid.ItemID) *peerv1.Hint {
+	return &peerv1.Hint{Room: room, Id: bytesOf(id[:])}
+}
+
+// ToHint decodes a ticket to which something has happened.
+func ToHint(p *peerv1.Hint) (room string, id qpid.ItemID, err error) {
+	var r reader
+	room, id = r.name(p.GetRoom()), r.id(p.GetId())
+	return room, id, r.err
 }
 
 // FromAnswer encodes what a visitor is told.

@@ -344,6 +344,12 @@ func TestMalformedAnswersAreRefused(t *testing.T) {
 	if _, err := wire.ToRequest(&peerv1.Request{Op: 1, Id: make([]byte, 15)}); !errors.Is(err, wire.ErrMalformed) {
 		t.Errorf("ToRequest with a short id = %v, want ErrMalformed", err)
 	}
+	if _, err := wire.ToRequest(&peerv1.Request{Op: 2, Listener: &peerv1.Member{Name: strings.Repeat("x", 4096)}}); !errors.Is(err, wire.ErrMalformed) {
+		t.Errorf("ToRequest with a listener of a long name = %v, want ErrMalformed", err)
+	}
+	if _, _, err := wire.ToHint(&peerv1.Hint{Room: "shop", Id: make([]byte, 15)}); !errors.Is(err, wire.ErrMalformed) {
+		t.Errorf("ToHint with a short id = %v, want ErrMalformed", err)
+	}
 }
 
 func FuzzBody(f *testing.F) {

@@ -139,6 +139,7 @@ type LinkRequest struct {
 	//	*LinkRequest_Part
 	//	*LinkRequest_Ping
 	//	*LinkRequest_Keys
+	//	*LinkRequest_Hints
 	Kind          isLinkRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -226,6 +227,15 @@ func (x *LinkRequest) GetKeys() *Keys {
 	return nil
 }
 
+func (x *LinkRequest) GetHints() *Hints {
+	if x != nil {
+		if x, ok := x.Kind.(*LinkRequest_Hints); ok {
+			return x.Hints
+		}
+	}
+	return nil
+}
+
 type isLinkRequest_Kind interface {
 	isLinkRequest_Kind()
 }
@@ -250,6 +260,10 @@ type LinkRequest_Keys struct {
 	Keys *Keys `protobuf:"bytes,5,opt,name=keys,proto3,oneof"`
 }
 
+type LinkRequest_Hints struct {
+	Hints *Hints `protobuf:"bytes,6,opt,name=hints,proto3,oneof"`
+}
+
 func (*LinkRequest_Hello) isLinkRequest_Kind() {}
 
 func (*LinkRequest_Frame) isLinkRequest_Kind() {}
@@ -259,6 +273,8 @@ func (*LinkRequest_Part) isLinkRequest_Kind() {}
 func (*LinkRequest_Ping) isLinkRequest_Kind() {}
 
 func (*LinkRequest_Keys) isLinkRequest_Kind() {}
+
+func (*LinkRequest_Hints) isLinkRequest_Kind() {}
 
 // LinkResponse is what the receiver of messages says. Welcome comes first, once.
 type LinkResponse struct {
@@ -593,6 +609,107 @@ func (x *Part) GetLast() bool {
 	return false
 }
 
+// Hints say to which tickets something has happened of those that are watched at the
+// receiver. They are sent only to nodes whose check-ins asked for them
+// (Request.listener), have no numbers, and may be lost: whoever watches asks anyway,
+// only later.
+type Hints struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hints         []*Hint                `protobuf:"bytes,1,rep,name=hints,proto3" json:"hints,omitempty"` // at most 400
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hints) Reset() {
+	*x = Hints{}
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hints) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hints) ProtoMessage() {}
+
+func (x *Hints) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hints.ProtoReflect.Descriptor instead.
+func (*Hints) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Hints) GetHints() []*Hint {
+	if x != nil {
+		return x.Hints
+	}
+	return nil
+}
+
+// Hint is a ticket to which something has happened: ask its home what.
+type Hint struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Id            []byte                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"` // 16 bytes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hint) Reset() {
+	*x = Hint{}
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hint) ProtoMessage() {}
+
+func (x *Hint) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hint.ProtoReflect.Descriptor instead.
+func (*Hint) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Hint) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *Hint) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
 // Ping shows that the sender lives, and asks whether the receiver does.
 type Ping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -604,7 +721,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -616,7 +733,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -629,7 +746,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Ping) GetSent() int64 {
@@ -652,7 +769,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +781,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +794,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Pong) GetSent() int64 {
@@ -705,7 +822,7 @@ type ForwardRequest struct {
 
 func (x *ForwardRequest) Reset() {
 	*x = ForwardRequest{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -717,7 +834,7 @@ func (x *ForwardRequest) String() string {
 func (*ForwardRequest) ProtoMessage() {}
 
 func (x *ForwardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -730,7 +847,7 @@ func (x *ForwardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardRequest.ProtoReflect.Descriptor instead.
 func (*ForwardRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ForwardRequest) GetTo() *Member {
@@ -761,7 +878,7 @@ type ForwardResponse struct {
 
 func (x *ForwardResponse) Reset() {
 	*x = ForwardResponse{}
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +890,7 @@ func (x *ForwardResponse) String() string {
 func (*ForwardResponse) ProtoMessage() {}
 
 func (x *ForwardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_anteroom_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +903,7 @@ func (x *ForwardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardResponse.ProtoReflect.Descriptor instead.
 func (*ForwardResponse) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_anteroom_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ForwardResponse) GetResult() isForwardResponse_Result {
@@ -840,13 +957,14 @@ const file_anteroom_peer_v1_peer_proto_rawDesc = "" +
 	"\x06gossip\x18\x02 \x01(\tR\x06gossip\"\\\n" +
 	"\x10IdentifyResponse\x12.\n" +
 	"\x04peer\x18\x01 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04peer\x12\x18\n" +
-	"\asettled\x18\x02 \x01(\bR\asettled\"\x81\x02\n" +
+	"\asettled\x18\x02 \x01(\bR\asettled\"\xb2\x02\n" +
 	"\vLinkRequest\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x17.anteroom.peer.v1.HelloH\x00R\x05hello\x12/\n" +
 	"\x05frame\x18\x02 \x01(\v2\x17.anteroom.peer.v1.FrameH\x00R\x05frame\x12,\n" +
 	"\x04part\x18\x03 \x01(\v2\x16.anteroom.peer.v1.PartH\x00R\x04part\x12,\n" +
 	"\x04ping\x18\x04 \x01(\v2\x16.anteroom.peer.v1.PingH\x00R\x04ping\x12,\n" +
-	"\x04keys\x18\x05 \x01(\v2\x16.anteroom.peer.v1.KeysH\x00R\x04keysB\x06\n" +
+	"\x04keys\x18\x05 \x01(\v2\x16.anteroom.peer.v1.KeysH\x00R\x04keys\x12/\n" +
+	"\x05hints\x18\x06 \x01(\v2\x17.anteroom.peer.v1.HintsH\x00R\x05hintsB\x06\n" +
 	"\x04kind\"\xa6\x01\n" +
 	"\fLinkResponse\x122\n" +
 	"\awelcome\x18\x01 \x01(\v2\x16.anteroom.peer.v1.KeysH\x00R\awelcome\x12,\n" +
@@ -866,7 +984,12 @@ const file_anteroom_peer_v1_peer_proto_rawDesc = "" +
 	"\x04Part\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\bR\x04last\"\x1a\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last\"5\n" +
+	"\x05Hints\x12,\n" +
+	"\x05hints\x18\x01 \x03(\v2\x16.anteroom.peer.v1.HintR\x05hints\"*\n" +
+	"\x04Hint\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\fR\x02id\"\x1a\n" +
 	"\x04Ping\x12\x12\n" +
 	"\x04sent\x18\x01 \x01(\x03R\x04sent\".\n" +
 	"\x04Pong\x12\x12\n" +
@@ -896,7 +1019,7 @@ func file_anteroom_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_anteroom_peer_v1_peer_proto_rawDescData
 }
 
-var file_anteroom_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_anteroom_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_anteroom_peer_v1_peer_proto_goTypes = []any{
 	(*IdentifyRequest)(nil),  // 0: anteroom.peer.v1.IdentifyRequest
 	(*IdentifyResponse)(nil), // 1: anteroom.peer.v1.IdentifyResponse
@@ -906,47 +1029,51 @@ var file_anteroom_peer_v1_peer_proto_goTypes = []any{
 	(*Keys)(nil),             // 5: anteroom.peer.v1.Keys
 	(*Frame)(nil),            // 6: anteroom.peer.v1.Frame
 	(*Part)(nil),             // 7: anteroom.peer.v1.Part
-	(*Ping)(nil),             // 8: anteroom.peer.v1.Ping
-	(*Pong)(nil),             // 9: anteroom.peer.v1.Pong
-	(*ForwardRequest)(nil),   // 10: anteroom.peer.v1.ForwardRequest
-	(*ForwardResponse)(nil),  // 11: anteroom.peer.v1.ForwardResponse
-	(*PeerInfo)(nil),         // 12: anteroom.peer.v1.PeerInfo
-	(*Member)(nil),           // 13: anteroom.peer.v1.Member
-	(*Body)(nil),             // 14: anteroom.peer.v1.Body
-	(*Request)(nil),          // 15: anteroom.peer.v1.Request
-	(*Answer)(nil),           // 16: anteroom.peer.v1.Answer
-	(Refusal)(0),             // 17: anteroom.peer.v1.Refusal
+	(*Hints)(nil),            // 8: anteroom.peer.v1.Hints
+	(*Hint)(nil),             // 9: anteroom.peer.v1.Hint
+	(*Ping)(nil),             // 10: anteroom.peer.v1.Ping
+	(*Pong)(nil),             // 11: anteroom.peer.v1.Pong
+	(*ForwardRequest)(nil),   // 12: anteroom.peer.v1.ForwardRequest
+	(*ForwardResponse)(nil),  // 13: anteroom.peer.v1.ForwardResponse
+	(*PeerInfo)(nil),         // 14: anteroom.peer.v1.PeerInfo
+	(*Member)(nil),           // 15: anteroom.peer.v1.Member
+	(*Body)(nil),             // 16: anteroom.peer.v1.Body
+	(*Request)(nil),          // 17: anteroom.peer.v1.Request
+	(*Answer)(nil),           // 18: anteroom.peer.v1.Answer
+	(Refusal)(0),             // 19: anteroom.peer.v1.Refusal
 }
 var file_anteroom_peer_v1_peer_proto_depIdxs = []int32{
-	12, // 0: anteroom.peer.v1.IdentifyRequest.from:type_name -> anteroom.peer.v1.PeerInfo
-	12, // 1: anteroom.peer.v1.IdentifyResponse.peer:type_name -> anteroom.peer.v1.PeerInfo
+	14, // 0: anteroom.peer.v1.IdentifyRequest.from:type_name -> anteroom.peer.v1.PeerInfo
+	14, // 1: anteroom.peer.v1.IdentifyResponse.peer:type_name -> anteroom.peer.v1.PeerInfo
 	4,  // 2: anteroom.peer.v1.LinkRequest.hello:type_name -> anteroom.peer.v1.Hello
 	6,  // 3: anteroom.peer.v1.LinkRequest.frame:type_name -> anteroom.peer.v1.Frame
 	7,  // 4: anteroom.peer.v1.LinkRequest.part:type_name -> anteroom.peer.v1.Part
-	8,  // 5: anteroom.peer.v1.LinkRequest.ping:type_name -> anteroom.peer.v1.Ping
+	10, // 5: anteroom.peer.v1.LinkRequest.ping:type_name -> anteroom.peer.v1.Ping
 	5,  // 6: anteroom.peer.v1.LinkRequest.keys:type_name -> anteroom.peer.v1.Keys
-	5,  // 7: anteroom.peer.v1.LinkResponse.welcome:type_name -> anteroom.peer.v1.Keys
-	9,  // 8: anteroom.peer.v1.LinkResponse.pong:type_name -> anteroom.peer.v1.Pong
-	5,  // 9: anteroom.peer.v1.LinkResponse.keys:type_name -> anteroom.peer.v1.Keys
-	13, // 10: anteroom.peer.v1.Hello.from:type_name -> anteroom.peer.v1.Member
-	13, // 11: anteroom.peer.v1.Hello.to:type_name -> anteroom.peer.v1.Member
-	5,  // 12: anteroom.peer.v1.Hello.keys:type_name -> anteroom.peer.v1.Keys
-	14, // 13: anteroom.peer.v1.Frame.bodies:type_name -> anteroom.peer.v1.Body
-	13, // 14: anteroom.peer.v1.ForwardRequest.to:type_name -> anteroom.peer.v1.Member
-	15, // 15: anteroom.peer.v1.ForwardRequest.request:type_name -> anteroom.peer.v1.Request
-	16, // 16: anteroom.peer.v1.ForwardResponse.answer:type_name -> anteroom.peer.v1.Answer
-	17, // 17: anteroom.peer.v1.ForwardResponse.refusal:type_name -> anteroom.peer.v1.Refusal
-	2,  // 18: anteroom.peer.v1.Peer.Link:input_type -> anteroom.peer.v1.LinkRequest
-	10, // 19: anteroom.peer.v1.Peer.Forward:input_type -> anteroom.peer.v1.ForwardRequest
-	0,  // 20: anteroom.peer.v1.Peer.Identify:input_type -> anteroom.peer.v1.IdentifyRequest
-	3,  // 21: anteroom.peer.v1.Peer.Link:output_type -> anteroom.peer.v1.LinkResponse
-	11, // 22: anteroom.peer.v1.Peer.Forward:output_type -> anteroom.peer.v1.ForwardResponse
-	1,  // 23: anteroom.peer.v1.Peer.Identify:output_type -> anteroom.peer.v1.IdentifyResponse
-	21, // [21:24] is the sub-list for method output_type
-	18, // [18:21] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	8,  // 7: anteroom.peer.v1.LinkRequest.hints:type_name -> anteroom.peer.v1.Hints
+	5,  // 8: anteroom.peer.v1.LinkResponse.welcome:type_name -> anteroom.peer.v1.Keys
+	11, // 9: anteroom.peer.v1.LinkResponse.pong:type_name -> anteroom.peer.v1.Pong
+	5,  // 10: anteroom.peer.v1.LinkResponse.keys:type_name -> anteroom.peer.v1.Keys
+	15, // 11: anteroom.peer.v1.Hello.from:type_name -> anteroom.peer.v1.Member
+	15, // 12: anteroom.peer.v1.Hello.to:type_name -> anteroom.peer.v1.Member
+	5,  // 13: anteroom.peer.v1.Hello.keys:type_name -> anteroom.peer.v1.Keys
+	16, // 14: anteroom.peer.v1.Frame.bodies:type_name -> anteroom.peer.v1.Body
+	9,  // 15: anteroom.peer.v1.Hints.hints:type_name -> anteroom.peer.v1.Hint
+	15, // 16: anteroom.peer.v1.ForwardRequest.to:type_name -> anteroom.peer.v1.Member
+	17, // 17: anteroom.peer.v1.ForwardRequest.request:type_name -> anteroom.peer.v1.Request
+	18, // 18: anteroom.peer.v1.ForwardResponse.answer:type_name -> anteroom.peer.v1.Answer
+	19, // 19: anteroom.peer.v1.ForwardResponse.refusal:type_name -> anteroom.peer.v1.Refusal
+	2,  // 20: anteroom.peer.v1.Peer.Link:input_type -> anteroom.peer.v1.LinkRequest
+	12, // 21: anteroom.peer.v1.Peer.Forward:input_type -> anteroom.peer.v1.ForwardRequest
+	0,  // 22: anteroom.peer.v1.Peer.Identify:input_type -> anteroom.peer.v1.IdentifyRequest
+	3,  // 23: anteroom.peer.v1.Peer.Link:output_type -> anteroom.peer.v1.LinkResponse
+	13, // 24: anteroom.peer.v1.Peer.Forward:output_type -> anteroom.peer.v1.ForwardResponse
+	1,  // 25: anteroom.peer.v1.Peer.Identify:output_type -> anteroom.peer.v1.IdentifyResponse
+	23, // [23:26] is the sub-list for method output_type
+	20, // [20:23] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_peer_proto_init() }
@@ -962,13 +1089,14 @@ func file_anteroom_peer_v1_peer_proto_init() {
 		(*LinkRequest_Part)(nil),
 		(*LinkRequest_Ping)(nil),
 		(*LinkRequest_Keys)(nil),
+		(*LinkRequest_Hints)(nil),
 	}
 	file_anteroom_peer_v1_peer_proto_msgTypes[3].OneofWrappers = []any{
 		(*LinkResponse_Welcome)(nil),
 		(*LinkResponse_Pong)(nil),
 		(*LinkResponse_Keys)(nil),
 	}
-	file_anteroom_peer_v1_peer_proto_msgTypes[11].OneofWrappers = []any{
+	file_anteroom_peer_v1_peer_proto_msgTypes[13].OneofWrappers = []any{
 		(*ForwardResponse_Answer)(nil),
 		(*ForwardResponse_Refusal)(nil),
 	}
@@ -978,7 +1106,7 @@ func file_anteroom_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_peer_proto_rawDesc), len(file_anteroom_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -231,8 +231,9 @@ type Request struct {
 	Id            []byte  `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	Ticket        *Ticket `protobuf:"bytes,4,opt,name=ticket,proto3" json:"ticket,omitempty"`
 	Pass          *Pass   `protobuf:"bytes,5,opt,name=pass,proto3" json:"pass,omitempty"`
-	Hold          bool    `protobuf:"varint,7,opt,name=hold,proto3" json:"hold,omitempty"`   // check-in: who would be called waits on
-	Async         bool    `protobuf:"varint,6,opt,name=async,proto3" json:"async,omitempty"` // join: an answer at once, without a position if that is not known yet
+	Hold          bool    `protobuf:"varint,7,opt,name=hold,proto3" json:"hold,omitempty"`        // check-in: who would be called waits on
+	Async         bool    `protobuf:"varint,6,opt,name=async,proto3" json:"async,omitempty"`      // join: an answer at once, without a position if that is not known yet
+	Listener      *Member `protobuf:"bytes,8,opt,name=listener,proto3" json:"listener,omitempty"` // check-in: where somebody watches the ticket; that node wants a Hint when something happens to it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -314,6 +315,13 @@ func (x *Request) GetAsync() bool {
 		return x.Async
 	}
 	return false
+}
+
+func (x *Request) GetListener() *Member {
+	if x != nil {
+		return x.Listener
+	}
+	return nil
 }
 
 // Ticket is a place in a queue, unsealed.
@@ -695,7 +703,7 @@ var File_anteroom_peer_v1_ticket_proto protoreflect.FileDescriptor
 
 const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\n" +
-	"\x1danteroom/peer/v1/ticket.proto\x12\x10anteroom.peer.v1\x1a\x1eanteroom/peer/v1/message.proto\"\xdb\x01\n" +
+	"\x1danteroom/peer/v1/ticket.proto\x12\x10anteroom.peer.v1\x1a\x1eanteroom/peer/v1/message.proto\"\x91\x02\n" +
 	"\aRequest\x12$\n" +
 	"\x02op\x18\x01 \x01(\x0e2\x14.anteroom.peer.v1.OpR\x02op\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x0e\n" +
@@ -703,7 +711,8 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x06ticket\x18\x04 \x01(\v2\x18.anteroom.peer.v1.TicketR\x06ticket\x12*\n" +
 	"\x04pass\x18\x05 \x01(\v2\x16.anteroom.peer.v1.PassR\x04pass\x12\x12\n" +
 	"\x04hold\x18\a \x01(\bR\x04hold\x12\x14\n" +
-	"\x05async\x18\x06 \x01(\bR\x05async\"\xc2\x02\n" +
+	"\x05async\x18\x06 \x01(\bR\x05async\x124\n" +
+	"\blistener\x18\b \x01(\v2\x18.anteroom.peer.v1.MemberR\blistener\"\xc2\x02\n" +
 	"\x06Ticket\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\fR\x06weight\x12,\n" +
@@ -804,18 +813,19 @@ var file_anteroom_peer_v1_ticket_proto_depIdxs = []int32{
 	0,  // 0: anteroom.peer.v1.Request.op:type_name -> anteroom.peer.v1.Op
 	4,  // 1: anteroom.peer.v1.Request.ticket:type_name -> anteroom.peer.v1.Ticket
 	5,  // 2: anteroom.peer.v1.Request.pass:type_name -> anteroom.peer.v1.Pass
-	7,  // 3: anteroom.peer.v1.Ticket.home:type_name -> anteroom.peer.v1.Member
-	7,  // 4: anteroom.peer.v1.Ticket.past:type_name -> anteroom.peer.v1.Member
-	8,  // 5: anteroom.peer.v1.Pass.home:type_name -> anteroom.peer.v1.Account
-	1,  // 6: anteroom.peer.v1.Answer.standing:type_name -> anteroom.peer.v1.Standing
-	4,  // 7: anteroom.peer.v1.Answer.ticket:type_name -> anteroom.peer.v1.Ticket
-	5,  // 8: anteroom.peer.v1.Answer.pass:type_name -> anteroom.peer.v1.Pass
-	7,  // 9: anteroom.peer.v1.Answer.forward:type_name -> anteroom.peer.v1.Member
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	7,  // 3: anteroom.peer.v1.Request.listener:type_name -> anteroom.peer.v1.Member
+	7,  // 4: anteroom.peer.v1.Ticket.home:type_name -> anteroom.peer.v1.Member
+	7,  // 5: anteroom.peer.v1.Ticket.past:type_name -> anteroom.peer.v1.Member
+	8,  // 6: anteroom.peer.v1.Pass.home:type_name -> anteroom.peer.v1.Account
+	1,  // 7: anteroom.peer.v1.Answer.standing:type_name -> anteroom.peer.v1.Standing
+	4,  // 8: anteroom.peer.v1.Answer.ticket:type_name -> anteroom.peer.v1.Ticket
+	5,  // 9: anteroom.peer.v1.Answer.pass:type_name -> anteroom.peer.v1.Pass
+	7,  // 10: anteroom.peer.v1.Answer.forward:type_name -> anteroom.peer.v1.Member
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_ticket_proto_init() }
