@@ -59,8 +59,8 @@ func balancer(t *testing.T, nodes []*process) *httptest.Server {
 
 // A crowd behind a balancer that knows of no sessions: whoever joins at one node
 // listens at another, by an event stream, or each tenth by a stream of gRPC. Whoever
-// is called hears of it at once and goes in. While nobody moves they are asked back
-// only every 20 s, so without a hint they would hear of it when they next ask.
+// is called hears of it at once and goes in. Without hints they heard of it when they
+// asked next, 2 s later as places move here, and up to refresh_interval where they do not.
 func TestACallIsHeardWhereverItIsListenedFor(t *testing.T) {
 	t.Parallel()
 	const people = 300
