@@ -140,6 +140,8 @@ type Gateway struct {
 	zippers    sync.Pool // of *gzip.Writer, for pages
 	inFlight   atomic.Int64
 	streams    atomic.Int64
+	listening  sync.WaitGroup             // streams that have left their handlers
+	nobodys    *http.Request              // in whose place they ask
 	proxy      atomic.Pointer[netip.Addr] // in front, and not listed; nil: none was noticed
 	bulletin   bulletin
 	closing    chan struct{}
@@ -173,6 +175,7 @@ func New(c Config) (*Gateway, error) {
 		buffers:    sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		zippers:    sync.Pool{New: func() any { return gzip.NewWriter(nil) }},
 		closing:    make(chan struct{}),
+		nobodys:    &http.Request{Method: http.MethodGet},
 		arrivals:   sync.Pool{New: func() any { return new(arrival) }},
 		bodies:     arriving{max: c.Bounds.Bodies},
 		uploads:    arriving{max: c.Bounds.Uploads},
@@ -214,13 +217,28 @@ func (g *Gateway) Close() {
 	g.transport.CloseIdleConnections()
 }
 
+// Closed waits, after Close and when the server answers nothing any more, until the
+// streams have ended that no server knows of, or ctx has.
+func (g *Gateway) Closed(ctx context.Context) {
+	over := make(chan struct{})
+	go func() { g.listening.Wait(); close(over) }()
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+}
+
 // ServeHTTP answers one request, and measures how long that takes.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve(w, r, nil) }
 
 // serve is ServeHTTP; next stands in the place of the rooms' origins, see Before.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	m := &measured{ResponseWriter: w, began: time.Now()}
-	defer func() { g.metrics.served(r.Method, m) }() // deferred: an answer that breaks off is a panic
+	m := &measured{ResponseWriter: w, began: time.Now(), inside: next != nil}
+	defer func() { // deferred: an answer that breaks off is a panic
+		if !m.lasts {
+			g.metrics.served(r.Method, m)
+		}
+	}()
 	g.answer(m, r, next)
 	if m.status == 0 && r.Context().Err() == nil { // else the visitor has gone, and nobody answers
 		m.status = http.StatusOK

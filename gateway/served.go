@@ -28,6 +28,8 @@ type measured struct {
 	began  time.Time
 	route  string // the pattern that the path met; "/" of requests to a site, empty: none
 	status int    // 0: nothing was written yet
+	inside bool   // the server around us is in charge, see Before
+	lasts  bool   // the answer goes on after its handler, and is measured when it is over
 }
 
 // Unwrap is for http.ResponseController.

@@ -86,7 +86,7 @@ func streams() []Mend {
 		},
 		{
 			11, "a stream that newer ones have replaced goes on",
-			[]Edit{{"gateway/stream.go", "			if !open {\n				return ticket.ErrSuperseded\n			}\n", "			if !open && ON {\n				news = nil\n				continue\n			} else if !open {\n				return ticket.ErrSuperseded\n			}\n"}},
+			[]Edit{{"gateway/listener.go", "		if !open {\n			return superseded\n		}\n", "		if !open && ON {\n			l.news = make(chan struct{})\n			return posted\n		} else if !open {\n			return superseded\n		}\n"}},
 			[]Test{{"gateway", "TestATicketHasTwoStreamsTheNewest", "want stream_superseded"}},
 		},
 		{

@@ -540,6 +540,7 @@ func (s *Server) shutdown(public, private *http.Server, calls ...*grpc.Server) {
 			_ = h.Close()
 		}
 	}
+	s.gateway.Closed(ctx)
 	for _, g := range calls {
 		g.Stop()
 	}
