@@ -21,32 +21,36 @@ import (
 )
 
 func TestSharesLeaveFilesForTheNodeItself(t *testing.T) {
+	const gib = 1 << 30
 	for _, c := range []struct {
-		files uint64
-		want  Shares
+		files, memory uint64
+		want          Shares
 	}{
-		{0, Shares{16, 16, 32, 32, 32}},
-		{256, Shares{16, 16, 32, 32, 32}},
-		{512, Shares{144, 144, 32, 32, 32}},
-		{1024, Shares{368, 368, 32, 64, 64}},
-		{65_536, Shares{28_112, 28_112, 32, 1024, 4096}},
-		{1 << 20, Shares{65_536, 65_536, 32, 1024, 4096}},
-		{math.MaxUint64, Shares{65_536, 65_536, 32, 1024, 4096}},
+		{0, 0, Shares{16, 16, 32, 32, 32, 65_536}},
+		{256, gib, Shares{16, 16, 32, 32, 32, 65_536}},
+		{512, gib, Shares{144, 144, 32, 32, 32, 65_536}},
+		{1024, 32 * gib, Shares{368, 368, 32, 64, 64, 524_288}},
+		{65_536, gib, Shares{28_112, 28_112, 32, 1024, 4096, 65_536}},
+		{1 << 20, 4 * gib, Shares{65_536, 65_536, 32, 1024, 4096, 65_536}},
+		{1 << 20, 8 * gib, Shares{131_072, 131_072, 32, 1024, 4096, 131_072}},
+		{1 << 20, 64 * gib, Shares{488_912, 488_912, 32, 1024, 4096, 1_048_576}},
+		{math.MaxUint64, 4 * gib, Shares{65_536, 65_536, 32, 1024, 4096, 65_536}},
+		{math.MaxUint64, math.MaxUint64, Shares{1 << 30, 1 << 30, 32, 1024, 4096, 1 << 30}},
 	} {
-		got := SharesOf(c.files)
+		got := SharesOf(c.files, c.memory)
 		if got != c.want {
 			t.Errorf("of %d files: %+v, want %+v", c.files, got, c.want)
 		}
 		taken := got.Visitors + got.Origins + got.Admin + got.Peer + got.GRPC + gossipMax
-		if left := int(min(c.files, 1<<20)) - taken; c.files >= 320 && left < ownMin {
+		if left := int(min(c.files, 1<<32)) - taken; c.files >= 320 && left < ownMin {
 			t.Errorf("of %d files only %d are left for the node", c.files, left)
 		}
 	}
 }
 
 func TestVisitorsGetTheSharesOfOriginsThatAreNotThere(t *testing.T) {
-	s := SharesOf(20_000)
-	if s.Gateway(true) != s.Visitors || s.Gateway(false) != s.Visitors+s.Origins || SharesOf(math.MaxUint64).Gateway(false) != visitsMax {
+	s := SharesOf(20_000, 0)
+	if s.Gateway(true) != s.Visitors || s.Gateway(false) != s.Visitors+s.Origins || SharesOf(math.MaxUint64, 8<<30).Gateway(false) != 131_072 {
 		t.Errorf("%d with and %d without origins, of %+v", s.Gateway(true), s.Gateway(false), s)
 	}
 }

@@ -11,7 +11,8 @@ const (
 	grpcMin     = 32       // an Envoy has one for each of its threads, a program one
 	grpcMax     = 4096     // workers that take from queues
 	visitsMin   = 16       // of visitors and of origins, where the limit leaves next to nothing
-	visitsMax   = 64 << 10 // of each: memory ends before file descriptors do, at some 16 KiB for each idle connection
+	visitsMany  = 64 << 10 // of each; more where there is the memory for them
+	visitMemory = 64 << 10 // bytes of the machine's for each of those: an idle connection takes some 16 KiB, one with a request twice that, and half is for all else
 	filesEnough = 1024     // with fewer the log has a word about it
 )
 
@@ -19,6 +20,7 @@ const (
 type Shares struct {
 	Visitors, Origins int // see Gateway
 	Admin, Peer, GRPC int
+	most              int // of visitors, whatever the files
 }
 
 // SharesOf deals out the files that a process may have open. Each listener has
@@ -30,27 +32,32 @@ type Shares struct {
 //	admin    = 32
 //	peer     = files/16, 32 to 1,024
 //	grpc     = files/16, 32 to 4,096
-//	visitors = half of what is left, 16 to 65,536
-//	origins  = the other half
+//	visitors = half of what is left, 16 to 65,536, or one for each 64 KiB of memory if that is more
+//	origins  = the other half, the same
 //
 // A visitor's request may need a connection to the origin, hence the halves. With
 // HTTP/2 a visitor may have many requests at once, hence a bound on the connections
 // to origins as well (see gateway.Bounds). Below some 300 files the parts come to
 // more than there are, but then the limit is too low for a node that anybody
 // depends on.
-func SharesOf(files uint64) Shares {
-	n := int(min(files, 4*visitsMax))
+func SharesOf(files, memory uint64) Shares {
+	most := visitsMost(memory)
+	n := int(min(files, 4*uint64(most)))
 	s := Shares{Admin: adminMax, Peer: within(n/16, peerMin, peerMax), GRPC: within(n/16, grpcMin, grpcMax)}
 	left := n - max(ownMin, n/16) - gossipMax - s.Admin - s.Peer - s.GRPC
-	s.Visitors = within(left/2, visitsMin, visitsMax)
-	s.Origins = within(left-s.Visitors, visitsMin, visitsMax)
+	s.Visitors = within(left/2, visitsMin, most)
+	s.Origins = within(left-s.Visitors, visitsMin, most)
+	s.most = most
 	return s
 }
+
+// visitsMost bounds the connections of visitors, and those to origins.
+func visitsMost(memory uint64) int { return int(max(visitsMany, min(memory, 1<<46)/visitMemory)) }
 
 // SharesHere are this process's. Few of them get a word in the log.
 func SharesHere(log *slog.Logger) Shares {
 	files := filesMax()
-	s := SharesOf(files)
+	s := SharesOf(files, memoryMax())
 	if files < filesEnough {
 		log.Warn("few files may be open at once, so few visitors are served: raise the limit (ulimit -n, LimitNOFILE)",
 			"files", files, "visitors", s.Visitors, "origins", s.Origins)
@@ -64,7 +71,7 @@ func (s Shares) Gateway(proxies bool) int {
 	if proxies {
 		return s.Visitors
 	}
-	return min(s.Visitors+s.Origins, visitsMax)
+	return min(s.Visitors+s.Origins, s.most)
 }
 
 func within(n, least, most int) int { return min(max(n, least), most) }

@@ -47,7 +47,7 @@ func connections() []Mend {
 		},
 		{
 			4, "visitors may have all files",
-			[]Edit{{"internal/conns/shares.go", "	s.Visitors = within(left/2, visitsMin, visitsMax)\n", "	if ON {\n		left = n\n	}\n	s.Visitors = within(left/2, visitsMin, visitsMax)\n"}},
+			[]Edit{{"internal/conns/shares.go", "	s.Visitors = within(left/2, visitsMin, most)\n", "	if ON {\n		left = n\n	}\n	s.Visitors = within(left/2, visitsMin, most)\n"}},
 			[]Test{{"internal/conns", "TestSharesLeaveFilesForTheNodeItself", "are left for the node"}},
 		},
 	}

@@ -37,9 +37,12 @@ func (s *Server) limit() {
 // visitors may have. Requests whose body does not come hold some, and no more than
 // a part: an eighth where the body is for the node itself, which needs it within
 // seconds, a quarter where it is an upload to an origin, which may be long.
+//
+// Streams are as many as connections may be; over HTTP/2 one has many.
 func (s *Server) bounds() gateway.Bounds {
-	const least = 16
+	const least, streamsMany = 16, 20_000
 	return gateway.Bounds{
+		Streams:     max(streamsMany, s.share.Gateway(false)),
 		OriginConns: s.share.Origins, Bodies: max(least, s.share.Visitors/8), Uploads: max(least, s.share.Visitors/4),
 	}
 }
