@@ -247,7 +247,7 @@ type renewed struct {
 	Room        string    `json:"room"`
 	State       string    `json:"state"`
 	Pass        string    `json:"pass,omitempty"`
-	PassJWT     string    `json:"pass_jwt"`
+	PassJWT     string    `json:"pass_jwt,omitempty"`
 	PassExpires time.Time `json:"pass_expires_at"`
 }
 

@@ -137,18 +137,19 @@ func (c *call) join() (ticket.Answer, error) {
 	if err != nil {
 		return ticket.Answer{}, err
 	}
-	a, err := c.do(ticket.Request{Op: ticket.Join, Room: c.room.Name, ID: id, Async: prefersAsync(c.r.Header)})
+	a, err := c.do(ticket.Request{Op: ticket.Join, Room: c.room.Name, ID: id, Async: prefers(c.r.Header, "respond-async")})
 	settle(err)
 	return a, err
 }
 
-// prefersAsync reports whether a client would rather have an answer at once than
-// a better one later (RFC 7240).
-func prefersAsync(h http.Header) bool {
+// prefers reports whether a client has a preference of RFC 7240: respond-async, for
+// an answer at once rather than a better one later, or return=minimal, for one
+// without the pass_jwt that would be signed for it.
+func prefers(h http.Header, what string) bool {
 	for _, line := range h["Prefer"] {
 		for preference := range strings.SplitSeq(line, ",") {
 			token, _, _ := strings.Cut(preference, ";")
-			if strings.EqualFold(strings.TrimSpace(token), "respond-async") {
+			if strings.EqualFold(strings.TrimSpace(token), what) {
 				return true
 			}
 		}

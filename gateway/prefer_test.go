@@ -10,7 +10,7 @@ func TestClientsMayPreferAnAnswerAtOnce(t *testing.T) {
 		"respond-async": true, "wait=10, Respond-Async": true, "respond-async; x=y": true,
 		"": false, "wait=0": false, "respond-asynchronously": false, `x="respond-async"`: false,
 	} {
-		if got := prefersAsync(http.Header{"Prefer": {"return=minimal", text}}); got != want {
+		if got := prefers(http.Header{"Prefer": {"return=minimal", text}}, "respond-async"); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}

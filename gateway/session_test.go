@@ -1,8 +1,10 @@
 package gateway_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,4 +109,32 @@ func TestTheWaitingPageItself(t *testing.T) {
 	if !strings.Contains(r.body, `<script nonce="`+nonce+`">`) {
 		t.Errorf("the nonce %s is not in the page: %s", nonce, r.body)
 	}
+}
+
+// Nothing is signed for who has no use for it, until they have.
+func TestAPassComesWithoutItsJWTForWhoPrefersThat(t *testing.T) {
+	var signed atomic.Int32
+	w := newWorld(t, func(c *gateway.Config) { c.Sealer = &counting{c.Sealer, &signed} }, shop())
+	var p gateway.Place
+	minimal := []string{"Content-Type: application/json", "Prefer: return=minimal"}
+	if r := w.send("POST", "/_anteroom/v1/rooms/shop/join", "", minimal...); json.Unmarshal([]byte(r.body), &p) != nil || p.State != "admitted" || p.Pass == "" || strings.Contains(r.body, "pass_jwt") || signed.Load() != 0 {
+		t.Fatalf("a join, with %d signed: %s", signed.Load(), r.body)
+	}
+	if r := w.send("POST", "/_anteroom/v1/rooms/shop/refresh", with("pass", p.Pass), minimal...); r.StatusCode != 200 || strings.Contains(r.body, "pass_jwt") || signed.Load() != 0 {
+		t.Errorf("a refresh, with %d signed: %d %s", signed.Load(), r.StatusCode, r.body)
+	}
+	if r := w.api("refresh", with("pass", p.Pass)); !strings.Contains(r.body, `"pass_jwt":"ey`) || signed.Load() != 1 {
+		t.Errorf("a refresh of who wants it, with %d signed: %s", signed.Load(), r.body)
+	}
+}
+
+// counting counts the signatures.
+type counting struct {
+	gateway.Sealer
+	signed *atomic.Int32
+}
+
+func (c *counting) JWT(p ticket.Pass, issuer string) (string, error) {
+	c.signed.Add(1)
+	return c.Sealer.JWT(p, issuer)
 }

@@ -100,6 +100,7 @@ func (l *loading) define(f *flagSet) {
 	f.number(&m.Return, "return", "share", 0, 1, "this share of visitors comes back once, with its pass or to join again")
 	f.BoolVar(&m.NoEnd, "no-end", false, "visitors go without ending their session; their places are taken until the passes expire")
 	f.BoolVar(&m.JoinAsync, "join-async", false, "visitors want their tickets at once, and do not wait for a wave to say at which position")
+	f.BoolVar(&m.NoJWT, "no-jwt", false, "visitors have no use for pass_jwt, and say so: nothing is signed for them")
 	f.duration(&m.CheckInEvery, "check-in-every", 0, time.Hour, "how often those who wait ask; 0s: when they are told to")
 	f.whole(&c.Connections, "connections", 1, 50_000, "connections to all gateways together")
 	f.whole(&c.Limit, "limit", 0, 1_000_000_000, "the room's total_active_users, for over_limit_max; 0: not measured")

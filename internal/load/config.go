@@ -48,6 +48,7 @@ type Manners struct {
 	Return       float64       // this share comes back once after its stay
 	NoEnd        bool          // goes without a word: its place is taken until the pass expires
 	JoinAsync    bool          // wants its ticket at once, before its position is known
+	NoJWT        bool          // has no use for pass_jwt, and says so
 }
 
 // concurrencyMost is how many come at a time unless it is said.

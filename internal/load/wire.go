@@ -59,8 +59,15 @@ func newTarget(c *Config, u *url.URL) *target {
 	for k, op := range [kinds]string{"join", "checkin", "leave", "refresh", "end", "", "abandon"} {
 		t.heads[k] = "POST " + api + op + " HTTP/1.1\r\n" + host + "Content-Type: application/json\r\nContent-Length: "
 	}
-	if c.Manners.JoinAsync { // RFC 7240
-		t.heads[join] = strings.Replace(t.heads[join], host, host+"Prefer: respond-async\r\n", 1)
+	for k := range t.heads { // RFC 7240
+		wants := ""
+		if c.Manners.JoinAsync && kind(k) == join {
+			wants = "Prefer: respond-async\r\n"
+		}
+		if c.Manners.NoJWT {
+			wants += "Prefer: return=minimal\r\n"
+		}
+		t.heads[k] = strings.Replace(t.heads[k], host, host+wants, 1)
 	}
 	t.heads[browse] = "GET " + c.Page + " HTTP/1.1\r\n" + host + "Cookie: " + t.cookie + "="
 	return t
