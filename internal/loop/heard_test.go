@@ -146,3 +146,26 @@ func TestALostHintCostsThePollOnly(t *testing.T) {
 		}
 	})
 }
+
+// What happens while a check-in is answered is told of, too.
+func TestAListenerIsNotedBeforeTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var home atomic.Pointer[loop.Loop]
+		var noted atomic.Int64
+		_, l := start(t, 3, func(c *loop.Config) {
+			c.Told = func(*ticket.Answer) {
+				if l := home.Load(); l != nil {
+					noted.Store(int64(l.Listened()))
+				}
+			}
+		})
+		time.Sleep(2 * time.Second)
+		_, waits := crowded(t, l)
+		_, done := l[1].Called("shop", qpid.ItemID{3})
+		defer done()
+		home.Store(l[2])
+		if checkIn(t, l[1], waits.Ticket); noted.Load() != 1 {
+			t.Errorf("%d tickets to tell of when the answer was given, want 1", noted.Load())
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -67,6 +68,35 @@ func TestAListenerIsTakenOffWhereThePlaceIsNot(t *testing.T) {
 	s.add(w, a, 0, 100)
 	if s.remove(w, a); len(s.of) != 0 {
 		t.Error("a ticket is remembered of which nobody is told")
+	}
+}
+
+// A node is told for as long as it may take to ask again, of the place that the answer
+// is about.
+func TestAListenerIsToldUntilItAsksAgain(t *testing.T) {
+	now := int64(1e9)
+	l := &Loop{c: Config{Answer: 2 * time.Second, Clock: func() eviction.Time { return eviction.Time{Boot: now} }}, remote: listeners{max: 10}}
+	q := &ticket.Request{Op: ticket.CheckIn, Room: "shop", Ticket: ticket.Ticket{ID: qpid.ItemID{1}}, Listener: eviction.Member{Name: "a"}}
+	old, anew := watched{"shop", qpid.ItemID{1}}, watched{"shop", qpid.ItemID{2}}
+	a := ticket.Answer{Ticket: ticket.Ticket{ID: anew.id}, Refresh: time.Hour}
+
+	l.expect(q)
+	l.expectMore(q, &a, nil)
+	if later := now + time.Hour.Microseconds() + 1; told(l.remote.take(anew, later)) != "a" || told(l.remote.take(old, now)) != "" {
+		t.Error("it is not told of the place that the answer is about, or of the one before")
+	}
+	for what, answer := range map[string]struct {
+		a   ticket.Answer
+		err error
+	}{
+		"elsewhere": {ticket.Answer{Ticket: q.Ticket, Forward: eviction.Member{Name: "z"}}, nil},
+		"over":      {ticket.Answer{}, ticket.ErrExpired},
+		"on site":   {ticket.Answer{State: ticket.Admitted}, nil},
+	} {
+		l.expect(q)
+		if l.expectMore(q, &answer.a, answer.err); len(l.remote.of) != 0 {
+			t.Errorf("it is told of a place that is %s", what)
+		}
 	}
 }
 
