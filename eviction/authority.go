@@ -263,6 +263,15 @@ func mayFound(w *wave) bool {
 // foundings that share nodes only one gets there. With signing keys from before,
 // passes of an earlier cluster may still be good: it counts as a member that was
 // lost just now.
+//
+// That is so for keys that are new as well, since nothing shows that they are. When a
+// key was made says when its first pass can have been given, not its last: a cluster
+// that ran with it for a minute and lost all its disks leaves just that key, in a file
+// as young, to nodes that remember as little. A mark beside the key says no more, for
+// the file comes back from where it was kept, without one; nor does a room that was
+// made since, as one of that name may have been there before. Keys that the nodes make
+// by themselves are kept where their records are, so a first start has none, and waits
+// for nothing.
 func (n *Node) found(w *wave, c *Commit) {
 	c.Founding, c.Grade, c.Line = true, Side, Line{w.T, n.self.Name}
 	c.Voters = foundersOf(w)
