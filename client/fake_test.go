@@ -59,7 +59,55 @@ func (p *peer) Session(s grpc.BidiStreamingServer[anteroomv1.SessionRequest, ant
 			return err
 		}
 	}
-	return priorityqueue.Serve(s, p, nil, nil)
+	var running sync.WaitGroup
+	defer running.Wait()
+	var mu sync.Mutex // of Send
+	for {
+		r, err := s.Recv()
+		if err != nil {
+			return err
+		}
+		for _, c := range r.GetCalls() {
+			running.Go(func() {
+				a := p.answer(s.Context(), c)
+				mu.Lock()
+				defer mu.Unlock()
+				_ = s.Send(&anteroomv1.SessionResponse{Answers: []*anteroomv1.SessionAnswer{a}})
+			})
+		}
+	}
+}
+
+// answer makes a call of a session, which goes on when it is cancelled.
+func (p *peer) answer(ctx context.Context, c *anteroomv1.SessionCall) *anteroomv1.SessionAnswer {
+	a := &anteroomv1.SessionAnswer{Id: c.GetId()}
+	var err error
+	switch q := c.GetCall().(type) {
+	case *anteroomv1.SessionCall_Insert:
+		var r anteroomv1.SessionAnswer_Insert
+		r.Insert, err = p.Insert(ctx, q.Insert)
+		a.Answer = &r
+	case *anteroomv1.SessionCall_DeleteMin:
+		var r anteroomv1.SessionAnswer_DeleteMin
+		r.DeleteMin, err = p.DeleteMin(ctx, q.DeleteMin)
+		a.Answer = &r
+	case *anteroomv1.SessionCall_Ack:
+		var r anteroomv1.SessionAnswer_Ack
+		r.Ack, err = p.Ack(ctx, q.Ack)
+		a.Answer = &r
+	case *anteroomv1.SessionCall_Nack:
+		var r anteroomv1.SessionAnswer_Nack
+		r.Nack, err = p.Nack(ctx, q.Nack)
+		a.Answer = &r
+	case *anteroomv1.SessionCall_Extend:
+		var r anteroomv1.SessionAnswer_Extend
+		r.Extend, err = p.Extend(ctx, q.Extend)
+		a.Answer = &r
+	}
+	if err != nil {
+		a.Answer = &anteroomv1.SessionAnswer_Failure{Failure: priorityqueue.FailureOf(err)}
+	}
+	return a
 }
 
 func refusal(code codes.Code, reason client.Reason, again time.Duration) error {

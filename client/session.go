@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
@@ -23,6 +24,10 @@ const (
 	loneMin      = 64 << 10         // bytes of a call that goes by itself
 	sessionIdle  = 10 * time.Second // without a call, and a session is closed
 	sessionsOff  = time.Minute      // for which a node that knows none is not asked again
+
+	fieldCalls = 1  // of a SessionRequest
+	fieldID    = 1  // of a SessionCall
+	callRoom   = 24 // bytes of a call in a frame, but for its text, at most
 )
 
 // errAlone is a session that has not carried a call, and cannot: make it by itself.
@@ -51,8 +56,16 @@ type stream struct {
 	err       error
 	next      uint64
 	calls     map[uint64]chan *anteroomv1.SessionAnswer // one is nil when nobody waits any more
-	out       []*anteroomv1.SessionCall
+	out       []called
 	cancelled []uint64
+}
+
+// called is a call that is to be written: a SessionCall's bytes, but for its id. Whoever
+// makes it has put it into them, and may do as they like with what it was made of when they
+// wait no more.
+type called struct {
+	id   uint64
+	text []byte
 }
 
 // do has a session carry a call.
@@ -60,11 +73,12 @@ func (s *session) do(ctx context.Context, c *anteroomv1.SessionCall) (*anteroomv
 	if ctx.Err() != nil {
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
-	if proto.Size(c) >= loneMin {
+	text, err := proto.Marshal(c)
+	if err != nil || len(text) >= loneMin {
 		return nil, errAlone
 	}
 	answer := make(chan *anteroomv1.SessionAnswer, 1)
-	st, ok := s.begin(c, answer)
+	st, id, ok := s.begin(text, answer)
 	if !ok {
 		return nil, errAlone
 	}
@@ -72,7 +86,7 @@ func (s *session) do(ctx context.Context, c *anteroomv1.SessionCall) (*anteroomv
 	case a := <-answer:
 		return a, failureOrNil(a)
 	case <-ctx.Done():
-		s.forsake(st, c)
+		s.forsake(st, id, c.GetDeleteMin() != nil)
 		return nil, status.FromContextError(ctx.Err()).Err()
 	case <-st.done:
 	}
@@ -92,42 +106,41 @@ func failureOrNil(a *anteroomv1.SessionAnswer) error {
 }
 
 // begin has a call written; false: it is to be made alone.
-func (s *session) begin(c *anteroomv1.SessionCall, answer chan *anteroomv1.SessionAnswer) (*stream, bool) {
+func (s *session) begin(text []byte, answer chan *anteroomv1.SessionAnswer) (st *stream, id uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil && time.Now().Before(s.off) {
-		return nil, false
+		return nil, 0, false
 	}
 	if s.open == nil {
 		s.open = s.start()
 	}
-	st := s.open
+	st = s.open
 	if len(st.calls) >= sessionCalls {
-		return nil, false
+		return nil, 0, false
 	}
 	st.next++
-	c.Id = st.next
-	st.calls[c.Id] = answer
-	st.out = append(st.out, c)
+	st.calls[st.next] = answer
+	st.out = append(st.out, called{st.next, text})
 	st.rouse()
-	return st, true
+	return st, st.next, true
 }
 
-// forsake leaves a call for which nobody waits any more.
-func (s *session) forsake(st *stream, c *anteroomv1.SessionCall) {
+// forsake leaves a call for which nobody waits any more; a take is cancelled.
+func (s *session) forsake(st *stream, id uint64, take bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := st.calls[c.Id]; !ok {
+	if _, ok := st.calls[id]; !ok {
 		return
 	}
-	if i := slices.Index(st.out, c); i >= 0 { // not written yet
+	if i := slices.IndexFunc(st.out, func(c called) bool { return c.id == id }); i >= 0 { // not written yet
 		st.out = slices.Delete(st.out, i, i+1)
-		delete(st.calls, c.Id)
+		delete(st.calls, id)
 		return
 	}
-	st.calls[c.Id] = nil // the node answers it all the same
-	if c.GetDeleteMin() != nil {
-		st.cancelled = append(st.cancelled, c.Id)
+	st.calls[id] = nil // the node answers it all the same
+	if take {
+		st.cancelled = append(st.cancelled, id)
 		st.rouse()
 	}
 }
@@ -246,14 +259,16 @@ func (st *stream) retire(last uint64) bool {
 	return true
 }
 
-// frame is what there is to say, as much as a node takes at once; nil: nothing.
+// frame is what there is to say, as much as a node takes at once; nil: nothing. Its calls
+// are bytes already, which protobuf writes as they are.
 func (st *stream) frame() *anteroomv1.SessionRequest {
 	st.of.mu.Lock()
 	defer st.of.mu.Unlock()
 	n, bytes := 0, 0
 	for n < len(st.out) {
-		bytes += proto.Size(st.out[n]) + 8
+		bytes += len(st.out[n].text) + callRoom
 		if bytes > frameMax {
+			bytes -= len(st.out[n].text) + callRoom
 			break
 		}
 		n++
@@ -261,7 +276,16 @@ func (st *stream) frame() *anteroomv1.SessionRequest {
 	if n == 0 && len(st.cancelled) == 0 {
 		return nil
 	}
-	r := &anteroomv1.SessionRequest{Calls: st.out[:n:n], Cancelled: st.cancelled}
+	r := &anteroomv1.SessionRequest{Cancelled: st.cancelled}
+	text := make([]byte, 0, bytes)
+	for _, c := range st.out[:n] {
+		text = protowire.AppendTag(text, fieldCalls, protowire.BytesType)
+		text = protowire.AppendVarint(text, uint64(protowire.SizeTag(fieldID)+protowire.SizeVarint(c.id)+len(c.text)))
+		text = protowire.AppendTag(text, fieldID, protowire.VarintType)
+		text = protowire.AppendVarint(text, c.id)
+		text = append(text, c.text...)
+	}
+	r.ProtoReflect().SetUnknown(text)
 	st.out, st.cancelled = st.out[n:], nil
 	if len(st.out) == 0 {
 		st.out = nil

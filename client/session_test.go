@@ -12,8 +12,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/anteroom/anteroom/client"
+	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
 )
 
 // Calls go in one session; by themselves where the node knows none, and where the
@@ -144,4 +146,61 @@ func TestAPutIsMadeAgainWhenItsSessionBreaks(t *testing.T) {
 	if n, err := q.Len(t.Context()); err != nil || n.Ready != 20 {
 		t.Errorf("%+v items, %v, want 20", n, err)
 	}
+}
+
+// Who waits no more may do what they like with the payload: what is written later is what
+// it was.
+func TestAPayloadIsTheCallersAgainWhenAPutReturns(t *testing.T) {
+	var seen []*anteroomv1.SessionRequest
+	var mu sync.Mutex
+	entered := make(chan struct{}, 1000)
+	slow := grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, begin grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+		s, err := begin(ctx, d, c, method, o...)
+		return sent{s, func(m any) {
+			entered <- struct{}{}
+			mu.Lock() // not before the caller has gone
+			defer mu.Unlock()
+			seen = append(seen, proto.CloneOf(m.(*anteroomv1.SessionRequest)))
+		}}, err
+	})
+	_, c, _ := newCluster(t, 1, client.WithGRPC(slow))
+	ctx, cancel := context.WithCancel(t.Context())
+	payload := []byte("before")
+	mu.Lock()
+	put := make(chan error)
+	go func() {
+		_, err := c.Queue("jobs").Put(ctx, client.New{Payload: payload})
+		put <- err
+	}()
+	<-entered
+	cancel()
+	if err := <-put; !errors.Is(err, context.Canceled) {
+		t.Errorf("put: %v", err)
+	}
+	copy(payload, "after!")
+	mu.Unlock()
+	if err := c.Queue("jobs").Ack(t.Context(), "none"); !errors.Is(err, client.ErrLeaseLost) {
+		t.Errorf("ack: %v", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	text, err := proto.Marshal(seen[0])
+	var read anteroomv1.SessionRequest
+	if err == nil {
+		err = proto.Unmarshal(text, &read)
+	}
+	if err != nil || len(read.GetCalls()) != 1 || string(read.GetCalls()[0].GetInsert().GetPayload()) != "before" {
+		t.Errorf("what was written: %v, %v, want the payload of before", &read, err)
+	}
+}
+
+// sent is a stream of which somebody sees what is sent.
+type sent struct {
+	grpc.ClientStream
+	see func(m any)
+}
+
+func (s sent) SendMsg(m any) error {
+	s.see(m)
+	return s.ClientStream.SendMsg(m)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/anteroom/anteroom/client"
 	"github.com/anteroom/anteroom/internal/fairness"
@@ -82,7 +83,15 @@ type repeating struct {
 
 func (s *repeating) SendMsg(m any) error {
 	if r, is := m.(*anteroomv1.SessionRequest); is {
-		for _, c := range r.GetCalls() {
+		var read anteroomv1.SessionRequest // as the node reads it: the client puts its calls in as bytes
+		text, err := proto.Marshal(r)
+		if err == nil {
+			err = proto.Unmarshal(text, &read)
+		}
+		if err != nil {
+			return err
+		}
+		for _, c := range read.GetCalls() {
 			if put := c.GetInsert(); put != nil {
 				s.by.tried(put)
 			}
