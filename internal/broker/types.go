@@ -91,6 +91,15 @@ type Take struct {
 	Within int64 // µs, more than Wait
 }
 
+// Ask is a Call, or a Take if it has a Take.Max, of many that are begun together. Then
+// hears its answer.
+type Ask struct {
+	ID   uint64 // chosen by who carries it out
+	Call Call
+	Take Take
+	Then func(Answer)
+}
+
 // Part is what one node said.
 type Part struct {
 	Node   qpid.NodeID

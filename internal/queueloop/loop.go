@@ -45,8 +45,8 @@ type Loop struct {
 
 	mu        sync.Mutex // of all below
 	broker    *broker.Broker
-	waiting   map[uint64]chan broker.Answer
-	next      uint64 // id of the last call
+	waiting   map[uint64]func(broker.Answer) // called once, with mu held
+	next      uint64                         // id of the last call
 	watches   map[string][]*Watch
 	watching  int
 	proposers [3]*proposer // by kind
@@ -62,7 +62,7 @@ func New(c Config) (*Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Loop{c: c, log: c.Logger, broker: b, waiting: map[uint64]chan broker.Answer{}, watches: map[string][]*Watch{}}, nil
+	return &Loop{c: c, log: c.Logger, broker: b, waiting: map[uint64]func(broker.Answer){}, watches: map[string][]*Watch{}}, nil
 }
 
 // Attach gives the loop the log of a kind that c.Broker.Logs names. Call it
@@ -100,9 +100,9 @@ func (l *Loop) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stopped = true
-	for id, c := range l.waiting {
-		c <- broker.Answer{Result: pqueue.Result{Code: pqueue.Unavailable}}
+	for id, then := range l.waiting {
 		delete(l.waiting, id)
+		then(stopping())
 	}
 	for _, all := range l.watches {
 		for _, w := range all {
@@ -133,14 +133,56 @@ func (l *Loop) with(f func(*broker.Broker, broker.Time)) {
 		}
 	}
 	for _, a := range r.Answers {
-		if c := l.waiting[a.ID]; c != nil {
-			c <- a // has room for one, and gets one
+		if then := l.waiting[a.ID]; then != nil {
 			delete(l.waiting, a.ID)
+			then(a)
 		}
 	}
 	for _, s := range r.Seen {
 		l.tell(s)
 	}
+}
+
+func stopping() broker.Answer { return broker.Answer{Result: pqueue.Result{Code: pqueue.Unavailable}} }
+
+// Begin begins calls and takes together, in their order. The Then of each is called once,
+// maybe before Begin returns, with the loop locked: it must be quick, and not use the
+// loop.
+func (l *Loop) Begin(all []*broker.Ask) {
+	l.with(func(b *broker.Broker, now broker.Time) {
+		for _, a := range all {
+			if l.stopped {
+				a.Then(stopping())
+				continue
+			}
+			l.next++
+			a.ID = l.next
+			l.waiting[a.ID] = a.Then
+			if a.Take.Max > 0 {
+				a.Take.ID = a.ID
+				b.Take(now, a.Take)
+			} else {
+				a.Call.ID = a.ID
+				b.Do(now, a.Call)
+			}
+		}
+	})
+}
+
+// Forget has nobody wait any more for the answers to what Begin has begun: those not
+// called by then are not. What a take was given goes back, and a call goes on.
+func (l *Loop) Forget(all []*broker.Ask) {
+	l.with(func(b *broker.Broker, now broker.Time) {
+		for _, a := range all {
+			if l.waiting[a.ID] == nil {
+				continue
+			}
+			delete(l.waiting, a.ID)
+			if a.Take.Max > 0 {
+				b.Forsake(now, a.ID)
+			}
+		}
+	})
 }
 
 // call begins something and returns where its answer comes.
@@ -149,12 +191,12 @@ func (l *Loop) call(f func(b *broker.Broker, now broker.Time, id uint64)) (uint6
 	id := uint64(0)
 	l.with(func(b *broker.Broker, now broker.Time) {
 		if l.stopped {
-			c <- broker.Answer{Result: pqueue.Result{Code: pqueue.Unavailable}}
+			c <- stopping()
 			return
 		}
 		l.next++
 		id = l.next
-		l.waiting[id] = c
+		l.waiting[id] = func(a broker.Answer) { c <- a } // has room for one, and gets one
 		f(b, now, id)
 	})
 	return id, c
@@ -190,10 +232,10 @@ func (l *Loop) DoAll(ctx context.Context, calls []broker.Call) []broker.Answer {
 			l.next++
 			c.ID, coming[i] = l.next, make(chan broker.Answer, 1)
 			if l.stopped {
-				coming[i] <- broker.Answer{Result: pqueue.Result{Code: pqueue.Unavailable}}
+				coming[i] <- stopping()
 				continue
 			}
-			l.waiting[c.ID] = coming[i]
+			l.waiting[c.ID] = func(a broker.Answer) { coming[i] <- a }
 			b.Do(now, c)
 		}
 	})

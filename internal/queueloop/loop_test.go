@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -219,5 +220,43 @@ func TestASlowWatcherIsToldWhatItMissed(t *testing.T) {
 	done()
 	if w.Missed() != 0 {
 		t.Error("it is told twice")
+	}
+}
+
+// What is begun together is in line in its order, and each is answered for itself; what
+// is forgotten is not, and a take that is goes without an item.
+func TestCallsThatAreBegunTogether(t *testing.T) {
+	l, _ := start(t)
+	answers := make(chan string, 9)
+	say := func(what string) func(broker.Answer) {
+		return func(a broker.Answer) {
+			got := ""
+			for _, p := range a.Parts {
+				got += p.Result.Items[0].ID
+			}
+			answers <- fmt.Sprint(what, " ", a.Result.Code == pqueue.OK, " ", got)
+		}
+	}
+	put := func(queue, id string) *broker.Ask {
+		return &broker.Ask{Call: broker.Call{Command: pqueue.Command{Op: pqueue.OpInsert, Queue: queue, ID: id}}, Then: say("put " + id)}
+	}
+	take := func(what, queue string) *broker.Ask {
+		return &broker.Ask{Take: broker.Take{Queue: queue, Max: 1, Wait: 60_000_000, Within: 60_000_000}, Then: say(what)}
+	}
+	first := take("first", "jobs")
+	l.Begin([]*broker.Ask{first})
+	l.Forget([]*broker.Ask{first})
+	l.Begin([]*broker.Ask{put("jobs", "b"), put("", "c"), put("jobs", "a"), take("second", "jobs"), take("third", "jobs")})
+	want := []string{"put b true ", "put c false ", "put a true ", "second true b", "third true a"}
+	for range want {
+		if got := <-answers; !slices.Contains(want, got) {
+			t.Errorf("answered: %q, want one of %q", got, want)
+		}
+	}
+	l.Forget([]*broker.Ask{first}) // again, and of no use
+	select {
+	case got := <-answers:
+		t.Errorf("one more: %q", got)
+	default:
 	}
 }

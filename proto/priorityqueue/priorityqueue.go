@@ -33,6 +33,11 @@ type Queues interface {
 	// Take carries out a deleteMin. If the context ends, what it was given goes
 	// back.
 	Take(ctx context.Context, t broker.Take) (broker.Answer, error)
+	// Begin begins calls and takes together, in their order. Then of each is called once,
+	// unless Forget comes first. It must be quick, and not use the queues.
+	Begin(all []*broker.Ask)
+	// Forget has nobody wait for answers any more. What a take was given goes back.
+	Forget(all []*broker.Ask)
 	// Watch begins to watch a queue; the function ends it. The code says why
 	// there is no watch.
 	Watch(queue string) (Watch, func(), pqueue.Code)
@@ -223,26 +228,43 @@ func (s *Server) Insert(ctx context.Context, r *anteroomv1.InsertRequest) (*ante
 	return placed(c, a), nil
 }
 
-// DeleteMin leases the first items of a queue.
-func (s *Server) DeleteMin(ctx context.Context, r *anteroomv1.DeleteMinRequest) (*anteroomv1.DeleteMinResponse, error) {
+// taking is the take that a DeleteMin asks for.
+func (s *Server) taking(r *anteroomv1.DeleteMinRequest) (broker.Take, error) {
 	if err := checkQueue(r.GetQueue()); err != nil {
-		return nil, err
+		return broker.Take{}, err
 	}
 	lease, err := duration("lease", r.GetLease())
 	if err != nil {
-		return nil, err
+		return broker.Take{}, err
 	}
 	wait, err := duration("wait", r.GetWait())
 	if err != nil {
-		return nil, err
+		return broker.Take{}, err
 	}
 	if r.GetMaxItems() > itemsMax {
-		return nil, invalid("max_items: %d; give %d at most", r.GetMaxItems(), itemsMax)
+		return broker.Take{}, invalid("max_items: %d; give %d at most", r.GetMaxItems(), itemsMax)
 	}
 	wait = min(wait, s.c.WaitMax.Microseconds())
+	return broker.Take{Queue: r.GetQueue(), Max: int(max(1, r.GetMaxItems())), For: lease, Wait: wait, Within: wait + s.c.Answer.Microseconds()}, nil
+}
+
+// taken is how a take went.
+func (s *Server) taken(queue string, a broker.Answer) (*anteroomv1.DeleteMinResponse, error) {
+	if a.Result.Code != pqueue.OK && a.Result.Code != pqueue.Empty {
+		return nil, s.verdict(a.Result.Code)
+	}
+	return s.leases(queue, a), nil
+}
+
+// DeleteMin leases the first items of a queue.
+func (s *Server) DeleteMin(ctx context.Context, r *anteroomv1.DeleteMinRequest) (*anteroomv1.DeleteMinResponse, error) {
+	t, err := s.taking(r)
+	if err != nil {
+		return nil, err
+	}
 	asked, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if wait > 0 {
+	if t.Wait > 0 {
 		go func() {
 			select {
 			case <-s.closing:
@@ -251,18 +273,14 @@ func (s *Server) DeleteMin(ctx context.Context, r *anteroomv1.DeleteMinRequest) 
 			}
 		}()
 	}
-	a, err := s.c.Queues.Take(asked, broker.Take{
-		Queue: r.GetQueue(), Max: int(max(1, r.GetMaxItems())), For: lease, Wait: wait, Within: wait + s.c.Answer.Microseconds(),
-	})
+	a, err := s.c.Queues.Take(asked, t)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, s.statusOf(ctx.Err())
 	case err != nil:
 		return nil, s.verdict(pqueue.Unavailable)
-	case a.Result.Code == pqueue.OK || a.Result.Code == pqueue.Empty:
-		return s.leases(r.GetQueue(), a), nil
 	default:
-		return nil, s.verdict(a.Result.Code)
+		return s.taken(r.GetQueue(), a)
 	}
 }
 
@@ -278,21 +296,28 @@ func (s *Server) Ack(ctx context.Context, r *anteroomv1.AckRequest) (*anteroomv1
 	return &anteroomv1.AckResponse{}, nil
 }
 
-// Nack gives an item back.
-func (s *Server) Nack(ctx context.Context, r *anteroomv1.NackRequest) (*anteroomv1.NackResponse, error) {
+// nacked is a call that gives an item back.
+func nacked(r *anteroomv1.NackRequest) (broker.Call, error) {
 	c, err := leased(pqueue.OpNack, r.GetQueue(), r.GetReceipt())
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	if len(r.GetReason()) > reasonMax {
-		return nil, invalid("reason: %d bytes; give %d at most", len(r.GetReason()), reasonMax)
+		return c, invalid("reason: %d bytes; give %d at most", len(r.GetReason()), reasonMax)
 	}
 	c.Command.Text = r.GetReason()
-	if c.Command.For, err = duration("delay", r.GetDelay()); err != nil {
-		return nil, err
-	}
+	c.Command.For, err = duration("delay", r.GetDelay())
 	if r.GetDelay() != nil && c.Command.For == 0 {
 		c.Command.For = -1 // at once, whatever the queue's backoff
+	}
+	return c, err
+}
+
+// Nack gives an item back.
+func (s *Server) Nack(ctx context.Context, r *anteroomv1.NackRequest) (*anteroomv1.NackResponse, error) {
+	c, err := nacked(r)
+	if err != nil {
+		return nil, err
 	}
 	a, err := s.do(ctx, c)
 	if err != nil {
@@ -301,13 +326,19 @@ func (s *Server) Nack(ctx context.Context, r *anteroomv1.NackRequest) (*anteroom
 	return &anteroomv1.NackResponse{State: stateOf(a.Result.State)}, nil
 }
 
+// extended is a call that makes a lease last.
+func extended(r *anteroomv1.ExtendRequest) (broker.Call, error) {
+	c, err := leased(pqueue.OpExtend, r.GetQueue(), r.GetReceipt())
+	if err == nil {
+		c.Command.For, err = duration("lease", r.GetLease())
+	}
+	return c, err
+}
+
 // Extend makes a lease last.
 func (s *Server) Extend(ctx context.Context, r *anteroomv1.ExtendRequest) (*anteroomv1.ExtendResponse, error) {
-	c, err := leased(pqueue.OpExtend, r.GetQueue(), r.GetReceipt())
+	c, err := extended(r)
 	if err != nil {
-		return nil, err
-	}
-	if c.Command.For, err = duration("lease", r.GetLease()); err != nil {
 		return nil, err
 	}
 	a, err := s.do(ctx, c)

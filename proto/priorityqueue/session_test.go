@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/anteroom/anteroom/internal/broker"
+	"github.com/anteroom/anteroom/internal/pqueue"
 	anteroomv1 "github.com/anteroom/anteroom/proto/anteroom/v1"
 	"github.com/anteroom/anteroom/proto/priorityqueue"
 )
@@ -199,14 +202,18 @@ func TestSessionsEnd(t *testing.T) {
 
 // counting counts the takes that were made, and brings a large answer to each.
 type counting struct {
-	anteroomv1.UnimplementedPriorityQueueServer
+	priorityqueue.Queues
 	takes *atomic.Int64
 }
 
-func (c counting) DeleteMin(context.Context, *anteroomv1.DeleteMinRequest) (*anteroomv1.DeleteMinResponse, error) {
-	c.takes.Add(1)
-	return &anteroomv1.DeleteMinResponse{Leases: []*anteroomv1.Lease{{Item: &anteroomv1.Item{Payload: make([]byte, 64<<10)}}}}, nil
+func (c counting) Begin(all []*broker.Ask) {
+	for _, a := range all {
+		c.takes.Add(1)
+		a.Then(broker.Answer{Parts: []broker.Part{{Result: pqueue.Result{Items: []pqueue.Item{{Payload: make([]byte, 64<<10)}}}}}})
+	}
 }
+
+func (c counting) Forget([]*broker.Ask) {}
 
 // silent is a stream whose other side sends without end and reads nothing.
 type silent struct {
@@ -246,7 +253,9 @@ func TestWhoReadsNothingIsNotRead(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var takes atomic.Int64
 		done := make(chan error)
-		go func() { done <- priorityqueue.Serve(&silent{ctx: ctx}, counting{takes: &takes}, nil, nil) }()
+		go func() {
+			done <- priorityqueue.New(priorityqueue.Config{Queues: counting{takes: &takes}}).Session(&silent{ctx: ctx})
+		}()
 		time.Sleep(time.Hour)
 		const most = 1<<20/(64<<10) + priorityqueue.SessionCalls
 		if n := takes.Load(); n == 0 || n > most {
@@ -274,7 +283,7 @@ func TestCallsOfASessionAreAdmittedOneByOne(t *testing.T) {
 		heard := make(chan *anteroomv1.SessionResponse, 9)
 		done := make(chan error)
 		go func() {
-			done <- priorityqueue.Serve(&pipe{ctx: t.Context(), says: says, heard: heard}, counting{takes: &takes}, allow, nil)
+			done <- priorityqueue.New(priorityqueue.Config{Queues: counting{takes: &takes}, Allow: allow}).Session(&pipe{ctx: t.Context(), says: says, heard: heard})
 		}()
 		r := &anteroomv1.SessionRequest{Calls: []*anteroomv1.SessionCall{takeCall("jobs", 0, 1), takeCall("other", 0, 1), insertCall("jobs", "a")}}
 		for i, c := range r.GetCalls() {
@@ -322,4 +331,66 @@ func (p *pipe) Recv() (*anteroomv1.SessionRequest, error) {
 func (p *pipe) Send(r *anteroomv1.SessionResponse) error {
 	p.heard <- r
 	return nil
+}
+
+// stuck are queues that answer nothing.
+type stuck struct {
+	priorityqueue.Queues
+	begun     []*broker.Ask
+	forgotten []uint64
+}
+
+func (q *stuck) Begin(all []*broker.Ask) {
+	for _, a := range all {
+		q.begun = append(q.begun, a)
+		a.ID = uint64(len(q.begun))
+	}
+}
+
+func (q *stuck) Forget(all []*broker.Ask) {
+	for _, a := range all {
+		q.forgotten = append(q.forgotten, a.ID)
+	}
+	slices.Sort(q.forgotten)
+}
+
+// A call that is not answered in time is unavailable, and its caller has room for
+// another one; a take goes on as long as its queue says. A stream that breaks forgets
+// what is under way, and late answers are nobody's.
+func TestCallsOfASessionTakeNoLongerThanOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		q := &stuck{}
+		says, heard, done := make(chan *anteroomv1.SessionRequest, 1), make(chan *anteroomv1.SessionResponse, 9), make(chan error)
+		go func() {
+			done <- priorityqueue.New(priorityqueue.Config{Queues: q}).Session(&pipe{ctx: ctx, says: says, heard: heard})
+		}()
+		calls := []*anteroomv1.SessionCall{ackCall("jobs", "1.m.1.n1"), takeCall("jobs", time.Minute, 1), takeCall("jobs", time.Minute, 1)}
+		for i, c := range calls {
+			c.Id = uint64(i + 1)
+		}
+		says <- &anteroomv1.SessionRequest{Calls: calls}
+		began := time.Now()
+		r := <-heard
+		if took := time.Since(began); took < 5*time.Second || took > 7*time.Second || len(r.GetAnswers()) != 1 ||
+			r.GetAnswers()[0].GetId() != 1 || r.GetAnswers()[0].GetFailure().GetReason() != "unavailable" {
+			t.Errorf("after %v: %v", took, r)
+		}
+		says <- &anteroomv1.SessionRequest{Cancelled: []uint64{1, 2}}
+		r = <-heard
+		if len(r.GetAnswers()) != 1 || r.GetAnswers()[0].GetId() != 2 || r.GetAnswers()[0].GetFailure().GetCode() != int32(codes.Canceled) {
+			t.Errorf("a take that was cancelled: %v", r)
+		}
+		cancel()
+		close(says)
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("the end of a stream that breaks: %v", err)
+		}
+		if !slices.Equal(q.forgotten, []uint64{1, 2, 3}) {
+			t.Errorf("forgotten: %v, want all", q.forgotten)
+		}
+		for _, a := range q.begun {
+			a.Then(broker.Answer{})
+		}
+	})
 }
