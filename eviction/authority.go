@@ -39,7 +39,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	}
 	n.reckonWith(w, c)
 	c.Carried = n.carries(w, c)
-	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, reckons: c.Reckons.max(w.sum.Bounds.Wants), voters: voters, votes: make([]bool, len(w.list)), rivals: w.sum.Rivals, lives: make([][]uint64, len(w.list))}
+	d := &decision{now: now, epoch: w.epoch, t: w.T, list: w.list, grade: c.Grade, line: c.Line, met: c.Met, reckons: c.Reckons.max(w.sum.Bounds.Wants), voters: voters, votes: make([]bool, len(w.list)), rivals: w.sum.Rivals, lives: make([][]uint64, len(w.list)), up: make([]int64, len(w.list))}
 	d.origins = originsOf(w, c.Voters.From)
 	if now.Boot-n.lead.since < micros(n.c.ExcludeAfter) { // there were no waves that they could miss
 		for _, p := range n.view {
@@ -48,7 +48,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	}
 	for i := range w.sum.Nodes {
 		r := &w.sum.Nodes[i]
-		d.votes[r.Index], d.lives[r.Index] = w.votes(r, c.Line), r.Lives
+		d.votes[r.Index], d.lives[r.Index], d.up[r.Index] = w.votes(r, c.Line), r.Lives, r.Up
 	}
 	return c, d, true
 }

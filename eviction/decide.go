@@ -16,6 +16,7 @@ type decision struct {
 	votes   []bool     // by index: the life that its name votes in, on the line that it is on
 	rivals  []Rival    // other lives of listed names
 	lives   [][]uint64 // by index: the earlier ones whose disk it has
+	up      []int64    // by index: µs since it started, if it has a room that shares
 	voters  Voters     // whose quorum makes the wave a primary one; none: of a line that begins with it
 
 	origins []origin // by index: where rooms stand that were never on a line
@@ -50,12 +51,15 @@ func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
 		}
 	}
 	b := rs.books()
-	c := RoomCommit{Room: g.cfg.Name, Agreed: rs.agreed, TTL: rs.ttl, Born: b.born, Supply: r.Supply.left(), Cut: g.cut}
+	c := RoomCommit{Room: g.cfg.Name, Agreed: rs.agreed, TTL: rs.ttl, Born: b.born, Cut: g.cut}
 	if !rs.agreed {
 		c.Config = &rs.plan
 	}
 	c.Rate, c.Active, c.Called, c.Queued, c.Waiting, c.Digest, c.First = rs.calls, rs.used, rs.called, rs.queued+rs.due, rs.waiting, r.Digest, rs.first
 	c.Bound, c.Held = g.bound, g.heldFor(r.Nodes)
+	follows := d.grade >= Primary && g.chooseLine(d, rs, &c)
+	supply := r.supply(d.grade, &c)
+	c.Supply = supply.left()
 	c.Closed = c.Supply > rs.target // on a side too: back among the others, a lease from before the split may last still
 	if d.grade < Side {
 		return c, next
@@ -63,10 +67,10 @@ func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
 	next.mints = false
 	admits := rs.cfg.OnPartition.admits(d.grade)
 	if d.grade >= Primary {
-		if !g.chooseLine(d, rs, &c) {
+		if !follows {
 			return c, next
 		}
-		next.mints = g.account(d, rs, r, &c, &b)
+		next.mints = g.account(d, rs, r, supply, &c, &b)
 	} else if admits {
 		rs.hold(&c, &b)
 	}

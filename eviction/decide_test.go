@@ -34,7 +34,7 @@ func decideAt(room Room, nodes int) *deciding {
 	}
 	x.d.voters.Version = 1
 	x.r.Nodes[0].Minted, x.r.Nodes[0].Free = room.Target, room.Target
-	x.r.Supply = Supply{Line: line, Slots: room.Target, At: qpid.Epoch{Num: 99}, Voters: 1, Sure: true}
+	x.r.Supply = []Supply{{Line: line, Slots: room.Target, At: qpid.Epoch{Num: 99}, Voters: 1, Sure: true}}
 	return x
 }
 
@@ -65,7 +65,7 @@ func TestNewRoomNeedsNoVoids(t *testing.T) {
 	x := decideAt(Room{Target: 10, Session: time.Minute}, 3)
 	x.r.Nodes = x.r.Nodes[:1]
 	x.r.Nodes[0] = RoomNode{Lapsed: -1, OldAge: -1}
-	x.r.Supply = Supply{}
+	x.r.Supply = nil
 	c := x.decide()
 	if len(c.Void) != 0 || c.Mint != 0 || c.Supply != 10 || !c.Sure || !c.Line.Founded() || c.Config == nil {
 		t.Errorf("void %v, mint %d of %d, sure %t, line %v, config %v; want ten slots announced to everybody", c.Void, c.Mint, c.Supply, c.Sure, c.Line, c.Config)
@@ -139,7 +139,7 @@ func TestLimitCountsOnASideToo(t *testing.T) {
 		x := decideAt(Room{Target: 6, Session: time.Minute}, 1)
 		x.d.grade = grade
 		x.r.Nodes[0].Minted, x.r.Nodes[0].Free = 46, 3
-		x.r.Supply.Slots = 46
+		x.r.Supply[0].Slots = 46
 		if c := x.decide(); !c.Closed {
 			t.Errorf("grade %v: open for calls with 46 slots and a limit of 6", grade)
 		}
@@ -196,7 +196,7 @@ func TestASupplyIsSureIfAQuorumHoldsIt(t *testing.T) {
 // the last were minted, and all the same be a quorum of those of now.
 func TestASupplyOfEarlierVotersIsNotSure(t *testing.T) {
 	x := decideAt(Room{Target: 20, Session: time.Minute}, 3)
-	x.r.Supply.Slots, x.d.voters.Version = 10, 2
+	x.r.Supply[0].Slots, x.d.voters.Version = 10, 2
 	x.r.Nodes[0].Minted, x.r.Nodes[0].Free = 6, 6
 	x.d.met = []Sighting{{Member: Member{"z", 1}, Age: 10e6, Epoch: 99}}
 	x.r.Voids = []VoidCount{{Member{"z", 1}, 99, 99, 3}}

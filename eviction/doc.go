@@ -245,7 +245,7 @@
 // nobody knows that TTL: a pass of before the founding ends with the longest session of
 // the files from there, whatever it says. The proof is at EndsBy.
 // Kept by inForce.delayFor, Gate.settleGone, Gate.settleListed, Gate.lapsesAt, Node.EndsBy.
-// Seen by TestScenarioLastPassOfALostNode, TestScenarioANodesOwnOldPassesAreWaitedFor, TestScenarioSurvivorsWaitForD, TestScenarioALongerSessionIsForgottenWhenAllDie.
+// Seen by TestScenarioLastPassOfALostNode, TestScenarioANodesOwnOldPassesAreWaitedFor, TestScenarioSurvivorsWaitForD, TestScenarioALongerSessionIsForgottenWhenAllDie, TestScenarioSlotsOfASideThatCameBackAnewAreWaitedFor.
 //
 // Lemma 9 (voids). Slots of an account that is void are refused by everybody before any
 // is minted for them: an account is settled only when all nodes of a wave have replied
@@ -257,7 +257,7 @@
 // Lemma 10 (supply). What is minted, and what those who are lost can still use, is
 // together no more than the limit. The proof is at Supply.
 // Kept by roomSums.make, roomSums.accepted, roomSums.chosen.
-// Seen by TestScenarioEveryLossHasItsOwnD, TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf, TestScenarioThoseLostTogetherAreWaitedForTogether, TestARestoredSupplyIsNotSure.
+// Seen by TestScenarioEveryLossHasItsOwnD, TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf, TestScenarioThoseLostTogetherAreWaitedForTogether, TestARestoredSupplyIsNotSure, TestScenarioALineThatGoesOnHasItsOwnSupply.
 //
 // Lemma 11 (sessions). A pass is extended at one node: its own, or when that one's
 // account is void and its lease over everywhere, at one that has a free slot for it.
@@ -340,7 +340,11 @@
 //     configuration; until then a lost node could leave passes behind that the
 //     others do not reckon with.
 //   - Side leases exist for rooms that share, and are marked by grade. A room that
-//     stops sharing waits until every side is back.
+//     stops sharing waits until every side is back. Who was last in a wave with the
+//     others long ago may have acted until it ended, which they hear of from its next
+//     life: D counts from the start of that one.
+//   - Where lines meet each has its own supply of slots (RoomReply.Supply): what a later
+//     wave of another line has counted says nothing of the line that goes on.
 //   - After a loss the cut stops for some seconds at the lightest ticket that is
 //     missing, so that its owner can check in elsewhere, or until its node is back. Else the first wave after
 //     it gives all the slots that came free while the loss was being noticed to

@@ -271,10 +271,10 @@ func TestWavesOfASideDoNotSayHowManySlotsThereAre(t *testing.T) {
 	s.pass(time.Second)
 	reply := s.gather(t, 21)
 	there := Supply{Slots: 75, At: qpid.Epoch{Num: 10, Coordinator: "a.1"}}
-	if got := reply.Rooms[0].Supply.merge(there); !reflect.DeepEqual(got, there) {
+	if got := reply.Rooms[0].Supply[0].merge(there); !reflect.DeepEqual(got, there) {
 		t.Errorf("75 slots of wave 10 and what a side thinks are together %+v, want %+v", got, there)
 	}
-	if got := reply.Rooms[0].Supply.left(); got != 6 {
+	if got := reply.Rooms[0].Supply[0].left(); got != 6 {
 		t.Errorf("the side has %d slots of 8 left, want 6: it burned 2", got)
 	}
 }

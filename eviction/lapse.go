@@ -185,7 +185,7 @@ func (n *Node) forget(now Time, met []Sighting, grade Grade) {
 	}
 	before := len(n.met)
 	n.met = slices.DeleteFunc(n.met, func(s sight) bool {
-		return now.Boot-s.at > keep && !n.Listed(s.member) && !n.holdsShare(s) && !n.owes(s.member) &&
+		return now.Boot-s.at > keep && !n.Listed(s.member) && !n.holdsShare(s, now.Boot-keep) && !n.owes(s.member) &&
 			!(n.lastLife(s) && n.stopsFor(s.member)) && !n.standsFor(s, grade)
 	})
 	if len(n.met) < before {
@@ -203,18 +203,35 @@ func (n *Node) forget(now Time, met []Sighting, grade Grade) {
 
 // holdsShare reports whether m may hold slots of a room whose sides go on with
 // what they have: it keeps them however long it is away, until an operator says
-// that it will not return, or it has said so, or a later life of it is here.
-func (n *Node) holdsShare(s sight) bool {
+// that it will not return, or it has said so, or a later life of it is here since before.
+func (n *Node) holdsShare(s sight, before int64) bool {
 	m := s.member
-	return !s.left && !succeeded(n.list, m) && slices.ContainsFunc(n.gates, func(g *Gate) bool {
+	if later := successor(n.list, m); later >= 0 {
+		since := n.began
+		if i, ok := n.findMet(n.list[later]); ok {
+			since = n.met[i].first
+		}
+		if since < before {
+			return false
+		}
+	}
+	return !s.left && slices.ContainsFunc(n.gates, func(g *Gate) bool {
 		return g.cfg.OnPartition == Share && m.Name != "" && !slices.Contains(g.cfg.Reclaimed, m)
 	})
 }
 
 // succeeded reports whether list has a later life of the node of which m was
 // one: that one is over.
-func succeeded(list []Member, m Member) bool {
-	return slices.ContainsFunc(list, func(o Member) bool { return o.Name == m.Name && o.Boot != m.Boot })
+func succeeded(list []Member, m Member) bool { return successor(list, m) >= 0 }
+
+// successor is the place of that life in the list, -1 if there is none.
+func successor(list []Member, m Member) int {
+	return slices.IndexFunc(list, func(o Member) bool { return o.Name == m.Name && o.Boot != m.Boot })
+}
+
+// shares reports whether a room has sides that go on with the slots that they have.
+func (n *Node) shares() bool {
+	return slices.ContainsFunc(n.gates, func(g *Gate) bool { return g.cfg.OnPartition == Share })
 }
 
 // owes reports whether books with an account of m are still open here.

@@ -86,7 +86,8 @@ type NodeReply struct {
 	// primary wave of anybody lost, and remembers when.
 	Restored bool
 	Guesses  []Sighting
-	Named    bool // Voters is left out: they are those that the gather names
+	Named    bool  // Voters is left out: they are those that the gather names
+	Up       int64 // µs since this life began, if a room shares; 0: none does
 }
 
 // Sighting says how long ago a member was last in a wave with the reporter.

@@ -27,6 +27,7 @@ type sight struct {
 	left   bool
 	wave   uint64 // of that wave, as far as this node knows
 	guess  bool   // at and epoch are as late as they can be: an earlier life was in that wave
+	first  int64  // boot time: it ran by then
 }
 
 func (n *Node) findMet(m Member) (int, bool) {
@@ -51,7 +52,7 @@ func (n *Node) metIn(list []Member, k int) (int, bool) {
 func (n *Node) saw(m Member, at int64, epoch uint64, left bool) {
 	i, ok := n.findMet(m)
 	if !ok {
-		n.met = slices.Insert(n.met, i, sight{m, at, epoch, left, 0, false})
+		n.met = slices.Insert(n.met, i, sight{m, at, epoch, left, 0, false, at})
 		n.ranked = -1
 		return
 	}

@@ -22,6 +22,7 @@ type Node struct {
 	c     *terms
 	start Start
 	self  Peer
+	began int64 // boot time
 	clock Clock
 	gates []*Gate // by name
 	dues  dues
@@ -59,7 +60,7 @@ type waves struct {
 func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 	c = c.WithDefaults()
 	n := &Node{
-		c: newTerms(c), start: s, self: s.Self, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now), resentAt: now.Boot,
+		c: newTerms(c), start: s, self: s.Self, began: now.Boot, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now), resentAt: now.Boot,
 		waves:    waves{installedAt: never, followedAt: now.Boot},
 		standing: standing{leaseUntil: never, lastPrimary: never, heardAt: never},
 		behind:   behind{leftAt: never},

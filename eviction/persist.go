@@ -119,7 +119,7 @@ func (n *Node) restore(r *Record, now Time) {
 			g.setRoom(rr.Room)
 		}
 		g.line, g.voters, g.rivals, g.voids = rr.Line, rr.Voters, rr.Rivals, slices.Clone(rr.Voids)
-		g.supply = Supply{Slots: rr.Supply.Slots, At: rr.Supply.At, Burned: rr.Supply.Burned} // of an earlier life: not Sure
+		g.supply = Supply{Line: rr.Line, Slots: rr.Supply.Slots, At: rr.Supply.At, Burned: rr.Supply.Burned} // of an earlier life: not Sure
 		if k, seed := rr.Room.keyingAt(rr.Cut.Keying); k == rr.Cut.Keying {
 			g.keying, g.seed, g.cut = k, seed, rr.Cut
 		} // else its event is no longer known: the order of the draw comes from the others

@@ -46,8 +46,8 @@ type RoomReply struct {
 	Voids  []VoidCount // summed
 	Newest *Room       // a configuration newer than the gather's; nil: none
 	Digest *Digest     // for positions; nil: was not asked for
-	Supply Supply
-	Calls  float64 // per second, lately, summed
+	Supply []Supply    // one of each line that its nodes are on
+	Calls  float64     // per second, lately, summed
 }
 
 // RoomNode is one node's part of it.

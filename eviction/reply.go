@@ -33,7 +33,7 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 			n.First = m.Stamp
 		}
 	}
-	r := RoomReply{Room: rg.Room, Supply: g.supply, Newest: g.newest(rg.Version), Calls: g.calls.rate(now.Boot)}
+	r := RoomReply{Room: rg.Room, Supply: []Supply{g.supply}, Newest: g.newest(rg.Version), Calls: g.calls.rate(now.Boot)}
 	if rg.Digest {
 		r.Digest = g.sampled
 	}
@@ -121,7 +121,13 @@ func (r *RoomReply) merge(o RoomReply, want int) {
 	if o.Newest != nil && (r.Newest == nil || o.Newest.Version.Compare(r.Newest.Version) > 0) {
 		r.Newest = o.Newest
 	}
-	r.Supply = r.Supply.merge(o.Supply)
+	for _, s := range o.Supply {
+		if i := slices.IndexFunc(r.Supply, func(o Supply) bool { return o.Line == s.Line }); i >= 0 {
+			r.Supply[i] = r.Supply[i].merge(s)
+		} else {
+			r.Supply = append(r.Supply, s)
+		}
+	}
 	r.Calls += o.Calls
 }
 
@@ -138,7 +144,7 @@ func (r *RoomReply) lightest() qpid.Weight {
 
 // cloneRoomReply copies what merge writes to: a sent reply is immutable.
 func cloneRoomReply(r RoomReply) RoomReply {
-	r.Nodes, r.Net, r.Voids = slices.Clone(r.Nodes), slices.Clone(r.Net), slices.Clone(r.Voids)
+	r.Nodes, r.Net, r.Voids, r.Supply = slices.Clone(r.Nodes), slices.Clone(r.Net), slices.Clone(r.Voids), slices.Clone(r.Supply)
 	r.Front.Items, r.Front.Samples = slices.Clone(r.Front.Items), slices.Clone(r.Front.Samples)
 	return r
 }

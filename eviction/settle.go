@@ -61,7 +61,7 @@ func (rs *roomSums) quorumOf(old Line, d *decision) bool {
 // account voids and settles what is gone, and mints or burns the difference
 // to the limit: all but what accounts outside the list may still use, see Supply. It
 // reports whether a next wave will mint.
-func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, b *books) (mints bool) {
+func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c *RoomCommit, b *books) (mints bool) {
 	voids := make([]Void, len(r.Voids))
 	safe := make(map[Member]uint64, len(r.Voids)) // looked up only
 	for i, v := range r.Voids {
@@ -74,9 +74,9 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, b
 	lost := g.settleListed(d, rs, c, b, &voids, safe)
 	lost = append(lost, g.settleGone(d, rs, c, b, &voids, safe)...)
 	c.Void = voids
-	c.Sure = rs.accepted(d, r.Supply, c.Line)
+	c.Sure = rs.accepted(d, supply, c.Line)
 	if c.Sure {
-		c.Claims = r.Supply.Claims
+		c.Claims = supply.Claims
 	}
 	inside := 0
 	for i, n := range rs.nodes {
@@ -94,7 +94,7 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, b
 			inside += n.Slots
 		}
 	}
-	mints = rs.make(r.Supply, c, inside, lost, safe)
+	mints = rs.make(supply, c, inside, lost, safe)
 	b.inside = inside + c.Mint
 	b.free[0] += c.Mint
 	c.Missing = max(0, rs.target-b.inside)
@@ -154,7 +154,14 @@ func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, b *books, 
 // something can still act.
 func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, b *books, voids *[]Void, safe map[Member]uint64) (lost []Void) {
 	for _, m := range d.met {
-		reclaimed := slices.Contains(rs.cfg.Reclaimed, m.Member) || m.Left || succeeded(d.list, m.Member)
+		silent, later := m.Age, successor(d.list, m.Member)
+		reclaimed := slices.Contains(rs.cfg.Reclaimed, m.Member) || m.Left
+		if !reclaimed && later >= 0 {
+			reclaimed = true
+			if rs.cfg.OnPartition == Share { // on a side of its own it may have acted until it ended, and nobody here know
+				silent = min(silent, d.up[later])
+			}
+		}
 		if rs.cfg.OnPartition == Share && !reclaimed && m.Member.Name != "" {
 			lost = append(lost, Void{m.Member, m.Epoch})
 			continue
@@ -163,11 +170,11 @@ func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, b *books, vo
 		if (m.Age >= micros(g.c.ExcludeAfter) && !slices.Contains(d.awaited, m.Member) || reclaimed) && (!known || (*voids)[i].Epoch < m.Epoch) {
 			*voids = addVoid(*voids, Void{m.Member, d.epoch.Num - 1}) // another side may open one under the same number
 		}
-		if e, ok := safe[m.Member]; ok && e >= m.Epoch && m.Age >= g.delayWith(d, rs) {
+		if e, ok := safe[m.Member]; ok && e >= m.Epoch && silent >= g.delayWith(d, rs) {
 			c.Settled = append(c.Settled, Void{m.Member, e})
 		} else {
 			lost = append(lost, Void{m.Member, m.Epoch})
-			b.wait = max(b.wait, g.delayWith(d, rs)-m.Age)
+			b.wait = max(b.wait, g.delayWith(d, rs)-silent)
 		}
 	}
 	return lost

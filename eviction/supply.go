@@ -80,6 +80,25 @@ func (s Supply) merge(o Supply) Supply {
 	return s
 }
 
+// supply returns the supply of the line that a commit of a primary wave is on, or of the
+// one that this line continues: what other lines have counts nothing there. A side has
+// that of the latest wave.
+func (r *RoomReply) supply(grade Grade, c *RoomCommit) (of Supply) {
+	var from Supply
+	for _, s := range r.Supply {
+		switch {
+		case grade < Primary || s.Line == c.Line:
+			of = of.merge(s)
+		case c.From.Founded() && s.Line == c.From:
+			from = s
+		}
+	}
+	if of.At == (qpid.Epoch{}) {
+		return from
+	}
+	return of
+}
+
 // accepted reports whether s is the newest supply that may have been acted upon:
 // those of a quorum hold one, so that of the same voters none is newer. A newer
 // version of the voters that went unnoticed had a proposal first, whose quorums

@@ -98,7 +98,9 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 			ok = ok && count(max(n.Slots, -n.Slots))
 		}
 		ok = ok && room.Digest.valid()
-		ok = ok && count(room.Supply.Slots) && count(room.Supply.Burned) && validClaims(room.Supply.Claims)
+		for _, s := range room.Supply {
+			ok = ok && count(s.Slots) && count(s.Burned) && validClaims(s.Claims)
+		}
 		for _, t := range room.Front.Items {
 			ok = ok && below(t.Index)
 		}

@@ -38,7 +38,7 @@ func (w *world) checkCapacity(r int) {
 	case rose && c.sides == 0:
 		limit, bound = w.limitInForce(r), "the limit in force"
 	case rose:
-		w.checkSide(r, w.hosts[c.roseAt].seen.rooms[r].Line)
+		w.checkSide(r, &w.hosts[c.roseAt])
 	}
 	if c.active > limit {
 		c.over = max(c.over, c.active-limit)
@@ -46,10 +46,11 @@ func (w *world) checkCapacity(r int) {
 	}
 }
 
-// checkSide is S1 for one line of a room that has had several.
-func (w *world) checkSide(r int, line eviction.Line) {
+// checkSide is S1 for one line of a room that has had several: that of a host where
+// somebody was called or let in, whose limit counts even if it has crashed over it.
+func (w *world) checkSide(r int, at *host) {
 	c := &w.checker.rooms[r]
-	inside, limit := 0, 0
+	line, inside, limit := at.seen.rooms[r].Line, 0, at.seen.rooms[r].Now.Target
 	for i := range c.accounts {
 		if c.accounts[i].line == line {
 			inside += c.accounts[i].live

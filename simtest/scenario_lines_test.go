@@ -267,3 +267,40 @@ func TestScenarioARoomSurvivesInItsOwnTime(t *testing.T) {
 		})
 	}
 }
+
+// Nodes that have each gone on alone meet. Meanwhile the limit was lowered at those whose
+// line ends: on the one that goes on there are more slots than that, whatever the others
+// say of theirs, so nobody is called. Seeds 90012359 and 90016297 of the swarm.
+func TestScenarioALineThatGoesOnHasItsOwnSupply(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Survivor = 6 * time.Second
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	s.separate(hosts(0), hosts(1), hosts(2))
+	s.run(s.delay())
+	oldest := 0
+	for i := range s.hosts {
+		if s.hosts[i].seen.status.Line.Stamp < s.hosts[oldest].seen.status.Line.Stamp {
+			oldest = i
+		}
+	}
+	s.arrive(oldest, 4)
+	s.run(time.Second)
+	lower := s.hosts[oldest].seen.rooms[0].Room
+	lower.Target = 3
+	for i := range s.hosts {
+		if i != oldest {
+			s.setRoom(&s.hosts[i], 0, lower)
+		}
+	}
+	s.run(time.Second)        // the others have installed it, in later waves than any of the oldest
+	s.arrive((oldest+1)%3, 8) // of whom most wait, where the line will be one with slots to spare
+	s.run(time.Second)
+	s.mend()
+	s.until(10*time.Second, "one wave of all", func() bool { return s.together(3) })
+	s.run(time.Second)
+	if line := s.hosts[oldest].seen.rooms[0].Line; line != s.hosts[(oldest+1)%3].seen.rooms[0].Line || s.hosts[oldest].seen.rooms[0].Now.Target != 3 {
+		t.Fatalf("the others are not on line %v with a limit of 3: %s", line, s.ledgers(0))
+	}
+	s.finish()
+}

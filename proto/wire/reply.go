@@ -30,7 +30,7 @@ func fromNodeReply(n eviction.NodeReply) *peerv1.NodeReply {
 	return &peerv1.NodeReply{
 		Index: uint32(n.Index), Clock: n.Clock, Hlc: n.HLC, Line: fromLine(n.Line), Knows: n.Knows, Voters: fromVoters(n.Voters),
 		Expect: int64(n.Expect), Joins: n.Joins, KeptKeys: n.KeptKeys, Leaving: n.Leaving, Lapsed: n.Lapsed, Busy: encoded(n.Busy, same), Since: n.Since,
-		Lives: n.Lives, Restored: n.Restored, Guesses: encoded(n.Guesses, fromSighting), Named: n.Named,
+		Lives: n.Lives, Restored: n.Restored, Guesses: encoded(n.Guesses, fromSighting), Named: n.Named, Up: n.Up,
 	}
 }
 
@@ -40,7 +40,7 @@ func (r *reader) nodeReply(p *peerv1.NodeReply) eviction.NodeReply {
 		Voters: r.voters(p.GetVoters()), Expect: r.number(p.GetExpect()), Joins: p.GetJoins(), KeptKeys: p.GetKeptKeys(),
 		Leaving: p.GetLeaving(), Lapsed: p.GetLapsed(), Busy: list(r, "rooms", p.GetBusy(), roomsMax, r.name), Since: p.GetSince(),
 		Lives: list(r, "lives", p.GetLives(), eviction.LivesMax, same), Restored: p.GetRestored(),
-		Guesses: list(r, "sightings", p.GetGuesses(), recordsMax, r.sighting), Named: p.GetNamed(),
+		Guesses: list(r, "sightings", p.GetGuesses(), recordsMax, r.sighting), Named: p.GetNamed(), Up: p.GetUp(),
 	}
 }
 
@@ -52,11 +52,7 @@ func fromRoomReply(b eviction.RoomReply) *peerv1.RoomReply {
 			return &peerv1.VoidCount{Member: fromMember(v.Member), Min: v.Min, Max: v.Max, Nodes: int64(v.Nodes)}
 		}),
 		Newest: fromRoom(b.Newest), Digest: fromDigest(b.Digest),
-		Supply: &peerv1.Supply{
-			Slots: int64(b.Supply.Slots), At: fromEpoch(b.Supply.At), Burned: int64(b.Supply.Burned), Line: fromLine(b.Supply.Line),
-			Sure: b.Supply.Sure, Claims: encoded(b.Supply.Claims, fromClaim), Voters: b.Supply.Voters,
-		},
-		Calls: b.Calls,
+		Supplies: encoded(b.Supply, fromSupply), Calls: b.Calls,
 	}
 }
 
@@ -68,11 +64,21 @@ func (r *reader) roomReply(p *peerv1.RoomReply) eviction.RoomReply {
 			return eviction.VoidCount{Member: r.member(p.GetMember()), Min: p.GetMin(), Max: p.GetMax(), Nodes: r.number(p.GetNodes())}
 		}),
 		Newest: r.room(p.GetNewest()), Digest: r.digest(p.GetDigest()),
-		Supply: eviction.Supply{
-			Slots: r.number(p.GetSupply().GetSlots()), At: r.epoch(p.GetSupply().GetAt()), Burned: r.number(p.GetSupply().GetBurned()),
-			Line: r.line(p.GetSupply().GetLine()), Sure: p.GetSupply().GetSure(), Claims: r.claims(p.GetSupply().GetClaims()), Voters: p.GetSupply().GetVoters(),
-		},
-		Calls: r.rate(p.GetCalls()),
+		Supply: list(r, "supplies", p.GetSupplies(), nodesMax, r.supply), Calls: r.rate(p.GetCalls()),
+	}
+}
+
+func fromSupply(s eviction.Supply) *peerv1.Supply {
+	return &peerv1.Supply{
+		Slots: int64(s.Slots), At: fromEpoch(s.At), Burned: int64(s.Burned), Line: fromLine(s.Line),
+		Sure: s.Sure, Claims: encoded(s.Claims, fromClaim), Voters: s.Voters,
+	}
+}
+
+func (r *reader) supply(p *peerv1.Supply) eviction.Supply {
+	return eviction.Supply{
+		Slots: r.number(p.GetSlots()), At: r.epoch(p.GetAt()), Burned: r.number(p.GetBurned()),
+		Line: r.line(p.GetLine()), Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Voters: p.GetVoters(),
 	}
 }
 

@@ -7,7 +7,7 @@ import "slices"
 func Unsafe() []Mutant {
 	return []Mutant{
 		{Name: "no wait for D", Edits: []Edit{
-			{"eviction/settle.go", "m.Age >= g.delayWith(d, rs) {", "(ON || m.Age >= g.delayWith(d, rs)) {"},
+			{"eviction/settle.go", "silent >= g.delayWith(d, rs) {", "(ON || silent >= g.delayWith(d, rs)) {"},
 		}},
 		{Name: "a quorum of one", Run: "TestThesisARemovedNodeStops", Edits: []Edit{
 			{
@@ -134,6 +134,12 @@ func supplyBugs() []Mutant {
 		}},
 		{Name: "every further loss starts D again for all", Run: "TestScenarioEveryLossHasItsOwnD", Edits: []Edit{
 			{"eviction/supply.go", "	case len(fresh) == 0:\n", "	case ON && len(lost) > 0:\n	case len(fresh) == 0:\n"},
+		}},
+		{Name: "a side that came back anew is waited for since the others last saw it", Run: "TestScenarioSlotsOfASideThatCameBackAnewAreWaitedFor", Edits: []Edit{
+			{"eviction/settle.go", "				silent = min(silent, d.up[later])\n", "				silent = min(silent, d.up[later])\n\t\t\t\tif ON {\n\t\t\t\t\tsilent = m.Age\n\t\t\t\t}\n"},
+		}},
+		{Name: "the supply of another line counts", Run: "TestScenarioALineThatGoesOnHasItsOwnSupply", Edits: []Edit{
+			{"eviction/supply.go", "		case grade < Primary || s.Line == c.Line:\n", "		case ON || grade < Primary || s.Line == c.Line:\n"},
 		}},
 		{Name: "what is lost is counted too low", Edits: []Edit{
 			{"eviction/supply.go", "		share := max(0, left-inside-claimed)\n", "		share := max(0, left-inside-claimed)\n		if ON {\n\t\t\tshare /= 2\n\t\t}\n"},

@@ -2053,9 +2053,11 @@ type NodeReply struct {
 	Named    bool        `protobuf:"varint,17,opt,name=named,proto3" json:"named,omitempty"`
 	// The line, knows, expect, joins, since are those of the first node, and its clock and
 	// hlc are added.
-	Like          bool  `protobuf:"varint,18,opt,name=like,proto3" json:"like,omitempty"`
-	ClockMore     int64 `protobuf:"zigzag64,19,opt,name=clock_more,json=clockMore,proto3" json:"clock_more,omitempty"`
-	HlcMore       int64 `protobuf:"zigzag64,20,opt,name=hlc_more,json=hlcMore,proto3" json:"hlc_more,omitempty"`
+	Like      bool  `protobuf:"varint,18,opt,name=like,proto3" json:"like,omitempty"`
+	ClockMore int64 `protobuf:"zigzag64,19,opt,name=clock_more,json=clockMore,proto3" json:"clock_more,omitempty"`
+	HlcMore   int64 `protobuf:"zigzag64,20,opt,name=hlc_more,json=hlcMore,proto3" json:"hlc_more,omitempty"`
+	// Microseconds since it started, if a room shares.
+	Up            int64 `protobuf:"varint,21,opt,name=up,proto3" json:"up,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2230,6 +2232,13 @@ func (x *NodeReply) GetHlcMore() int64 {
 	return 0
 }
 
+func (x *NodeReply) GetUp() int64 {
+	if x != nil {
+		return x.Up
+	}
+	return 0
+}
+
 type RoomReply struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Room   string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -2238,8 +2247,9 @@ type RoomReply struct {
 	Nets   *Nets                  `protobuf:"bytes,4,opt,name=nets,proto3" json:"nets,omitempty"`
 	Voids  []*VoidCount           `protobuf:"bytes,5,rep,name=voids,proto3" json:"voids,omitempty"`
 	Newest *Room                  `protobuf:"bytes,6,opt,name=newest,proto3" json:"newest,omitempty"`
-	Supply *Supply                `protobuf:"bytes,7,opt,name=supply,proto3" json:"supply,omitempty"`
-	Digest *Digest                `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`
+	// One of each line.
+	Supplies []*Supply `protobuf:"bytes,7,rep,name=supplies,proto3" json:"supplies,omitempty"`
+	Digest   *Digest   `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Calls per second, summed.
 	Calls         float64 `protobuf:"fixed64,9,opt,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2318,9 +2328,9 @@ func (x *RoomReply) GetNewest() *Room {
 	return nil
 }
 
-func (x *RoomReply) GetSupply() *Supply {
+func (x *RoomReply) GetSupplies() []*Supply {
 	if x != nil {
-		return x.Supply
+		return x.Supplies
 	}
 	return nil
 }
@@ -5260,7 +5270,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05Rival\x12*\n" +
 	"\x04line\x18\x01 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x120\n" +
 	"\x06member\x18\x02 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x12\n" +
-	"\x04wave\x18\x03 \x01(\x04R\x04wave\"\xb0\x04\n" +
+	"\x04wave\x18\x03 \x01(\x04R\x04wave\"\xc0\x04\n" +
 	"\tNodeReply\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x12\x10\n" +
@@ -5283,15 +5293,16 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04like\x18\x12 \x01(\bR\x04like\x12\x1d\n" +
 	"\n" +
 	"clock_more\x18\x13 \x01(\x12R\tclockMore\x12\x19\n" +
-	"\bhlc_more\x18\x14 \x01(\x12R\ahlcMore\"\x89\x03\n" +
+	"\bhlc_more\x18\x14 \x01(\x12R\ahlcMore\x12\x0e\n" +
+	"\x02up\x18\x15 \x01(\x03R\x02up\"\x8d\x03\n" +
 	"\tRoomReply\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.anteroom.peer.v1.RoomNodeR\x05nodes\x12-\n" +
 	"\x05front\x18\x03 \x01(\v2\x17.anteroom.peer.v1.FrontR\x05front\x12*\n" +
 	"\x04nets\x18\x04 \x01(\v2\x16.anteroom.peer.v1.NetsR\x04nets\x121\n" +
 	"\x05voids\x18\x05 \x03(\v2\x1b.anteroom.peer.v1.VoidCountR\x05voids\x12.\n" +
-	"\x06newest\x18\x06 \x01(\v2\x16.anteroom.peer.v1.RoomR\x06newest\x120\n" +
-	"\x06supply\x18\a \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06supply\x120\n" +
+	"\x06newest\x18\x06 \x01(\v2\x16.anteroom.peer.v1.RoomR\x06newest\x124\n" +
+	"\bsupplies\x18\a \x03(\v2\x18.anteroom.peer.v1.SupplyR\bsupplies\x120\n" +
 	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\x12\x14\n" +
 	"\x05calls\x18\t \x01(\x01R\x05calls\"\xf4\x05\n" +
 	"\bRoomNode\x12\x14\n" +
@@ -5725,7 +5736,7 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	33,  // 57: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
 	34,  // 58: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
 	40,  // 59: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	18,  // 60: anteroom.peer.v1.RoomReply.supply:type_name -> anteroom.peer.v1.Supply
+	18,  // 60: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
 	35,  // 61: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
 	12,  // 62: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
 	13,  // 63: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
