@@ -132,7 +132,7 @@ func TestWhoseAddressIsFullWaitsInFront(t *testing.T) {
 	for range 20 {
 		w.pass(2 * time.Second)
 		second = w.place(200, "checkin", with("ticket", second.Ticket), mine)
-		if second.State != "waiting" || second.Paused != ticket.HeldBack || *second.Position != 1 {
+		if second.State != "waiting" || second.PausedCode != string(ticket.PausedAddress) || *second.Position != 1 {
 			t.Fatalf("while the address is full: %+v", second)
 		}
 	}

@@ -332,6 +332,7 @@ type Status struct {
 	EstimatedWaitSeconds *Seconds    `json:"estimated_wait_seconds"` // of somebody who joins now; null: not known
 	QueueingMethod       string      `json:"queueing_method"`
 	Paused               string      `json:"paused,omitempty"`
+	PausedCode           string      `json:"paused_code,omitempty"`
 	HeldUntil            *time.Time  `json:"held_until,omitempty"`
 	StartsAt             *time.Time  `json:"starts_at,omitempty"`
 	Why                  string      `json:"why,omitempty"` // where people wait, or would: what limits the flow
@@ -350,7 +351,7 @@ func (c *call) apiStatus() error {
 	out := Status{
 		Room: c.room.Name, Status: "not_queueing", Queued: s.Queued, Active: s.Active, Called: s.Called,
 		TotalActiveUsers: s.Room.Target, AdmittedPerMinute: s.AdmittedPerMinute,
-		EventID: s.Room.Event.Name, Draw: c.publicDraw(), QueueingMethod: s.Room.Method.String(), Paused: s.Paused, LastUpdated: time.UnixMicro(now).UTC(),
+		EventID: s.Room.Event.Name, Draw: c.publicDraw(), QueueingMethod: s.Room.Method.String(), Paused: s.Paused.Text(), PausedCode: string(s.Paused), LastUpdated: time.UnixMicro(now).UTC(),
 		EstimatedQueuedUsers: s.Queued, EstimatedActiveUsers: s.Active, MaxEstimatedMinutes: ceil(s.Wait.P75, time.Minute),
 	}
 	if s.Wait != (ticket.Wait{}) {

@@ -85,7 +85,7 @@ func (p *Place) appendJSON(b []byte) []byte {
 	if p.CalledInWave != 0 {
 		o = strconv.AppendUint(append(o, `,"called_in_wave":`...), p.CalledInWave, 10)
 	}
-	o = o.text(`,"queueing_method":`, p.QueueingMethod).optional(`,"paused":`, p.Paused).optional(`,"reason":`, p.Reason).
+	o = o.text(`,"queueing_method":`, p.QueueingMethod).optional(`,"paused":`, p.Paused).optional(`,"paused_code":`, p.PausedCode).optional(`,"reason":`, p.Reason).
 		optionalTime(`,"held_until":`, p.HeldUntil).optionalTime(`,"starts_at":`, p.StartsAt).
 		optional(`,"why":`, p.Why).optionalTime(`,"why_until":`, p.WhyUntil)
 	if d := p.Draw; d != nil {

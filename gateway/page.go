@@ -48,7 +48,7 @@ func (c *call) viewOf(st standing) View {
 		v.Kind = PageCalled
 	}
 	v.RefreshSeconds, v.LastUpdated, v.Cloudflare = p.RefreshIntervalSeconds, p.LastUpdated, p.Cloudflare
-	v.Method, v.Queued, v.JoinedAt, v.Paused, v.Rejoined = p.QueueingMethod, p.Queued, p.JoinedAt, p.Paused, st.rejoined
+	v.Method, v.Queued, v.JoinedAt, v.Paused, v.Rejoined = p.QueueingMethod, p.Queued, p.JoinedAt, ticket.Pause(p.PausedCode), st.rejoined
 	v.Missed, v.Why = p.Reason == MissedCalls, p.Why
 	v.Kept = c.state.Room.TicketTTL
 	v.Claim, v.Confirm = c.state.Room.ToldClaim(), c.room.ConfirmEntry

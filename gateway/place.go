@@ -28,8 +28,9 @@ type Place struct {
 	LastUpdated            time.Time  `json:"last_updated"`
 	CalledInWave           uint64     `json:"called_in_wave,omitempty"` // turns go by it, then by joined_at
 	QueueingMethod         string     `json:"queueing_method"`
-	Paused                 string     `json:"paused,omitempty"`
-	Reason                 string     `json:"reason,omitempty"` // why this is not the place that it was
+	Paused                 string     `json:"paused,omitempty"`      // why nobody is called, in English,
+	PausedCode             string     `json:"paused_code,omitempty"` // and as a code
+	Reason                 string     `json:"reason,omitempty"`      // why this is not the place that it was
 	HeldUntil              *time.Time `json:"held_until,omitempty"`
 	StartsAt               *time.Time `json:"starts_at,omitempty"`
 	Why                    string     `json:"why,omitempty"` // of somebody who waits: what limits the flow
@@ -90,7 +91,7 @@ func (c *call) place(a ticket.Answer) Place {
 	room := &c.state.Room
 	p := Place{
 		Room: c.room.Name, State: a.State.String(), Queued: a.Queued,
-		JoinedAt: time.UnixMicro(int64(stamp)).UTC(), LastUpdated: now, QueueingMethod: room.Method.String(), Paused: c.paused(a),
+		JoinedAt: time.UnixMicro(int64(stamp)).UTC(), LastUpdated: now, QueueingMethod: room.Method.String(), Paused: c.paused(a).Text(), PausedCode: string(c.paused(a)),
 		CalledInWave: a.Wave,
 	}
 	if a.State == ticket.Waiting && a.Ticket.Anew {
@@ -116,7 +117,7 @@ func (c *call) place(a ticket.Answer) Place {
 		p.StartsAt = moment(room.Event.Start)
 	}
 	if a.State == ticket.Waiting {
-		p.Why, p.WhyUntil = why(&c.state, p.Paused, now.UnixMicro())
+		p.Why, p.WhyUntil = why(&c.state, c.paused(a), now.UnixMicro())
 		p.Messages = c.room.due(now)
 	}
 	p.Draw = c.draw(&a)
@@ -125,7 +126,7 @@ func (c *call) place(a ticket.Answer) Place {
 }
 
 // paused says why nobody is called: what the ticket's home says comes first.
-func (c *call) paused(a ticket.Answer) string {
+func (c *call) paused(a ticket.Answer) ticket.Pause {
 	if a.Paused != "" || a.State != ticket.Waiting {
 		return a.Paused
 	}

@@ -3,6 +3,8 @@ package gateway
 import (
 	"io"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // Pager writes the pages that a browser sees in place of the site. It writes
@@ -37,14 +39,6 @@ const (
 	PageLeft        PageKind = "left"        // the visitor gave the place up on purpose
 )
 
-// Reasons why nobody is called in a room, in RoomState.Paused and View.Paused. A
-// page has words of its own for them.
-const (
-	PausedHeld      = "nobody is let in for now; places are kept" // by an operator
-	PausedOverLimit = "there are more people on the site than its limit, which was lowered; calls go on when some have left"
-	PausedUnhealthy = "the site does not answer as it should, so nobody is let in; places are kept, and calls go on when it is well again" // by on_unhealthy: hold
-)
-
 // View is all that a page may show. It never has a ticket or a pass in it, but for
 // PageBookmark, which has no script: those stay in cookies that no script can read.
 type View struct {
@@ -74,7 +68,7 @@ type View struct {
 	Rejoined    bool          // an older place was given up after too long a silence; this is a new one
 	Missed      bool          // an older place let too many calls pass; this is a new one
 	Why         string        // what limits the flow, such as WhyFull
-	Paused      string        // why nobody is called just now, for people; empty: they are called
+	Paused      ticket.Pause  // why nobody is called just now; empty: they are called
 	HeldUntil   time.Time     // nobody is called before; zero: not held. After a restart of everything
 	Claim       time.Duration // a call stands at least this long from the moment in which the browser is told of it
 	Confirm     bool          // who is not looking then goes in by a button

@@ -25,16 +25,16 @@ const (
 
 // why says what keeps people waiting at now, and until when if that is known.
 // paused is why nobody is called, as the visitor's home has it.
-func why(s *RoomState, paused string, now int64) (code string, until *time.Time) {
+func why(s *RoomState, paused ticket.Pause, now int64) (code string, until *time.Time) {
 	inside := s.Called + s.Active
 	switch {
-	case paused == ticket.HeldBack:
+	case paused == ticket.PausedAddress:
 		return WhyAddress, nil
-	case paused == PausedHeld:
+	case paused == ticket.PausedHeld:
 		return WhyHeld, nil
-	case paused == PausedUnhealthy:
+	case paused == ticket.PausedUnhealthy:
 		return WhyUnhealthy, nil
-	case paused == PausedOverLimit:
+	case paused == ticket.PausedOverLimit:
 		return WhyOverLimit, nil
 	case paused != "":
 		return WhyNotServing, nil

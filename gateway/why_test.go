@@ -11,7 +11,7 @@ import (
 func TestWhySaysWhatPeopleWaitFor(t *testing.T) {
 	const now = 1_000_000
 	tests := []struct {
-		what, paused string
+		what, paused ticket.Pause
 		change       func(*RoomState)
 		want         string
 		until        int64
@@ -25,11 +25,11 @@ func TestWhySaysWhatPeopleWaitFor(t *testing.T) {
 		{"its slots are back", "", func(s *RoomState) { s.Active, s.Missing, s.WholeAt = 3, 2, now }, WhyCalling, 0},
 		{"before an event, in an empty room", "", func(s *RoomState) { s.Room.Event.Start = now + 5 }, WhyBefore, now + 5},
 		{"after a restart of everything", "", func(s *RoomState) { s.HeldUntil = now + 7 }, WhyColdStart, now + 7},
-		{"held, in an empty room", PausedHeld, func(*RoomState) {}, WhyHeld, 0},
-		{"an ill site", PausedUnhealthy, func(*RoomState) {}, WhyUnhealthy, 0},
-		{"a lower limit", PausedOverLimit, func(s *RoomState) { s.Active = 9 }, WhyOverLimit, 0},
-		{"one's own network", ticket.HeldBack, func(*RoomState) {}, WhyAddress, 0},
-		{"a split", "on a side without a quorum", func(s *RoomState) { s.Active = 5 }, WhyNotServing, 0},
+		{"held, in an empty room", ticket.PausedHeld, func(*RoomState) {}, WhyHeld, 0},
+		{"an ill site", ticket.PausedUnhealthy, func(*RoomState) {}, WhyUnhealthy, 0},
+		{"a lower limit", ticket.PausedOverLimit, func(s *RoomState) { s.Active = 9 }, WhyOverLimit, 0},
+		{"one's own network", ticket.PausedAddress, func(*RoomState) {}, WhyAddress, 0},
+		{"a split", ticket.PausedSplit, func(s *RoomState) { s.Active = 5 }, WhyNotServing, 0},
 	}
 	for _, tt := range tests {
 		s := RoomState{Room: eviction.Room{Target: 5}}

@@ -73,7 +73,7 @@ const notice = text => {
   set("note", text);
 };
 // Words that only the page of somebody has whose network is full, or while the site is unhealthy.
-const noted = $("note").textContent, rare = why => /^as m|^the s/.test(why);
+const noted = $("note").textContent, rare = code => ["address_limit", "origin_unhealthy"].includes(code);
 // The operator's messages: the one that always stands and the newest, then those of
 // before. Returns what there is to read out: none of what the page came with.
 let told;
@@ -124,11 +124,11 @@ const show = () => {
     announce(trouble(), true);
     return;
   }
-  const {position, queued, held_until: held, starts_at: starts, paused} = now;
+  const {position, queued, held_until: held, starts_at: starts, paused_code: paused} = now;
   const known = !paused && now.estimated_wait_seconds, left = wait(known);
   const early = until(starts) > 0;
   const opens = early ? say("starts", 0, {time: date.format(new Date(starts))}) : "";
-  const why = page.reasons[/^waiting for /.exec(paused) || paused];
+  const why = page.reasons[paused];
   const cause = "why." + now.why, limit = words[cause];
   set("lead", early ? words["starts.lead"] : limit ? limit + " " + page.lead : page.lead);
   set("opens", opens);
@@ -137,7 +137,7 @@ const show = () => {
     : !paused ? ""
     : rare(paused) ? noted
     : ["paused", "lost"].includes(why) ? words[why]
-    : words.paused + " " + (words[why] || paused));
+    : words.paused + (why ? " " + words[why] : ""));
   notice(note);
   set("updated", time(now.last_updated));
   set("wait", left);
@@ -320,7 +320,7 @@ const heard = (o, after) => {
   if (o.state == "waiting" && claim) missed();
   if (o.state != "waiting" || o.queueing_method != page.method || o.reason != page.why) return go(after);
   // A draw, or words, that this page has nothing of: no hurry, everyone hears of it at once.
-  if (!o.draw != !$("seed") || rare(o.paused) && !rare(page.now.paused)) return go(after + 1e3 * refresh * Math.random());
+  if (!o.draw != !$("seed") || rare(o.paused_code) && !rare(page.now.paused_code)) return go(after + 1e3 * refresh * Math.random());
   show();
 };
 const tidings = all => {

@@ -14,6 +14,7 @@ import (
 	xlanguage "golang.org/x/text/language"
 
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 var (
@@ -37,7 +38,7 @@ type Pages struct {
 	matcher   xlanguage.Matcher
 	css       template.CSS
 	js        template.JS
-	reasons   map[string]string
+	reasons   map[ticket.Pause]string
 }
 
 var _ gateway.Pager = (*Pages)(nil)

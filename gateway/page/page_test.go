@@ -80,7 +80,7 @@ func TestWaitingPageSaysWhereYouStand(t *testing.T) {
 
 func TestWaitingPageInDutch(t *testing.T) {
 	v := waiting()
-	v.AcceptLanguage, v.Paused = "nl-NL,nl;q=0.9", "on a side without a quorum"
+	v.AcceptLanguage, v.Paused = "nl-NL,nl;q=0.9", ticket.PausedSplit
 	html := render(t, newPages(t), v)
 	for _, want := range []string{
 		`<html lang="nl" dir="ltr">`,
@@ -101,16 +101,14 @@ func TestWaitingPageSaysWhyNobodyGoesIn(t *testing.T) {
 		change func(*gateway.View)
 		want   string
 	}{
-		{"a reason that has words", func(v *gateway.View) { v.Paused = "waiting for a cluster to join" }, "The waiting room is starting."},
-		{"an operator's own words", func(v *gateway.View) { v.Paused = "Back after <lunch>" }, "Your place is kept. Back after &lt;lunch&gt;"},
-		{"a node without a cluster", func(v *gateway.View) { v.Paused = "waiting for 3 nodes to start a cluster together" }, "kept. The waiting room is starting.</p>"},
-		{"an operator's hold", func(v *gateway.View) { v.Paused = gateway.PausedHeld }, `id="note">Nobody is being let in just now. Your place is kept.</p>`},
-		{"an unhealthy origin", func(v *gateway.View) { v.Paused = gateway.PausedUnhealthy }, "kept. The site does not answer as it should just now. The line moves on when it is well again."},
-		{"a limit that was lowered", func(v *gateway.View) { v.Paused = gateway.PausedOverLimit }, "kept. There are more people on the site than it can take now."},
-		{"somebody whose network is full", func(v *gateway.View) { v.Paused = ticket.HeldBack }, `id="note">It is your turn, but as many people on your network`},
-		{"a node that is not reached", func(v *gateway.View) {
-			v.Paused = "the node that keeps this place does not answer just now; the place is safe"
-		}, `id="note">The waiting room does not answer just now.`},
+		{"a reason that has words", func(v *gateway.View) { v.Paused = ticket.PausedJoining }, "The waiting room is starting."},
+		{"a reason of a newer node", func(v *gateway.View) { v.Paused = "lunch" }, `id="note">Nobody is being let in just now. Your place is kept.</p>`},
+		{"a node without a cluster", func(v *gateway.View) { v.Paused = ticket.PausedFounding }, "kept. The waiting room is starting.</p>"},
+		{"an operator's hold", func(v *gateway.View) { v.Paused = ticket.PausedHeld }, `id="note">Nobody is being let in just now. Your place is kept.</p>`},
+		{"an unhealthy origin", func(v *gateway.View) { v.Paused = ticket.PausedUnhealthy }, "kept. The site does not answer as it should just now. The line moves on when it is well again."},
+		{"a limit that was lowered", func(v *gateway.View) { v.Paused = ticket.PausedOverLimit }, "kept. There are more people on the site than it can take now."},
+		{"somebody whose network is full", func(v *gateway.View) { v.Paused = ticket.PausedAddress }, `id="note">It is your turn, but as many people on your network`},
+		{"a node that is not reached", func(v *gateway.View) { v.Paused = ticket.PausedUnreached }, `id="note">The waiting room does not answer just now.`},
 		{"after a restart", func(v *gateway.View) { v.HeldUntil = at.Add(22 * time.Second) }, "Nobody goes in before 2:03:44 PM UTC"},
 		{"a restart that is over", func(v *gateway.View) { v.HeldUntil = at.Add(-time.Second) }, `id="note" hidden></p>`},
 		{"before the doors open", func(v *gateway.View) { v.StartsAt = at.Add(time.Hour) }, "The doors open at 2026-11-21 15:03 UTC."},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // sampleTime is when the people of the samples look.
@@ -46,7 +47,7 @@ func sampleList() []sample {
 		{"waiting", func(*gateway.View) {}},
 		{"called", func(v *gateway.View) { v.Kind, v.Position, v.PeopleAhead = gateway.PageCalled, 1, 0 }},
 		{"paused", func(v *gateway.View) {
-			v.Paused, v.Wait, v.Cloudflare.WaitTimeKnown, v.Cloudflare.WaitTime = gateway.PausedHeld, gateway.Estimate{}, false, 0
+			v.Paused, v.Wait, v.Cloudflare.WaitTimeKnown, v.Cloudflare.WaitTime = ticket.PausedHeld, gateway.Estimate{}, false, 0
 			v.Cloudflare.WaitTimeFormatted = "unavailable"
 		}},
 		{"queue_all", func(v *gateway.View) {

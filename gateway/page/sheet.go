@@ -54,19 +54,19 @@ type said struct{ At, Text string }
 // the script reads it. The page carries one, so that the script starts from
 // what the page shows.
 type state struct {
-	State       string    `json:"state"`
-	Position    int       `json:"position"`
-	Queued      int       `json:"queued"`
-	Wait        *estimate `json:"estimated_wait_seconds"`
-	Refresh     int       `json:"refresh_interval_seconds"`
-	JoinedAt    time.Time `json:"joined_at"`
-	LastUpdated time.Time `json:"last_updated"`
-	Method      string    `json:"queueing_method"`
-	Why         string    `json:"why,omitempty"`
-	Paused      string    `json:"paused,omitempty"`
-	HeldUntil   time.Time `json:"held_until,omitzero"`
-	StartsAt    time.Time `json:"starts_at,omitzero"`
-	Draw        *drawn    `json:"draw,omitempty"`
+	State       string       `json:"state"`
+	Position    int          `json:"position"`
+	Queued      int          `json:"queued"`
+	Wait        *estimate    `json:"estimated_wait_seconds"`
+	Refresh     int          `json:"refresh_interval_seconds"`
+	JoinedAt    time.Time    `json:"joined_at"`
+	LastUpdated time.Time    `json:"last_updated"`
+	Method      string       `json:"queueing_method"`
+	Why         string       `json:"why,omitempty"`
+	Paused      ticket.Pause `json:"paused_code,omitempty"`
+	HeldUntil   time.Time    `json:"held_until,omitzero"`
+	StartsAt    time.Time    `json:"starts_at,omitzero"`
+	Draw        *drawn       `json:"draw,omitempty"`
 
 	Messages []gateway.Message `json:"messages,omitempty"`
 }
@@ -84,19 +84,19 @@ type estimate struct {
 
 // data is what else the script needs to know.
 type data struct {
-	Room    string            `json:"room"`
-	Lead    string            `json:"lead"`
-	Method  string            `json:"method"`
-	Here    string            `json:"here"`
-	Retry   string            `json:"retry"`
-	Stream  string            `json:"stream"`
-	CheckIn string            `json:"checkin"`
-	Leave   string            `json:"leave"`
-	Claim   int               `json:"claim"` // seconds
-	Confirm bool              `json:"confirm,omitempty"`
-	Reasons map[string]string `json:"reasons"`
-	Why     string            `json:"why,omitempty"` // this is not the place that it was
-	Now     state             `json:"now"`
+	Room    string                  `json:"room"`
+	Lead    string                  `json:"lead"`
+	Method  string                  `json:"method"`
+	Here    string                  `json:"here"`
+	Retry   string                  `json:"retry"`
+	Stream  string                  `json:"stream"`
+	CheckIn string                  `json:"checkin"`
+	Leave   string                  `json:"leave"`
+	Claim   int                     `json:"claim"` // seconds
+	Confirm bool                    `json:"confirm,omitempty"`
+	Reasons map[ticket.Pause]string `json:"reasons"`
+	Why     string                  `json:"why,omitempty"` // this is not the place that it was
+	Now     state                   `json:"now"`
 }
 
 func newSheet(p *Pages, l *language, v gateway.View) (*sheet, error) {
@@ -208,18 +208,19 @@ func (p *Pages) note(l *language, v gateway.View) string {
 		return l.say("held", "{time}", utc(v.HeldUntil, l.Clock))
 	case v.Paused == "":
 		return ""
-	case v.Paused == ticket.HeldBack: // rare: the script shows what it finds in the page, so that not every page has to carry it
+	case v.Paused == ticket.PausedAddress: // rare: the script shows what it finds in the page, so that not every page has to carry it
 		return l.say("network.held")
-	case v.Paused == gateway.PausedUnhealthy: // as rare
+	case v.Paused == ticket.PausedUnhealthy: // as rare
 		return l.say("paused") + " " + l.say("paused.unhealthy")
 	}
-	why := v.Paused
-	if key := p.reason(v.Paused); key != "" {
-		if why = l.say(key); allSaid(key) {
-			return why
-		}
+	key := p.reasons[v.Paused]
+	switch {
+	case key == "":
+		return l.say("paused")
+	case allSaid(key):
+		return l.say(key)
 	}
-	return l.say("paused") + " " + why
+	return l.say("paused") + " " + l.say(key)
 }
 
 // data puts down where the script starts from. The lead is the one for open doors,

@@ -58,16 +58,17 @@ func (w words) MarshalJSON() ([]byte, error) {
 }
 
 // reasons says which words explain what a node gives as the reason why it calls
-// nobody: after those of "paused", unless they say it all. A reason that is not
-// here is shown as it came.
-func reasons() map[string]string {
-	return map[string]string{
-		starting:                     "paused.start",
-		"on a side without a quorum": "paused.split",
-		"its clock is off; it waits to be measured again": "paused.clock",
-		gateway.PausedHeld:      "paused",
-		gateway.PausedOverLimit: "paused.crowd",
-		ticket.Unreached:        "lost",
+// nobody: after those of "paused", unless they say it all. Of a reason that is not
+// here, those of "paused" are all that is said.
+func reasons() map[ticket.Pause]string {
+	return map[ticket.Pause]string{
+		ticket.PausedJoining:   "paused.start",
+		ticket.PausedFounding:  "paused.start",
+		ticket.PausedSplit:     "paused.split",
+		ticket.PausedClock:     "paused.clock",
+		ticket.PausedHeld:      "paused",
+		ticket.PausedOverLimit: "paused.crowd",
+		ticket.PausedUnreached: "lost",
 	}
 }
 
@@ -80,18 +81,6 @@ func (l *language) lead(why, lead string) string {
 		return limit + " " + lead
 	}
 	return lead
-}
-
-// starting begins all reasons of a node that serves nobody yet; they go on to say
-// what operators want to know.
-const starting = "waiting for "
-
-// reason finds the words for what a node says; empty: there are none.
-func (p *Pages) reason(paused string) string {
-	if strings.HasPrefix(paused, starting) {
-		paused = starting
-	}
-	return p.reasons[paused]
 }
 
 // allSaid reports whether the words of key need none of "paused" before them.

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // online takes the network from a browser, and gives it back.
@@ -120,8 +121,8 @@ func TestWhatIsOldIsNoNews(t *testing.T) {
 	p.until("to have heard nothing for a while", `(window.now = Date.now, Date.now = () => now() + 4e3, true)`)
 	p.looking(true)
 	p.until("the answer to be on its way", "(Date.now = now, window.free)")
-	l.change(func() { l.paused = "Back after lunch." })
-	p.reads("#note", "Nobody is being let in just now. Your place is kept. Back after lunch.")
+	l.change(func() { l.paused = ticket.PausedHeld })
+	p.reads("#note", "Nobody is being let in just now. Your place is kept.")
 	p.until("the answer to come", "(free(), true)")
 	l.change(func() { l.messages = []gateway.Message{{Text: "Soon."}} })
 	p.reads("#said", "Soon.")

@@ -9,6 +9,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // inLine has somebody wait in place n of a line of their own.
@@ -78,7 +79,7 @@ func TestNetworkThatIsGoneIsSaidCalmly(t *testing.T) {
 
 func TestPauseIsExplained(t *testing.T) {
 	l, p := inLine(t, 4)
-	l.change(func() { l.paused = "on a side without a quorum" })
+	l.change(func() { l.paused = ticket.PausedSplit })
 	p.reads("#note", "Nobody is being let in just now. Your place is kept. Some of our servers cannot reach each other.")
 	p.reads("#status", p.text("#note"))
 	p.reads("#wait", "Not known just now")
@@ -199,7 +200,7 @@ func TestPlaceNeverRises(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.crowdInFront(10)
-	l.change(func() { l.paused = "so that the page changes" })
+	l.change(func() { l.paused = ticket.PausedHeld })
 	p.until("the news to arrive", "!note.hidden")
 	p.reads("#place", "4")
 	p.reload()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/internal/brand"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // leaf is the logo of a tea house.
@@ -38,10 +39,10 @@ func gallery() map[string]func(*gateway.View) {
 		},
 		"not counted yet": func(v *gateway.View) { v.Position, v.PeopleAhead, v.Wait = 0, 0, gateway.Estimate{} },
 		"draw":            func(v *gateway.View) { v.Method, v.Position, v.PeopleAhead = "random", 0, 0 },
-		"paused":          func(v *gateway.View) { v.Paused = "on a side without a quorum" },
-		"held by hand":    func(v *gateway.View) { v.Paused = gateway.PausedHeld },
-		"origin ill":      func(v *gateway.View) { v.Paused = gateway.PausedUnhealthy },
-		"over its limit":  func(v *gateway.View) { v.Paused = gateway.PausedOverLimit },
+		"paused":          func(v *gateway.View) { v.Paused = ticket.PausedSplit },
+		"held by hand":    func(v *gateway.View) { v.Paused = ticket.PausedHeld },
+		"origin ill":      func(v *gateway.View) { v.Paused = ticket.PausedUnhealthy },
+		"over its limit":  func(v *gateway.View) { v.Paused = ticket.PausedOverLimit },
 		"held":            func(v *gateway.View) { v.HeldUntil = v.LastUpdated.Add(20 * time.Second) },
 		"before the start": func(v *gateway.View) {
 			v.StartsAt, v.Position, v.PeopleAhead, v.Wait = v.LastUpdated.Add(time.Hour), 0, 0, gateway.Estimate{}

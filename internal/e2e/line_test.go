@@ -16,6 +16,7 @@ import (
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/gateway/page"
 	"github.com/anteroom/anteroom/internal/shop"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 const api = "/_anteroom/v1/rooms/shop/"
@@ -32,7 +33,7 @@ type line struct {
 	waiting []string // ids, the first in front
 	joined  map[string]time.Time
 	inside  map[string]bool
-	paused  string
+	paused  ticket.Pause
 	why     string         // what limits the flow; empty: the room is full
 	starts  time.Time      // the doors open; zero: they are open
 	draws   bool           // at the start
@@ -149,7 +150,7 @@ func (l *line) answer(id string) (map[string]any, bool) {
 		a["estimated_wait_seconds"] = map[string]int{"p25": at * 20, "p50": at * 30, "p75": at * 45}
 	}
 	if l.paused != "" {
-		a["paused"] = l.paused
+		a["paused_code"] = l.paused
 	}
 	if len(l.messages) > 0 {
 		a["messages"] = l.messages
@@ -223,7 +224,7 @@ func (l *line) viewOf(a map[string]any, r *http.Request) gateway.View {
 	if p, ok := a["position"].(int); ok {
 		v.Position, v.PeopleAhead = p, p-1
 	}
-	if p, ok := a["paused"].(string); ok {
+	if p, ok := a["paused_code"].(ticket.Pause); ok {
 		v.Paused = p
 	}
 	if at, ok := a["starts_at"].(time.Time); ok {

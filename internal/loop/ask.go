@@ -148,7 +148,7 @@ func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) 
 	case ticket.CheckIn:
 		return ticket.Answer{
 			State: ticket.Waiting, Ticket: q.Ticket, Position: int(q.Ticket.Position), Refresh: askAgain,
-			Paused: ticket.Unreached,
+			Paused: ticket.PausedUnreached,
 		}, nil
 	case ticket.Refresh, ticket.Visit:
 		return ticket.Answer{State: ticket.Admitted, Pass: q.Pass}, nil

@@ -69,7 +69,7 @@ func (r *room) installBroken(in *eviction.Installed) {
 func (r *room) keeps(t Ticket) Answer {
 	return Answer{
 		State: Waiting, Ticket: t, Position: int(t.Position), Queued: max(1, r.waiting(), int(t.Position)), Refresh: r.gate.Room().Refresh,
-		Paused: ticket.Unreached,
+		Paused: ticket.PausedUnreached,
 	}
 }
 

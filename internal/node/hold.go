@@ -25,7 +25,7 @@ func (n *Node) HoldBack(now eviction.Time, t Ticket) (a Answer, err error) {
 		n.carryOn(now)
 	}
 	a, err = r.answer(now, v)
-	a.Paused = ticket.HeldBack
+	a.Paused = ticket.PausedAddress
 	return a, err
 }
 

@@ -29,7 +29,7 @@ func TestWhoIsHeldBackTakesNoSlotAndKeepsThePlace(t *testing.T) {
 		first := c.called(a, c.join(a, "shop").Ticket, time.Second)
 		second := c.join(b, "shop")
 		held := c.holdBack(b, first.Ticket) // asked of another node
-		if held.State != node.Waiting || held.Paused != ticket.HeldBack || method == eviction.FIFO && held.Position != 1 {
+		if held.State != node.Waiting || held.Paused != ticket.PausedAddress || method == eviction.FIFO && held.Position != 1 {
 			t.Fatalf("%v: held back: %+v", method, held)
 		}
 		in, err := c.leave(b, c.called(b, second.Ticket, time.Second).Ticket) // the slot goes on to the next
@@ -69,7 +69,7 @@ func TestWhoIsHeldBackBeforeTheirTurnStandsInLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	waits := c.join(a, "shop")
-	if got := c.holdBack(a, waits.Ticket); got.State != node.Waiting || got.Paused == ticket.HeldBack {
+	if got := c.holdBack(a, waits.Ticket); got.State != node.Waiting || got.Paused == ticket.PausedAddress {
 		t.Errorf("held back before the turn: %+v", got)
 	}
 	if s := c.room(a, "shop"); s.Parked != 0 {

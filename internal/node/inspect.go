@@ -2,6 +2,7 @@ package node
 
 import (
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -24,9 +25,9 @@ type Status struct {
 	Acts        eviction.Bounds   // by which the node acts,
 	Reckons     eviction.Bounds   // and with which it reckons of others
 	HLC         uint64
-	Clock       int64  // pass time, µs
-	ClockAt     int64  // boot time, µs, of that reading
-	Waiting     string // why it is not part of a cluster; empty: it is
+	Clock       int64        // pass time, µs
+	ClockAt     int64        // boot time, µs, of that reading
+	Waiting     ticket.Pause // why it is not part of a cluster; empty: it is
 }
 
 // RoomStatus is one room at one node.

@@ -290,16 +290,16 @@ func (n *Node) Absent() []eviction.Member { return n.ev.Absent() }
 // Installed is the last wave that the node was in, as in Status.
 func (n *Node) Installed() qpid.Epoch { return n.ev.Installed() }
 
-func (n *Node) waiting(s eviction.Status) string {
+func (n *Node) waiting(s eviction.Status) ticket.Pause {
 	switch {
 	case s.Quarantined:
-		return "its clock is off; it waits to be measured again"
+		return ticket.PausedClock
 	case !s.Line.Founded() && n.c.Joins && n.c.Expect == 0:
-		return "waiting for a cluster to join"
+		return ticket.PausedJoining
 	case !s.Line.Founded():
-		return fmt.Sprintf("waiting for %d nodes to start a cluster together", n.c.Expect)
+		return ticket.PausedFounding
 	case s.Grade < eviction.Primary:
-		return "on a side without a quorum"
+		return ticket.PausedSplit
 	}
 	return ""
 }

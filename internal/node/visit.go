@@ -159,7 +159,7 @@ func (n *Node) Glance(now eviction.Time, t Ticket) (a Answer, ok bool) {
 	return a, err == nil && n.dues.agenda.next() >= next
 }
 
-func (n *Node) paused() string {
+func (n *Node) paused() ticket.Pause {
 	if n.ev.Grade() >= eviction.Primary && n.ev.Clear() {
 		return ""
 	}

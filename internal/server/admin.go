@@ -12,6 +12,7 @@ import (
 	"github.com/anteroom/anteroom/gateway/admin"
 	"github.com/anteroom/anteroom/internal/fairness"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/internal/tokens"
 	"github.com/anteroom/anteroom/proto/link"
 	"github.com/anteroom/anteroom/qpid"
@@ -94,7 +95,7 @@ func (a source) Rooms() []admin.Room {
 			QueueingMethod: rs.Room.Method.String(), Algorithm: rs.Room.Algorithm.String(), QueueAll: rs.Room.QueueAll,
 			Suspended: served.Suspended, Mode: modeOf(byHand(rs.Room)), SessionSeconds: rs.Room.Session.Seconds(),
 			Queued: g.Queued, Called: g.Called, Active: g.Active, AdmittedPerMinute: g.AdmittedPerMinute,
-			EstimatedWaitSeconds: g.Wait.P50.Seconds(), Open: g.Open, Paused: g.Paused, OriginHealth: admin.HealthText(string(origin.status())), OriginHolds: origin.Holds, Here: here(rs),
+			EstimatedWaitSeconds: g.Wait.P50.Seconds(), Open: g.Open, Paused: g.Paused.Text(), OriginHealth: admin.HealthText(string(origin.status())), OriginHolds: origin.Holds, Here: here(rs),
 		}
 		if v := origin.worst(); v != nil {
 			since := time.UnixMicro(v.Since).UTC()
@@ -209,12 +210,16 @@ func (a source) ready() reason {
 
 // waiting says why the node calls nobody, as far as it can tell.
 func (a source) waiting() reason {
-	why := a.s.loop.Snapshot().Status.Waiting
+	code := a.s.loop.Snapshot().Status.Waiting
 	switch {
-	case why == "" && a.s.keys.ring.Empty():
+	case code == "" && a.s.keys.ring.Empty():
 		return noKeys()
-	case why == "":
+	case code == "":
 		return reason{}
+	}
+	why := code.Text()
+	if code == ticket.PausedFounding {
+		why = fmt.Sprintf("waiting for %d nodes to start a cluster together", a.s.c.Node.Expect)
 	}
 	if off, ok := a.off(); ok {
 		side := "behind"

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
-	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/gateway/admin"
 	"github.com/anteroom/anteroom/internal/config"
 	"github.com/anteroom/anteroom/internal/health"
+	"github.com/anteroom/anteroom/internal/ticket"
 	"github.com/anteroom/anteroom/membership"
 )
 
@@ -55,7 +55,7 @@ func (o *operated) settle() {
 	}
 }
 
-func (o *operated) wants(what string, mode eviction.Mode, hand admin.Mode, paused string) {
+func (o *operated) wants(what string, mode eviction.Mode, hand admin.Mode, paused ticket.Pause) {
 	o.t.Helper()
 	running, _ := o.s.loop.Snapshot().Room("shop")
 	c, _ := o.Configured("shop")
@@ -82,19 +82,19 @@ func TestTheHoldOfAnOriginAndThatOfAnOperatorDoNotEndEachOther(t *testing.T) {
 		o.say("a", health.Healthy, health.NoFailures)
 		o.wants("healthy", eviction.Normal, admin.Normal, "")
 		o.say("a", health.Unhealthy, "TCP connection failed")
-		o.wants("unhealthy", eviction.Held, admin.Normal, gateway.PausedUnhealthy)
+		o.wants("unhealthy", eviction.Held, admin.Normal, ticket.PausedUnhealthy)
 
 		o.mode(admin.Normal)
-		o.wants("released, and still unhealthy", eviction.Held, admin.Normal, gateway.PausedUnhealthy)
+		o.wants("released, and still unhealthy", eviction.Held, admin.Normal, ticket.PausedUnhealthy)
 		if _, err := o.put("shop", `{"total_active_users":20,"health_checks":[{"name":"front"}],"on_unhealthy":"hold","origin":"http://127.0.0.1:9000","routes":[{"host":"*"}]}`, admin.Edit{}); err != nil {
 			t.Fatal(err)
 		}
 		o.settle()
-		o.wants("with another limit", eviction.Held, admin.Normal, gateway.PausedUnhealthy)
+		o.wants("with another limit", eviction.Held, admin.Normal, ticket.PausedUnhealthy)
 		o.mode(admin.Held)
-		o.wants("held by hand as well", eviction.Held, admin.Held, gateway.PausedHeld)
+		o.wants("held by hand as well", eviction.Held, admin.Held, ticket.PausedHeld)
 		o.say("a", health.Healthy, health.NoFailures)
-		o.wants("healthy, and held by hand", eviction.Held, admin.Held, gateway.PausedHeld)
+		o.wants("healthy, and held by hand", eviction.Held, admin.Held, ticket.PausedHeld)
 		o.say("a", health.Unhealthy, "TCP connection failed")
 		if _, err := o.SetMode(context.Background(), admin.Edit{Room: "shop", Who: "test"}, admin.Normal); err != nil {
 			t.Fatal(err)
@@ -104,9 +104,9 @@ func TestTheHoldOfAnOriginAndThatOfAnOperatorDoNotEndEachOther(t *testing.T) {
 			t.Errorf("released by hand just now, and unhealthy: it is %v", running.Room.Mode)
 		}
 		o.settle()
-		o.wants("released by hand, and unhealthy", eviction.Held, admin.Normal, gateway.PausedUnhealthy)
+		o.wants("released by hand, and unhealthy", eviction.Held, admin.Normal, ticket.PausedUnhealthy)
 		o.mode(admin.Draining)
-		o.wants("to be drained, and unhealthy", eviction.Held, admin.Draining, gateway.PausedUnhealthy)
+		o.wants("to be drained, and unhealthy", eviction.Held, admin.Draining, ticket.PausedUnhealthy)
 		o.say("a", health.Healthy, health.NoFailures)
 		o.wants("healthy, and drained by hand", eviction.Draining, admin.Draining, "")
 		o.mode(admin.Normal)
@@ -126,7 +126,7 @@ func TestAHoldOfAnOriginEndsWithItsChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			alone(t, func(o *operated) {
 				o.say("a", health.Unhealthy, "TCP connection failed")
-				o.wants("unhealthy", eviction.Held, admin.Normal, gateway.PausedUnhealthy)
+				o.wants("unhealthy", eviction.Held, admin.Normal, ticket.PausedUnhealthy)
 				if _, err := o.put("shop", body, admin.Edit{}); err != nil {
 					t.Fatal(err)
 				}
@@ -144,7 +144,7 @@ func TestWhatIsKnownOfAnOriginIsKnownAfterARestart(t *testing.T) {
 		o.say("a", health.Unhealthy, "TCP connection failed")
 		o.boot(checked())
 		o.settle()
-		o.wants("unhealthy before the restart", eviction.Held, admin.Normal, gateway.PausedUnhealthy)
+		o.wants("unhealthy before the restart", eviction.Held, admin.Normal, ticket.PausedUnhealthy)
 		o.say("a", health.Healthy, health.NoFailures)
 		o.wants("healthy", eviction.Normal, admin.Normal, "")
 	}, checked())

@@ -72,17 +72,17 @@ func front(r eviction.Room, cut eviction.Cut) uint64 {
 	return max(1, cut.Value.Stamp) // at first nobody's has
 }
 
-// paused says why nobody is called in a room, for the people who wait in it.
-func (q queue) paused(s *loop.Snapshot, r *node.RoomStatus) string {
+// paused says why nobody is called in a room.
+func (q queue) paused(s *loop.Snapshot, r *node.RoomStatus) ticket.Pause {
 	switch {
 	case s.Status.Waiting != "":
 		return s.Status.Waiting
 	case r.Room.Mode == eviction.Held && q.origins.holds(r.Room.Name):
-		return gateway.PausedUnhealthy
+		return ticket.PausedUnhealthy
 	case r.Room.Mode == eviction.Held:
-		return gateway.PausedHeld
+		return ticket.PausedHeld
 	case r.Closed && (r.Bound == 0 || r.Active > r.Room.Target): // else it is full, by what its origin bears
-		return gateway.PausedOverLimit
+		return ticket.PausedOverLimit
 	}
 	return ""
 }

@@ -74,19 +74,12 @@ type Request struct {
 	ID     qpid.ItemID // Join: 128 random bits, the ticket's id to be. Offer: likewise, for a link. Take: the link's
 	Ticket Ticket      // CheckIn, Leave, Abandon, Offer
 	Pass   Pass        // Refresh, End, Visit
-	Hold   bool        // CheckIn: who would be called waits on, in front, and takes no slot: see HeldBack
+	Hold   bool        // CheckIn: who would be called waits on, in front, and takes no slot: see PausedAddress
 	Async  bool        // Join: wants an answer at once, without a position if that is not known yet
 	// Listener is where somebody watches the ticket of a CheckIn: that node hears when
 	// something happens to it. Nobody does if there is none.
 	Listener eviction.Member
 }
-
-// Unreached is why somebody waits whose home does not answer, or answers that it calls
-// nobody in the room.
-const Unreached = "the node that keeps this place does not answer just now; the place is safe"
-
-// HeldBack is why somebody waits whose turn it is and whose check-in asked for it.
-const HeldBack = "as many people on your network are on the site as one address may have; your place is kept"
 
 // State is where a visitor stands.
 type State uint8
@@ -110,7 +103,7 @@ type Answer struct {
 	Wait     Wait
 	Refresh  time.Duration // ask again after this long
 	Wave     uint64        // number of the wave that gave the visitor their turn; 0: not yet, or they walked straight in
-	Paused   string        // why nobody is called just now; empty: they are
+	Paused   Pause         // why nobody is called just now; empty: they are
 	Link     Link          // of an Offer
 	// Forward is set when another node must answer: ask that one, with Ticket where
 	// that is set, since the one that was sent is of a home that gave the place away.
@@ -145,7 +138,7 @@ type RoomState struct {
 	AdmittedPerMinute float64
 	Wait              Wait   // of somebody who joins now; zero: not known
 	Open              bool   // newcomers walk straight in
-	Paused            string // why nobody is called just now, for people; empty: they are
+	Paused            Pause  // why nobody is called just now; empty: they are
 	HeldUntil         int64  // pass time; nobody is called before; 0: not held
 	Missing           int    // slots that went with a lost node,
 	WholeAt           int64  // until this pass time

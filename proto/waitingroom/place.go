@@ -20,11 +20,11 @@ func (s *Server) placeOf(room string, a ticket.Answer) (*anteroomv1.Place, error
 	now := s.c.Queue.Clock()
 	p := &anteroomv1.Place{
 		State: anteroomv1.State(a.State) + 1, Room: room, Queued: uint64(a.Queued), EstimatedWaitSeconds: secondsOf(a.Wait),
-		JoinedAt: moment(int64(a.Ticket.Stamp)), LastUpdated: moment(now), QueueingMethod: method(is.Room), Paused: a.Paused,
+		JoinedAt: moment(int64(a.Ticket.Stamp)), LastUpdated: moment(now), QueueingMethod: method(is.Room), Paused: a.Paused.Text(),
 		HeldUntil: ahead(is.HeldUntil, now), StartsAt: ahead(is.Room.Event.Start, now), CalledInWave: a.Wave,
 	}
 	if p.GetPaused() == "" && a.State == ticket.Waiting {
-		p.Paused = is.Paused // what the ticket's home says comes first
+		p.Paused = is.Paused.Text() // what the ticket's home says comes first
 	}
 	if a.State == ticket.Waiting && a.Ticket.Anew {
 		p.Reason = missedCalls
@@ -71,7 +71,7 @@ func (s *Server) Status(_ context.Context, r *anteroomv1.StatusRequest) (*antero
 	}
 	return &anteroomv1.StatusResponse{
 		Status: word, Queued: uint64(is.Queued), Active: uint64(is.Active), Called: uint64(is.Called), TotalActiveUsers: uint64(is.Room.Target),
-		AdmittedPerMinute: is.AdmittedPerMinute, EstimatedWaitSeconds: secondsOf(is.Wait), QueueingMethod: method(is.Room), Paused: is.Paused,
+		AdmittedPerMinute: is.AdmittedPerMinute, EstimatedWaitSeconds: secondsOf(is.Wait), QueueingMethod: method(is.Room), Paused: is.Paused.Text(),
 		HeldUntil: ahead(is.HeldUntil, now), StartsAt: ahead(is.Room.Event.Start, now), LastUpdated: moment(now),
 	}, nil
 }

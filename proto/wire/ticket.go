@@ -46,7 +46,7 @@ func FromAnswer(a ticket.Answer) *peerv1.Answer {
 	return &peerv1.Answer{
 		Standing: peerv1.Standing(a.State) + 1, Ticket: fromTicket(a.Ticket), Pass: fromPass(a.Pass), Position: int64(a.Position),
 		Queued: int64(a.Queued), WaitP25: fromDuration(a.Wait.P25), WaitP50: fromDuration(a.Wait.P50), WaitP75: fromDuration(a.Wait.P75),
-		Refresh: fromDuration(a.Refresh), Paused: a.Paused, Forward: fromMember(a.Forward), Wave: a.Wave,
+		Refresh: fromDuration(a.Refresh), Paused: string(a.Paused), Forward: fromMember(a.Forward), Wave: a.Wave,
 		Link: bytesOf(a.Link.ID[:]), LinkUntil: a.Link.Until,
 	}
 }
@@ -60,7 +60,7 @@ func ToAnswer(p *peerv1.Answer) (ticket.Answer, error) {
 		Wait: ticket.Wait{
 			P25: toDuration(p.GetWaitP25()), P50: toDuration(p.GetWaitP50()), P75: toDuration(p.GetWaitP75()),
 		},
-		Refresh: toDuration(p.GetRefresh()), Paused: r.text("text", p.GetPaused(), textMax), Forward: r.member(p.GetForward()),
+		Refresh: toDuration(p.GetRefresh()), Paused: ticket.Pause(r.text("pause", p.GetPaused(), textMax)), Forward: r.member(p.GetForward()),
 		Wave: p.GetWave(), Link: ticket.Link{ID: r.id(p.GetLink()), Until: p.GetLinkUntil()},
 	}
 	if a.Position < 0 || a.Queued < 0 || a.Refresh < 0 || min(a.Wait.P25, a.Wait.P50, a.Wait.P75) < 0 {
