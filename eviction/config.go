@@ -150,6 +150,10 @@ func (p Policy) admits(g Grade) bool {
 	}
 }
 
+// counts reports whether the people of a wave of that grade are the whole line: where each
+// side goes on by itself they are its own line.
+func (p Policy) counts(g Grade) bool { return g >= Primary || p == Share }
+
 // Mode is what an operator does with a room by hand, whatever else its
 // configuration says. Its slots stay where they are in every mode: what holds
 // the limit does not depend on it.

@@ -164,7 +164,9 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 		waiting: c.Waiting, total: c.Queued, active: c.Active, calledAll: c.Called, rate: c.Rate,
 		open: c.Open, closed: c.Closed, missing: c.Missing, wholeAt: w.at + c.WholeIn,
 	}
-	g.positions.install(w, c)
+	if g.cfg.OnPartition.counts(all.Grade) {
+		g.positions.install(w, c)
+	}
 	g.asked = max(g.asked, w.at)
 	return in, out
 }

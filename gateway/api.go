@@ -339,6 +339,7 @@ type Status struct {
 	WhyUntil             *time.Time  `json:"why_until,omitempty"`
 	Draw                 *PublicDraw `json:"draw,omitempty"`
 	LastUpdated          time.Time   `json:"last_updated"`
+	CountedAt            *time.Time  `json:"counted_at,omitempty"` // as in Place
 
 	EventID              string `json:"event_id"`
 	EstimatedQueuedUsers int    `json:"estimated_queued_users"`
@@ -356,6 +357,9 @@ func (c *call) apiStatus() error {
 	}
 	if s.Wait != (ticket.Wait{}) {
 		out.EstimatedWaitSeconds = new(secondsOf(s.Wait))
+	}
+	if s.Counted > 0 {
+		out.CountedAt = moment(s.Counted)
 	}
 	if s.HeldUntil > now {
 		out.HeldUntil = moment(s.HeldUntil)

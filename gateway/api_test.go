@@ -145,6 +145,27 @@ func TestTheWaitingObject(t *testing.T) {
 	}
 }
 
+// sided is a queue on a side without a majority.
+type sided struct{ told }
+
+func (q sided) Room(string) (gateway.RoomState, bool) {
+	return gateway.RoomState{Room: q.room, Queued: 1204, Counted: morning.Add(-time.Minute).UnixMicro()}, true
+}
+
+// What a side without a majority tells is of the moment in which all were last counted.
+func TestASideSaysWhenAllWereCounted(t *testing.T) {
+	q := sided{told{room: shop(), answer: ticket.Answer{Ticket: ticket.Ticket{Room: "shop"}, Position: 417, Queued: 1204, Paused: ticket.PausedSplit}}}
+	w := newWorld(t, func(c *gateway.Config) { c.Queue = q }, shop())
+	if p := w.join(); p.CountedAt == nil || !p.CountedAt.Equal(morning.Add(-time.Minute)) || !p.LastUpdated.Equal(morning) {
+		t.Errorf("a place is as of %v and counted at %v", p.LastUpdated, p.CountedAt)
+	}
+	var s gateway.Status
+	w.send("GET", "/_anteroom/v1/rooms/shop/status", "").json(t, &s)
+	if s.CountedAt == nil || !s.CountedAt.Equal(morning.Add(-time.Minute)) || !s.LastUpdated.Equal(morning) {
+		t.Errorf("the room is as of %v and counted at %v", s.LastUpdated, s.CountedAt)
+	}
+}
+
 func TestADrawHasNoPositions(t *testing.T) {
 	room := eviction.Room{Name: "shop", Method: eviction.Random, Event: eviction.Event{Start: morning.Add(90 * time.Second).UnixMicro(), Shuffle: true}}
 	q := told{room: room, answer: ticket.Answer{Ticket: ticket.Ticket{Room: "shop"}, Queued: 7, Paused: "the doors are closed"}}

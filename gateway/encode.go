@@ -81,7 +81,7 @@ func (p *Place) appendJSON(b []byte) []byte {
 		o = append(o, `,"estimated_wait_seconds":null`...)
 	}
 	o = o.number(`,"refresh_interval_seconds":`, p.RefreshIntervalSeconds).
-		time(`,"joined_at":`, p.JoinedAt).time(`,"last_updated":`, p.LastUpdated)
+		time(`,"joined_at":`, p.JoinedAt).time(`,"last_updated":`, p.LastUpdated).optionalTime(`,"counted_at":`, p.CountedAt)
 	if p.CalledInWave != 0 {
 		o = strconv.AppendUint(append(o, `,"called_in_wave":`...), p.CalledInWave, 10)
 	}

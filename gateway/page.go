@@ -58,6 +58,9 @@ func (c *call) viewOf(st standing) View {
 	if s := p.EstimatedWaitSeconds; s != nil {
 		v.Wait = Estimate{Known: true, P25: s.P25, P50: s.P50, P75: s.P75}
 	}
+	if p.CountedAt != nil {
+		v.CountedAt = *p.CountedAt
+	}
 	if p.HeldUntil != nil {
 		v.HeldUntil = *p.HeldUntil
 	}

@@ -26,6 +26,7 @@ type Place struct {
 	RefreshIntervalSeconds int        `json:"refresh_interval_seconds"`
 	JoinedAt               time.Time  `json:"joined_at"`
 	LastUpdated            time.Time  `json:"last_updated"`
+	CountedAt              *time.Time `json:"counted_at,omitempty"`     // of what moment queued and position are, on a side without a majority
 	CalledInWave           uint64     `json:"called_in_wave,omitempty"` // turns go by it, then by joined_at
 	QueueingMethod         string     `json:"queueing_method"`
 	Paused                 string     `json:"paused,omitempty"`      // why nobody is called, in English,
@@ -112,6 +113,9 @@ func (c *call) place(a ticket.Answer) Place {
 	}
 	if c.state.HeldUntil > now.UnixMicro() {
 		p.HeldUntil = moment(c.state.HeldUntil)
+	}
+	if c.state.Counted > 0 && a.State == ticket.Waiting {
+		p.CountedAt = moment(c.state.Counted)
 	}
 	if room.Event.Start > now.UnixMicro() {
 		p.StartsAt = moment(room.Event.Start)

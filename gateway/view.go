@@ -54,6 +54,7 @@ type View struct {
 	Messages       []Message // all of those words, as Place has them
 	RefreshSeconds int       // the browser is sent to RefreshURL after this; 0: it is not
 	LastUpdated    time.Time
+	CountedAt      time.Time  // see Place; zero: at LastUpdated
 	Cloudflare     Cloudflare // what templates that were written for Cloudflare's waiting room ask for; see Room.Page
 
 	// What follows is for PageWaiting and PageCalled.

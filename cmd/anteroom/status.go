@@ -266,6 +266,9 @@ func roomRow(r *admin.Room) []string {
 	if r.SlotsMissing > 0 && r.WholeAt != nil && r.HeldUntil == nil {
 		state += fmt.Sprintf("; %d places of a lost node are back at %s", r.SlotsMissing, r.WholeAt.Local().Format(time.TimeOnly))
 	}
+	if r.CountedAt != nil {
+		state += "; those who wait were counted at " + r.CountedAt.Local().Format(time.TimeOnly)
+	}
 	wait := "-"
 	if r.Queued > 0 && r.EstimatedWaitSeconds > 0 {
 		wait = time.Duration(r.EstimatedWaitSeconds * float64(time.Second)).Round(time.Second).String()

@@ -69,7 +69,8 @@ func healthy() *shown {
 func TestStatus(t *testing.T) {
 	side, lost, off := healthy(), healthy(), healthy()
 	side.cluster.Grade, side.cluster.Waiting = "side", "on a side without a quorum"
-	side.rooms[0].Paused = side.cluster.Waiting
+	counted := time.Date(2026, 11, 21, 14, 2, 0, 0, time.Local)
+	side.rooms[0].Paused, side.rooms[0].CountedAt = side.cluster.Waiting, &counted
 	lost.cluster = admin.Cluster{Node: "node-4", Grade: "none", Waiting: "waiting for a cluster to join", Members: []admin.Member{{Name: "node-4", Started: time.Unix(-3, 0)}}}
 	lost.rooms, lost.health = nil, nil
 	off.cluster.Grade, off.cluster.Quarantined, off.cluster.Waiting = "side", true, "its clock is off; it waits to be measured again"

@@ -236,7 +236,7 @@ func TestPagesOfOtherSitesChangeNothing(t *testing.T) {
 func TestReadOnlyKeysAreListed(t *testing.T) {
 	n, d := aNode(), aDesk()
 	now := time.Unix(1, 0)
-	n.rooms[0].HeldUntil, n.rooms[0].WholeAt, n.rooms[0].Root = &now, &now, "node-1"
+	n.rooms[0].HeldUntil, n.rooms[0].WholeAt, n.rooms[0].CountedAt, n.rooms[0].Root = &now, &now, &now, "node-1"
 	n.rooms[0].ModeBy, n.rooms[0].ModeSince, n.rooms[0].Event = "loopback", &now, &admin.Event{}
 	n.rooms[0].Governed, n.rooms[0].OriginSince, n.rooms[0].OriginReason = &admin.Governed{}, &now, "front: no answer"
 	d.out.Pending = true

@@ -161,7 +161,7 @@ func reply(c Configured, pending bool, state any) (map[string]json.RawMessage, e
 // sends them back with a PUT says nothing by them.
 func ReadOnly() []string {
 	return []string{
-		"active", "admitted_per_minute", "called", "estimated_wait_seconds", "etag", "governed", "held_until", "here", "mode", "mode_by", "mode_since",
+		"active", "admitted_per_minute", "called", "counted_at", "estimated_wait_seconds", "etag", "governed", "held_until", "here", "mode", "mode_by", "mode_since",
 		"next_event", "open", "origin_health", "origin_holds", "origin_reason", "origin_since", "paused", "pending", "queued", "root", "session_seconds", "slots_missing", "whole_at",
 	}
 }

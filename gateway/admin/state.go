@@ -53,6 +53,7 @@ type Room struct {
 	Event                *Event     `json:"next_event,omitempty"` // the one that holds, or the one that comes next
 	SessionSeconds       float64    `json:"session_seconds"`
 	Queued               int        `json:"queued"`
+	CountedAt            *time.Time `json:"counted_at,omitempty"` // as of when, on a side without a majority
 	Called               int        `json:"called"`
 	Active               int        `json:"active"`
 	AdmittedPerMinute    float64    `json:"admitted_per_minute"`

@@ -139,7 +139,7 @@ const show = () => {
     : ["paused", "lost"].includes(why) ? words[why]
     : words.paused + (why ? " " + words[why] : ""));
   notice(note);
-  set("updated", time(now.last_updated));
+  set("updated", time(now.counted_at || now.last_updated));
   set("wait", left);
   set("at", turnAt(known));
   $("wait").parentNode.hidden = early;

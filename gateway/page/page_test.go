@@ -109,6 +109,7 @@ func TestWaitingPageSaysWhyNobodyGoesIn(t *testing.T) {
 		{"a limit that was lowered", func(v *gateway.View) { v.Paused = ticket.PausedOverLimit }, "kept. There are more people on the site than it can take now."},
 		{"somebody whose network is full", func(v *gateway.View) { v.Paused = ticket.PausedAddress }, `id="note">It is your turn, but as many people on your network`},
 		{"a node that is not reached", func(v *gateway.View) { v.Paused = ticket.PausedUnreached }, `id="note">The waiting room does not answer just now.`},
+		{"figures of before a split", func(v *gateway.View) { v.CountedAt = at.Add(-time.Minute) }, `<time id="updated" datetime="2026-11-21T14:02:22Z">2:02:22 PM UTC</time>`},
 		{"after a restart", func(v *gateway.View) { v.HeldUntil = at.Add(22 * time.Second) }, "Nobody goes in before 2:03:44 PM UTC"},
 		{"a restart that is over", func(v *gateway.View) { v.HeldUntil = at.Add(-time.Second) }, `id="note" hidden></p>`},
 		{"before the doors open", func(v *gateway.View) { v.StartsAt = at.Add(time.Hour) }, "The doors open at 2026-11-21 15:03 UTC."},

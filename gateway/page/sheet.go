@@ -61,6 +61,7 @@ type state struct {
 	Refresh     int          `json:"refresh_interval_seconds"`
 	JoinedAt    time.Time    `json:"joined_at"`
 	LastUpdated time.Time    `json:"last_updated"`
+	CountedAt   time.Time    `json:"counted_at,omitzero"`
 	Method      string       `json:"queueing_method"`
 	Why         string       `json:"why,omitempty"`
 	Paused      ticket.Pause `json:"paused_code,omitempty"`
@@ -139,7 +140,11 @@ func newSheet(p *Pages, l *language, v gateway.View) (*sheet, error) {
 	}
 	s.About, _ = brand.ParseText(v.Brand.Description) // what was checked can be read
 	s.Queued, s.Wait = l.number(v.Queued), l.wait(v.Wait, v.Method)
-	s.Updated, s.UpdatedAt = utc(v.LastUpdated, l.Clock), v.LastUpdated.UTC().Format(time.RFC3339)
+	counted := v.LastUpdated
+	if !v.CountedAt.IsZero() {
+		counted = v.CountedAt
+	}
+	s.Updated, s.UpdatedAt = utc(counted, l.Clock), counted.UTC().Format(time.RFC3339)
 	s.Note, s.Kept = p.note(l, v), l.kept(v.Kept)
 	var err error
 	s.Data, err = p.data(v, l.say(kind+"lead"))
@@ -231,7 +236,7 @@ func (p *Pages) data(v gateway.View, lead string) (template.JS, error) {
 		Claim: int(v.Claim.Seconds()), Confirm: v.Confirm, Reasons: p.reasons,
 		Now: state{
 			State: "waiting", Position: v.Position, Queued: v.Queued, Refresh: v.RefreshSeconds, JoinedAt: v.JoinedAt,
-			LastUpdated: v.LastUpdated, Method: v.Method, Why: v.Why, Paused: v.Paused, HeldUntil: v.HeldUntil, StartsAt: v.StartsAt,
+			LastUpdated: v.LastUpdated, CountedAt: v.CountedAt, Method: v.Method, Why: v.Why, Paused: v.Paused, HeldUntil: v.HeldUntil, StartsAt: v.StartsAt,
 			Messages: v.Messages,
 		},
 	}

@@ -240,7 +240,7 @@ func later(w Wait, asleep int64) Wait {
 }
 
 // waiting is how many people wait in the whole room, as far as this node knows.
-func (r *room) waiting() int { return r.gate.Waiting(r.node.c.Self.Member) }
+func (r *room) waiting() int { return r.gate.Waiting() }
 
 // waitOfNext estimates the wait of somebody who joins now; none where newcomers
 // walk straight in.

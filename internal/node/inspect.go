@@ -57,6 +57,7 @@ type RoomStatus struct {
 	QPIDFrozen bool       // its weight table waits for the next wave
 	QPIDEpoch  qpid.Epoch // of the room's weight table: that of the last wave which asked about the room
 	Total      int        // waiting in the whole room, as of the last wave
+	Counted    int64      // pass time, µs: as of when that is, on a side without a majority; 0: as of the last wave
 	Active     int        // called or on the site in the whole room, as of the last wave
 	Coming     int        // of them, not yet on the site
 	Rate       float64    // calls per second in the whole room, lately

@@ -376,6 +376,51 @@ func TestPositionIsExactInFront(t *testing.T) {
 	}
 }
 
+// A side without a majority tells nobody that its own people are the line: they stand where
+// they stood, and so does the number of all, as of before the split. Who joins there is
+// told no position before the sides have met, and then the right one.
+func TestASideDoesNotTakeItsPeopleForTheLine(t *testing.T) {
+	room := shop()
+	room.Target = 0
+	c := founded(t, 3, room)
+	at := map[*member][]node.Ticket{}
+	for i := range 30 {
+		m := c.node[i%3]
+		at[m] = append(at[m], c.join(m, "shop").Ticket)
+	}
+	c.run(2500 * time.Millisecond)
+	side, split := c.node[2], c.at(c.node[2]).Wall
+	c.split([]qpid.NodeID{"a0", "b0"}, []qpid.NodeID{"c0"})
+	c.run(10 * time.Second)
+	if g := side.Status().Grade; g != eviction.Side {
+		t.Fatalf("%s is in waves of grade %v, want a side's", side.cfg.Self.Name, g)
+	}
+	for i, ticket := range at[side] {
+		if a, err := c.checkIn(side, ticket); err != nil || a.Position != 3*i+3 || a.Queued != 30 {
+			t.Errorf("the one with %d before them is at %d of %d, %v", 3*i+2, a.Position, a.Queued, err)
+		}
+	}
+	if r := c.room(side, "shop"); r.Total != 30 || r.Counted == 0 || r.Counted > split {
+		t.Errorf("%d wait as of %d, want 30 as of before the split at %d", r.Total, r.Counted, split)
+	}
+	if r := c.room(c.node[0], "shop"); r.Total != 20 || r.Counted != 0 {
+		t.Errorf("with the majority %d wait as of %d, want 20 as of now", r.Total, r.Counted)
+	}
+	late := c.join(side, "shop")
+	c.run(3 * time.Second)
+	if a, err := c.checkIn(side, late.Ticket); err != nil || a.Position != 0 || a.Queued != 31 {
+		t.Errorf("a newcomer of the side is at %d of %d, %v; want no position, of 31", a.Position, a.Queued, err)
+	}
+	c.heal()
+	c.run(5 * time.Second)
+	if a, err := c.checkIn(side, late.Ticket); err != nil || a.Position != 31 || a.Queued != 31 {
+		t.Errorf("when the sides have met the newcomer is at %d of %d, %v; want 31 of 31", a.Position, a.Queued, err)
+	}
+	if r := c.room(side, "shop"); r.Total != 31 || r.Counted != 0 {
+		t.Errorf("when the sides have met %d wait as of %d, want 31 as of now", r.Total, r.Counted)
+	}
+}
+
 // A copy of a ticket goes on under a node that took it over; the older copy is
 // the same visitor there, and opens no second place.
 func TestTicketOfADeadNode(t *testing.T) {

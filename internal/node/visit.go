@@ -377,7 +377,7 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 		case r.gate.InForce().Method != eviction.Random:
 			known := true
 			if v.stage == queued {
-				at, known = r.gate.Position(n.c.Self.Member, r.gate.Key(v.weight()))
+				at, known = r.gate.Position(r.gate.Key(v.weight()))
 			}
 			if v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {
 				v.shown = uint32(at)

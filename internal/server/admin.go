@@ -107,6 +107,10 @@ func (a source) Rooms() []admin.Room {
 		r.Governed = a.s.outflow.governed(rs)
 		r.ModeBy, r.ModeSince = a.s.audits.modeOf(r.Name)
 		r.Event = eventOf(rs, snap.Status.Clock)
+		if g.Counted > 0 {
+			at := time.UnixMicro(g.Counted).UTC()
+			r.CountedAt = &at
+		}
 		if g.HeldUntil > 0 {
 			at := time.UnixMicro(g.HeldUntil).UTC()
 			r.HeldUntil = &at

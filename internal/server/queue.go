@@ -43,7 +43,7 @@ func (q queue) Room(name string) (gateway.RoomState, bool) {
 		return gateway.RoomState{}, false
 	}
 	state := gateway.RoomState{
-		Room: r.Now, Draw: r.Draw, Queued: r.Total, Called: r.Coming, Active: r.Active - r.Coming, AdmittedPerMinute: 60 * r.Rate,
+		Room: r.Now, Draw: r.Draw, Queued: r.Total, Counted: r.Counted, Called: r.Coming, Active: r.Active - r.Coming, AdmittedPerMinute: 60 * r.Rate,
 		Wait: r.Wait, Open: r.Open, Paused: q.paused(s, r),
 	}
 	if r.Room.Mode == eviction.Held {

@@ -133,6 +133,7 @@ type RoomState struct {
 	Room              eviction.Room // what holds now: an event's own settings are its
 	Draw              eviction.Draw // of the event that comes, or of the last one
 	Queued            int           // people waiting
+	Counted           int64         // pass time; as of when, on a side without a majority; 0: as of now
 	Called            int           // people called and not there yet
 	Active            int           // people on the site
 	AdmittedPerMinute float64
