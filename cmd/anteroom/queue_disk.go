@@ -93,7 +93,8 @@ as they are.`,
 }
 
 func (o *onDisk) recover(dir, note string) error {
-	l, err := replog.Loss{}, error(nil)
+	var l replog.Loss
+	var err error
 	switch {
 	case !o.last:
 		l, err = replog.Recover(dir, note)
