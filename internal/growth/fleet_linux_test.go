@@ -2,12 +2,16 @@ package growth
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +34,7 @@ type fleet struct {
 	nodes   []*process
 	founded int // so many of nodes found the cluster
 	logged  bool
+	secure  bool // visitors come by HTTPS, with the certificate of net/http/httptest
 }
 
 // process is one of them.
@@ -45,8 +50,16 @@ type process struct {
 // have found each other. If logged, they keep admission logs.
 func launch(b *testing.B, n int, rooms string, logged bool) *fleet {
 	b.Helper()
-	f := &fleet{b: b, dir: b.TempDir(), founded: n, logged: logged}
+	return (&fleet{b: b, dir: b.TempDir(), founded: n, logged: logged}).launch(n, rooms)
+}
+
+func (f *fleet) launch(n int, rooms string) *fleet {
+	b := f.b
+	b.Helper()
 	f.file = filepath.Join(f.dir, "anteroom.yaml")
+	if f.secure {
+		f.certify()
+	}
 	f.write(rooms)
 	b.Cleanup(func() {
 		for _, p := range f.nodes {
@@ -73,8 +86,30 @@ func launch(b *testing.B, n int, rooms string, logged bool) *fleet {
 const gossipKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 func (f *fleet) write(rooms string) {
-	if err := os.WriteFile(f.file, []byte("security: {gossip_key: "+gossipKey+"}\nrooms:\n"+rooms), 0o600); err != nil {
+	https := ""
+	if f.secure {
+		https = ", tls: {gateway: {cert: " + f.file + ".cert, key: " + f.file + ".key}}"
+	}
+	if err := os.WriteFile(f.file, []byte("security: {gossip_key: "+gossipKey+https+"}\nrooms:\n"+rooms), 0o600); err != nil {
 		f.b.Fatal(err)
+	}
+}
+
+// certify writes a certificate for this machine, and its key.
+func (f *fleet) certify() {
+	f.b.Helper()
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS()
+	s.Close()
+	pair := s.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		f.b.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{".cert": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, ".key": {Type: "PRIVATE KEY", Bytes: key}} {
+		if err := os.WriteFile(f.file+name, pem.EncodeToMemory(block), 0o600); err != nil {
+			f.b.Fatal(err)
+		}
 	}
 }
 
@@ -271,7 +306,7 @@ func (f *fleet) admissions(event string) (all []history.Entry) {
 
 // fill has people join, each node the same number, and returns their tickets.
 func fill(urls []string, people int) (tickets []string, err error) {
-	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // it is this machine
 	defer transport.CloseIdleConnections()
 	client := http.Client{Transport: transport, Timeout: 10 * time.Second}
 	tickets = make([]string, people)

@@ -3,11 +3,13 @@ package growth
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -26,10 +28,13 @@ const listenersEnv = "ANTEROOM_LISTENERS"
 type crowd struct {
 	Addr   string // of the gateway
 	People int
+	Called int    // of them
+	Over   string // "": HTTP/1.1; https: the same by TLS; http2: HTTP/2 by TLS, a connection each as browsers have it
 }
 
-// heard is what it says at last: when people heard of their call, Unix µs.
-type heard struct{ First, Median, P99, Last int64 }
+// heard is what it says at last of each who was called: when they joined, which tells
+// them apart, and when they heard of it, Unix µs.
+type heard struct{ Joined, At int64 }
 
 // client is the client, seen from the benchmark.
 type client struct {
@@ -76,38 +81,47 @@ func listen(in io.Reader, out io.Writer) error {
 	}
 	turn := bufio.NewScanner(in)
 	turn.Scan()
-	tickets, err := fill([]string{"http://" + c.Addr + "/_anteroom/v1/rooms/shop/join"}, c.People)
+	scheme := "http://"
+	if c.Over != "" {
+		scheme = "https://"
+	}
+	tickets, err := fill([]string{scheme + c.Addr + "/_anteroom/v1/rooms/shop/join"}, c.People)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "joined")
 	turn.Scan()
 	streams := make([]*stream, len(tickets))
-	if err := each(streams, func(i int) (err error) { streams[i], err = open(c.Addr, tickets[i]); return err }); err != nil {
+	if err := each(streams, func(i int) (err error) { streams[i], err = c.open(i, tickets[i]); return err }); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "open")
 	turn.Scan() // all listen from here on
 	fmt.Fprintln(out, "listening")
-	at := make([]int64, len(streams))
-	var all sync.WaitGroup
-	var failed error
-	var once sync.Once
+	type outcome struct {
+		heard
+		err error
+	}
+	outcomes := make(chan outcome, len(streams))
 	for i, s := range streams {
-		all.Go(func() {
-			if err := s.until([]byte(`"state":"called"`)); err != nil {
-				once.Do(func() { failed = fmt.Errorf("stream %d: %w", i, err) })
+		go func() {
+			joined, err := s.called()
+			if err != nil {
+				err = fmt.Errorf("stream %d: %w", i, err)
 			}
-			at[i] = time.Now().UnixMicro()
-		})
+			outcomes <- outcome{heard{joined, time.Now().UnixMicro()}, err}
+		}()
 	}
-	all.Wait()
-	if failed != nil {
-		return failed
+	all := make([]heard, c.Called)
+	for i := range all {
+		o := <-outcomes
+		if o.err != nil {
+			return o.err
+		}
+		all[i] = o.heard
 	}
-	slices.Sort(at)
 	turn.Scan()
-	return json.NewEncoder(out).Encode(heard{at[0], at[len(at)/2], at[len(at)*99/100], at[len(at)-1]})
+	return json.NewEncoder(out).Encode(all)
 }
 
 // each does something for all streams, some at a time.
@@ -133,21 +147,57 @@ func each(streams []*stream, do func(i int) error) (err error) {
 
 // stream is one event stream, read without a parser.
 type stream struct {
-	conn net.Conn
+	conn io.Reader
 	buf  []byte // what was read last
 }
 
-func open(addr, ticket string) (*stream, error) {
-	conn, err := net.Dial("tcp", addr)
+func (c crowd) open(i int, ticket string) (*stream, error) {
+	// Of one address there are some 28,000 ports. All of 127.0.0.0/8 is this machine.
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i/20_000))}}
+	own := &tls.Config{InsecureSkipVerify: true} // it is this machine
+	path := "/_anteroom/v1/rooms/shop/stream?ticket=" + url.QueryEscape(ticket)
+	if c.Over == "http2" {
+		t := &http.Transport{DialContext: from.DialContext, TLSClientConfig: own, ForceAttemptHTTP2: true}
+		a, err := (&http.Client{Transport: t}).Get("https://" + c.Addr + path)
+		if err != nil {
+			return nil, err
+		}
+		if a.ProtoMajor != 2 {
+			return nil, fmt.Errorf("it came over %s", a.Proto)
+		}
+		s := &stream{conn: a.Body}
+		return s, s.until([]byte(`"state":"waiting"`))
+	}
+	conn, err := from.Dial("tcp", c.Addr)
 	if err != nil {
 		return nil, err
 	}
+	if c.Over == "https" {
+		conn = tls.Client(conn, own)
+	}
 	s := &stream{conn: conn}
-	_, err = fmt.Fprintf(conn, "GET /_anteroom/v1/rooms/shop/stream?ticket=%s HTTP/1.1\r\nHost: shop.example\r\n\r\n", url.QueryEscape(ticket))
-	if err != nil {
+	if _, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: shop.example\r\n\r\n", path); err != nil {
 		return nil, err
 	}
 	return s, s.until([]byte(`"state":"waiting"`))
+}
+
+// called reads until the stream tells of the call, and returns when its person joined.
+func (s *stream) called() (joined int64, err error) {
+	events := bufio.NewScanner(io.MultiReader(bytes.NewReader(s.buf), s.conn))
+	for events.Scan() {
+		data, ok := bytes.CutPrefix(events.Bytes(), []byte("data: "))
+		var p struct {
+			State  string
+			Joined time.Time `json:"joined_at"`
+		}
+		if !ok || !bytes.Contains(data, []byte(`"state":"called"`)) {
+			continue
+		}
+		err := json.Unmarshal(data, &p)
+		return p.Joined.UnixMicro(), err
+	}
+	return 0, fmt.Errorf("the stream ended: %w", events.Err())
 }
 
 // until reads until the stream has said a word.

@@ -29,7 +29,7 @@ func BenchmarkViewChange(b *testing.B) {
 }
 
 func viewChange(b *testing.B, nodes int, change string) {
-	f := launch(b, nodes, listening(0), false)
+	f := launch(b, nodes, listening(0, 0), false)
 	urls := make([]string, nodes)
 	for i, p := range f.nodes[:nodes] {
 		urls[i] = p.room("join")
