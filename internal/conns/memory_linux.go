@@ -16,7 +16,7 @@ func memoryMax() uint64 {
 	most := uint64(debug.SetMemoryLimit(-1)) // it only tells
 	var m syscall.Sysinfo_t
 	if syscall.Sysinfo(&m) == nil {
-		most = min(most, uint64(m.Totalram)*uint64(m.Unit))
+		most = min(most, uint64(m.Totalram)*uint64(m.Unit)) //nolint:unconvert // where words have 32 bits
 	}
 	own, _ := os.ReadFile("/proc/self/cgroup")
 	return min(most, groupMax("/sys/fs/cgroup", string(own)))
