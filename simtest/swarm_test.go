@@ -201,6 +201,19 @@ func TestSeedsWithANodeThatStoodStill(t *testing.T) {
 	}
 }
 
+// A node woke up, was the only one in a wave of its own, and forgot a longer session in
+// it, so that an account lapsed just then. Its room went on with slots that were gone:
+// a ledger releases no more than it uses.
+func TestSeedsWithAnAccountThatLapsesInAWave(t *testing.T) {
+	for _, seed := range []uint64{90008583} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			if o := runSeed(seed); o.err != nil {
+				t.Error(o.err)
+			}
+		})
+	}
+}
+
 // TestSameSeedSameTrace runs seeds twice and compares everything that happened.
 func TestSameSeedSameTrace(t *testing.T) {
 	last := uint64(8)
