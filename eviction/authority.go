@@ -213,23 +213,30 @@ func (w *wave) together(line Line, v Voters) bool {
 	})
 }
 
-// foundAgain is for a line that has not begun. If its founders are all here, those
-// that did not hear of it are told once more. If some of them are over, and their
+// foundAgain is for lines of which none has begun: several, if nodes were founded with some
+// and then with others. If all founders are here, those that did not hear of the oldest line
+// are told of it, once more or for the first time. If some of them are over, and their
 // nodes are here in another life, everybody founds again: nobody can tell what the
 // dead had heard of. One of them may have been the one that had begun, so they
 // count as members that were lost.
+//
+// None of the lines can have begun elsewhere, or begin later: that takes a wave with all of
+// its founders, and each of those is over, or has replied to this wave that it knows of no
+// beginning, and goes to the line that is chosen here before it replies to another one.
 func (n *Node) foundAgain(w *wave, c *Commit, lines []Line) bool {
-	v := voiceOf(w, lines[0])
-	if len(lines) > 1 || v.voters.Version == 0 || v.voters.begun() {
-		return false
-	}
 	over := false
-	for _, f := range v.voters.Founders {
-		if !slices.Contains(w.list, f) {
-			if !succeeded(w.list, f) {
-				return false // it may be about to begin, or to found, with others
+	for _, l := range lines {
+		v := voiceOf(w, l)
+		if v.voters.Version == 0 || v.voters.begun() {
+			return false
+		}
+		for _, f := range v.voters.Founders {
+			if !slices.Contains(w.list, f) {
+				if !succeeded(w.list, f) {
+					return false // it may be about to begin, or to found, with others
+				}
+				over = true
 			}
-			over = true
 		}
 	}
 	met := c.Met
@@ -239,7 +246,7 @@ func (n *Node) foundAgain(w *wave, c *Commit, lines []Line) bool {
 	if n.found(w, c); over {
 		c.Met = append(met, c.Met...)
 	} else {
-		c.Line, c.Voters = lines[0], v.voters
+		c.Line, c.Voters = lines[0], voiceOf(w, lines[0]).voters
 	}
 	return true
 }

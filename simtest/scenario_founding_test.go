@@ -134,3 +134,80 @@ func TestScenarioAFoundingMeetsAnOlderLine(t *testing.T) {
 	s.arrive(none, 30)
 	s.finish()
 }
+
+// A gather is under way to a node when everybody else is restarted, without disks and keys,
+// and founds a cluster with it, whose waves are numbered from the beginning. The gather
+// arrives after that, with its high number, and lists lives that are over: they would take
+// the votes of their names for good, since no wave of the new line comes near that number.
+// Seed 90009841 of the swarm.
+func TestScenarioAGatherFromBeforeTheFounding(t *testing.T) {
+	o := short(3)
+	o.Expect, o.Faults.KeepKeys = 2, false
+	s := founded(t, o)
+	s.run(10 * time.Second)
+	const a, b, x = 0, 1, 2
+	gathers := ofKind(mGather, a, x)
+	s.reboot(x)
+	s.tap = func(f *flight) verdict {
+		if gathers(f) && f.m.To == s.lives[s.hosts[x].life].member {
+			return keep
+		}
+		return pass
+	}
+	s.until(5*time.Second, "a gather", func() bool { return len(s.kept) > 0 })
+	s.down(a)
+	s.reboot(b)
+	s.until(5*time.Second, "another cluster", func() bool { return s.together(2) && s.hosts[x].seen.status.Installed.Num < 50 })
+	s.run(time.Second)
+	s.release()
+	s.tap = nil
+	s.run(2 * time.Second)
+	if !s.together(2) {
+		t.Errorf("the two do not go on: %s", s.statuses())
+	}
+	s.arrive(b, 20)
+	s.boot(a)
+	s.finish()
+}
+
+// Four of five are told to begin together. Two foundings of four have three nodes in common,
+// and neither has begun when all five crash; some have a disk that knows of one, some have
+// forgotten. Nobody else can have begun either, so they found again. Seed 90017840 of the
+// swarm.
+func TestScenarioFoundersOfTwoLinesAreOver(t *testing.T) {
+	o := short(5)
+	o.Faults.Disk = true
+	s := assemble(t, o)
+	for i := range s.hosts {
+		s.hosts[i].expect = 4
+	}
+	const a, b, c, d, e = 0, 1, 2, 3, 4
+	commits := func(f *flight) bool { return f.kind == mCommit }
+	s.tap = func(f *flight) verdict { // of each founding only its coordinator hears
+		if commits(f) {
+			return lose
+		}
+		return pass
+	}
+	s.split(hosts(a, b, c, d), hosts(e))
+	s.launch()
+	s.until(3*time.Second, "a founding", func() bool { return s.hosts[a].seen.status.Line.Founded() })
+	s.mend()
+	s.split(hosts(a), hosts(b, c, d, e))
+	s.until(3*time.Second, "another", func() bool { return s.hosts[b].seen.status.Line.Founded() })
+	if s.hosts[a].seen.status.Line == s.hosts[b].seen.status.Line {
+		t.Fatal("both are on one line")
+	}
+	for i := range s.hosts {
+		s.down(i)
+	}
+	s.hosts[c].disk, s.hosts[d].disk = disk{}, disk{} // they come back without
+	s.tap = nil
+	s.mend()
+	for i := range s.hosts {
+		s.boot(i)
+	}
+	s.until(10*time.Second, "one wave of all", func() bool { return s.together(5) })
+	s.arrive(a, 20)
+	s.finish()
+}

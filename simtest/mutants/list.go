@@ -77,6 +77,12 @@ func lineBugs() []Mutant {
 		{Name: "a room that was never on a line is new to survivors", Run: "TestScenarioSplitBeforeTheFirstPrimaryWave", Edits: []Edit{
 			{"eviction/decide.go", "	if !n.Line.Founded() {\n", "	if !(ON) && !n.Line.Founded() {\n"},
 		}},
+		{Name: "a gather of before a founding counts", Run: "TestScenarioAGatherFromBeforeTheFounding", Edits: []Edit{
+			{"eviction/wave.go", "	if g.T+uint64(2*micros(n.c.MaxSkew)) < n.line.Stamp {\n", "	if !(ON) && g.T+uint64(2*micros(n.c.MaxSkew)) < n.line.Stamp {\n"},
+		}},
+		{Name: "of two lines that have not begun nobody founds again", Run: "TestScenarioFoundersOfTwoLinesAreOver", Edits: []Edit{
+			{"eviction/authority.go", "		if v.voters.Version == 0 || v.voters.begun() {\n", "		if ON && len(lines) > 1 || v.voters.Version == 0 || v.voters.begun() {\n"},
+		}},
 		{Name: "who goes on alone forgets who votes on rooms that stay", Run: "TestScenarioSurvivorsOfOneLineMeet", Edits: []Edit{
 			{"eviction/standing.go", "	if !g.line.Founded() && n.left.Founded() {", "	if !(ON) && !g.line.Founded() && n.left.Founded() {"},
 		}},
