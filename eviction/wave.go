@@ -49,7 +49,7 @@ func (n *Node) onGather(now Time, from Member, g *Gather) error {
 	if int64(g.T) > n.clock.now+2*micros(n.c.MaxSkew) {
 		return nil // one of the two clocks is off; the coordinator measures which
 	}
-	if g.T+uint64(2*micros(n.c.MaxSkew)) < n.line.Stamp {
+	if g.T+uint64(2*micros(n.c.MaxSkew)) < n.line.Stamp && int64(n.line.Stamp) <= n.clock.now { // else a wrong clock has founded it
 		return nil // it was under way when this line was founded, and speaks by the numbers of an earlier cluster
 	}
 	if !known {

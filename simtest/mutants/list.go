@@ -78,7 +78,7 @@ func lineBugs() []Mutant {
 			{"eviction/decide.go", "	if !n.Line.Founded() {\n", "	if !(ON) && !n.Line.Founded() {\n"},
 		}},
 		{Name: "a gather of before a founding counts", Run: "TestScenarioAGatherFromBeforeTheFounding", Edits: []Edit{
-			{"eviction/wave.go", "	if g.T+uint64(2*micros(n.c.MaxSkew)) < n.line.Stamp {\n", "	if !(ON) && g.T+uint64(2*micros(n.c.MaxSkew)) < n.line.Stamp {\n"},
+			{"eviction/wave.go", "	if g.T+uint64(2*micros(n.c.MaxSkew)) < n.line.Stamp &&", "	if !(ON) && g.T+uint64(2*micros(n.c.MaxSkew)) < n.line.Stamp &&"},
 		}},
 		{Name: "of two lines that have not begun nobody founds again", Run: "TestScenarioFoundersOfTwoLinesAreOver", Edits: []Edit{
 			{"eviction/authority.go", "		if v.voters.Version == 0 || v.voters.begun() {\n", "		if ON && len(lines) > 1 || v.voters.Version == 0 || v.voters.begun() {\n"},
