@@ -214,6 +214,19 @@ func TestSeedsWithAnAccountThatLapsesInAWave(t *testing.T) {
 	}
 }
 
+// A leaf of a deep tree turned slow where a wave may take no longer than the time between
+// two. A wave had failed for it when its second slow round trip was over, and the next one
+// waited for it all the same.
+func TestSeedsWithALeafThatTurnsSlow(t *testing.T) {
+	for _, seed := range []uint64{90007240} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			if o := runSeed(seed); o.err != nil {
+				t.Error(o.err)
+			}
+		})
+	}
+}
+
 // TestSameSeedSameTrace runs seeds twice and compares everything that happened.
 func TestSameSeedSameTrace(t *testing.T) {
 	last := uint64(8)
