@@ -45,14 +45,13 @@ func (c *Clock) read(now Time) (jumped, set bool) {
 	if room > 0 { // else what has elapsed counts at a later reading: there may be many
 		c.slewedAt = now.Boot
 	}
+	bound := c.leased || c.agreed
 	switch {
-	case ahead > c.skew || ahead < -c.skew:
-		// Where others agreed with it, it is the wall clock that is off.
-		if !c.leased && !c.agreed {
-			c.offset, c.now, c.vouched, c.agreed, set = c.offset+ahead, 0, false, false, true
-			// What it promised itself by the wrong time binds nobody.
-			c.hlc = max(c.told, min(c.hlc, uint64(max(0, now.Wall+2*c.skew))))
-		}
+	case !bound && (abs(ahead) > c.skew || c.quarantined && abs(ahead) > c.skew/4): // to others it may be off by less than that
+		c.offset, c.now, c.vouched, c.agreed, set = c.offset+ahead, 0, false, false, true
+		// What it promised itself by the wrong time binds nobody.
+		c.hlc = max(c.told, min(c.hlc, uint64(max(0, now.Wall+2*c.skew))))
+	case abs(ahead) > c.skew: // others agreed with it: it is the wall clock that is off
 	case ahead > 0:
 		c.offset += min(ahead, room)
 	default:

@@ -277,3 +277,19 @@ func TestClockThatOthersAgreedWithDoesNotFollowTheWall(t *testing.T) {
 		t.Errorf("set %v to %v, vouched for %v; want it to follow, and to be measured again", set, durationOf(c.now-wall0), c.vouched)
 	}
 }
+
+// A node starts with a clock that is off by less than max_skew, is found wrong by the
+// others, since theirs are off to the other side, and its wall clock is set right. It goes
+// by that at once: it would take minutes to follow by and by, and nobody has gone by it yet.
+func TestClockThatWasFoundWrongFollowsASmallStep(t *testing.T) {
+	for _, found := range []bool{true, false} {
+		c := newClock(300_000, Time{0, wall0})
+		if found {
+			c.distrust(0)
+		}
+		c.read(Time{1_000_000, wall0 + 1_200_000})
+		if right := c.now == wall0+1_200_000; right != found {
+			t.Errorf("found wrong %t: a second after a step of 0.2 s the clock is %d ahead of before", found, c.now-wall0)
+		}
+	}
+}
