@@ -47,11 +47,12 @@ func (c *Clock) read(now Time) (jumped, set bool) {
 	}
 	bound := c.leased || c.agreed
 	switch {
-	case !bound && (abs(ahead) > c.skew || c.quarantined && abs(ahead) > c.skew/4): // to others it may be off by less than that
+	case !bound && (ahead > c.skew || ahead < -c.skew || c.quarantined && (4*ahead > c.skew || -4*ahead > c.skew)):
+		// Of a clock that others find wrong a quarter is enough: theirs may be off to the other side.
 		c.offset, c.now, c.vouched, c.agreed, set = c.offset+ahead, 0, false, false, true
 		// What it promised itself by the wrong time binds nobody.
 		c.hlc = max(c.told, min(c.hlc, uint64(max(0, now.Wall+2*c.skew))))
-	case abs(ahead) > c.skew: // others agreed with it: it is the wall clock that is off
+	case ahead > c.skew, ahead < -c.skew: // others agreed with it: it is the wall clock that is off
 	case ahead > 0:
 		c.offset += min(ahead, room)
 	default:

@@ -155,10 +155,6 @@ func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
 	c.heard = now.Boot
 	c.clock = measure(a.Sent, n.clock.now, a.Clock)
 	c.fits(2*c.clock.err <= micros(n.c.Deadline), n.Listed(from))
-	if c.late >= lateMin && c.blamed != never { // a wave has failed for it already: the next one need not
-		c.gray = true
-		n.block(now, c)
-	}
 }
 
 // epochLeap bounds how far one message may carry the epoch: more than this many

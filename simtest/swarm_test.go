@@ -214,11 +214,11 @@ func TestSeedsWithAnAccountThatLapsesInAWave(t *testing.T) {
 	}
 }
 
-// A leaf of a deep tree turned slow where a wave may take no longer than the time between
-// two. A wave had failed for it when its second slow round trip was over, and the next one
-// waited for it all the same.
-func TestSeedsWithALeafThatTurnsSlow(t *testing.T) {
-	for _, seed := range []uint64{90007240} {
+// A node goes on alone, by survivor_after, with a clock that is two hours ahead, and
+// whoever joins there has a place of that time. When the others take such a place over it
+// is in line from then on: no wave would have reached it for two hours.
+func TestSeedsWithPlacesOfATimeToCome(t *testing.T) {
+	for _, seed := range []uint64{90018657} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			if o := runSeed(seed); o.err != nil {
 				t.Error(o.err)

@@ -321,7 +321,11 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	case v == nil && r.full():
 		return nil, ticket.ErrQueueFull
 	case v == nil:
-		v = r.visitors.add(visitor{id: t.ID, stamp: t.Stamp, shown: r.shownBefore(t), seen: now.Boot})
+		stamp := t.Stamp
+		if int64(stamp) > r.node.ev.Now(now)+4*r.skew() { // by a clock that went on alone, wrong: it would wait for that time to come
+			stamp = r.node.ev.Stamp()
+		}
+		v = r.visitors.add(visitor{id: t.ID, stamp: stamp, shown: r.shownBefore(t), seen: now.Boot})
 		r.enqueue(v)
 	case v.stage >= onSite:
 		return nil, ticket.ErrUsed
