@@ -28,21 +28,25 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// closed is where a server was.
+func closed() string {
+	s := httptest.NewServer(http.NotFoundHandler())
+	s.Close()
+	return s.URL
+}
+
 func TestReachSaysWhatIsWrong(t *testing.T) {
 	serve := func(h http.HandlerFunc) string {
 		s := httptest.NewServer(h)
 		t.Cleanup(s.Close)
 		return s.URL
 	}
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
 	secure := httptest.NewUnstartedServer(newRoom(1))
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 	for want, url := range map[string]string{
 		"": serve(newRoom(1).ServeHTTP),
-		"U: connection refused; is a gateway running there?":                                                                          gone.URL,
 		"U: unknown host; is a gateway running there?":                                                                                "http://anteroom.invalid",
 		`U has no room "shop"; name one with --room`:                                                                                  serve(func(w http.ResponseWriter, _ *http.Request) { problem(w, 404, "room_unknown") }),
 		"U does not serve yet: it waits for its cluster; try again when /readyz on its admin port says so":                            serve(func(w http.ResponseWriter, _ *http.Request) { problem(w, 503, "unavailable") }),
@@ -50,6 +54,7 @@ func TestReachSaysWhatIsWrong(t *testing.T) {
 		"U does not answer as a gateway does (200 OK); give the URL of a node.gateway, by default port 8080, and its --prefix":        serve(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }),
 		"U sends us on to https://b/; give the URL of a gateway itself":                                                               serve(func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, "https://b/", http.StatusFound) }),
 		"U: x509: certificate signed by unknown authority; --insecure accepts it":                                                     secure.URL,
+		"U: connection refused; is a gateway running there?":                                                                          closed(), // the last to have a port: nobody gets it again
 	} {
 		g, err := load.New(load.Config{URLs: []string{url}, Room: "shop", Arrivals: load.Arrivals{Users: 1}})
 		if err != nil {
