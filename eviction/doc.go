@@ -244,7 +244,7 @@
 // after that; 5 says how much clocks add. Where all forgot all but the signing keys,
 // nobody knows that TTL: a pass of before the founding ends with the longest session of
 // the files from there, whatever it says. The proof is at EndsBy.
-// Kept by inForce.delayFor, Gate.settleGone, Gate.settleListed, Gate.lapsesAt, Node.EndsBy.
+// Kept by inForce.delayFor, Gate.settleGone, Gate.settleListed, Gate.lapsesAt, Node.holdsShare, Node.EndsBy.
 // Seen by TestScenarioLastPassOfALostNode, TestScenarioANodesOwnOldPassesAreWaitedFor, TestScenarioSurvivorsWaitForD, TestScenarioALongerSessionIsForgottenWhenAllDie, TestScenarioSlotsOfASideThatCameBackAnewAreWaitedFor.
 //
 // Lemma 9 (voids). Slots of an account that is void are refused by everybody before any

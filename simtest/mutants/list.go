@@ -144,6 +144,9 @@ func supplyBugs() []Mutant {
 		{Name: "a side that came back anew is waited for since the others last saw it", Run: "TestScenarioSlotsOfASideThatCameBackAnewAreWaitedFor", Edits: []Edit{
 			{"eviction/settle.go", "				silent = min(silent, d.up[later])\n", "				silent = min(silent, d.up[later])\n\t\t\t\tif ON {\n\t\t\t\t\tsilent = m.Age\n\t\t\t\t}\n"},
 		}},
+		{Name: "an earlier life that shared is forgotten as soon as a later one is here", Run: "TestScenarioSlotsOfASideThatCameBackAnewAreWaitedFor", Edits: []Edit{
+			{"eviction/lapse.go", "		if since < before {\n", "		if ON || since < before {\n"},
+		}},
 		{Name: "the supply of another line counts", Run: "TestScenarioALineThatGoesOnHasItsOwnSupply", Edits: []Edit{
 			{"eviction/supply.go", "		case grade < Primary || s.Line == c.Line:\n", "		case ON || grade < Primary || s.Line == c.Line:\n"},
 		}},
