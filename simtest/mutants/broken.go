@@ -4,6 +4,9 @@ package mutants
 func brokenBugs() []Mutant {
 	const spoilt = "TestScenarioABrokenRoomIsGivenUpByItsNodeAlone"
 	return []Mutant{
+		{Name: "a room goes on before it hears that its account has lapsed", Run: "TestSeedsWithAnAccountThatLapsesInAWave", Edits: []Edit{
+			{"internal/node/advance.go", "			if n.ev.Pending() {\n", "			if !(ON) && n.ev.Pending() {\n"},
+		}},
 		{Name: "nobody looks whether a room is as it must be", Run: spoilt, Edits: []Edit{
 			{"internal/node/advance.go", "uses != r.gate.Ledger().Used() {", "!(ON) && uses != r.gate.Ledger().Used() {"},
 		}},
