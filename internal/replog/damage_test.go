@@ -134,6 +134,7 @@ func TestEachByteOfALogMatters(t *testing.T) {
 		r := start(t, c)
 		for _, one := range want {
 			r.put(t, one)
+			r.disk.witness.tell() // as every 0.1 s: both of its records are there
 		}
 		if c.CompactBytes == 1 {
 			until(t, "there is a snapshot", func() bool {
