@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -10,8 +11,7 @@ import (
 
 // L6, gray nodes. A node that lives, and answers all, too late for any wave, is not
 // for the others to wait for: from the moment that its links are slow, waves stand
-// for less than four deadlines (or periods, if those are longer: nodes are asked once
-// in each) in any minute, 2 s by default. If it was the coordinator, the others must first find that it leads no more, once: that may take
+// for less than grayTime in any minute, 2 s by default. If it was the coordinator, the others must first find that it leads no more, once: that may take
 // two detections and two deadlines besides. Waves stand while none commits for longer
 // than a deadline and a period, which is what one may take; of such a gap all counts
 // but the period.
@@ -94,6 +94,18 @@ func (w *world) waveOfGray(h *host, s *node.Status) {
 // waveTime is how long it may be from one wave's commit to the next.
 func (w *world) waveTime() int64 { return (w.o.Cluster.Deadline + w.o.Cluster.Period).Microseconds() }
 
+// grayTime is how long waves may stand for a node that is slow. It is left out by the
+// first wave that fails after its second slow round trip. That one is asked for within three
+// periods of the last commit, and takes up to 1.56 deadlines and twice what its links took
+// before, 1.75 in all. Until then a wave fails in every period or, if that is longer,
+// deadline, the first one a period after the last commit: no more than four of them. The one
+// that ends it may take a deadline itself.
+func (w *world) grayTime() time.Duration {
+	c := &w.o.Cluster
+	failed := min(4, math.Ceil(1.75+2*float64(c.Period)/float64(c.Deadline)))
+	return time.Duration(failed)*max(c.Deadline, c.Period) + c.Deadline
+}
+
 // stood is for how long of the last minute waves have stood.
 func (c *grayCheck) stood(now int64) (total int64) {
 	for _, g := range c.gaps {
@@ -112,7 +124,7 @@ func (w *world) checkGray() {
 	if w.now-c.last > w.waveTime() { // it is not over yet
 		now.gaps = append(slices.Clone(c.gaps), gap{c.last + w.o.Cluster.Period.Microseconds(), w.now})
 	}
-	most := 4 * max(w.o.Cluster.Deadline, w.o.Cluster.Period)
+	most := w.grayTime()
 	if c.led {
 		most += 2*w.o.Cluster.ExcludeAfter + 2*w.o.Cluster.Deadline
 	}

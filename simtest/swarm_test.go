@@ -227,6 +227,18 @@ func TestSeedsWithPlacesOfATimeToCome(t *testing.T) {
 	}
 }
 
+// A node turns gray where the period is longer than the deadline: four waves fail before its
+// second slow round trip is known, and the one without it takes its time, too.
+func TestSeedsWithASlowNodeAndALongPeriod(t *testing.T) {
+	for _, seed := range []uint64{90007240} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			if o := runSeed(seed); o.err != nil {
+				t.Error(o.err)
+			}
+		})
+	}
+}
+
 // TestSameSeedSameTrace runs seeds twice and compares everything that happened.
 func TestSameSeedSameTrace(t *testing.T) {
 	last := uint64(8)
