@@ -64,7 +64,8 @@ func TestAPlaceGoesOnByALink(t *testing.T) {
 		t.Errorf("another site's form: %d %v", r.StatusCode, other.jar)
 	}
 	// As a person types it.
-	typed := strings.ToLower(link[:len("/_anteroom/m/shop/XXXX")]) + "-" + link[len("/_anteroom/m/shop/XXXX"):]
+	middle := len("/_anteroom/m/shop/") + 4
+	typed := strings.ToLower(link[:middle]) + "-" + link[middle:]
 	r = other.send("POST", typed, "", fromHere()...)
 	if there := other.arrive(r.Header.Get("Location"), fromHere()); r.StatusCode != 303 || there.StatusCode != 200 {
 		t.Fatalf("%d, %d %s", r.StatusCode, there.StatusCode, there.body)

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/anteroom/anteroom/simtest"
 )
@@ -61,14 +60,19 @@ type outcome struct {
 
 // runSeed turns a panic into the seed's error.
 func runSeed(seed uint64) (o outcome) {
+	o.seed = seed
+	o.result, o.err = run(simtest.Swarm(seed))
+	return o
+}
+
+// run is simtest.Run, where a panic is an error like others.
+func run(o simtest.Options) (r simtest.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			o.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	o.seed = seed
-	o.result, o.err = simtest.Run(simtest.Swarm(seed))
-	return o
+	return simtest.Run(o)
 }
 
 // sums adds up a swarm.
@@ -129,114 +133,6 @@ func replay(t *testing.T, seed uint64) {
 		t.Fatal(err)
 	}
 	t.Logf("%v simulated, %d events, trace %016x, %d of %d let in", r.Simulated, r.Events, r.Hash, r.Served, r.Came)
-}
-
-// TestSeedsThatLostAPlace keeps seeds in which two nodes took a place over, from
-// the same lost one, and a node told somebody that it was given up whose own copy
-// was, while the other copy was kept; and one in which a home that had been told of
-// the newest home alone made a ticket that does not name those between.
-func TestSeedsThatLostAPlace(t *testing.T) {
-	for _, seed := range []uint64{22, 141, 313, 641, 740, 1382} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			if o := runSeed(seed); o.err != nil {
-				t.Error(o.err)
-			}
-		})
-	}
-}
-
-// Nodes that were killed and back from their disks many times, with all of them
-// there at last and no quorum: dead lives had been listed in later waves than
-// those who have their disks stood for.
-func TestSeedsThatLostTheirQuorum(t *testing.T) {
-	for _, seed := range []uint64{3, 23, 157, 239, 572, 853} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			if _, err := simtest.Run(killed(seed)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-// killed is a world of the swarm in which all that happens is that nodes are killed
-// and come back from their disks, every second or two.
-func killed(seed uint64) simtest.Options {
-	o := simtest.Swarm(seed)
-	o.Users, o.Nodes, o.Rooms = 20, 3+int(seed%3), o.Rooms[:1]
-	o.Faults.Every, o.Faults.Disk, o.Faults.Gone = time.Second+time.Duration(seed%4)*500*time.Millisecond, true, 0
-	o.Faults.Mix = [][]simtest.Fault{
-		{simtest.Crash, simtest.CrashMost},
-		{simtest.Rolling, simtest.Crash},
-		{simtest.Crash, simtest.CrashTwo, simtest.CrashLead},
-		{simtest.CrashMost, simtest.CrashAfterFirst, simtest.Add},
-	}[seed%4]
-	if o.Faults.Last.Max == 0 {
-		o.Faults.Last = simtest.Range{Min: 500 * time.Millisecond, Max: 3 * time.Second}
-	}
-	return o
-}
-
-// TestSeedsThatFoundedTwice keeps seeds in which a room was founded at both sides of
-// a split: it had been on no line yet when another room's survivor_after began one.
-func TestSeedsThatFoundedTwice(t *testing.T) {
-	for _, seed := range []uint64{1731} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			if o := runSeed(seed); o.err != nil {
-				t.Error(o.err)
-			}
-		})
-	}
-}
-
-// A node with a slow clock stood still while passes of its own ran out by the
-// others' clocks and the limit fell. It goes on and extends them: they were good all
-// the time, and nobody came in.
-func TestSeedsWithANodeThatStoodStill(t *testing.T) {
-	for _, seed := range []uint64{90000504} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			if o := runSeed(seed); o.err != nil {
-				t.Error(o.err)
-			}
-		})
-	}
-}
-
-// A node woke up, was the only one in a wave of its own, and forgot a longer session in
-// it, so that an account lapsed just then. Its room went on with slots that were gone:
-// a ledger releases no more than it uses.
-func TestSeedsWithAnAccountThatLapsesInAWave(t *testing.T) {
-	for _, seed := range []uint64{90008583} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			if o := runSeed(seed); o.err != nil {
-				t.Error(o.err)
-			}
-		})
-	}
-}
-
-// A node goes on alone, by survivor_after, with a clock that is two hours ahead, and
-// whoever joins there has a place of that time. When the others take such a place over it
-// is in line from then on: no wave would have reached it for two hours.
-func TestSeedsWithPlacesOfATimeToCome(t *testing.T) {
-	for _, seed := range []uint64{90018657} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			if o := runSeed(seed); o.err != nil {
-				t.Error(o.err)
-			}
-		})
-	}
-}
-
-// A node turns gray where the period is longer than the deadline: four waves fail before its
-// second slow round trip is known, and the one without it takes its time, too.
-func TestSeedsWithASlowNodeAndALongPeriod(t *testing.T) {
-	for _, seed := range []uint64{90007240} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			if o := runSeed(seed); o.err != nil {
-				t.Error(o.err)
-			}
-		})
-	}
 }
 
 // TestSameSeedSameTrace runs seeds twice and compares everything that happened.
