@@ -58,7 +58,7 @@ type outcome struct {
 	err    error
 }
 
-// runSeed turns a panic into the seed's error.
+// runSeed runs a world of the swarm.
 func runSeed(seed uint64) (o outcome) {
 	o.seed = seed
 	o.result, o.err = run(simtest.Swarm(seed))
