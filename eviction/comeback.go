@@ -95,7 +95,8 @@ func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 		return comeback{}
 	}
 	if b.due && mayTakeOver {
-		b.due, b.until = false, now+micros(min(soon, g.cfg.Refresh)*11/10+g.c.Deadline)
+		back := max(micros(min(soon, g.cfg.Refresh)*11/10), g.c.waits.Exclude) // who comes too early is told when to come
+		b.due, b.until = false, now+back+micros(g.c.Deadline)
 	}
 	return b
 }

@@ -138,13 +138,23 @@ func (n *Node) MemberOf(name qpid.NodeID) (Member, bool) {
 // Gone reports whether m may be taken for lost: it was not in a wave with this
 // node for the longest exclude_after of all, or it never was and nobody believes it alive.
 func (n *Node) Gone(m Member, now Time) bool {
+	in, ok := n.GoneIn(m, now)
+	return ok && in == 0
+}
+
+// GoneIn returns in how long m, if it stays away, may be taken for lost, in
+// microseconds. With !ok time alone does not make it so.
+func (n *Node) GoneIn(m Member, now Time) (in int64, ok bool) {
 	if n.Listed(m) {
-		return false
+		return 0, false
 	}
 	if i, ok := n.findMet(m); ok {
-		return n.met[i].left || now.Boot-n.met[i].at >= n.c.waits.Exclude
+		if n.met[i].left {
+			return 0, true
+		}
+		return max(0, n.met[i].at+n.c.waits.Exclude-now.Boot), true
 	}
-	return n.view.index(m) < 0
+	return 0, n.view.index(m) < 0
 }
 
 // Met returns the members that were in a wave with this node and are not

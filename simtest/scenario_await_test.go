@@ -40,3 +40,61 @@ func TestScenarioAStoppedRoomWaitsForTheFirstInLine(t *testing.T) {
 	first.must(0, opLeave)
 	s.finish()
 }
+
+// overtaking is a world in which the first in line waits at a node that dies, and the next
+// one at another, while the only slot is used. What comes back is the two of them, after a
+// wave has left that node out.
+func overtaking(t *testing.T, exclude, refresh time.Duration) (s *script, first, next *browser) {
+	t.Helper()
+	o := short(3)
+	o.Cluster.ExcludeAfter, o.Cluster.Lease = exclude, 2*exclude
+	o.Rooms[0].Target, o.Rooms[0].QueueAll, o.Rooms[0].Session = 1, true, 20*time.Second
+	o.Rooms[0].Refresh, o.Rooms[0].ClaimWindow, o.Rooms[0].TicketTTL = refresh, 3*refresh, time.Minute
+	s = founded(t, o)
+	inside := s.visit(0)
+	first, next = s.browser(), s.browser()
+	first.must(2, opJoin)
+	s.run(50 * time.Millisecond)
+	next.must(1, opJoin)
+	s.run(time.Second)
+	s.down(2)
+	s.until(3*time.Second, "two without it", func() bool { return len(s.hosts[0].seen.status.List) == 2 })
+	inside.must(0, opEnd)
+	return s, first, next
+}
+
+// inTurn has first ask as often as it is told to, and next all the time, until first
+// is called, which is to be before next is.
+func (s *script) inTurn(first, next *browser) {
+	s.t.Helper()
+	due, end := s.now, s.now+(15*time.Second).Microseconds()
+	for s.now < end {
+		if a := next.must(1, opCheckIn); a.State != node.Waiting {
+			s.t.Fatalf("the next in line is %v before the first one is back", a.State)
+		}
+		if s.now >= due {
+			a := first.patient(0, opCheckIn)
+			if a.State == node.Called {
+				return
+			}
+			due = s.now + a.Refresh.Microseconds()
+		}
+		s.run(10 * time.Millisecond)
+	}
+	s.t.Fatal("nobody is called")
+}
+
+// Who asks just before others may take them over is told to ask again as soon as they may,
+// while nobody else is called: two seconds later they would have been overtaken.
+func TestScenarioWhoAsksBeforeTheyCanBeTakenOverIsToldWhenTo(t *testing.T) {
+	s, first, next := overtaking(t, 2*time.Second, 2*time.Second)
+	s.run(1500 * time.Millisecond)
+	s.inTurn(first, next)
+}
+
+// Where exclude_after is longer than people near the front of the line take to ask again,
+// they are waited for until they can be taken over.
+func TestScenarioWhoCanBeTakenOverLateIsWaitedFor(t *testing.T) {
+	s, first, next := overtaking(t, 4*time.Second, time.Second)
+	s.inTurn(first, next)
+}

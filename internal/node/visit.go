@@ -87,7 +87,7 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
 	}
 	if v == nil {
 		if v, err = r.takeOver(now, t); err != nil || v == nil {
-			return Answer{State: Waiting, Ticket: t, Position: int(t.Position), Queued: max(1, r.waiting(), int(t.Position)), Refresh: min(refreshMin, r.gate.Room().Refresh), Paused: n.paused()}, err
+			return Answer{State: Waiting, Ticket: t, Position: int(t.Position), Queued: max(1, r.waiting(), int(t.Position)), Refresh: r.untilGone(t, now), Paused: n.paused()}, err
 		}
 	}
 	r.hearFrom(v, now, t)
@@ -344,6 +344,18 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	r.gate.Touch()
 	r.node.carryOn(now)
 	return v, nil
+}
+
+// untilGone is when somebody whose home is missing is to ask again: as soon as they can be
+// taken over, for others are held for them no longer than it takes to come then.
+func (r *room) untilGone(t Ticket, now eviction.Time) time.Duration {
+	most := min(refreshMin, r.gate.Room().Refresh)
+	in, ok := r.node.ev.GoneIn(t.Home, now)
+	if !ok || in == 0 { // it is not for that
+		return most
+	}
+	spread := most / 8 * time.Duration(t.ID[0]) / 255 // not all at once
+	return min(most, time.Duration(in)*time.Microsecond+spread)
 }
 
 // markLate entitles one who comes to a place that the cut has passed already.

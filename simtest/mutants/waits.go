@@ -46,7 +46,13 @@ func waitBugs() []Mutant {
 			{"eviction/escrow.go", "e.heldAt, e.leasedAt = w.at, w.at\n", "e.heldAt, e.leasedAt = w.at, w.at\n\t\tif ON {\n\t\t\te.heldAt = n.installedAt\n\t\t}\n"},
 		}},
 		{Name: "a home that is not lost yet is taken over", Run: "TestScenarioTheSuspectedKeepTheirVisitors", Edits: []Edit{
-			{"eviction/met.go", "		return n.met[i].left || now.Boot", "		return ON || n.met[i].left || now.Boot"},
+			{"eviction/met.go", "		if n.met[i].left {", "		if ON || n.met[i].left {"},
+		}},
+		{Name: "who asks too early is told to ask late", Run: "TestScenarioWhoAsksBeforeTheyCanBeTakenOverIsToldWhenTo", Edits: []Edit{
+			{"internal/node/visit.go", "	if !ok || in == 0 {", "	if ON || !ok || in == 0 {"},
+		}},
+		{Name: "a long exclude_after is forgotten where people are waited for", Run: "TestScenarioWhoCanBeTakenOverLateIsWaitedFor", Edits: []Edit{
+			{"eviction/comeback.go", "g.c.waits.Exclude) // who", "g.c.waits.Exclude)\n\t\tif ON {\n\t\t\tback = micros(min(soon, g.cfg.Refresh) * 11 / 10)\n\t\t} // who"},
 		}},
 		{Name: "nobody is waited for after a cold start", Run: "TestScenarioAfterAColdStartWhoWaitedIsFirst", Edits: []Edit{
 			{"eviction/comeback.go", "			anew = g.comeBackIn()\n", "			if !(ON) {\n\t\t\t\tanew = g.comeBackIn()\n\t\t\t}\n"},
