@@ -319,8 +319,19 @@ func (b *Broker) Tick(now Time) {
 	b.steer()
 }
 
-// TickEvery is how often Tick wants to be called, in µs.
-const TickEvery = 10_000
+// How often Tick wants to be called, in µs: QuietEvery while this node is Quiet.
+const (
+	TickEvery  = 10_000
+	QuietEvery = 200_000
+)
+
+// Quiet reports whether time brings little about here: there is no queue, nobody waits
+// for an answer, and the round is that of the view.
+func (b *Broker) Quiet() bool {
+	r := &b.round
+	return len(b.queues)+len(b.requests)+len(b.proposals)+len(b.purging)+b.Calls() == 0 &&
+		r.installed() && !r.need && !r.frozen && !r.open && slices.Equal(r.list, b.view.List)
+}
 
 // Ready drains the work that is to be done. Call it after every input.
 func (b *Broker) Ready() Ready {

@@ -76,6 +76,7 @@ type Loop struct {
 	streams  streams
 	remote   listeners // of watches at other nodes
 	snapshot atomic.Pointer[Snapshot]
+	shown    chan struct{} // has a value when there is a snapshot that nobody was told of
 	waves    waves
 	dropped  atomic.Uint64
 	refused  atomic.Uint64
@@ -136,7 +137,7 @@ func New(c Config) (*Loop, error) {
 	}
 	l := &Loop{
 		c: c, node: n, messages: make(chan eviction.Message, c.Messages), requests: make(chan *request, c.Requests),
-		wake:   make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), shown: make(chan struct{}, 1),
 		orders: make(chan func(*node.Node, eviction.Time)), done: make(chan struct{}),
 		remote: listeners{max: c.Listened},
 		saveAt: math.MinInt64, tellAt: math.MinInt64, tickAt: math.MaxInt64,
@@ -366,7 +367,14 @@ func (l *Loop) publish(now eviction.Time) {
 		s.Rooms = append(s.Rooms, room)
 	}
 	l.snapshot.Store(s)
+	select {
+	case l.shown <- struct{}{}:
+	default: // it is told already
+	}
 }
+
+// Shown has a value whenever Snapshot has another; for one goroutine.
+func (l *Loop) Shown() <-chan struct{} { return l.shown }
 
 // Snapshot returns the node's state of at most a wave ago. It must not be changed.
 func (l *Loop) Snapshot() *Snapshot { return l.snapshot.Load() }

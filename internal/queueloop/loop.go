@@ -50,6 +50,8 @@ type Loop struct {
 	watches   map[string][]*Watch
 	watching  int
 	proposers [3]*proposer // by kind
+	tick      *time.Ticker // turns the clock
+	quiet     bool         // it does so every QuietEvery
 	stopped   bool
 }
 
@@ -62,7 +64,10 @@ func New(c Config) (*Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Loop{c: c, log: c.Logger, broker: b, waiting: map[uint64]func(broker.Answer){}, watches: map[string][]*Watch{}}, nil
+	return &Loop{
+		c: c, log: c.Logger, broker: b, waiting: map[uint64]func(broker.Answer){}, watches: map[string][]*Watch{},
+		tick: time.NewTicker(broker.TickEvery * time.Microsecond),
+	}, nil
 }
 
 // Attach gives the loop the log of a kind that c.Broker.Logs names. Call it
@@ -82,15 +87,14 @@ func (l *Loop) Run(ctx context.Context) error {
 			running.Go(func() { p.run(ctx.Done()) })
 		}
 	}
-	tick := time.NewTicker(broker.TickEvery * time.Microsecond)
-	defer tick.Stop()
+	defer l.tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			l.stop()
 			running.Wait()
 			return context.Cause(ctx)
-		case <-tick.C:
+		case <-l.tick.C:
 			l.with(func(b *broker.Broker, now broker.Time) { b.Tick(now) })
 		}
 	}
@@ -141,6 +145,22 @@ func (l *Loop) with(f func(*broker.Broker, broker.Time)) {
 	for _, s := range r.Seen {
 		l.tell(s)
 	}
+	l.pace()
+}
+
+// pace has the clock turn as often as the broker has use for it: each turn wakes a
+// processor.
+func (l *Loop) pace() {
+	quiet := l.broker.Quiet()
+	if quiet == l.quiet || l.stopped {
+		return
+	}
+	l.quiet = quiet
+	every := broker.TickEvery
+	if quiet {
+		every = broker.QuietEvery
+	}
+	l.tick.Reset(time.Duration(every) * time.Microsecond)
 }
 
 func stopping() broker.Answer { return broker.Answer{Result: pqueue.Result{Code: pqueue.Unavailable}} }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -259,4 +260,49 @@ func TestCallsThatAreBegunTogether(t *testing.T) {
 		t.Errorf("one more: %q", got)
 	default:
 	}
+}
+
+// Each turn of the clock wakes a processor: a node without queues looks seldom, and one
+// whose first queue is used looks often from then on.
+func TestTheClockTurnsSeldomWhereNothingIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, turns, began := eviction.Member{Name: "a", Boot: 1}, 0, time.Now()
+		l, err := queueloop.New(queueloop.Config{
+			Links: links{}, Clock: func() broker.Time {
+				turns++
+				return broker.Time{Boot: time.Since(began).Microseconds() + 1, Clock: time.Now().UnixMicro()}
+			},
+			Broker: broker.Config{Self: m, CreateOnUse: true, OnUse: broker.Queue{
+				Limits: pqueue.Limits{ItemsMax: 10, BytesMax: 1 << 30, RememberMax: 10, Remember: 1 << 40, LeaseMax: 1 << 40}, Lease: 1 << 30, PayloadMax: 100,
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { _ = l.Run(ctx); close(over) }()
+		during := func(d time.Duration) int {
+			before := turns
+			time.Sleep(d)
+			synctest.Wait()
+			return turns - before
+		}
+		if n := during(time.Second); n < 90 {
+			t.Errorf("%d turns in the first second, before there is a round; want 100", n)
+		}
+		l.SetView(broker.View{List: []eviction.Member{m}, Primary: true, At: 1})
+		during(time.Second)
+		if n := during(time.Second); n < 4 || n > 6 {
+			t.Errorf("%d turns a second with nothing to do, want 5", n)
+		}
+		if code := insert(t, l, "first", "1"); code != pqueue.OK {
+			t.Fatal(code)
+		}
+		if n := during(time.Second); n < 90 {
+			t.Errorf("%d turns a second with a queue, want 100", n)
+		}
+		stop()
+		<-over
+	})
 }

@@ -181,12 +181,20 @@ func (q *queues) run(ctx context.Context, all *errgroup.Group) {
 	}
 }
 
-// followEvery is how soon the queues hear of a wave.
-const followEvery = 20 * time.Millisecond
+// How often the queues ask their logs who leads, and whether there is room; and how
+// often who has none looks for changes.
+const (
+	followEvery = 20 * time.Millisecond
+	changeEvery = 200 * time.Millisecond
+)
 
 // follow tells the broker of each wave, and of who leads the replicated queues.
 func (q *queues) follow(ctx context.Context) error {
-	every := time.NewTicker(followEvery)
+	pause := changeEvery
+	if len(q.logs) > 0 {
+		pause = followEvery
+	}
+	every := time.NewTicker(pause)
 	defer every.Stop()
 	var seen int64
 	missing := make([]string, len(q.logs)) // what each log lacked when it was last asked
@@ -200,6 +208,7 @@ func (q *queues) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-every.C:
+		case <-q.s.loop.Shown():
 		}
 		if q.group != nil {
 			leader, _ := q.group.Leader()
