@@ -12,6 +12,7 @@ import (
 type returning struct {
 	back       comeback
 	shyUntil   int64 // boot time until which the room is not open: people of a lost node may be on their way
+	waveAt     int64 // boot time of the last wave here; 0: there was none yet
 	holdUntil  int64 // boot time until which nobody is called after a cold start; 0: not held
 	heard      bool  // a wave of this life has said whether the room is held
 	graceUntil int64 // boot time until which a ticket up to a day old counts as unexpired
@@ -25,7 +26,7 @@ type returning struct {
 // one that is left out and taken back over and over would have nobody called for good.
 type comeback struct {
 	of    []missing // never changed: another takes its place
-	until int64     // boot time
+	until int64     // boot time, see lasts
 	due   bool      // until is not known yet: nobody can take them over on a side without a quorum
 }
 
@@ -62,6 +63,17 @@ func (g *Gate) missLost(now int64, list []Member, grade Grade, onLine bool) {
 		g.shyUntil = now + micros(g.cfg.Refresh)*11/10
 	}
 	g.back = g.awaitLost(list, now, g.cfg.OnPartition.admits(grade) && (onLine || g.cfg.OnPartition == Share))
+	g.waveAt = now
+}
+
+// lasts is until when people are waited for, as seen at boot time now. While this node
+// stands still, or is in no wave, they cannot come to it, and where it is missed for a
+// quorum to no other: then they have as long after it.
+func (g *Gate) lasts(until, now int64) int64 {
+	if away := now - g.waveAt; until > g.waveAt && away > micros(g.c.ExcludeAfter) {
+		return until + away
+	}
+	return until
 }
 
 // lost returns the members at which people waited and that list lacks.
@@ -83,6 +95,7 @@ func (g *Gate) lost(list []Member) (lost []Member) {
 // keeps it.
 func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 	b := g.back
+	b.until = g.lasts(b.until, now)
 	if !b.due && now >= b.until {
 		b = comeback{}
 	}
@@ -94,6 +107,7 @@ func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 	if len(b.of) == 0 {
 		return comeback{}
 	}
+	b.due = b.due || !mayTakeOver
 	if b.due && mayTakeOver {
 		back := max(micros(min(soon, g.cfg.Refresh)*11/10), g.c.waits.Exclude) // who comes too early is told when to come
 		b.due, b.until = false, now+back+micros(g.c.Deadline)

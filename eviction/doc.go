@@ -349,7 +349,9 @@
 //     missing, so that its owner can check in elsewhere, or until its node is back. Else the first wave after
 //     it gives all the slots that came free while the loss was being noticed to
 //     those who wait at other nodes. Who checks in before they may be taken over is
-//     told when that is (GoneIn), so that they are not late for it. It delays calls and permits none.
+//     told when that is (GoneIn), so that they are not late for it. Time in which they could
+//     not come is none of theirs: while this node was in no wave (lasts), or nobody may be
+//     taken over. It delays calls and permits none.
 //   - A node stamps joins, lets people in, extends passes and says whether one is
 //     good only once a quorum has taken its clock for right in this life: D reckons
 //     with clocks that are within max_skew of each other, not with one that nobody

@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -97,4 +98,84 @@ func TestScenarioWhoAsksBeforeTheyCanBeTakenOverIsToldWhenTo(t *testing.T) {
 func TestScenarioWhoCanBeTakenOverLateIsWaitedFor(t *testing.T) {
 	s, first, next := overtaking(t, 4*time.Second, time.Second)
 	s.inTurn(first, next)
+}
+
+// stoodStill is a world in which the first in line waits at a node that dies, and some of the
+// three others stand still when it has just been left out, so that nobody has a majority. A
+// slot is free all the time, and the next in line has asked when it is over.
+func stoodStill(t *testing.T, still ...int) (s *script, first, next *browser) {
+	t.Helper()
+	o := short(4)
+	o.Cluster.ExcludeAfter, o.Cluster.Lease = 1500*time.Millisecond, 3*time.Second // a node alone has a wave each second
+	o.Rooms[0].Target, o.Rooms[0].QueueAll, o.Rooms[0].Session, o.Rooms[0].TicketTTL = 1, true, 20*time.Second, time.Minute
+	s = founded(t, o)
+	inside := s.visit(0)
+	first, next = s.browser(), s.browser()
+	first.must(3, opJoin)
+	s.run(50 * time.Millisecond)
+	next.must(0, opJoin)
+	s.run(time.Second)
+	s.down(3)
+	s.until(3*time.Second, "three without it", func() bool { return s.together(3) })
+	if s.coordinator() != 0 {
+		t.Fatalf("host %d leads, want the first", s.coordinator())
+	}
+	inside.must(0, opEnd)
+	for _, i := range still {
+		s.stall(i, 6*time.Second)
+	}
+	s.run(6 * time.Second)
+	s.until(3*time.Second, "three again", func() bool { return s.together(3) })
+	next.must(0, opCheckIn)
+	s.run(700 * time.Millisecond) // some waves, in which somebody could be called
+	return s, first, next
+}
+
+// The time that a coordinator stood still, or was without a majority, is none in which people
+// could come back: it waits for the first in line, who is called before the next one.
+func TestScenarioTheLostAreWaitedForByACoordinatorThatStoodStill(t *testing.T) {
+	s, first, next := stoodStill(t, 0)
+	s.inTurn(first, next)
+}
+
+func TestScenarioTheLostAreWaitedForWhileThereIsNoMajority(t *testing.T) {
+	s, first, next := stoodStill(t, 1, 2)
+	s.inTurn(first, next)
+}
+
+// What the live test of that name does: a node is killed, then the coordinator, then one of
+// the three that are left stands still for longer than a lease, which leaves no majority.
+// Nobody overtakes anybody.
+func TestScenarioFaultsUnderACrowd(t *testing.T) {
+	for seed := range uint64(4) {
+		s := founded(t, Options{
+			Seed: seed, Nodes: 5,
+			Cluster: eviction.Config{Lease: 4 * time.Second},
+			Rooms: []eviction.Room{{
+				Name: "shop", Target: 40, Session: 12 * time.Second, Refresh: 3 * time.Second, ClaimWindow: 8 * time.Second, TicketTTL: time.Minute,
+			}},
+			Load:   Load{Browse: Range{2 * time.Second, 6 * time.Second}, Timeout: 5 * time.Second},
+			Faults: Faults{Detect: Range{300 * time.Millisecond, 900 * time.Millisecond}, KeepKeys: true},
+		})
+		s.arriveOver(none, 400, 12*time.Second)
+		s.run(3 * time.Second)
+		s.down((s.coordinator() + 1 + int(seed)%3) % 5)
+		s.until(5*time.Second, "the other four", func() bool { return s.together(4) })
+		dead := s.coordinator()
+		s.down(dead)
+		s.until(5*time.Second, "the other three", func() bool { return s.together(3) })
+		still := s.coordinator()
+		if seed%2 == 1 {
+			still = slices.IndexFunc(s.hosts, func(h host) bool { return h.up() && h.index != int32(still) })
+		}
+		s.stall(still, 5*time.Second)
+		s.run(5 * time.Second)
+		s.until(5*time.Second, "the three again", func() bool { return s.together(3) })
+		s.boot(dead)
+		s.run(75 * time.Second)
+		if n := s.inOrder(0); n < 300 {
+			t.Errorf("seed %d: %d people waited, want a crowd", seed, n)
+		}
+		s.finish()
+	}
 }
