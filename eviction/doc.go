@@ -250,9 +250,10 @@
 // Lemma 9 (voids). Slots of an account that is void are refused by everybody before any
 // is minted for them: an account is settled only when all nodes of a wave have replied
 // that it is void, and nodes exchange slots only with accounts that they know to be
-// listed.
-// Kept by Gate.account, escrow.accept, escrow.current, escrow.isSafe.
-// Seen by TestScenarioSafeIsWaitedFor, TestScenarioSlotsInFlightAtVoid, TestSlotsFromAForgottenAccountAreRefused.
+// listed. Nobody forgets that an account is void before its own node has closed it: else it
+// would come back with slots that were made again. The proof is at forget.
+// Kept by Gate.account, escrow.accept, escrow.current, escrow.isSafe, escrow.lease, Gate.lapse, Node.forget.
+// Seen by TestScenarioSafeIsWaitedFor, TestScenarioSlotsInFlightAtVoid, TestSlotsFromAForgottenAccountAreRefused, TestScenarioALongerSessionOfASideKeepsNoAccount.
 //
 // Lemma 10 (supply). What is minted, and what those who are lost can still use, is
 // together no more than the limit. The proof is at Supply.

@@ -12,6 +12,8 @@ import (
 //
 // Invariant: the account acts for a lease's time from heldAt on, and no longer. Without an
 // account that is never.
+// Invariant: the account is open for no longer than a lease, the session of then and 2ε
+// after the last primary wave that let it act, if it is not of a room that shares.
 // Invariant: an account is born after all that were closed here, and no account ever
 // comes back.
 // Invariant: voids and safe are by member, one of each; members and born are equally
@@ -25,6 +27,7 @@ type escrow struct {
 
 	heldAt   int64  // boot time of the last wave that asked about the room and let the account act
 	leasedAt int64  // the same, of primary waves and of any account here
+	lapses   int64  // boot time from which on nothing is left of the last of those leases, see Gate.lapse
 	oldHeld  int64  // heldAt of earlier accounts of this life
 	shutBorn uint64 // Born of the last account closed here
 
@@ -58,9 +61,9 @@ func addVoid(vs []Void, v Void) []Void {
 // install carries out what a commit says of slots: which account is open here, whether it
 // may act, and what it has. reset: another account was open until now, and had slots in
 // use.
-func (e *escrow) install(n *Node, w *wave, c *RoomCommit, r *Room, grade Grade) (reset bool, out []Message) {
+func (e *escrow) install(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grade) (reset bool, out []Message) {
 	reset = e.accept(n.self.Member, c, c.Born[w.index])
-	e.lease(n, w, c, r, grade)
+	e.lease(n, w, c, f, grade)
 	if w.index == 0 && c.Born[0] == e.ledger.account.Born {
 		e.ledger.mint(c.Mint)
 	}
@@ -75,7 +78,7 @@ func (e *escrow) install(n *Node, w *wave, c *RoomCommit, r *Room, grade Grade) 
 	}
 	e.supply.Burned += burned // a side knows what it burns, not what others have minted
 	e.members, e.born = w.list, c.Born
-	return reset, e.moves(w, c, r.Name)
+	return reset, e.moves(w, c, f.cfg.Name)
 }
 
 // accept takes in which account of self is open now, and which are void.
@@ -106,15 +109,16 @@ func (e *escrow) accept(self Member, c *RoomCommit, born uint64) (reset bool) {
 // lease lets the account act from the gather on, if the coordinator has looked
 // at it. A wave that does not ask about the room leases nothing of it: the
 // account may be void and nobody here know.
-func (e *escrow) lease(n *Node, w *wave, c *RoomCommit, r *Room, grade Grade) {
+func (e *escrow) lease(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grade) {
 	born := e.ledger.account.Born
 	if born == 0 || c.Born[w.index] != born {
 		return
 	}
 	if grade >= Primary && c.Line.Founded() && e.line == n.line {
 		e.heldAt, e.leasedAt = w.at, w.at
+		e.lapses = w.at + drifted(micros(n.c.Lease+f.session)) + 2*micros(n.c.MaxSkew)
 	}
-	if grade >= Side && r.OnPartition == Share {
+	if grade >= Side && f.cfg.OnPartition == Share {
 		e.heldAt = w.at
 	}
 }

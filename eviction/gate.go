@@ -81,7 +81,7 @@ func newGate(c *terms, r Room) *Gate {
 	return &Gate{
 		kept:    kept{Queue: qpid.NewQueue()},
 		inForce: inForce{c: c, cfg: r, now: r.At(0), sum: r.Sum(), session: r.Session, ttl: r.longest(), durable: unbounded},
-		escrow:  escrow{heldAt: never, leasedAt: never, oldHeld: never},
+		escrow:  escrow{heldAt: never, leasedAt: never, lapses: ever, oldHeld: never},
 		turn:    turn{busy: true, asked: never, digested: never},
 		pacer:   pacer{from: never},
 	}
@@ -145,7 +145,7 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 	}
 	g.configure(c, w.T, w.at)
 	account := g.ledger.account
-	in.Reset, out = g.escrow.install(n, w, c, &g.cfg, all.Grade)
+	in.Reset, out = g.escrow.install(n, w, c, &g.inForce, all.Grade)
 	g.busy = g.busy || g.ledger.account != account
 	g.applyCut(c.Cut)
 	if c.Key == w.epoch && g.drawKey == w.epoch {

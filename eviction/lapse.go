@@ -69,8 +69,9 @@ func (n *Node) lapse(now int64) {
 	}
 }
 
-// lapse closes an account whose last pass has run out while nobody renewed
-// its lease: its slots may be about to be minted again elsewhere.
+// lapse closes an account whose passes have run out while nobody renewed its
+// lease: its slots may be about to be minted again elsewhere, and it forgotten
+// that it is void, see forget.
 func (g *Gate) lapse(self Member, now int64) (reset bool) {
 	if now < g.lapsesAt() {
 		return false
@@ -81,10 +82,10 @@ func (g *Gate) lapse(self Member, now int64) (reset bool) {
 
 // lapsesAt is the boot time from which on the account has lapsed.
 func (g *Gate) lapsesAt() int64 {
-	if g.cfg.OnPartition == Share || g.leasedAt == never || g.ledger.account.Born == 0 {
+	if g.cfg.OnPartition == Share || g.ledger.account.Born == 0 {
 		return ever
 	}
-	return g.leasedAt + drifted(micros(g.c.Lease+max(g.ttl, g.cfg.longest()))) + 2*micros(g.c.MaxSkew)
+	return g.lapses
 }
 
 // outlived reports whether nothing is left alive that this node's clock timed:
@@ -176,8 +177,14 @@ func (f *inForce) survivorAfter(b Bounds) (µs int64, ok bool) {
 }
 
 // forget drops members that cannot come back with anything: twice D after the
-// last wave with them even their own clocks have closed their accounts. What is
+// last wave with them their own nodes have closed their accounts. What is
 // known of them to be void is kept while anyone in the wave reckons with them.
+//
+// Proof. An account lapses when its last lease is over, the session that passes were
+// given by under that lease, and 2ε (escrow.lease): not the longest that its node has
+// heard of since, on a side of a split, or from a wave that others did not get. By lemma
+// 8 somebody in every later quorum reckons with that session, and keeps the void until
+// twice the D of it.
 func (n *Node) forget(now Time, met []Sighting, grade Grade) {
 	keep := int64(0)
 	for _, g := range n.gates {

@@ -183,14 +183,14 @@ func (w *world) checkLightest(r int, root *host) {
 }
 
 // S12, void is void. An account that its own node holds for void, or that a
-// primary wave has settled, calls nobody, lets nobody in and extends nothing. A machine
-// that stood still has not seen its own lapse until it hears of the time, see Standstill.
+// primary wave has settled, calls nobody, lets nobody in and extends nothing, and no wave
+// leaves it a lease by which it might. A machine that stood still has not seen its own lapse until it hears of the time, see Standstill.
 func (w *world) checkVoid(h *host, r int, rs *node.RoomStatus) {
 	switch {
 	case covers(rs.Voided, rs.Account):
-		w.fail("S12", "%s room %s: account %s acts and is void: %s", h.name, rs.Room.Name, w.account(rs.Account), w.voids(rs.Voided))
+		w.fail("S12", "%s room %s: account %s may act and is void: %s", h.name, rs.Room.Name, w.account(rs.Account), w.voids(rs.Voided))
 	case w.checker.rooms[r].sides == 0 && !h.stopped && covers(w.checker.rooms[r].settled, rs.Account):
-		w.fail("S12", "%s room %s: account %s acts and was settled", h.name, rs.Room.Name, w.account(rs.Account))
+		w.fail("S12", "%s room %s: account %s may act and was settled", h.name, rs.Room.Name, w.account(rs.Account))
 	}
 }
 

@@ -33,8 +33,8 @@ func Unsafe() []Mutant {
 				"(ON || !known || n.Born > (*voids)[j].Epoch)",
 			},
 			{
-				"eviction/lapse.go", "if g.cfg.OnPartition == Share || g.leasedAt == never",
-				"if ON || g.cfg.OnPartition == Share || g.leasedAt == never",
+				"eviction/lapse.go", "if g.cfg.OnPartition == Share || g.ledger.account.Born == 0 {",
+				"if ON || g.cfg.OnPartition == Share || g.ledger.account.Born == 0 {",
 			},
 		}},
 		{Name: "an amnesiac voter counts", Run: "TestScenarioAmnesiacVoterDoesNotFlipTheMajority", Edits: []Edit{
@@ -52,7 +52,7 @@ func Unsafe() []Mutant {
 
 // Bugs lists planted bugs of the ordinary kind.
 func Bugs() []Mutant {
-	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), boundBugs())
+	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), boundBugs(), forgottenBugs())
 }
 
 // duesBugs are in which rooms a node looks at.
