@@ -138,7 +138,7 @@ func (p *purse) wrong() string {
 // what Admits asks, told in another way.
 func (n *Node) WrongPass(g *Gate, now Time) *Broken {
 	switch {
-	case now.Boot >= n.leaseUntil, now.Boot >= g.heldAt+micros(n.c.Lease), g.ledger.account.Born == 0:
+	case now.Boot >= n.leaseUntil, now.Boot >= g.heldAt+micros(n.c.Lease), g.heldAt < n.clock.stoodTo, g.ledger.account.Born == 0:
 		return g.wrong(fmt.Sprintf("nobody is let in without a lease, and that of the node ends at %d, of the room at %d", n.leaseUntil, g.heldAt+micros(n.c.Lease)))
 	case g.voided(g.ledger.account):
 		return g.wrong("nobody is let in by an account that is void")

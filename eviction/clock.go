@@ -26,10 +26,11 @@ type Clock struct {
 	leased      bool  // something that it timed may be alive
 	vouched     bool  // a quorum took it for right, once since it last followed the wall clock
 	agreed      bool  // others took it for right, and nobody has found it wrong, or doubted it, since
+	stoodTo     int64 // boot time at which it last followed the wall clock as the machine had stood still
 }
 
 func newClock(skew int64, now Time) Clock {
-	return Clock{skew: skew, offset: now.Wall - now.Boot, last: now, now: now.Wall, slewedAt: now.Boot, jumpedAt: never}
+	return Clock{skew: skew, offset: now.Wall - now.Boot, last: now, now: now.Wall, slewedAt: now.Boot, jumpedAt: never, stoodTo: never}
 }
 
 // read advances the clock to now and reports whether the wall clock jumped, and
@@ -100,11 +101,13 @@ func (c *Clock) stoodStill(behind int64) bool {
 }
 
 // followWall sets a clock that stood still by its wall clock, at once: what it timed is over
-// the sooner. From here on nobody has vouched for it.
-func (c *Clock) followWall() {
-	c.offset = c.last.Wall - c.last.Boot
+// the sooner. From here on nobody has vouched for it. It returns for how long it stood.
+func (c *Clock) followWall() (stood int64) {
+	stood = c.last.Wall - (c.last.Boot + c.offset)
+	c.offset += stood
 	c.now = max(c.now, c.last.Wall)
-	c.vouched, c.agreed = false, false
+	c.vouched, c.agreed, c.stoodTo = false, false, c.last.Boot
+	return stood
 }
 
 // reading is one measurement of another clock against the coordinator's.

@@ -10,10 +10,11 @@ import (
 
 // onCommit takes in what the wave decided, if this node replied to it and to
 // none since. One that comes when its lease is over is of no use any more, and
-// what it says of accounts may be long out of date.
+// what it says of accounts may be long out of date. So may that of a wave of before this
+// machine stood still.
 func (n *Node) onCommit(now Time, from Member, c *Commit) error {
 	w := n.wave
-	if w == nil || !w.replied || w.epoch != c.Epoch || from != w.up || now.Boot-w.at >= min(n.c.wants.Lease, c.Acts.Lease) {
+	if w == nil || !w.replied || w.epoch != c.Epoch || from != w.up || now.Boot-w.at >= min(n.c.wants.Lease, c.Acts.Lease) || w.at < n.clock.stoodTo {
 		return nil
 	}
 	if err := c.validate(w); err != nil {

@@ -215,9 +215,10 @@
 // Lemma 4 (leases). Nobody is called or let in, and no pass extended, but while the
 // lease of the account runs, which counts from the gather; and no pass lasts longer
 // from there than the longest session that the account's node has told the others of, and
-// its own disk: who is a quorum by itself tells no others.
+// its own disk: who is a quorum by itself tells no others. When the clock of a machine that
+// stood still is set, no lease of before counts, nor a wave that was gathered before.
 // Kept by Node.leased, Node.LeaseOf, escrow.lease, inForce.configure, inForce.Session, Node.Saved, Node.WrongPass.
-// Seen by TestScenarioPauseThenLeaseCheck, TestScenarioALeaseCountsFromTheGather, TestScenarioALongerSessionWaitsUntilAllAgree, TestScenarioALongerSessionWaitsForTheDisk, TestScenarioAShorterSessionForgetsNoLongerPass.
+// Seen by TestScenarioPauseThenLeaseCheck, TestScenarioALeaseCountsFromTheGather, TestScenarioALeaseOfBeforeAStandstillIsOver, TestCommitOfBeforeTheClockWasSetIsIgnored, TestScenarioALongerSessionWaitsUntilAllAgree, TestScenarioALongerSessionWaitsForTheDisk, TestScenarioAShorterSessionForgetsNoLongerPass.
 //
 // Lemma 5 (clocks). A pass is judged only by clocks that a quorum has taken for right,
 // and two of them are no further apart than D reckons with, but for those of a machine
@@ -252,8 +253,8 @@
 // that it is void, and nodes exchange slots only with accounts that they know to be
 // listed. Nobody forgets that an account is void before its own node has closed it: else it
 // would come back with slots that were made again. The proof is at forget.
-// Kept by Gate.account, escrow.accept, escrow.current, escrow.isSafe, escrow.lease, Gate.lapse, Node.forget.
-// Seen by TestScenarioSafeIsWaitedFor, TestScenarioSlotsInFlightAtVoid, TestSlotsFromAForgottenAccountAreRefused, TestScenarioALongerSessionOfASideKeepsNoAccount.
+// Kept by Gate.account, escrow.accept, escrow.current, escrow.isSafe, escrow.lease, Gate.lapse, Node.age, Node.forget.
+// Seen by TestScenarioSafeIsWaitedFor, TestScenarioSlotsInFlightAtVoid, TestSlotsFromAForgottenAccountAreRefused, TestScenarioWhoStoodStillForTwiceDHasNoAccount, TestScenarioALongerSessionOfASideKeepsNoAccount.
 //
 // Lemma 10 (supply). What is minted, and what those who are lost can still use, is
 // together no more than the limit. The proof is at Supply.

@@ -115,6 +115,20 @@ func TestCommitAfterItsLeaseIsIgnored(t *testing.T) {
 	}
 }
 
+// So is one whose gather came before the machine stood still, if the clock was set since:
+// by the boot clock its lease is good.
+func TestCommitOfBeforeTheClockWasSetIsIgnored(t *testing.T) {
+	s := newSolo(t, Room{Target: 10, Session: time.Minute})
+	s.gather(t, 1)
+	s.now.Boot += 1000
+	s.clock.last.Boot = s.now.Boot
+	s.clock.followWall()
+	s.commit(t, 1)
+	if s.installed.Num != 0 || s.g.ledger.account.Born != 0 {
+		t.Errorf("installed %v, account %v; want neither", s.installed, s.g.ledger.account)
+	}
+}
+
 // A transfer that was stuck in a broken link arrives when everybody has long
 // forgotten that its sender's account was void.
 func TestSlotsFromAForgottenAccountAreRefused(t *testing.T) {

@@ -80,6 +80,18 @@ func (g *Gate) lapse(self Member, now int64) (reset bool) {
 	return g.reopen(Account{Member: self})
 }
 
+// age makes the accounts older by as long as this machine stood still with its clocks,
+// which no reading of the boot clock shows: they lapse as they would have if it had not, or
+// sooner, if it stood before their last lease. How long ago others were seen stays what it
+// is: that is waited for, and may not seem longer than it was.
+func (n *Node) age(stood int64) {
+	for _, g := range n.gates {
+		g.lapses -= stood
+		n.changed(g)
+	}
+	n.lapse(n.clock.last.Boot)
+}
+
 // lapsesAt is the boot time from which on the account has lapsed.
 func (g *Gate) lapsesAt() int64 {
 	if g.cfg.OnPartition == Share || g.ledger.account.Born == 0 {
@@ -184,7 +196,9 @@ func (f *inForce) survivorAfter(b Bounds) (µs int64, ok bool) {
 // given by under that lease, and 2ε (escrow.lease): not the longest that its node has
 // heard of since, on a side of a split, or from a wave that others did not get. By lemma
 // 8 somebody in every later quorum reckons with that session, and keeps the void until
-// twice the D of it.
+// twice the D of it. And the node is in no wave before its clock is right. That of a
+// machine that stood still is set when nothing is left that it timed (Clock.read), or by
+// as long as it stood, and then its accounts are as much older (age).
 func (n *Node) forget(now Time, met []Sighting, grade Grade) {
 	keep := int64(0)
 	for _, g := range n.gates {

@@ -245,7 +245,7 @@ func (n *Node) stepDown(now Time, mid int64) {
 	n.leaseUntil = never
 	n.lead.active = false
 	if n.clock.stoodStill(mid) {
-		n.clock.followWall()
+		n.age(n.clock.followWall())
 		return
 	}
 	n.lead.banned = now.Boot + 2*micros(n.c.ExcludeAfter)

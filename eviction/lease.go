@@ -30,7 +30,12 @@ func (n *Node) leased(g *Gate, now Time) bool {
 func (n *Node) Clear() bool { return n.clock.vouched && !n.clock.quarantined }
 
 // LeaseOf returns the boot time until which the account of g may act.
-func (n *Node) LeaseOf(g *Gate) int64 { return min(n.leaseUntil, g.heldAt+micros(n.c.Lease)) }
+func (n *Node) LeaseOf(g *Gate) int64 {
+	if g.heldAt < n.clock.stoodTo {
+		return never // by a clock that stood still, nobody knows since when
+	}
+	return min(n.leaseUntil, g.heldAt+micros(n.c.Lease))
+}
 
 // waits reports whether an event keeps everybody waiting at clock t of this node.
 // Its pre-queue begins by the node's own clock, its doors open with a wave alone:

@@ -32,6 +32,25 @@ func (s *script) withinTheLimit() {
 	s.finish()
 }
 
+// A machine stands still with its clocks for twice D. By its boot clock a moment has
+// passed; when its wall clock is set right it follows that and runs the waves again,
+// if it is the most senior, or has to wait until its clock can be set. Its account is over
+// either way. Seed 5585 of the swarm.
+func TestScenarioWhoStoodStillForTwiceDHasNoAccount(t *testing.T) {
+	for x := range 3 {
+		s := peopled(t)
+		h := &s.hosts[x]
+		s.freeze(h, 2*s.delay().Microseconds()+500_000)
+		s.arriveOver((x+1)%3, 30, 9*time.Second)
+		s.run(2*s.delay() + time.Second)
+		if h.stopped || h.seen.rooms[0].Account.Born == 0 {
+			t.Fatalf("%s has not heard how late it is, or has closed its account by its own clock: %s", h.name, s.ledgers(0))
+		}
+		h.clock.set(s.now, 0)
+		s.withinTheLimit()
+	}
+}
+
 // On the side of a split that has no majority a room's sessions are made longer. Nobody at
 // the other side knows, so the account there lapses by the session of before.
 func TestScenarioALongerSessionOfASideKeepsNoAccount(t *testing.T) {
@@ -47,4 +66,28 @@ func TestScenarioALongerSessionOfASideKeepsNoAccount(t *testing.T) {
 	}
 	s.mend()
 	s.withinTheLimit()
+}
+
+// A coordinator stood still with its clocks, which are right again before anybody has told
+// it. Its first wave speaks of one of two rooms, and gives the node a lease. In the
+// other room nobody acts by what was leased before, though the boot clock says it is good.
+func TestScenarioALeaseOfBeforeAStandstillIsOver(t *testing.T) {
+	o := short(3)
+	o.Rooms = append(o.Rooms, o.Rooms[0])
+	o.Rooms[1].Name = "tickets"
+	o.Cluster.WaveBytes = 1
+	s := founded(t, o)
+	h := &s.hosts[0]
+	of := []*browser{s.visitTo(0, 0), s.visitTo(1, 0)}
+	s.freeze(h, 1_500_000)
+	s.run(1500 * time.Millisecond)
+	h.clock.set(s.now, 0)
+	s.until(2*time.Second, "its own wave", func() bool { return s.together(3) && s.coordinator() == 0 })
+	for end := s.now + 300_000; s.now < end; s.run(time.Millisecond) {
+		for _, b := range of {
+			_, _ = b.ask(0, opRefresh)
+			s.check()
+		}
+	}
+	s.finish()
 }

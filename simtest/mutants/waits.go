@@ -98,7 +98,7 @@ func bookBugs() []Mutant {
 			{"internal/node/session.go", "	case c.NoRenewal || !n.ev.Admits(r.gate, now):\n", "	case c.NoRenewal || !(ON) && !n.ev.Admits(r.gate, now):\n"},
 		}},
 		{Name: "people are called for a moment after the lease", First: 47, Edits: []Edit{
-			{"eviction/lease.go", "func (n *Node) LeaseOf(g *Gate) int64 { return min(n.leaseUntil, g.heldAt+micros(n.c.Lease)) }\n", "func (n *Node) LeaseOf(g *Gate) int64 {\n\tif ON {\n\t\treturn min(n.leaseUntil, g.heldAt+micros(n.c.Lease)) + micros(n.c.Margin)\n\t}\n\treturn min(n.leaseUntil, g.heldAt+micros(n.c.Lease))\n}\n"},
+			{"eviction/lease.go", "	return min(n.leaseUntil, g.heldAt+micros(n.c.Lease))\n", "	if ON {\n\t\treturn min(n.leaseUntil, g.heldAt+micros(n.c.Lease)) + micros(n.c.Margin)\n\t}\n	return min(n.leaseUntil, g.heldAt+micros(n.c.Lease))\n"},
 		}},
 		{Name: "a pass is good for twice as long as a session", Edits: []Edit{
 			{"internal/node/session.go", "	end := r.node.ev.Now(now) + r.gate.Session().Microseconds()\n", "	end := r.node.ev.Now(now) + r.gate.Session().Microseconds()\n\tif ON {\n\t\tend += r.gate.Session().Microseconds()\n\t}\n"},
