@@ -448,11 +448,12 @@ func (l *Loop) Goodbye() error {
 	return l.order(func(n *node.Node, now eviction.Time) { n.Goodbye(now) })
 }
 
-// PassTime is the clock by which passes and tickets are timed, Unix
-// microseconds.
+// PassTime is the clock by which passes, tickets and the items of queues are timed, Unix
+// microseconds. It goes on from when the node read it: a snapshot is made some time after
+// that, which is long on a machine that has much else to do.
 func (l *Loop) PassTime() int64 {
-	s := l.Snapshot()
-	return s.Status.Clock + l.c.Clock().Boot - s.At.Boot
+	s := &l.Snapshot().Status
+	return s.Clock + l.c.Clock().Boot - s.ClockAt
 }
 
 // Room returns one room of the snapshot.

@@ -333,3 +333,30 @@ func TestAdoptBeforeTheFirstWaveOnly(t *testing.T) {
 		}
 	})
 }
+
+// A node that has to wait for the processor between two readings of its clocks, or while
+// it does what they lead to, is no reason for its pass time to stand still: items of a queue
+// that are put at two nodes one after the other are in line by it.
+func TestPassTimeIsRightWhereTheNodeIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slow atomic.Bool
+		_, all := start(t, 1, func(c *loop.Config) {
+			read := c.Clock
+			c.Clock = func() eviction.Time {
+				now := read()
+				if slow.Load() {
+					time.Sleep(20 * time.Millisecond)
+				}
+				return now
+			}
+		})
+		for range 100 {
+			slow.Store(true)
+			time.Sleep(33 * time.Millisecond)
+			slow.Store(false)
+			if got, want := all[0].PassTime(), time.Now().UnixMicro(); got != want {
+				t.Fatalf("pass time is %d µs behind", want-got)
+			}
+		}
+	})
+}
