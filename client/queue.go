@@ -72,8 +72,8 @@ type Want struct {
 type Taken struct {
 	Leases []*Lease
 	Paused bool // nothing came because the queue is paused
-	// Nothing came, and these nodes are not there: they may have items, or the
-	// right to let any out.
+	// These nodes were not there: they may have items that go before those that came,
+	// or the right to let any out.
 	Missing []string
 }
 

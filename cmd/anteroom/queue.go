@@ -229,7 +229,8 @@ type itemLine struct {
 	Queue string `json:"queue"`
 	client.Item
 	Receipt string    `json:"receipt,omitempty"`
-	Until   time.Time `json:"until,omitzero"` // of the lease, when it was given
+	Until   time.Time `json:"until,omitzero"`    // of the lease, when it was given
+	Missing []string  `json:"missing,omitempty"` // of the answer that brought it
 	Text    *string   `json:"payload,omitempty"`
 	Bytes   []byte    `json:"payload_base64,omitempty"`
 }

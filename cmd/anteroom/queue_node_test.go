@@ -121,7 +121,11 @@ func (n *queueNode) DeleteMin(ctx context.Context, r *anteroomv1.DeleteMinReques
 		case <-ctx.Done():
 		}
 	}
-	return &anteroomv1.DeleteMinResponse{Leases: give, Paused: r.GetQueue() == "held"}, nil
+	a := &anteroomv1.DeleteMinResponse{Leases: give, Paused: r.GetQueue() == "held"}
+	if r.GetQueue() == "split" {
+		a.Missing = []string{"node-3"}
+	}
+	return a, nil
 }
 
 func (n *queueNode) Ack(_ context.Context, r *anteroomv1.AckRequest) (*anteroomv1.AckResponse, error) {

@@ -46,11 +46,12 @@ anteroom queue work does all of this around a command of yours.`,
 		if len(t.Leases) == 0 {
 			return nothing{fmt.Errorf("%s: there is nothing to take; --wait waits for it", q.name)}
 		}
+		q.lacking(t.Missing, "what it keeps may go before these")
 		var rows [][]string
 		for _, l := range t.Leases {
 			if q.asJSON {
 				line := q.itemLine(l.Item)
-				line.Receipt, line.Until, line.LeaseUntil = l.Receipt, l.Until, time.Time{}
+				line.Receipt, line.Until, line.LeaseUntil, line.Missing = l.Receipt, l.Until, time.Time{}, t.Missing
 				q.line(line)
 				continue
 			}

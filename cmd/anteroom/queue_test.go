@@ -22,7 +22,7 @@ import (
 )
 
 func TestQueueCommands(t *testing.T) {
-	n := &queueNode{leases: []*anteroomv1.Lease{lease("a"), lease("b"), lease("c")}}
+	n := &queueNode{leases: []*anteroomv1.Lease{lease("a"), lease("b"), lease("c"), lease("d"), lease("e")}}
 	ask := n.asking(t)
 	var b strings.Builder
 	for _, args := range [][]string{
@@ -32,6 +32,8 @@ func TestQueueCommands(t *testing.T) {
 		{"put", "--id", "keyed", "--key", "customer 7", "x"},
 		{"take", "--max", "2"},
 		{"take", "--json", "--lease", "5m"},
+		{"take", "--queue", "split"},
+		{"take", "--queue", "split", "--json"},
 		{"take"},
 		{"take", "--queue", "held"},
 		{"ack", "r-a", "late", "r-b"},

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
@@ -37,7 +39,13 @@ func contains(v View, name qpid.NodeID) bool {
 // have a vote, and for a durable queue all that were ever seen here, since their
 // disks keep what they had.
 func (b *Broker) absent(name string) []qpid.NodeID {
-	kind := b.kindOf(name)
+	if name == "" && slices.ContainsFunc(b.queues, durable) {
+		return b.absentOf(Durable)
+	}
+	return b.absentOf(b.kindOf(name))
+}
+
+func (b *Broker) absentOf(kind Kind) []qpid.NodeID {
 	if kind == Replicated {
 		return nil
 	}
@@ -47,8 +55,7 @@ func (b *Broker) absent(name string) []qpid.NodeID {
 			names = append(names, v)
 		}
 	}
-	anyDurable := name == "" && slices.ContainsFunc(b.queues, durable)
-	if kind == Durable || anyDurable {
+	if kind == Durable {
 		for _, g := range b.gone {
 			if !slices.Contains(names, g) {
 				names = append(names, g)
@@ -98,6 +105,7 @@ func (b *Broker) askUnopened() {
 		b.ask(m, pqueue.Command{Op: pqueue.OpStats, Queue: q.c.Name}, func(r pqueue.Result) {
 			if i := slices.Index(u.members, m); i >= 0 && r.Code == pqueue.OK {
 				u.members = slices.Delete(u.members, i, i+1)
+				b.recount()
 			}
 		})
 	}
@@ -105,10 +113,10 @@ func (b *Broker) askUnopened() {
 
 func durable(q *queue) bool { return q.c.Kind == Durable }
 
-// unseen are the nodes that may have items of a queue which no take finds.
-func (b *Broker) unseen(name string) []qpid.NodeID {
-	names := b.absent(name)
-	if b.kindOf(name) == Durable {
+// unseen are the nodes that may have items of a queue of that kind which no take finds.
+func (b *Broker) unseen(kind Kind) []qpid.NodeID {
+	names := b.absentOf(kind)
+	if kind == Durable {
 		for _, m := range b.unopened.members {
 			names = append(names, m.Name)
 		}
@@ -116,13 +124,64 @@ func (b *Broker) unseen(name string) []qpid.NodeID {
 	return lacking(names, nil)
 }
 
-// outside are the members of the view that may have items of a queue, and are not in
-// the round that is installed here: it goes on without who is silent for long.
-func (b *Broker) outside(name string) []qpid.NodeID {
+// outside are those of some members that are not in the round that is installed here, or
+// in the one to come: it goes on without who is silent for long.
+func (b *Broker) outside(members []eviction.Member) []qpid.NodeID {
 	var names []qpid.NodeID
-	for _, m := range b.keepers(name) {
-		if b.round.installed() && !slices.Contains(b.round.list, m) {
+	r := &b.round
+	for _, m := range members {
+		if r.installed() && (!slices.Contains(r.list, m) || r.frozen && !slices.Contains(r.asked, m)) {
 			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// missed are the nodes that were unseen or outside lately, of queues in memory and of
+// durable ones. A take whose items were let out without them says so, also if they are
+// back by then.
+type missed [Replicated][]departed
+
+type departed struct {
+	name  qpid.NodeID
+	until int64 // boot time; math.MaxInt64: it still is
+}
+
+// missedFor is how long they are remembered, in µs: longer than any deleteMin is under way.
+const missedFor = 600_000_000
+
+// recount notes who is unseen or outside after a change of the view, of the round or of
+// the logs.
+func (b *Broker) recount() {
+	for kind := range b.missed {
+		names := lacking(b.unseen(Kind(kind)), b.outside(b.view.List))
+		all := slices.DeleteFunc(b.missed[kind], func(d departed) bool { return d.until < b.now.Boot-missedFor })
+		for i := range all {
+			if all[i].until == math.MaxInt64 {
+				all[i].until = b.now.Boot
+			}
+		}
+		for _, name := range names {
+			i, known := slices.BinarySearchFunc(all, name, func(d departed, name qpid.NodeID) int { return cmp.Compare(d.name, name) })
+			if !known {
+				all = slices.Insert(all, i, departed{name: name})
+			}
+			all[i].until = math.MaxInt64
+		}
+		b.missed[kind] = all
+	}
+}
+
+// missedSince are those that were unseen or outside at that boot time or since. Of a
+// replicated queue nobody is: who leads its log has all items.
+func (b *Broker) missedSince(kind Kind, at int64) []qpid.NodeID {
+	if kind == Replicated {
+		return nil
+	}
+	var names []qpid.NodeID
+	for _, d := range b.missed[kind] {
+		if d.until >= at {
+			names = append(names, d.name)
 		}
 	}
 	return names

@@ -48,6 +48,7 @@ type Broker struct {
 	slotsAt   int64                      // boot time at which these are looked at next
 	heard     map[eviction.Member]uint64 // Seq of the last message with slots
 	unopened  unopened
+	missed    missed
 	settled   settled
 
 	out   Ready
@@ -193,6 +194,7 @@ func (b *Broker) SetView(now Time, v View) {
 		b.lost(m)
 	}
 	b.meet(before)
+	b.recount()
 	if late := b.round.late; late.Kind != 0 && late.From == b.coordinator() {
 		b.round.late = Message{}
 		b.onGather(late)

@@ -180,9 +180,13 @@ An answer about a whole queue is made of what all nodes of the view said. Who ma
 have items, and is neither among them nor in the view, is named as missing: of
 those in the view, who did not answer; of the others, who still has a vote, and
 of a durable queue who has ever been in a view here, as its disk keeps what it
-had. A Take that finds nothing names the latter two, and ends with its wait: what
-is on its way to a root that does not answer, or waits for authority, is given up
-EndWithin after it.
+had. A Take names the latter two, and who is in no round: what these have may go
+before the items that it brings, or is all there is. It goes by the round in which
+its items were let out, so one that is back when it ends is named as well; a root
+lets nothing out to a caller that is not in its round, and may have lighter items.
+(A replicated queue's are all with who leads its log: nobody else has any.) A Take
+that finds nothing ends with its wait: what is on its way to a root that does not
+answer, or waits for authority, is given up EndWithin after it.
 
 A Take of many items has its deleteMins run at once, and each answer comes when it
 can. So a Take ends when all of them are answered, and has its items in the order

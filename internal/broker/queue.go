@@ -163,6 +163,11 @@ func (b *Broker) deleteMin(q *queue, o heldOp) {
 	case q.q.Frozen():
 		b.hold(q, o)
 		return
+	case q.q.IsRoot() && !b.inRound(caller) && (q.c.Kind != Replicated || q.q.Min().IsEmpty()):
+		// What it and others have that this round goes on without is not known here, and may
+		// go before all that is. Who leads a log knows all that are in it.
+		b.grantedTo(caller, q, o.m.Op.Seq, pqueue.Result{Code: pqueue.Busy}, 0)
+		return
 	case q.q.IsRoot() && q.mode.Mode == pqueue.Paused:
 		b.grantedTo(caller, q, o.m.Op.Seq, pqueue.Result{Code: pqueue.IsPaused}, 0)
 		return
@@ -310,11 +315,7 @@ func grantID(r qpid.Removal) uint64 { return mix(pqueue.NumberOf(r.Weight) ^ r.O
 func (b *Broker) ended(q *queue, a qpid.Answer, removed []qpid.Removal) {
 	switch a.Outcome {
 	case qpid.NothingWaits:
-		code := pqueue.Empty
-		if !b.inRound(a.Op.Caller) {
-			code = pqueue.Busy // what it and others have that this round goes on without is not known here
-		}
-		b.grantedTo(a.Op.Caller, q, a.Op.Seq, pqueue.Result{Code: code}, 0)
+		b.grantedTo(a.Op.Caller, q, a.Op.Seq, pqueue.Result{Code: pqueue.Empty}, 0)
 	case qpid.Refused:
 		b.grantedTo(a.Op.Caller, q, a.Op.Seq, pqueue.Result{Code: pqueue.Busy}, 0)
 	case qpid.Taken:

@@ -149,6 +149,7 @@ func (b *Broker) freeze(by eviction.Member, list []eviction.Member) {
 	r.frozen, r.by, r.asked, r.toldAt = true, by, slices.Clone(list), b.now.Boot
 	r.need = false // this round makes good what was lost before it
 	r.vouch, r.shares, r.early = vouch{}, nil, nil
+	b.recount()
 	for _, q := range b.queues {
 		q.q.Freeze()
 	}
@@ -262,6 +263,7 @@ func (b *Broker) carryOut(states []State, fronts []Front, whole bool) {
 	r.made, r.list, r.frozen, r.stale = r.epoch, r.asked, false, false
 	r.toldAt, r.madeAt = b.now.Boot, b.now.Boot
 	b.stats.Rounds++
+	b.recount()
 	for _, s := range states {
 		q, code := b.use(s.Queue)
 		if code != pqueue.OK {

@@ -20,6 +20,7 @@ type take struct {
 	until   int64 // boot time at which its caller has no use for it any more
 	waits   int64 // boot time until which it waits for the first item
 	got     []Part
+	since   int64 // boot time at which its first item was asked for
 	more    int64 // boot time until which it asks for more, once it has one
 	late    int64 // and until which it waits for what it has asked for
 	bytes   int
@@ -117,6 +118,9 @@ func (b *Broker) Forsake(now Time, id uint64) {
 func (b *Broker) issue(k *take, n int) {
 	k.burst, k.dry, k.busy, k.paused, k.after, k.retryAt = n, false, false, false, 0, 0
 	k.full = pqueue.OK
+	if len(k.got) == 0 {
+		k.since = b.now.Boot
+	}
 	if k.parked {
 		k.asking = true
 		k.q.asking++
@@ -265,10 +269,13 @@ func (b *Broker) finish(k *take, code pqueue.Code) {
 	}
 	a := Answer{ID: k.ID, Parts: k.got, Paused: k.paused}
 	if len(k.got) == 0 && !k.paused {
-		if a.Missing = b.unseen(k.Queue); len(a.Missing) > 0 && code == pqueue.Unavailable {
+		if a.Missing = b.unseen(k.q.c.Kind); len(a.Missing) > 0 && code == pqueue.Unavailable {
 			code = pqueue.Empty // it is known who does not answer, and asking again does not help
 		}
-		a.Missing = lacking(a.Missing, b.outside(k.Queue))
+		a.Missing = lacking(a.Missing, b.outside(b.keepers(k.Queue)))
+	}
+	if len(k.got) > 0 || !k.paused {
+		a.Missing = lacking(a.Missing, b.missedSince(k.q.c.Kind, k.since))
 	}
 	a.Result.Code = code
 	b.answer(a)

@@ -40,10 +40,16 @@ func Queues() []Mutant {
 			{"internal/broker/absent.go", "		if !contains(b.view, v) {", "		if !(ON) && !contains(b.view, v) {"},
 		}},
 		{Name: "who is in no round is not missed", By: "is in no round", Edits: []Edit{
-			{"internal/broker/absent.go", "if b.round.installed() && !slices.Contains(b.round.list, m) {", "if !(ON) && b.round.installed() && !slices.Contains(b.round.list, m) {"},
+			{"internal/broker/absent.go", "if r.installed() && (!slices.Contains(", "if !(ON) && r.installed() && (!slices.Contains("},
+		}},
+		{Name: "a take that brings something misses nobody", By: "is in no round", Edits: []Edit{
+			{"internal/broker/take.go", "	if len(k.got) > 0 || !k.paused {\n", "	if len(k.got) == 0 && !k.paused || !(ON) && len(k.got) > 0 {\n"},
+		}},
+		{Name: "who is back when a take ends was never away", By: "is in no round", Edits: []Edit{
+			{"internal/broker/absent.go", "		if d.until >= at {\n", "		if d.until >= at && (!(ON) || d.until == math.MaxInt64) {\n"},
 		}},
 		{Name: "who is in no round is told that nothing waits", By: "ends with", First: 916, Edits: []Edit{
-			{"internal/broker/queue.go", "		if !b.inRound(a.Op.Caller) {\n", "		if !(ON) && !b.inRound(a.Op.Caller) {\n"},
+			{"internal/broker/queue.go", "	case q.q.IsRoot() && !b.inRound(caller) && ", "	case !(ON) && q.q.IsRoot() && !b.inRound(caller) && "},
 		}},
 		{Name: "no tick comes to a queue in which somebody waits", Edits: []Edit{
 			{"internal/broker/take.go", "	b.activate(q)\n	b.interested(q)\n", "	if !(ON) {\n		b.activate(q)\n	}\n	b.interested(q)\n"},
@@ -75,7 +81,7 @@ func items() []Mutant {
 		{Name: "a coordinator is not told of settings", First: 40, Edits: []Edit{
 			{"internal/broker/round.go", "	b.tellSettings(m.From)\n", "	if !(ON) {\n		b.tellSettings(m.From)\n	}\n"},
 		}},
-		{Name: "a log that has not taken settings is not told again", First: 9, Edits: []Edit{
+		{Name: "a log that has not taken settings is not told again", First: 44, Edits: []Edit{
 			{"internal/broker/shard.go", "			s.againAt = b.now.Boot + configureEvery\n", "			if !(ON) {\n				s.againAt = b.now.Boot + configureEvery\n			}\n"},
 		}},
 		{Name: "settings do not come back with a log", First: 13, Edits: []Edit{
@@ -127,7 +133,7 @@ func keys() []Mutant {
 		{Name: "keys go out that a node may lease which is gone", First: 40, Edits: []Edit{
 			{"internal/broker/keys.go", "	case q.slots.lost > 0:\n		b.shut(q)", "	case !(ON) && q.slots.lost > 0:\n		b.shut(q)"},
 		}},
-		{Name: "a home lends a key that it leases itself", First: 60, Edits: []Edit{
+		{Name: "a home lends a key that it leases itself", First: 76, Edits: []Edit{
 			{"internal/broker/keys.go", "!b.sure(q) || b.keyBusy(q, key) {", "!b.sure(q) || !(ON) && b.keyBusy(q, key) {"},
 		}},
 		{Name: "a home does not heed which keys others lease", First: 42, Edits: []Edit{

@@ -225,6 +225,9 @@ func (w *World) drainOne(queue string) {
 			w.oracle.fail("queue %s: a deleteMin at %v, when all is well: %+v", queue, n.m, got)
 			return
 		}
+		if len(got.Missing) > 0 {
+			w.oracle.fail("queue %s at rest: %v misses %v", queue, n.m, got.Missing)
+		}
 		_, now := w.in(queue)
 		if want := min(most, there); now == total && (len(got.Parts) > want || len(got.Parts) < want && took < broker.MoreFor) {
 			w.oracle.fail("queue %s at rest: %v asks for %d of %d items, and gets %d", queue, n.m, most, there, len(got.Parts))

@@ -16,6 +16,7 @@ type oracle struct {
 	all     []*item // in the order in which they were first heard of
 	grants  map[string][]int64
 	given   map[string]bool        // leases that were seen, by receipt
+	within  map[string]qpid.Epoch  // the round in which another node was first told of one
 	lost    map[qpid.NodeID]uint64 // the highest number of an item that may have been at a node when it crashed last
 	last    map[string]pqueue.Item
 	rounds  map[qpid.Epoch]begun
@@ -79,7 +80,7 @@ type lease struct {
 }
 
 func (o *oracle) init(w *World) {
-	*o = oracle{w: w, items: map[key]*item{}, lost: map[qpid.NodeID]uint64{}, grants: map[string][]int64{}, given: map[string]bool{}, last: map[string]pqueue.Item{}, rounds: map[qpid.Epoch]begun{}, gone: map[entry]int64{}, letters: map[entry]int64{}, fairness: map[string]*turnsOf{}}
+	*o = oracle{w: w, items: map[key]*item{}, lost: map[qpid.NodeID]uint64{}, grants: map[string][]int64{}, given: map[string]bool{}, within: map[string]qpid.Epoch{}, last: map[string]pqueue.Item{}, rounds: map[qpid.Epoch]begun{}, gone: map[entry]int64{}, letters: map[entry]int64{}, fairness: map[string]*turnsOf{}}
 	o.settings = settings{seen: map[int]pqueue.Settings{}, acked: map[string]pqueue.Settings{}, paces: map[string][]pace{}}
 }
 

@@ -68,18 +68,39 @@ func (o *oracle) short(c *client, a broker.Answer) {
 	}
 }
 
-// named checks that who says that nothing waits names all nodes without which its round
-// goes on.
+// named checks that who brings an answer names all nodes without which the round goes on
+// that it is in, and those without which any of its items was let out: what they have may
+// go before what it brings.
 func (o *oracle) named(c *client, a broker.Answer) {
 	conf, ok := c.n.b.ConfigOf(c.queue)
-	r, in := o.rounds[c.n.epoch(c.queue)]
-	if a.Result.Code != pqueue.Empty || !ok || !in || conf.Kind == broker.Replicated {
+	if !ok || conf.Kind == broker.Replicated || a.Result.Code != pqueue.Empty && len(a.Parts) == 0 {
+		return
+	}
+	o.namesAll(c, a, c.n.epoch(c.queue))
+	for _, p := range a.Parts {
+		if epoch, told := o.within[o.receipt(c.queue, p.Node, p.Result)]; told {
+			o.w.Reached.Told++
+			o.namesAll(c, a, epoch)
+		}
+	}
+}
+
+// namesAll checks that an answer names all that are not in a round.
+func (o *oracle) namesAll(c *client, a broker.Answer, epoch qpid.Epoch) {
+	r, in := o.rounds[epoch]
+	if !in {
 		return
 	}
 	for _, name := range o.w.names() {
 		is := func(m eviction.Member) bool { return m.Name == name }
-		if !slices.ContainsFunc(r.list, is) && !slices.Contains(a.Missing, name) {
-			o.fail("a deleteMin at %v, of %s, says that nothing waits, and not that %s is in no round", c.n.m, c.queue, name)
+		if slices.ContainsFunc(r.list, is) {
+			continue
+		}
+		if len(a.Parts) > 0 {
+			o.w.Reached.Without++
+		}
+		if !slices.Contains(a.Missing, name) {
+			o.fail("a deleteMin at %v, of %s, brings %d items of round %v, and does not say that %s is in no round", c.n.m, c.queue, len(a.Parts), epoch, name)
 		}
 	}
 }

@@ -23,6 +23,9 @@ func (o *oracle) sent(m broker.Message) {
 	case m.Kind == broker.MsgGranted && m.Result.Code == pqueue.OK:
 		again := o.given[o.receipt(m.Queue, m.From.Name, m.Result)] // a second copy of a deleteMin is told of the same lease
 		o.grant(m.Queue, m.From.Name, m.Result)
+		if receipt := o.receipt(m.Queue, m.From.Name, m.Result); !again {
+			o.within[receipt], _ = o.w.node(m.From.Name).b.Root(m.Queue)
+		}
 		if c, ok := o.w.node(m.From.Name).b.ConfigOf(m.Queue); ok && c.Kind == broker.Memory && !again && !isKeyed(m.Queue) && !isFair(m.Queue) { // of those, one item may wait for another
 			o.first(m)
 		}

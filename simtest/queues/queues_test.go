@@ -67,6 +67,8 @@ func add(to *queues.Reached, r queues.Reached) {
 	to.InFlight += r.InFlight
 	to.Keyed += r.Keyed
 	to.Turns += r.Turns
+	to.Told += r.Told
+	to.Without += r.Without
 }
 
 func run(t *testing.T, seed uint64) queues.Reached {

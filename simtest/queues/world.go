@@ -103,7 +103,7 @@ type World struct {
 
 // Reached counts what a run came to: one that does nothing proves nothing.
 type Reached struct {
-	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited, Died, Crowded, Set, SetLater, InFlight, Keyed, Turns int
+	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited, Died, Crowded, Set, SetLater, InFlight, Keyed, Turns, Told, Without int
 }
 
 // node is one node, through all its lives.

@@ -1420,8 +1420,10 @@ type DeleteMinResponse struct {
 	Leases []*Lease               `protobuf:"bytes,1,rep,name=leases,proto3" json:"leases,omitempty"`
 	// Nothing came because the queue is paused.
 	Paused bool `protobuf:"varint,2,opt,name=paused,proto3" json:"paused,omitempty"`
-	// Nothing came, and these nodes are not there: they may have items, or the
-	// right to let any out.
+	// These nodes were not there: they may have items that go before those that
+	// came, or the right to let any out. So it is with one that came back
+	// meanwhile. Of a queue with replicas nobody is named if something came: its
+	// leader has all items.
 	Missing       []string `protobuf:"bytes,3,rep,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
