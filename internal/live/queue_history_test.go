@@ -23,7 +23,18 @@ type done struct {
 	attempts  uint32
 	granted   time.Time // take: by the clock of the node that leased the item
 	until     time.Time // take, extend: of the lease
+	stamp     time.Time // take: when the item was put, by the clock of the node that keeps it
+	at        string    // take: that node; empty: all that have the log
+	missing   []string  // take: nodes that are not there, as the answer says
 	err       error
+}
+
+// came is a take that brought l, leased for lease.
+func came(l *client.Lease, lease time.Duration, missing []string) done {
+	return done{
+		what: "take", id: l.ID, priority: l.Priority, receipt: l.Receipt, attempts: l.Attempts, until: l.Until, granted: l.Until.Add(-lease),
+		stamp: l.InsertedAt, at: l.Handle[strings.LastIndexByte(l.Handle, '.')+1:], missing: missing,
+	}
 }
 
 // unknown reports whether it may have been carried out all the same.
@@ -141,15 +152,18 @@ func twice(all []*story) (wrong []string) {
 
 // overtakings are items that were delivered before others that belong before them.
 type overtakings struct {
-	count int
-	age   time.Duration // longest that an item had been in its queue when another one passed it
-	away  time.Duration // longest from the first lease that passed an item to the last; one alone: 0
-	which string        // that of age
+	count   int
+	age     time.Duration // longest that an item had been in its queue when another one passed it
+	away    time.Duration // longest from the first lease that passed an item to the last; one alone: 0
+	which   string        // that of age
+	excused int           // by a take which said that the node that keeps the item is not there
+	clocks  time.Duration // longest from a put to one after it of the same priority, which is in line before it
 }
 
 // overtaking looks for overtakings. Only first deliveries count, and only what
 // is certain: the item was put before the take began, and was not taken before
-// it had ended.
+// it had ended. Items of one priority are in line by when they were put, as the clocks
+// of the nodes say that keep them.
 func overtaking(all []*story) (o overtakings) {
 	var first []*story
 	for _, s := range all {
@@ -167,8 +181,18 @@ func overtaking(all []*story) (o overtakings) {
 			if !a.put.end.Before(take.call) {
 				break
 			}
-			before := a.put.priority < b.put.priority || a.put.priority == b.put.priority && a.put.end.Before(b.put.call)
-			if !before || !a.takes[0].call.After(take.end) {
+			before := a.put.priority < b.put.priority
+			if a.put.priority == b.put.priority && a.put.end.Before(b.put.call) {
+				before = !a.takes[0].stamp.After(take.stamp)
+				if !before {
+					o.clocks = max(o.clocks, b.put.call.Sub(a.put.end))
+				}
+			}
+			switch {
+			case !before || !a.takes[0].call.After(take.end):
+				continue
+			case slices.Contains(take.missing, a.takes[0].at):
+				o.excused++
 				continue
 			}
 			o.count++
@@ -195,6 +219,7 @@ func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 // more is the priority of a put, the end of the lease of a take or an extend,
 // and unknown or gone for what failed. A take after another one is of the next
 // attempt; a number after the end of its lease is when it was leased, else as it ended.
+// Then come when its item was put, by the clock of which node, and who is missing.
 func tale(t *testing.T, text string) *history {
 	t.Helper()
 	h, attempts := &history{}, map[string]uint32{}
@@ -203,13 +228,18 @@ func tale(t *testing.T, text string) *history {
 		var from, to, granted int
 		var d done
 		var more string
-		n, _ := fmt.Sscan(line, &from, &to, &d.what, &d.id, &more, &granted)
+		var stamp int
+		var missing string
+		n, _ := fmt.Sscan(line, &from, &to, &d.what, &d.id, &more, &granted, &stamp, &d.at, &missing)
 		if n < 4 {
 			t.Fatalf("line %q", line)
 		}
 		d.call, d.end = ms(from), ms(to)
-		if d.granted = d.end; n == 6 {
+		if d.granted = d.end; n >= 6 {
 			d.granted = ms(granted)
+		}
+		if n >= 7 {
+			d.stamp, d.missing = ms(stamp), strings.Fields(missing)
 		}
 		if d.what == "take" {
 			attempts[d.id]++
@@ -272,6 +302,26 @@ func percentile(all []time.Duration, p float64) time.Duration {
 	}
 	slices.SortFunc(all, func(a, b time.Duration) int { return cmp.Compare(a, b) })
 	return all[min(len(all)-1, int(p*float64(len(all))))]
+}
+
+// A take that says that a node is missing may overtake what that one keeps, and nothing
+// else. Where clocks differ, items of one priority are in line by them.
+func TestOvertakingsAreExcusedByWhatTheTakeSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want overtakings
+	}{
+		"of the node that is missing": {"0 1 put a 5\n2 3 put b 7\n4 5 take b 100 5 2 n1 n3\n6 7 take a 100 7 0 n3\n", overtakings{excused: 1}},
+		"of another one":              {"0 1 put a 5\n2 3 put b 7\n4 5 take b 100 5 2 n1 n3\n6 7 take a 100 7 0 n2\n", overtakings{count: 1, age: 3 * time.Millisecond}},
+		"by a take that misses none":  {"0 1 put a 5\n2 3 put b 7\n4 5 take b 100 5 2 n1\n6 7 take a 100 7 0 n3 n3\n", overtakings{count: 1, age: 3 * time.Millisecond}},
+		"by a clock that is behind":   {"0 1 put a 5\n3 4 put b 5\n5 6 take b 100 6 0 n1\n7 8 take a 100 8 1 n2\n", overtakings{clocks: 2 * time.Millisecond}},
+		"by no clock":                 {"0 1 put a 5\n3 4 put b 5\n5 6 take b 100 6 3 n1\n7 8 take a 100 8 1 n2\n", overtakings{count: 1, age: 4 * time.Millisecond}},
+	} {
+		o := overtaking(tale(t, c.text).stories())
+		if o.which = ""; o != c.want {
+			t.Errorf("%s: %+v, want %+v", name, o, c.want)
+		}
+	}
 }
 
 func TestOvertakingsAreMeasured(t *testing.T) {

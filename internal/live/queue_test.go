@@ -147,8 +147,7 @@ func (w *toil) take(ctx context.Context, careless bool) (found bool) {
 		t, err := w.queue.Take(ctx, client.Want{Lease: w.lease, Wait: 100 * time.Millisecond})
 		if len(t.Leases) > 0 {
 			l = t.Leases[0]
-			d.id, d.priority, d.receipt, d.attempts, d.until = l.ID, l.Priority, l.Receipt, l.Attempts, l.Until
-			d.granted = l.Until.Add(-w.lease)
+			*d = came(l, w.lease, t.Missing)
 		}
 		return err
 	})
@@ -262,6 +261,9 @@ func (c *cluster) told(name string, h *history) (all []*story, o overtakings) {
 		len(took["put"]), ms(took["put"], 0.5), ms(took["put"], 0.99), ms(took["put"], 1), ms(took["take"], 0.5), len(took["ack"]), unknown, again)
 	pairs := fairness.Pairs{N: len(all), Discordant: int64(o.count)}
 	c.phase("%s: kendall_tau %.2g, %d overtakings, within %v of the put, of one item for %v: %s", name, pairs.KendallTau(), o.count, o.age, o.away, o.which)
+	if o.excused > 0 || o.clocks > 0 {
+		c.phase("%s: %d more overtakings of items at nodes that were said to be missing; clocks differ by %v at least", name, o.excused, o.clocks)
+	}
 	return all, o
 }
 
@@ -338,6 +340,9 @@ func TestQueuesSurviveTheLossOfNodes(t *testing.T) {
 // are there.
 const overtakenMax = 250 * time.Millisecond
 
+// clocksMax is what it says of the clocks of nodes on one machine.
+const clocksMax = 5 * time.Millisecond
+
 // Ten clients of five nodes, each with a part of the queue.
 func TestOrderOverNodesIsWithinItsBound(t *testing.T) {
 	const lease = 3 * time.Second
@@ -352,7 +357,7 @@ func TestOrderOverNodesIsWithinItsBound(t *testing.T) {
 	all, o := c.told("spread", histories["spread"])
 	c.none("spread", "lost", lost(all))
 	c.none("spread", "delivered twice", twice(all))
-	if o.age > overtakenMax {
-		t.Errorf("an item was overtaken after %v; docs/queue.md says %v", o.age, overtakenMax)
+	if o.age > overtakenMax || o.clocks > clocksMax {
+		t.Errorf("an item was overtaken after %v, and clocks differ by %v; docs/queue.md says %v and %v", o.age, o.clocks, overtakenMax, clocksMax)
 	}
 }
