@@ -12,6 +12,8 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -209,6 +211,21 @@ func (p *process) signal(s syscall.Signal) {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		p.c.t.Fatalf("%s: %v: %v", p.id, s, err)
 	}
+}
+
+// standStill stops the process, and returns once all its threads have stopped: some go on
+// for a moment after the signal was sent, and answer what they are asked.
+func (p *process) standStill() {
+	p.c.t.Helper()
+	p.signal(syscall.SIGSTOP)
+	p.c.await(p.id+" that stands still", 10*time.Second, func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+		return err == nil && len(threads) > 0 && !slices.ContainsFunc(threads, func(name string) bool {
+			b, err := os.ReadFile(name)
+			_, state, _ := strings.Cut(string(b), ") ")
+			return err != nil || !strings.HasPrefix(state, "T")
+		})
+	})
 }
 
 // kill ends the process at once, if it runs.

@@ -42,8 +42,15 @@ func (d done) unknown() bool { return errors.Is(d.err, client.ErrUnavailable) }
 
 // history is what clients did to one queue.
 type history struct {
-	mu  sync.Mutex
-	all []done
+	mu    sync.Mutex
+	all   []done
+	wrong []string // seen at once
+}
+
+func (h *history) isWrong(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wrong = append(h.wrong, what)
 }
 
 func (h *history) add(d done) {

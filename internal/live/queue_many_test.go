@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,6 +64,7 @@ func TestManyItemsOfRandomPriority(t *testing.T) {
 			}
 			c.none(name, "lost", lost(all))
 			c.none(name, "delivered twice", twice(all))
+			c.none(name, "out of order in an answer", h.wrong)
 			if (h == quiet || kind.name == "kept") && o.count > 0 || o.age > overtakenMax {
 				t.Errorf("%s, %s: %d overtakings of %d pairs, within %v: %s", name, what, o.count, len(all)*(len(all)-1)/2, o.age, o.which)
 			}
@@ -73,8 +75,48 @@ func TestManyItemsOfRandomPriority(t *testing.T) {
 	}
 }
 
+// While a node stands still the others go on without what it keeps. Every take that passes
+// it over says so, and none does when it is back.
+func TestTakesSayThatANodeIsMissing(t *testing.T) {
+	c := newCluster(t, 10)
+	c.queues = "  - {name: spread, max_attempts: 0}\n"
+	c.run(3)
+	at := []*client.Client{c.nodes[0].client(t, client.WithPatience(30*time.Second)), c.nodes[1].client(t, client.WithPatience(30*time.Second))}
+	h := &history{}
+	w := &batches{toil: toil{queue: at[0].Queue("spread"), h: h, lease: 5 * time.Second}}
+	for i := range 150 {
+		d := done{what: "put", id: fmt.Sprintf("%d@node-%d", i, i%3+1), priority: uint32(2 - i%3)} // the lightest at the last
+		w.record(d, func(*done) error {
+			_, err := w.queue.Put(t.Context(), client.New{ID: d.id, Priority: d.priority, Payload: []byte(d.id)})
+			return err
+		})
+	}
+	c.phase("node-3 stands still")
+	c.nodes[2].standStill()
+	c.until("items without it", 30*time.Second, func() bool { return w.take(t.Context(), 3) > 0 && len(w.missing) > 0 })
+	for range 5 {
+		w.take(t.Context(), 3)
+	}
+	c.nodes[2].signal(syscall.SIGCONT)
+	c.serving(3)
+	c.emptiedBy(at, "spread", h)
+	all, o := c.told("spread", h)
+	c.none("spread", "lost", lost(all))
+	c.none("spread", "delivered twice", twice(all))
+	c.none("spread", "out of order in an answer", h.wrong)
+	if o.count > 0 || o.excused == 0 {
+		t.Errorf("%d overtakings without a word, and %d that were told of: %s", o.count, o.excused, o.which)
+	}
+	if found := w.take(t.Context(), 1); found > 0 || len(w.missing) > 0 {
+		t.Errorf("when all is taken, a take brings %d, and misses %v", found, w.missing)
+	}
+}
+
 // batches is a client that puts, takes and acknowledges many at a time.
-type batches struct{ toil }
+type batches struct {
+	toil
+	missing []string // as the last take has said
+}
 
 func (w *batches) put(ctx context.Context, n int) {
 	var items []client.New
@@ -102,13 +144,14 @@ func (w *batches) note(all []done, began time.Time, err error) {
 func (w *batches) take(ctx context.Context, n int) (found int) {
 	began := time.Now()
 	taken, err := w.queue.Take(ctx, client.Want{Items: n, Lease: w.lease, Wait: 20 * time.Millisecond})
+	w.missing = taken.Missing
 	var all, acks []done
 	var receipts []string
 	for i, l := range taken.Leases {
 		if i > 0 {
 			last := taken.Leases[i-1]
 			if l.Priority < last.Priority || l.Priority == last.Priority && l.InsertedAt.Before(last.InsertedAt) {
-				err = fmt.Errorf("%s (priority %d) comes after one of %d in one answer", l.ID, l.Priority, last.Priority)
+				w.h.isWrong(fmt.Sprintf("%s (priority %d) comes after %s (%d) in one answer", l.ID, l.Priority, last.ID, last.Priority))
 			}
 		}
 		all = append(all, came(l, w.lease, taken.Missing))
