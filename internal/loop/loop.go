@@ -452,9 +452,11 @@ func (l *Loop) Goodbye() error {
 // microseconds. It goes on from when the node read it: a snapshot is made some time after
 // that, which is long on a machine that has much else to do.
 func (l *Loop) PassTime() int64 {
-	s := &l.Snapshot().Status
-	return s.Clock + l.c.Clock().Boot - s.ClockAt
+	return l.Snapshot().PassTime(l.c.Clock().Boot)
 }
+
+// PassTime is that clock at a boot time, µs.
+func (s *Snapshot) PassTime(boot int64) int64 { return s.Status.Clock + boot - s.Status.ClockAt }
 
 // Room returns one room of the snapshot.
 func (s *Snapshot) Room(name string) (*node.RoomStatus, bool) {

@@ -116,7 +116,7 @@ func (a source) Rooms() []admin.Room {
 			r.HeldUntil = &at
 		}
 		if r.SlotsMissing = rs.Missing; rs.Missing > 0 {
-			at := time.UnixMicro(snap.Status.Clock + rs.WholeAt - snap.At.Boot).UTC()
+			at := time.UnixMicro(snap.PassTime(rs.WholeAt)).UTC()
 			r.WholeAt = &at
 		}
 		r.WaitsFor = waitsFor(rs.Room, snap.Absent)

@@ -54,10 +54,10 @@ func (q queue) Room(name string) (gateway.RoomState, bool) {
 		held = max(held, r.WholeAt)
 	}
 	if held > s.At.Boot {
-		state.HeldUntil = s.Status.Clock + held - s.At.Boot
+		state.HeldUntil = s.PassTime(held)
 	}
 	if state.Missing = r.Missing; r.Missing > 0 {
-		state.WholeAt = s.Status.Clock + r.WholeAt - s.At.Boot
+		state.WholeAt = s.PassTime(r.WholeAt)
 	}
 	state.Front = front(r.Now, r.Cut)
 	return state, true
