@@ -56,14 +56,9 @@ func (b *Broker) absentOf(kind Kind) []qpid.NodeID {
 		}
 	}
 	if kind == Durable {
-		for _, g := range b.gone {
-			if !slices.Contains(names, g) {
-				names = append(names, g)
-			}
-		}
+		names = append(names, b.gone...)
 	}
-	slices.Sort(names)
-	return names
+	return lacking(names, nil)
 }
 
 // unopened are the members of the view that have not said yet that their durable log

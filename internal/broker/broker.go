@@ -187,14 +187,16 @@ func (b *Broker) SetView(now Time, v View) {
 		b.outlive(b.view.List)
 	}
 	b.recall(v)
-	before := b.view.List
+	before, voters := b.view.List, b.view.Voters
 	b.view = View{List: slices.Clone(v.List), Primary: v.Primary, At: v.At, Voters: slices.Clone(v.Voters)}
 	for _, m := range gone {
 		delete(b.heard, m)
 		b.lost(m)
 	}
 	b.meet(before)
-	b.recount()
+	if !slices.Equal(v.List, before) || !slices.Equal(v.Voters, voters) {
+		b.recount()
+	}
 	if late := b.round.late; late.Kind != 0 && late.From == b.coordinator() {
 		b.round.late = Message{}
 		b.onGather(late)

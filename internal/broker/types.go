@@ -120,7 +120,7 @@ type Answer struct {
 	Handle  Handle        // of the item that Result is about
 	Parts   []Part        // of operations that ask all nodes; of a Take: the leases, and of a list: the items, one each, in their order
 	More    qpid.Weight   // of a list: it goes on after this; zero: that is all
-	Missing []qpid.NodeID // who did not answer, or is not there to be asked: what it has is not among it
+	Missing []qpid.NodeID // who did not answer, or is not there to be asked: what these have is not in it
 	Paused  bool          // a Take found nothing because the queue is
 }
 
