@@ -48,18 +48,6 @@ func waitBugs() []Mutant {
 		{Name: "a home that is not lost yet is taken over", Run: "TestScenarioTheSuspectedKeepTheirVisitors", Edits: []Edit{
 			{"eviction/met.go", "		if n.met[i].left {", "		if ON || n.met[i].left {"},
 		}},
-		{Name: "who asks too early is told to ask late", Run: "TestScenarioWhoAsksBeforeTheyCanBeTakenOverIsToldWhenTo", Edits: []Edit{
-			{"internal/node/visit.go", "	if !ok || in == 0 {", "	if ON || !ok || in == 0 {"},
-		}},
-		{Name: "a long exclude_after is forgotten where people are waited for", Run: "TestScenarioWhoCanBeTakenOverLateIsWaitedFor", Edits: []Edit{
-			{"eviction/comeback.go", "g.c.waits.Exclude) // who", "g.c.waits.Exclude)\n\t\tif ON {\n\t\t\tback = micros(min(soon, g.cfg.Refresh) * 11 / 10)\n\t\t} // who"},
-		}},
-		{Name: "people come back to a node that stands still", Run: "TestScenarioTheLostAreWaitedForByACoordinatorThatStoodStill", Edits: []Edit{
-			{"eviction/comeback.go", "	b.until = g.lasts(b.until, now)\n", "	if !(ON) {\n\t\tb.until = g.lasts(b.until, now)\n\t}\n"},
-		}},
-		{Name: "people come back where nobody may take them over", Run: "TestScenarioTheLostAreWaitedForWhileThereIsNoMajority", Edits: []Edit{
-			{"eviction/comeback.go", "	b.due = b.due || !mayTakeOver\n", "	b.due = b.due || !mayTakeOver && !(ON)\n"},
-		}},
 		{Name: "nobody is waited for after a cold start", Run: "TestScenarioAfterAColdStartWhoWaitedIsFirst", Edits: []Edit{
 			{"eviction/comeback.go", "			anew = g.comeBackIn()\n", "			if !(ON) {\n\t\t\t\tanew = g.comeBackIn()\n\t\t\t}\n"},
 		}},
@@ -77,6 +65,24 @@ func waitBugs() []Mutant {
 		}},
 		{Name: "the people of a lost node are not waited for", Run: "TestScenarioTheVisitorsOfALostNodeAreWaitedFor", Edits: []Edit{
 			{"eviction/comeback.go", "		b.due = true\n\t}\n", "		b.due = !(ON)\n\t}\n"},
+		}},
+	}
+}
+
+// comebackBugs are in the wait for people of lost nodes.
+func comebackBugs() []Mutant {
+	return []Mutant{
+		{Name: "who asks too early is told to ask late", Run: "TestScenarioWhoAsksBeforeTheyCanBeTakenOverIsToldWhenTo", Edits: []Edit{
+			{"internal/node/visit.go", "	if !ok || in == 0 {", "	if ON || !ok || in == 0 {"},
+		}},
+		{Name: "a long exclude_after is forgotten where people are waited for", Run: "TestScenarioWhoCanBeTakenOverLateIsWaitedFor", Edits: []Edit{
+			{"eviction/comeback.go", "g.c.waits.Exclude) // who", "g.c.waits.Exclude)\n\t\tif ON {\n\t\t\tback = micros(min(soon, g.cfg.Refresh) * 11 / 10)\n\t\t} // who"},
+		}},
+		{Name: "people come back to a node that stands still", Run: "TestScenarioTheLostAreWaitedForByACoordinatorThatStoodStill", Edits: []Edit{
+			{"eviction/comeback.go", "	b.until = g.lasts(b.until, now)\n", "	if !(ON) {\n\t\tb.until = g.lasts(b.until, now)\n\t}\n"},
+		}},
+		{Name: "people come back where nobody may take them over", Run: "TestScenarioTheLostAreWaitedForWhileThereIsNoMajority", Edits: []Edit{
+			{"eviction/comeback.go", "	b.due = b.due || !mayTakeOver\n", "	b.due = b.due || !mayTakeOver && !(ON)\n"},
 		}},
 	}
 }
