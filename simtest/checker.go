@@ -163,10 +163,10 @@ func (w *world) look(h *host) {
 		w.checkLedger(h, &rs)
 		w.checkBooks(h, r, &old, &rs)
 		w.checkCut(h, &old, &rs)
+		w.followLine(h, c, &old, &rs)
 		if h.seen.acted[r] || s.Installed != before.Installed && w.mayAct(h, r) {
 			w.checkVoid(h, r, &rs)
 		}
-		w.followLine(h, c, &old, &rs)
 		c.keepVoids(rs.Line, rs.Voided)
 		w.keepAccount(h, r, &old, &rs)
 		if rs.Minted > old.Minted && rs.Account == old.Account {
