@@ -43,7 +43,7 @@ func (n *Node) carryOn(now eviction.Time) {
 			}
 		}
 		if len(done) > 0 {
-			n.ev.Now(now) // an account that was opened may have lapsed at once, or one whose sessions are shorter now;
+			n.ev.Now(now) // an account that was opened may have lapsed at once;
 			if n.ev.Pending() {
 				continue // its room hears of that before it does anything else
 			}

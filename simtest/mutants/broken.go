@@ -1,12 +1,13 @@
 package mutants
 
 // brokenBugs are in what becomes of a room that is not as it must be.
+//
+// Not planted, since no run shows it any more: that a room goes on before it hears that its
+// account has lapsed. Sessions that became shorter in a wave ended accounts in it (seed
+// 90008583); an account lapses by those of its last lease now.
 func brokenBugs() []Mutant {
 	const spoilt = "TestScenarioABrokenRoomIsGivenUpByItsNodeAlone"
 	return []Mutant{
-		{Name: "a room goes on before it hears that its account has lapsed", Run: "TestSeedsWithAnAccountThatLapsesInAWave", Edits: []Edit{
-			{"internal/node/advance.go", "			if n.ev.Pending() {\n", "			if !(ON) && n.ev.Pending() {\n"},
-		}},
 		{Name: "nobody looks whether a room is as it must be", Run: spoilt, Edits: []Edit{
 			{"internal/node/advance.go", "uses != r.gate.Ledger().Used() {", "!(ON) && uses != r.gate.Ledger().Used() {"},
 		}},

@@ -305,7 +305,7 @@ func clockBugs() []Mutant {
 			{"eviction/candidate.go", "	if now.Boot-w.at > 2*micros(n.c.Deadline) {", "	if !(ON) && now.Boot-w.at > 2*micros(n.c.Deadline) {"},
 		}},
 		{Name: "who is missing is awaited before anybody may take them over", Run: "TestScenarioAStoppedRoomWaitsForTheFirstInLine", Edits: []Edit{
-			{"eviction/comeback.go", "	if b.due && mayTakeOver {", "	if b.due && (ON || mayTakeOver) {"},
+			{"eviction/comeback.go", "	if b.due && mayTakeOver {", "	if b.due && (ON && b.until == 0 || !(ON) && mayTakeOver) {"},
 		}},
 	}
 }
