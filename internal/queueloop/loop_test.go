@@ -266,10 +266,11 @@ func TestCallsThatAreBegunTogether(t *testing.T) {
 // whose first queue is used looks often from then on.
 func TestTheClockTurnsSeldomWhereNothingIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, turns, began := eviction.Member{Name: "a", Boot: 1}, 0, time.Now()
+		var turns atomic.Int64
+		m, began := eviction.Member{Name: "a", Boot: 1}, time.Now()
 		l, err := queueloop.New(queueloop.Config{
 			Links: links{}, Clock: func() broker.Time {
-				turns++
+				turns.Add(1)
 				return broker.Time{Boot: time.Since(began).Microseconds() + 1, Clock: time.Now().UnixMicro()}
 			},
 			Broker: broker.Config{Self: m, CreateOnUse: true, OnUse: broker.Queue{
@@ -282,11 +283,11 @@ func TestTheClockTurnsSeldomWhereNothingIsDue(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		go func() { _ = l.Run(ctx); close(over) }()
-		during := func(d time.Duration) int {
-			before := turns
+		during := func(d time.Duration) int64 {
+			before := turns.Load()
 			time.Sleep(d)
 			synctest.Wait()
-			return turns - before
+			return turns.Load() - before
 		}
 		if n := during(time.Second); n < 90 {
 			t.Errorf("%d turns in the first second, before there is a round; want 100", n)
