@@ -43,6 +43,9 @@ func (g *Gate) Wrong(installed qpid.Epoch) *Broken {
 	if what := g.inForce.wrong(); what != "" {
 		return g.wrong(what)
 	}
+	if g.sides && g.cfg.OnPartition != Share {
+		return g.wrong("an account acts on a side only where the room shares")
+	}
 	if installed.Compare(was.epoch) < 0 {
 		return g.wrong(fmt.Sprintf("epochs never fall, and %v came before %v", was.epoch, installed))
 	}

@@ -62,7 +62,7 @@ func (g *Gate) missLost(now int64, list []Member, grade Grade, onLine bool) {
 	if len(g.lost(list)) > 0 {
 		g.shyUntil = now + micros(g.cfg.Refresh)*11/10
 	}
-	g.back = g.awaitLost(list, now, g.cfg.OnPartition.admits(grade) && (onLine || g.cfg.OnPartition == Share))
+	g.back = g.awaitLost(list, now, g.cfg.OnPartition.admits(grade, onLine, g.sides))
 	g.waveAt = now
 }
 

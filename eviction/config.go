@@ -137,17 +137,17 @@ const (
 	Stop
 )
 
+func (p Policy) String() string { return [...]string{"majority", "share", "stop"}[p] }
+
 // admits reports whether people may be let in, and those of lost nodes taken
-// over, in a room of this policy by a lease of that grade.
-func (p Policy) admits(g Grade) bool {
-	switch p {
-	case Share:
-		return g >= Side
-	case Stop:
-		return g == Unanimous
-	default:
-		return g >= Primary
+// over, in a room of this policy by a lease of that grade. onLine: the lease is of the
+// line that the room is on; sides: the account may act on a side, see sharing.go.
+func (p Policy) admits(g Grade, onLine, sides bool) bool {
+	least := Primary
+	if p == Stop {
+		least = Unanimous
 	}
+	return g >= least && onLine || g >= Side && sides
 }
 
 // counts reports whether the people of a wave of that grade are the whole line: where each

@@ -1,6 +1,10 @@
 package eviction
 
-import "github.com/anteroom/anteroom/qpid"
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
 
 // decision is what a coordinator knows when every listed node has replied.
 type decision struct {
@@ -55,6 +59,7 @@ func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
 	if !rs.agreed {
 		c.Config = &rs.plan
 	}
+	c.Shared = rs.shared
 	c.Rate, c.Active, c.Called, c.Queued, c.Waiting, c.Digest, c.First = rs.calls, rs.used, rs.called, rs.queued+rs.due, rs.waiting, r.Digest, rs.first
 	c.Bound, c.Held = g.bound, g.heldFor(r.Nodes)
 	follows := d.grade >= Primary && g.chooseLine(d, rs, &c)
@@ -65,11 +70,12 @@ func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
 		return c, next
 	}
 	next.mints = false
-	admits := rs.cfg.OnPartition.admits(d.grade)
+	admits := rs.cfg.OnPartition.admits(d.grade, true, rs.sides)
 	if d.grade >= Primary {
 		if !follows {
 			return c, next
 		}
+		rs.share(d, &c)
 		next.mints = g.account(d, rs, r, supply, &c, &b)
 	} else if admits {
 		rs.hold(&c, &b)
@@ -85,6 +91,8 @@ type roomSums struct {
 	cfg     Room // what of it holds at T
 	target  int  // the limit: cfg's, or what the governor leaves of it
 	agreed  bool
+	shared  bool       // some account may act on a side, here or elsewhere
+	sides   bool       // those here may: all of them, so that none is void elsewhere
 	nodes   []RoomNode // by index; Version.By "" and Born 0 for one that does not have the room
 	queued  int
 	due     int
@@ -122,13 +130,11 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	rs := &roomSums{
 		plan: g.cfg, agreed: len(r.Nodes) == n, nodes: make([]RoomNode, n), waiting: make([]int, n), keyed: true, calls: r.Calls,
 	}
-	// A room that stops sharing waits until every side is back: one that is
-	// away would go on with its slots.
-	stays := r.Newest != nil && rs.plan.OnPartition == Share && r.Newest.OnPartition != Share && len(d.met) > 0
-	if r.Newest != nil && r.Newest.Version.Compare(rs.plan.Version) > 0 && !stays {
+	if r.Newest != nil && r.Newest.Version.Compare(rs.plan.Version) > 0 {
 		rs.plan = *r.Newest
 	}
 	rs.cfg = rs.plan.At(max(d.t, g.at))
+	rs.shared = r.Shared || rs.plan.OnPartition == Share
 	rs.target = g.governed(rs.cfg.Target)
 	sum := g.sum
 	if rs.plan.Version != g.cfg.Version {
@@ -158,6 +164,8 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		}
 	}
 	rs.ttl = max(rs.ttl, micros(rs.plan.longest()))
+	accounts := slices.DeleteFunc(slices.Clone(r.Nodes), func(n RoomNode) bool { return n.Born == 0 })
+	rs.sides = len(accounts) > 0 && rs.cfg.OnPartition == Share && !slices.ContainsFunc(accounts, func(n RoomNode) bool { return !n.Sides })
 	for _, rn := range r.Nodes {
 		rs.keyed = rs.keyed && rn.Keying == rs.keying
 	}

@@ -245,8 +245,11 @@
 // after that; 5 says how much clocks add. Where all forgot all but the signing keys,
 // nobody knows that TTL: a pass of before the founding ends with the longest session of
 // the files from there, whatever it says. The proof is at EndsBy.
-// Kept by inForce.delayFor, Gate.settleGone, Gate.settleListed, Gate.lapsesAt, Node.holdsShare, Node.EndsBy.
-// Seen by TestScenarioLastPassOfALostNode, TestScenarioANodesOwnOldPassesAreWaitedFor, TestScenarioSurvivorsWaitForD, TestScenarioALongerSessionIsForgottenWhenAllDie, TestScenarioSlotsOfASideThatCameBackAnewAreWaitedFor.
+// Only an account that may act on a side is not waited out so: slots of a room that shares
+// are made again when its node is back, or an operator answers for it; which accounts
+// these are, and that every quorum knows, is proved in sharing.go.
+// Kept by inForce.delayFor, Gate.settleGone, Gate.settleListed, Gate.lapsesAt, roomSums.share, Gate.Shares, Node.holdsShare, Node.EndsBy.
+// Seen by TestScenarioLastPassOfALostNode, TestScenarioANodesOwnOldPassesAreWaitedFor, TestScenarioSurvivorsWaitForD, TestScenarioALongerSessionIsForgottenWhenAllDie, TestScenarioSlotsOfASideThatCameBackAnewAreWaitedFor, TestScenarioASideIsToldToShare, TestScenarioASideHasNotHeardThatItSharesNoMore, TestScenarioAReclaimedSideReturns.
 //
 // Lemma 9 (voids). Slots of an account that is void are refused by everybody before any
 // is minted for them: an account is settled only when all nodes of a wave have replied
@@ -341,9 +344,10 @@
 //   - A longer session is used for new passes only when all replies agree on the
 //     configuration; until then a lost node could leave passes behind that the
 //     others do not reckon with.
-//   - Side leases exist for rooms that share, and are marked by grade. A room that
-//     stops sharing waits until every side is back. Who was last in a wave with the
-//     others long ago may have acted until it ended, which they hear of from its next
+//   - Side leases exist for rooms that share, and are marked by grade. A side goes on
+//     only if a primary wave has told it that all know of that, and slots of a room that
+//     has stopped sharing are waited for until every side is back: see sharing.go. Who was
+//     last in a wave with the others long ago may have acted until it ended, which they hear of from its next
 //     life: D counts from the start of that one.
 //   - Where lines meet each has its own supply of slots (RoomReply.Supply): what a later
 //     wave of another line has counted says nothing of the line that goes on.

@@ -13,7 +13,9 @@ import (
 // Invariant: the account acts for a lease's time from heldAt on, and no longer. Without an
 // account that is never.
 // Invariant: the account is open for no longer than a lease, the session of then and 2ε
-// after the last primary wave that let it act, if it is not of a room that shares.
+// after the last wave that let it act, unless it may act on a side.
+// Invariant: the account may act on a side only if the room shares, and if a primary wave
+// let it act of which every node said that it does.
 // Invariant: an account is born after all that were closed here, and no account ever
 // comes back.
 // Invariant: voids and safe are by member, one of each; members and born are equally
@@ -25,9 +27,12 @@ type escrow struct {
 	voters Voters  // of line, if the node has gone on to another one,
 	rivals []Rival // and the lives of their names
 
+	sides  bool // the account may act on a side, see sharing.go
+	shared bool // some account of the room may, or might by this node's configuration of before
+
 	heldAt   int64  // boot time of the last wave that asked about the room and let the account act
 	leasedAt int64  // the same, of primary waves and of any account here
-	lapses   int64  // boot time from which on nothing is left of the last of those leases, see Gate.lapse
+	lapses   int64  // boot time from which on nothing is left of the last lease of an account here, see Gate.lapse
 	oldHeld  int64  // heldAt of earlier accounts of this life
 	shutBorn uint64 // Born of the last account closed here
 
@@ -63,6 +68,8 @@ func addVoid(vs []Void, v Void) []Void {
 // use.
 func (e *escrow) install(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grade) (reset bool, out []Message) {
 	reset = e.accept(n.self.Member, c, c.Born[w.index])
+	e.shared = c.Shared || grade < Primary && e.shared
+	e.sides = e.sides && f.cfg.OnPartition == Share
 	e.lease(n, w, c, f, grade)
 	if w.index == 0 && c.Born[0] == e.ledger.account.Born {
 		e.ledger.mint(c.Mint)
@@ -114,12 +121,14 @@ func (e *escrow) lease(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grade)
 	if born == 0 || c.Born[w.index] != born {
 		return
 	}
-	if grade >= Primary && c.Line.Founded() && e.line == n.line {
-		e.heldAt, e.leasedAt = w.at, w.at
-		e.lapses = w.at + drifted(micros(n.c.Lease+f.session)) + 2*micros(n.c.MaxSkew)
+	primary := grade >= Primary && c.Line.Founded() && e.line == n.line
+	if primary {
+		e.leasedAt = w.at
+		e.sides = e.sides || c.Sides && f.cfg.OnPartition == Share
 	}
-	if grade >= Side && f.cfg.OnPartition == Share {
+	if primary || grade >= Side && e.sides {
 		e.heldAt = w.at
+		e.lapses = w.at + drifted(micros(n.c.Lease+f.session)) + 2*micros(n.c.MaxSkew)
 	}
 }
 
@@ -143,6 +152,7 @@ func (e *escrow) reopen(a Account) (used bool) {
 	used = e.ledger.used > 0
 	e.oldHeld = max(e.oldHeld, e.heldAt)
 	e.heldAt = never
+	e.sides = false
 	e.shutBorn = max(e.shutBorn, e.ledger.account.Born)
 	e.ledger.reset(a)
 	return used

@@ -137,7 +137,7 @@ type Installed struct {
 func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) (in Installed, out []Message) {
 	in = Installed{Gate: g, Before: g.cut, Epoch: w.epoch}
 	g.missLost(now, w.list, all.Grade, c.Line == all.Line)
-	if g.cfg.OnPartition.admits(all.Grade) {
+	if g.cfg.OnPartition.admits(all.Grade, true, g.sides) {
 		g.hear(now, c.Held)
 	}
 	if all.Kept {

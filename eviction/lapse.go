@@ -94,7 +94,7 @@ func (n *Node) age(stood int64) {
 
 // lapsesAt is the boot time from which on the account has lapsed.
 func (g *Gate) lapsesAt() int64 {
-	if g.cfg.OnPartition == Share || g.ledger.account.Born == 0 {
+	if g.sides || g.ledger.account.Born == 0 {
 		return ever
 	}
 	return g.lapses
@@ -223,8 +223,9 @@ func (n *Node) forget(now Time, met []Sighting, grade Grade) {
 }
 
 // holdsShare reports whether m may hold slots of a room whose sides go on with
-// what they have: it keeps them however long it is away, until an operator says
-// that it will not return, or it has said so, or a later life of it is here since before.
+// what they have: it keeps them however long it is away, until it has said that it will
+// not return, or a later life of it is here since before. An operator may be wrong who
+// says so of it: then its slots are made again, and it is void for good.
 func (n *Node) holdsShare(s sight, before int64) bool {
 	m := s.member
 	if later := successor(n.list, m); later >= 0 {
@@ -237,7 +238,7 @@ func (n *Node) holdsShare(s sight, before int64) bool {
 		}
 	}
 	return !s.left && slices.ContainsFunc(n.gates, func(g *Gate) bool {
-		return g.cfg.OnPartition == Share && m.Name != "" && !slices.Contains(g.cfg.Reclaimed, m)
+		return m.Name != "" && (g.Shares() || slices.Contains(g.cfg.Reclaimed, m))
 	})
 }
 
@@ -252,7 +253,7 @@ func successor(list []Member, m Member) int {
 
 // shares reports whether a room has sides that go on with the slots that they have.
 func (n *Node) shares() bool {
-	return slices.ContainsFunc(n.gates, func(g *Gate) bool { return g.cfg.OnPartition == Share })
+	return slices.ContainsFunc(n.gates, (*Gate).Shares)
 }
 
 // owes reports whether books with an account of m are still open here.

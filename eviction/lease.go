@@ -18,7 +18,7 @@ func (n *Node) leased(g *Gate, now Time) bool {
 	if !n.Clear() || now.Boot >= n.LeaseOf(g) || g.ledger.account.Born == 0 || g.broken || g.durable == 0 {
 		return false
 	}
-	return g.cfg.OnPartition.admits(n.grade) && (g.line == n.line || g.cfg.OnPartition == Share)
+	return g.cfg.OnPartition.admits(n.grade, g.line == n.line, g.sides)
 }
 
 // Clear reports whether the node's clock may be trusted with stamps and passes: a

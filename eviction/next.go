@@ -19,7 +19,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	var left []int                         // of the tokens that were dealt before
 	c.Paced = cfg.NewPerMinute > 0
 	if c.Paced {
-		q := quota{cfg.NewPerMinute, rs.share(b, d.grade), max(1, cfg.Target), len(d.list)}
+		q := quota{cfg.NewPerMinute, rs.part(b, d.grade), max(1, cfg.Target), len(d.list)}
 		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
 		tokens = next.pacer.fill(d.now.Boot, q)
 		k = min(k, tokens)
@@ -51,10 +51,10 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	}
 }
 
-// share returns how many slots this side has, for its share of the rate. Those that
+// part returns how many slots this side has, for its share of the rate. Those that
 // the governor has burned count at a majority alone: it calls only while no more
 // exist anywhere than the governed limit, so that two sides never count them twice.
-func (rs *roomSums) share(b *books, grade Grade) int {
+func (rs *roomSums) part(b *books, grade Grade) int {
 	owned := 0
 	for i, n := range rs.nodes {
 		if n.Born > 0 && n.Born == b.born[i] {

@@ -48,6 +48,7 @@ type RoomReply struct {
 	Digest *Digest     // for positions; nil: was not asked for
 	Supply []Supply    // one of each line that its nodes are on
 	Calls  float64     // per second, lately, summed
+	Shared bool        // an account of somebody may act on a side, as any of them knows
 }
 
 // RoomNode is one node's part of it.
@@ -78,6 +79,7 @@ type RoomNode struct {
 	Spent    uint64   // pacing tokens, ever
 	Tokens   int      // that it still has
 	Held     int64    // µs until people are called, after a cold start; 0: they are; else heldUnknown or heldAnew
+	Sides    bool     // its account may act on a side
 }
 
 // Net is a sum over ledgers of slots received from an account minus slots sent to it.
@@ -104,6 +106,8 @@ type RoomCommit struct {
 	Room    string
 	Config  *Room    // when someone's is older
 	Agreed  bool     // everyone has the same configuration
+	Sides   bool     // and by it the room shares: accounts that it lets act may from now on act on a side
+	Shared  bool     // an account of somebody may act on a side, here or elsewhere
 	TTL     int64    // µs, the largest of the replies'
 	Line    Line     // the room's ledgers belong to it
 	From    Line     // the line that Line continues, when it changed in this wave
@@ -166,4 +170,5 @@ type RoomRecord struct {
 	Voids  []Void
 	Cut    Cut
 	Supply Supply
+	Shared bool // an account of somebody may act on a side
 }

@@ -12,7 +12,7 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 		Index: w.index, Born: g.ledger.account.Born, Line: g.line, Lapsed: -1, OldAge: -1, Shut: g.shutBorn, Holds: g.supply.holds(), Minted: g.ledger.minted,
 		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Wanted: g.Wanted, Version: g.cfg.Version, Sum: g.sum, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.longest())),
 		Arrivals: float32(g.arrivals.rate(now.Boot)), Lightest: qpid.Empty(w.index),
-		Spent: g.spent, Tokens: max(0, g.Tokens(now.Boot)), Held: g.held(now.Boot),
+		Spent: g.spent, Tokens: max(0, g.Tokens(now.Boot)), Held: g.held(now.Boot), Sides: g.sides,
 	}
 	if g.keying > rg.Keying {
 		n.Seed = g.seed
@@ -33,7 +33,7 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 			n.First = m.Stamp
 		}
 	}
-	r := RoomReply{Room: rg.Room, Supply: []Supply{g.supply}, Newest: g.newest(rg.Version), Calls: g.calls.rate(now.Boot)}
+	r := RoomReply{Room: rg.Room, Supply: []Supply{g.supply}, Newest: g.newest(rg.Version), Calls: g.calls.rate(now.Boot), Shared: g.Shares()}
 	if rg.Digest {
 		r.Digest = g.sampled
 	}
@@ -129,6 +129,7 @@ func (r *RoomReply) merge(o RoomReply, want int) {
 		}
 	}
 	r.Calls += o.Calls
+	r.Shared = r.Shared || o.Shared
 }
 
 // lightest returns the subtree's lightest weight.

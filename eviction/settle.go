@@ -30,7 +30,7 @@ func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
 		return true // the room is new, and no other line can have it
 	}
 	after, ok := g.survivorAfter(d.reckons)
-	if rs.cfg.OnPartition != Share && (!ok || lapsed >= 0 && lapsed < after) && !rs.quorumOf(old, d) {
+	if !rs.sides && (!ok || lapsed >= 0 && lapsed < after) && !rs.quorumOf(old, d) {
 		c.Line = old
 		return false
 	}
@@ -123,7 +123,7 @@ func (g *Gate) settleListed(d *decision, rs *roomSums, c *RoomCommit, b *books, 
 	for i, m := range d.list {
 		n := rs.nodes[i]
 		j, known := findVoid(*voids, m)
-		onLine := n.Line == c.Line || c.From.Founded() && n.Line == c.From || rs.cfg.OnPartition == Share && n.Line.Founded()
+		onLine := n.Line == c.Line || c.From.Founded() && n.Line == c.From || n.Sides && n.Line.Founded()
 		if n.Born > 0 && onLine && (!known || n.Born > (*voids)[j].Epoch) {
 			b.valid[i] = true
 		} else {
@@ -158,11 +158,11 @@ func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, b *books, vo
 		reclaimed := slices.Contains(rs.cfg.Reclaimed, m.Member) || m.Left
 		if !reclaimed && later >= 0 {
 			reclaimed = true
-			if rs.cfg.OnPartition == Share { // on a side of its own it may have acted until it ended, and nobody here know
+			if rs.shared { // on a side of its own it may have acted until it ended, and nobody here know
 				silent = min(silent, d.up[later])
 			}
 		}
-		if rs.cfg.OnPartition == Share && !reclaimed && m.Member.Name != "" {
+		if rs.shared && rs.mayAct(d, m) {
 			lost = append(lost, Void{m.Member, m.Epoch})
 			continue
 		}

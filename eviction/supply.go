@@ -137,7 +137,7 @@ func (rs *roomSums) make(s Supply, c *RoomCommit, inside int, lost []Void, safe 
 		if rs.chosen(s) {
 			c.Mint = max(0, min(target, s.left())-inside-slotsOf(s.Claims))
 		}
-	case rs.cfg.OnPartition != Share && known(fresh, safe):
+	case !rs.shared && known(fresh, safe):
 		share := max(0, left-inside-claimed)
 		c.Claims = closed(c.Claims, Claim{fresh, share})
 		claimed += share

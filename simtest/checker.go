@@ -57,7 +57,8 @@ type roomCheck struct {
 	lines     []eviction.Line  // that its ledgers ever belonged to
 	voids     []lineVoids
 	settled   []eviction.Void
-	sides     int // survivor lines ever
+	sides     int  // survivor lines ever
+	shares    bool // its sides went on with the slots that they had, ever
 	pace      pace
 }
 
@@ -116,7 +117,7 @@ type seen struct {
 
 func (c *checker) init(o Options) {
 	for _, r := range o.Rooms {
-		c.rooms = append(c.rooms, roomCheck{name: r.Name, hard: r.Target, session: r.Session, index: map[eviction.Account]int32{}, sent: map[transfer]int{}})
+		c.rooms = append(c.rooms, roomCheck{name: r.Name, hard: r.Target, session: r.Session, index: map[eviction.Account]int32{}, sent: map[transfer]int{}, shares: r.OnPartition == eviction.Share})
 	}
 	c.makes, c.newestT = map[making]made{}, map[uint64]uint64{}
 	c.open = make([]bool, len(o.Rooms))

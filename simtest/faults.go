@@ -52,6 +52,7 @@ const (
 	// says so). The world keeps visitors from it for so long.
 	Standstill
 	Resession   // a room's session gets longer or shorter
+	Repolicy    // what sides do in a room is changed, on whatever side
 	BadDisk     // no save of a node gets through: it goes on, and nothing that follows from what is not saved is sent
 	CrashInSave // a node, before a step of a save
 	Gray        // the links of a node are so slow that its replies miss the deadline, until the end
@@ -64,7 +65,7 @@ func (f Fault) String() string {
 		"crash of all but one", "crash of all", "crash inside a wave", "crash after the first commit", "rolling restart", "pause",
 		"pause inside a wave", "pause inside an answer", "cut", "cut one way", "cut off", "halves", "bridge", "ring",
 		"flip of the majority", "swizzle", "slow link", "suspicion", "flapping", "clock step", "clock jump", "add", "leave",
-		"retarget", "change of mode", "", "standstill", "change of session", "bad disk", "crash inside a save", "gray node", "second node of a name",
+		"retarget", "change of mode", "", "standstill", "change of session", "change of policy", "bad disk", "crash inside a save", "gray node", "second node of a name",
 	}[f]
 }
 
@@ -114,6 +115,7 @@ func (n *nemesis) plan(w *world) {
 	spread(f.Partitions, Halves, CutOff)
 	spread(f.Standstills, Standstill)
 	spread(f.Resessions, Resession)
+	spread(f.Policies, Repolicy)
 	spread(f.Saves, BadDisk, CrashInSave)
 	spread(f.Grays, Gray)
 	spread(f.Twins, Twin)
@@ -168,6 +170,8 @@ func (w *world) strike(f Fault) {
 		w.standstill(h, last)
 	case Resession:
 		w.resession(h)
+	case Repolicy:
+		w.repolicy(h)
 	case Gray:
 		w.turnGray(h)
 	default:
@@ -324,11 +328,24 @@ func (w *world) resession(h *host) {
 	w.setRoom(h, r, room)
 }
 
+// repolicy changes what sides do in a room, at some node.
+func (w *world) repolicy(h *host) {
+	r := w.rngFaults.IntN(len(w.o.Rooms))
+	if r >= len(h.seen.rooms) || h.seen.rooms[r].Room.Name == "" {
+		return
+	}
+	room := h.seen.rooms[r].Room
+	room.OnPartition = [...]eviction.Policy{eviction.Majority, eviction.Majority, eviction.Share, eviction.Share, eviction.Stop}[w.rngFaults.IntN(5)]
+	w.reached.n[reachPolicy]++
+	w.setRoom(h, r, room)
+}
+
 // setRoom proposes a configuration at h.
 func (w *world) setRoom(h *host, r int, room eviction.Room) {
-	w.printf("%s is told that room %s is %v and has a limit of %d", h.name, room.Name, room.Mode, room.Target)
+	w.printf("%s is told that room %s is %v and has a limit of %d; its sides: %v", h.name, room.Name, room.Mode, room.Target, room.OnPartition)
 	c := &w.checker.rooms[r]
 	c.hard, c.session = max(c.hard, room.Target), max(c.session, room.Session)
+	c.shares = c.shares || room.OnPartition == eviction.Share
 	if err := h.n.SetRoom(h.clock.read(w.now), room); err != nil {
 		w.fail("config", "%s: SetRoom: %v", h.name, err)
 	}

@@ -95,6 +95,7 @@ type Faults struct {
 	Last                    Range         // how long one lasts [0.5s to 5s]
 	Kills, Adds, Partitions int           // this many of each besides, spread over the span
 	Standstills, Resessions int           // and of these
+	Policies                int           // changes of what sides do in a room
 	Saves                   int           // bad disks and crashes inside a save, taken together
 	Grays                   int           // nodes that turn gray
 	Twins                   int           // nodes that are cut off while another is started under their name

@@ -264,7 +264,7 @@ func (w *world) mayOpen(a eviction.Account) bool {
 // does not, and whoever was not told of it by a wave with a quorum forgets it unvoided.
 func (w *world) valid(r int, a *account, line eviction.Line, voids []eviction.Void) bool {
 	lapse := (w.checker.rooms[r].session + 2*w.o.Cluster.MaxSkew).Microseconds()
-	closed := (w.o.Rooms[r].OnPartition != eviction.Share || a.life != none && w.replaced(a.life)) && w.now >= a.until+lapse
+	closed := (!w.checker.rooms[r].shares || a.life != none && w.replaced(a.life)) && w.now >= a.until+lapse
 	return a.life != none && !a.closed && a.line == line && !closed && !covers(voids, a.Account)
 }
 

@@ -110,7 +110,7 @@ func (w *world) unbind() {
 		}
 	}
 	for r := range w.o.Rooms {
-		if w.o.Rooms[r].OnPartition != eviction.Majority && len(dead) > 0 {
+		if (w.o.Rooms[r].OnPartition != eviction.Majority || w.checker.rooms[r].shares) && len(dead) > 0 {
 			w.reached.n[reachReclaim]++
 			w.configure(r, func(room *eviction.Room) { room.Reclaimed = dead })
 		}

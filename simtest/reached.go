@@ -29,6 +29,7 @@ const (
 	reachRetarget
 	reachMode
 	reachResession
+	reachPolicy
 	reachQuarantine
 	reachFounding
 	reachSecondFounding
@@ -108,7 +109,7 @@ const (
 func (g goal) String() string {
 	return [...]string{
 		"restart", "restart with disk", "save", "save that failed", "crash inside a save", "all nodes down", "goodbye", "pause", "answer held by a pause", "gray node", "gray node and no other fault", "standstill", "long standstill", "link cut",
-		"clock jump", "false suspicion", "node added", "crash inside a wave", "limit changed", "mode changed", "session changed", "clock quarantine", "founding",
+		"clock jump", "false suspicion", "node added", "crash inside a wave", "limit changed", "mode changed", "session changed", "policy changed", "clock quarantine", "founding",
 		"second founding", "coordinator take-over", "side without quorum", "unanimous wave", "survivor line", "voter change",
 		"node left out of a wave", "freeze", "nack", "void", "settled", "mint", "top-up", "burn", "slots moved", "room over the limit",
 		"open to closed", "closed to open", "sampled cut", "random draw", "shuffled event", "event of a schedule", "limit of an event", "end of an event", "pacing", "ticket taken over",

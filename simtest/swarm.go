@@ -55,6 +55,10 @@ func Swarm(seed uint64) Options {
 	if e := (dice{rand.New(rand.NewPCG(seed, streamTwins))}); o.Nodes > 2 && !shares && o.Faults.Every > 0 && e.one(6) {
 		o.Faults.Twins = e.pick(1, 1, 2)
 	}
+	// Where another may have the name, as above, no room may begin to share.
+	if e := (dice{rand.New(rand.NewPCG(seed, streamPolicies))}); o.Nodes > 1 && o.Faults.Twins == 0 && o.Faults.Every > 0 && e.one(5) {
+		o.Faults.Policies = e.pick(1, 2, 4)
+	}
 	// Founders that forget all, with no keys from before, begin anew at once, and know
 	// nothing of others who do not: see TestScenarioFoundersThatForgotWaitForD.
 	if e := (dice{rand.New(rand.NewPCG(seed, streamExpect))}); o.Nodes > 2 && (o.Faults.Disk || o.Faults.KeepKeys) && e.one(4) {

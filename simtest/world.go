@@ -89,6 +89,7 @@ const (
 	streamExpect
 	streamTwins
 	streamFiles
+	streamPolicies
 )
 
 // Violation is a promise that did not hold.

@@ -63,6 +63,7 @@ type RoomStatus struct {
 	Rate       float64    // calls per second in the whole room, lately
 	Wait       Wait       // of somebody who joins now; zero: not known
 	Wanting    int        // sessions of lost nodes that wait for a slot here
+	Shares     bool       // somebody may go on with their slots on a side of a split, also if the room has stopped sharing since
 	Missing    int        // slots that cannot be made yet: whoever had them may still act
 	WholeAt    int64      // boot time, µs: when the last of them can
 	Bound      int        // of the limit, see Govern; 0: none

@@ -327,7 +327,7 @@ func (n *Node) Room(name string, now eviction.Time) (RoomStatus, bool) {
 		Free: l.Free(), Peers: l.Peers(), Voided: g.Voids(), Queued: g.Queue.Len() + len(r.due.ids),
 		Called: r.called, OnSite: r.onSite, Parked: r.parked, Spent: r.spent, Cut: g.Cut(), Open: g.IsOpen(),
 		Closed: g.Closed(), MayAdmit: n.ev.Calls(g, now), LeaseUntil: n.ev.LeaseOf(g), QPIDRoot: r.q.IsRoot(), QPIDFrozen: r.q.Frozen(), QPIDEpoch: r.q.Epoch(), Total: r.waiting(), Counted: int64(g.Counted(n.ev.Grade())), Tokens: g.Tokens(now.Boot),
-		Active: active, Coming: coming, Rate: g.Rate(), HeldUntil: g.HeldUntil(), Wanting: len(r.wanting), Missing: missing, WholeAt: wholeAt, Bound: g.Bound(), Wait: r.waitOfNext(now),
+		Active: active, Coming: coming, Rate: g.Rate(), HeldUntil: g.HeldUntil(), Wanting: len(r.wanting), Shares: g.Shares(), Missing: missing, WholeAt: wholeAt, Bound: g.Bound(), Wait: r.waitOfNext(now),
 	}
 	if r.broken != nil { // what it knows of its visitors is not to be built on
 		s.Broken, s.Queued, s.Called, s.OnSite, s.Parked, s.Spent = r.broken.What, 0, 0, 0, 0, 0

@@ -119,7 +119,7 @@ func (a source) Rooms() []admin.Room {
 			at := time.UnixMicro(snap.PassTime(rs.WholeAt)).UTC()
 			r.WholeAt = &at
 		}
-		r.WaitsFor = waitsFor(rs.Room, snap.Absent)
+		r.WaitsFor = waitsFor(rs, snap.Absent)
 		if rs.QPIDRoot {
 			r.Root = string(snap.Status.Self.Name)
 		}
@@ -130,8 +130,9 @@ func (a source) Rooms() []admin.Room {
 
 // waitsFor returns the names of those who are absent and for whom a room waits until an
 // operator says that they will not return.
-func waitsFor(r eviction.Room, absent []eviction.Member) (names []string) {
-	if r.OnPartition == eviction.Majority {
+func waitsFor(rs *node.RoomStatus, absent []eviction.Member) (names []string) {
+	r := &rs.Room
+	if r.OnPartition == eviction.Majority && !rs.Shares {
 		return nil
 	}
 	for _, m := range absent {

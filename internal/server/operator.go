@@ -268,7 +268,7 @@ func (o operator) Reclaim(ctx context.Context, e admin.Edit, name string) (admin
 	for i := range snapshot.Rooms {
 		old := &snapshot.Rooms[i]
 		deleted := old.Room.Mode == eviction.Deleted
-		if old.Room.OnPartition == eviction.Majority || deleted && old.Room.OnPartition == eviction.Stop { // it stops for nobody
+		if stops := old.Room.OnPartition == eviction.Stop && !deleted; !stops && !old.Shares {
 			continue
 		}
 		next := old.Room

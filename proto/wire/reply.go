@@ -52,7 +52,7 @@ func fromRoomReply(b eviction.RoomReply) *peerv1.RoomReply {
 			return &peerv1.VoidCount{Member: fromMember(v.Member), Min: v.Min, Max: v.Max, Nodes: int64(v.Nodes)}
 		}),
 		Newest: fromRoom(b.Newest), Digest: fromDigest(b.Digest),
-		Supplies: encoded(b.Supply, fromSupply), Calls: b.Calls,
+		Supplies: encoded(b.Supply, fromSupply), Calls: b.Calls, Shared: b.Shared,
 	}
 }
 
@@ -64,7 +64,7 @@ func (r *reader) roomReply(p *peerv1.RoomReply) eviction.RoomReply {
 			return eviction.VoidCount{Member: r.member(p.GetMember()), Min: p.GetMin(), Max: p.GetMax(), Nodes: r.number(p.GetNodes())}
 		}),
 		Newest: r.room(p.GetNewest()), Digest: r.digest(p.GetDigest()),
-		Supply: list(r, "supplies", p.GetSupplies(), nodesMax, r.supply), Calls: r.rate(p.GetCalls()),
+		Supply: list(r, "supplies", p.GetSupplies(), nodesMax, r.supply), Calls: r.rate(p.GetCalls()), Shared: p.GetShared(),
 	}
 }
 
@@ -88,7 +88,7 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 		Free: int64(n.Free), Used: int64(n.Used), Queued: int64(n.Queued), Due: int64(n.Due), Version: fromVersion(n.Version), Ttl: n.TTL,
 		Arrivals: n.Arrivals, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), First: n.First,
 		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
-		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Held: n.Held,
+		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Held: n.Held, Sides: n.Sides,
 	}
 }
 
@@ -99,7 +99,7 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Due: r.number(p.GetDue()), Version: r.version(p.GetVersion()), TTL: p.GetTtl(), Arrivals: float32(r.rate(float64(p.GetArrivals()))),
 		Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), First: p.GetFirst(),
 		Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
-		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(),
+		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(), Sides: p.GetSides(),
 	}
 }
 
@@ -181,6 +181,7 @@ func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 		Queued: int64(c.Queued), Waiting: encoded(c.Waiting, number), Digest: fromDigest(c.Digest), First: encoded(c.First, number),
 		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
 		Sure: c.Sure, Claims: encoded(c.Claims, fromClaim), Bound: int64(c.Bound), Held: c.Held,
+		Sides: c.Sides, Shared: c.Shared,
 	}
 }
 
@@ -200,6 +201,7 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		Rate: r.rate(p.GetRate()), Active: r.number(p.GetActive()), Called: r.number(p.GetCalled()),
 		Missing: r.number(p.GetMissing()), WholeIn: p.GetWholeIn(),
 		Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Bound: r.number(p.GetBound()), Held: p.GetHeld(),
+		Sides: p.GetSides(), Shared: p.GetShared(),
 	}
 }
 

@@ -33,8 +33,8 @@ func Unsafe() []Mutant {
 				"(ON || !known || n.Born > (*voids)[j].Epoch)",
 			},
 			{
-				"eviction/lapse.go", "if g.cfg.OnPartition == Share || g.ledger.account.Born == 0 {",
-				"if ON || g.cfg.OnPartition == Share || g.ledger.account.Born == 0 {",
+				"eviction/lapse.go", "if g.sides || g.ledger.account.Born == 0 {",
+				"if ON || g.sides || g.ledger.account.Born == 0 {",
 			},
 		}},
 		{Name: "an amnesiac voter counts", Run: "TestScenarioAmnesiacVoterDoesNotFlipTheMajority", Edits: []Edit{
@@ -52,7 +52,7 @@ func Unsafe() []Mutant {
 
 // Bugs lists planted bugs of the ordinary kind.
 func Bugs() []Mutant {
-	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), comebackBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), boundBugs(), forgottenBugs())
+	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), comebackBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), boundBugs(), forgottenBugs(), sharingBugs())
 }
 
 // duesBugs are in which rooms a node looks at.
@@ -154,7 +154,7 @@ func supplyBugs() []Mutant {
 			{"eviction/supply.go", "		share := max(0, left-inside-claimed)\n", "		share := max(0, left-inside-claimed)\n		if ON {\n\t\t\tshare /= 2\n\t\t}\n"},
 		}},
 		{Name: "the share of the lost is fixed while they may still get slots", Run: "TestScenarioSlotsTakenFromTheLostBeforeOneKnewOfIt", Edits: []Edit{
-			{"eviction/supply.go", "OnPartition != Share && known(fresh, safe):", "OnPartition != Share && (ON || known(fresh, safe)):"},
+			{"eviction/supply.go", "!rs.shared && known(fresh, safe):", "!rs.shared && (ON || known(fresh, safe)):"},
 		}},
 		{Name: "slots are minted that only the coordinator knows of", Run: "TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf", Edits: []Edit{
 			{"eviction/supply.go", "	return !slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return n.Holds != s.At })", "	return ON || !slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return n.Holds != s.At })"},

@@ -43,7 +43,7 @@ func waitBugs() []Mutant {
 		}},
 		{Name: "a lease counts from the commit", Run: "TestScenarioALeaseCountsFromTheGather", Edits: []Edit{
 			{"eviction/commit.go", "n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)\n", "n.leaseUntil = c.Grade, w.at+micros(n.c.Lease)\n\t\tif ON {\n\t\t\tn.leaseUntil = now.Boot + micros(n.c.Lease)\n\t\t}\n"},
-			{"eviction/escrow.go", "e.heldAt, e.leasedAt = w.at, w.at\n", "e.heldAt, e.leasedAt = w.at, w.at\n\t\tif ON {\n\t\t\te.heldAt = n.installedAt\n\t\t}\n"},
+			{"eviction/escrow.go", "		e.heldAt = w.at\n", "		e.heldAt = w.at\n\t\tif ON {\n\t\t\te.heldAt = n.installedAt\n\t\t}\n"},
 		}},
 		{Name: "a home that is not lost yet is taken over", Run: "TestScenarioTheSuspectedKeepTheirVisitors", Edits: []Edit{
 			{"eviction/met.go", "		if n.met[i].left {", "		if ON || n.met[i].left {"},

@@ -2252,6 +2252,7 @@ type RoomReply struct {
 	Digest   *Digest   `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Calls per second, summed.
 	Calls         float64 `protobuf:"fixed64,9,opt,name=calls,proto3" json:"calls,omitempty"`
+	Shared        bool    `protobuf:"varint,10,opt,name=shared,proto3" json:"shared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2349,6 +2350,13 @@ func (x *RoomReply) GetCalls() float64 {
 	return 0
 }
 
+func (x *RoomReply) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
+}
+
 type RoomNode struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Index    uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -2385,6 +2393,7 @@ type RoomNode struct {
 	FirstMore int64 `protobuf:"zigzag64,29,opt,name=first_more,json=firstMore,proto3" json:"first_more,omitempty"`
 	// Microseconds, or -1, -2.
 	Held          int64 `protobuf:"zigzag64,30,opt,name=held,proto3" json:"held,omitempty"`
+	Sides         bool  `protobuf:"varint,31,opt,name=sides,proto3" json:"sides,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2613,6 +2622,13 @@ func (x *RoomNode) GetHeld() int64 {
 		return x.Held
 	}
 	return 0
+}
+
+func (x *RoomNode) GetSides() bool {
+	if x != nil {
+		return x.Sides
+	}
+	return false
 }
 
 type Front struct {
@@ -3227,6 +3243,8 @@ type RoomCommit struct {
 	Bound int64 `protobuf:"varint,35,opt,name=bound,proto3" json:"bound,omitempty"`
 	// Microseconds.
 	Held          int64 `protobuf:"varint,37,opt,name=held,proto3" json:"held,omitempty"`
+	Sides         bool  `protobuf:"varint,38,opt,name=sides,proto3" json:"sides,omitempty"`
+	Shared        bool  `protobuf:"varint,39,opt,name=shared,proto3" json:"shared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3518,6 +3536,20 @@ func (x *RoomCommit) GetHeld() int64 {
 		return x.Held
 	}
 	return 0
+}
+
+func (x *RoomCommit) GetSides() bool {
+	if x != nil {
+		return x.Sides
+	}
+	return false
+}
+
+func (x *RoomCommit) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
 }
 
 type Deal struct {
@@ -5294,7 +5326,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"clock_more\x18\x13 \x01(\x12R\tclockMore\x12\x19\n" +
 	"\bhlc_more\x18\x14 \x01(\x12R\ahlcMore\x12\x0e\n" +
-	"\x02up\x18\x15 \x01(\x03R\x02up\"\x8d\x03\n" +
+	"\x02up\x18\x15 \x01(\x03R\x02up\"\xa5\x03\n" +
 	"\tRoomReply\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.anteroom.peer.v1.RoomNodeR\x05nodes\x12-\n" +
@@ -5304,7 +5336,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06newest\x18\x06 \x01(\v2\x16.anteroom.peer.v1.RoomR\x06newest\x124\n" +
 	"\bsupplies\x18\a \x03(\v2\x18.anteroom.peer.v1.SupplyR\bsupplies\x120\n" +
 	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\x12\x14\n" +
-	"\x05calls\x18\t \x01(\x01R\x05calls\"\xf4\x05\n" +
+	"\x05calls\x18\t \x01(\x01R\x05calls\x12\x16\n" +
+	"\x06shared\x18\n" +
+	" \x01(\bR\x06shared\"\x8a\x06\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -5335,7 +5369,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04like\x18\x1c \x01(\bR\x04like\x12\x1d\n" +
 	"\n" +
 	"first_more\x18\x1d \x01(\x12R\tfirstMore\x12\x12\n" +
-	"\x04held\x18\x1e \x01(\x12R\x04heldJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
+	"\x04held\x18\x1e \x01(\x12R\x04held\x12\x14\n" +
+	"\x05sides\x18\x1f \x01(\bR\x05sidesJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -5382,7 +5417,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
 	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
 	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
-	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\x99\t\n" +
+	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xc7\t\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -5422,7 +5457,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04sure\x18! \x01(\bR\x04sure\x12/\n" +
 	"\x06claims\x18\" \x03(\v2\x17.anteroom.peer.v1.ClaimR\x06claims\x12\x14\n" +
 	"\x05bound\x18# \x01(\x03R\x05bound\x12\x12\n" +
-	"\x04held\x18% \x01(\x03R\x04held\"*\n" +
+	"\x04held\x18% \x01(\x03R\x04held\x12\x14\n" +
+	"\x05sides\x18& \x01(\bR\x05sides\x12\x16\n" +
+	"\x06shared\x18' \x01(\bR\x06shared\"*\n" +
 	"\x04Deal\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\"@\n" +
