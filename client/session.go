@@ -87,14 +87,15 @@ func (s *session) do(ctx context.Context, c *anteroomv1.SessionCall) (*anteroomv
 		return a, failureOrNil(a)
 	case <-ctx.Done():
 		s.forsake(st, id, c.GetDeleteMin() != nil)
-		return nil, status.FromContextError(ctx.Err()).Err()
+		err = status.FromContextError(ctx.Err()).Err()
 	case <-st.done:
+		err = st.err
 	}
 	select {
 	case a := <-answer: // it came just before
 		return a, failureOrNil(a)
 	default:
-		return nil, st.err
+		return nil, err
 	}
 }
 
@@ -198,13 +199,18 @@ func (st *stream) read(g grpc.BidiStreamingClient[anteroomv1.SessionRequest, ant
 			return err
 		}
 		st.of.mu.Lock()
-		for _, a := range r.GetAnswers() {
-			if c := st.calls[a.GetId()]; c != nil {
-				c <- a // has room for one, and gets one
-			}
-			delete(st.calls, a.GetId())
-		}
+		st.hand(r.GetAnswers())
 		st.of.mu.Unlock()
+	}
+}
+
+// hand hands out answers.
+func (st *stream) hand(answers []*anteroomv1.SessionAnswer) {
+	for _, a := range answers {
+		if c := st.calls[a.GetId()]; c != nil {
+			c <- a // has room for one, and gets one
+		}
+		delete(st.calls, a.GetId())
 	}
 }
 
