@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -200,7 +201,7 @@ func (l *listener) takeOver(c *call) bool {
 func (l *listener) listen() {
 	what := l.wait()
 	go func() {
-		if l.turn(what) {
+		if l.goesOn(what) {
 			go l.listen()
 			return
 		}
@@ -208,6 +209,17 @@ func (l *listener) listen() {
 		l.g.metrics.served(http.MethodGet, l.served)
 		l.g.listening.Done()
 	}()
+}
+
+// goesOn is turn. A fault of ours ends this stream alone, as net/http has it for a handler.
+func (l *listener) goesOn(what happening) (more bool) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			l.g.c.Logger.Error("a fault in an event stream ended it", "fault", fault, "stack", string(debug.Stack()))
+			more = false
+		}
+	}()
+	return l.turn(what)
 }
 
 // hangsUp returns a channel that is closed when the client has closed the connection.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // streamLine asks for a stream.
@@ -77,6 +79,29 @@ func TestCloseEndsStreamsAsAWhole(t *testing.T) {
 		if n := g.streams.Load(); n != 0 {
 			t.Errorf("%d streams", n)
 		}
+	})
+}
+
+// faulty is a node in front of which something of ours goes wrong.
+type faulty struct{ full }
+
+func (faulty) Do(context.Context, ticket.Request) (ticket.Answer, error) { panic("a fault of ours") }
+
+// A fault of ours ends the stream that it is in, and no other.
+func TestAFaultEndsOneStreamAlone(t *testing.T) {
+	street(t, nil, func(t *testing.T, g *Gateway, at pipes, q full) {
+		in := at.call(t, streamLine(q, "1.1")).events()
+		synctest.Wait()
+		g.c.Queue = faulty{q}
+		if _, err := io.ReadAll(in); err != nil {
+			t.Errorf("%v, want the end of a whole answer", err)
+		}
+		synctest.Wait()
+		if n := g.streams.Load(); n != 0 {
+			t.Errorf("%d streams", n)
+		}
+		g.c.Queue = q
+		at.call(t, streamLine(q, "1.1")).events()
 	})
 }
 
