@@ -29,6 +29,7 @@ func axe(t *testing.T) string {
 // and by what its authors call best practice.
 func (p *person) isAccessible(name string) {
 	p.t.Helper()
+	p.until("all of the page", `document.readyState !== "loading"`)
 	p.do("let axe run where scripts do not", scripts(true))
 	p.do("load axe", chromedp.Evaluate[chromedp.Void](axe(p.t)+";0"))
 	report, err := evalWithin[string](p, patience, `axe.run(document, {

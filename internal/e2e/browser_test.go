@@ -186,12 +186,12 @@ func evalWithin[T any](p *person, d time.Duration, expression string) (T, error)
 	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// until waits for an expression to become true.
+// until waits for an expression, or what it promises, to become true.
 func (p *person) until(what, expression string) {
 	p.t.Helper()
 	var failed error
 	if !within(patience, func() bool {
-		yes, err := eval[bool](p, "!!("+expression+")")
+		yes, err := eval[bool](p, "(is => is instanceof Promise ? is.then(Boolean) : !!is)("+expression+")")
 		failed = err
 		return yes
 	}) {
@@ -236,13 +236,18 @@ func (p *person) sees(want string) {
 	p.until(fmt.Sprintf("%q to appear", want), fmt.Sprintf("document.body.innerText.includes(%q)", want))
 }
 
-func (p *person) text(selector string) string {
+// text waits until there is such an element: what stands before it on a page is seen while
+// the rest is on its way.
+func (p *person) text(selector string) (text string) {
 	p.t.Helper()
-	s, err := eval[string](p, fmt.Sprintf("document.querySelector(%q).textContent", selector))
-	if err != nil {
+	var err error
+	if !within(patience, func() bool {
+		text, err = eval[string](p, fmt.Sprintf("document.querySelector(%q).textContent", selector))
+		return err == nil
+	}) {
 		p.t.Fatalf("read %s: %v", selector, err)
 	}
-	return s
+	return text
 }
 
 // picture keeps what the person sees, if the flag asks for it.

@@ -20,9 +20,7 @@ func (p *person) confirms(selector, title string) {
 // types puts a value into a field as a person does: what listens to it hears so.
 func (p *person) types(selector, value string) {
 	p.t.Helper()
-	if _, err := eval[bool](p, fmt.Sprintf("(e => { e.value = %q; e.dispatchEvent(new Event('input', {bubbles: true})); return true })(document.querySelector(%q))", value, selector)); err != nil {
-		p.t.Fatalf("type into %s: %v", selector, err)
-	}
+	p.until(selector+" to type into", fmt.Sprintf("(e => { e.value = %q; e.dispatchEvent(new Event('input', {bubbles: true})); return true })(document.querySelector(%q))", value, selector))
 }
 
 // An operator sees a line form, steers the room, and sees it drain.
