@@ -191,7 +191,7 @@ func (p *person) until(what, expression string) {
 	p.t.Helper()
 	var failed error
 	if !within(patience, func() bool {
-		yes, err := eval[bool](p, "(is => is instanceof Promise ? is.then(Boolean) : !!is)("+expression+")")
+		yes, err := eval[bool](p, "(is => is instanceof Promise ? is.then(Boolean) : !!is)(("+expression+"))")
 		failed = err
 		return yes
 	}) {
