@@ -339,3 +339,16 @@ func TestOvertakingsAreMeasured(t *testing.T) {
 		t.Errorf("%+v, want %+v", o, want)
 	}
 }
+
+// A take without the time at which it was called has overtaken nothing, whatever it brought.
+func TestATakeIsRecordedWithWhenItWasCalled(t *testing.T) {
+	w := &toil{h: &history{}}
+	before := time.Now()
+	d := w.record(done{what: "take"}, func(d *done) error {
+		*d = came(&client.Lease{Item: client.Item{ID: "a"}}, time.Second, nil)
+		return nil
+	})
+	if d.id != "a" || d.call.Before(before) || d.end.Before(d.call) {
+		t.Errorf("called at %v and ended at %v, want after %v: %+v", d.call, d.end, before, d)
+	}
+}

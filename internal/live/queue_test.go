@@ -121,11 +121,11 @@ type toil struct {
 	group *sync.WaitGroup // of those who are slow
 }
 
-// record runs f and notes what came of it.
+// record runs f, which may say all that came of it, and notes that and when.
 func (w *toil) record(d done, f func(d *done) error) done {
-	d.call = time.Now()
+	began := time.Now()
 	d.err = f(&d)
-	d.end = time.Now()
+	d.call, d.end = began, time.Now()
 	w.h.add(d)
 	return d
 }
