@@ -36,7 +36,8 @@ const (
 	metaFormat = 1
 	metaFixed  = 19
 	// Protocol is the version of what nodes say to each other. Nodes of two
-	// versions do not form one cluster.
+	// versions do not form one cluster. internal/live/previous names a commit that
+	// speaks this one.
 	Protocol = 3
 
 	versionMax = 64 // bytes of a program's version; more is cut off
