@@ -38,6 +38,16 @@ func TestTheHistoryTellsBeforeAnybodyHasLeft(t *testing.T) {
 	if q, ok := s.visits.Forecast(s.room(40), s.now).Wait(10); ok {
 		t.Errorf("of 29 visits the tenth is told %v", q)
 	}
+	for parts := 1; parts <= 30; parts++ { // however they add up
+		var enough []estimate.Lasted
+		for i := range parts {
+			enough = append(enough, estimate.Lasted{Age: 60*second + int64(i), N: float64((30*(i+1))/parts - 30*i/parts)})
+		}
+		s.visits.Before(enough)
+		if q, ok := s.visits.Forecast(s.room(40), s.now).Wait(10); !ok {
+			t.Errorf("of 30 visits in %d parts the tenth is told %v", parts, q)
+		}
+	}
 	s.visits.Before(minutes(time.Minute, 1000))
 	for n, want := range map[float64]float64{10: 50, 30: 110} {
 		if q, ok := s.visits.Forecast(s.room(40), s.now).Wait(n); !ok || math.Abs(q[1].Seconds()-want) > 5 || q[0] >= q[1] || q[1] >= q[2] {

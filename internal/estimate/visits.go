@@ -206,7 +206,7 @@ type table struct {
 }
 
 // endsMin is how many visits have to have ended before they say something.
-const endsMin = 3
+const endsMin = 3 - 1e-9 // what is added up of shares may fall short by that
 
 // hazards are which share of those that got to each bucket ended in it.
 func (s *spans) hazards(now int64) (h [buckets]float64) {
