@@ -346,9 +346,9 @@
 //     others do not reckon with.
 //   - Side leases exist for rooms that share, and are marked by grade. A side goes on
 //     only if a primary wave has told it that all know of that, and slots of a room that
-//     has stopped sharing are waited for until every side is back: see sharing.go. Who was
-//     last in a wave with the others long ago may have acted until it ended, which they hear of from its next
-//     life: D counts from the start of that one.
+//     has stopped sharing are waited for until every side is back: see sharing.go. Who
+//     was last in a wave with the others long ago may have acted until it ended, which
+//     they hear of from its next life: D counts from the start of that one.
 //   - Where lines meet each has its own supply of slots (RoomReply.Supply): what a later
 //     wave of another line has counted says nothing of the line that goes on.
 //   - After a loss the cut stops for some seconds at the lightest ticket that is

@@ -211,7 +211,8 @@ func (l *listener) listen() {
 	}()
 }
 
-// goesOn is turn. A fault of ours ends this stream alone, as net/http has it for a handler.
+// goesOn is turn. A fault of ours ends this stream alone; net/http, which would see to
+// that, is not in this goroutine.
 func (l *listener) goesOn(what happening) (more bool) {
 	defer func() {
 		if fault := recover(); fault != nil {
