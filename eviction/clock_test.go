@@ -107,6 +107,29 @@ func TestNodeFollowsTheWallWhenAllItTimedIsOver(t *testing.T) {
 	}
 }
 
+// A coordinator whose clock is as far off as it may be, now found wrong and now right,
+// costs the others a take-over each time. It leads again after a longer time each time,
+// and as soon as ever when it has led for long.
+func TestACoordinatorThatSteppedDownLeadsAgainLaterEachTime(t *testing.T) {
+	s := newSolo(t, Room{Target: 10, Session: time.Second})
+	exclude := micros(s.c.ExcludeAfter)
+	down := func() int64 {
+		s.stepDown(s.now, 0)
+		left := s.now.Boot
+		s.pass(durationOf(s.lead.banned - s.now.Boot))
+		return s.now.Boot - left
+	}
+	for i, want := range []int64{2, 4, 8, 8} {
+		if got := down(); got != want*exclude {
+			t.Errorf("the %d. time it leads no wave for %v, want %v", i+1, durationOf(got), durationOf(want*exclude))
+		}
+	}
+	s.pass(durationOf(8 * exclude))
+	if got := down(); got != 2*exclude {
+		t.Errorf("after it has led for long it leads no wave for %v, want %v", durationOf(got), durationOf(2*exclude))
+	}
+}
+
 func TestMedian(t *testing.T) {
 	tests := []struct {
 		sorted []int64

@@ -11,6 +11,7 @@ type lead struct {
 	active   bool
 	since    int64 // boot time at which it took over
 	banned   int64 // boot time until which its own clock keeps it from leading
+	ban      int64 // µs: for how long it did last
 	started  int64 // boot time of the last wave
 	clock    int64 // pass time of the last wave
 	urgent   bool
@@ -30,7 +31,7 @@ func (n *Node) steer(now Time) {
 		return
 	}
 	if !l.active {
-		*l = lead{active: true, since: now.Boot, banned: l.banned, started: never, probedAt: l.probedAt}
+		*l = lead{active: true, since: now.Boot, banned: l.banned, ban: l.ban, started: never, probedAt: l.probedAt}
 		for _, g := range n.gates {
 			g.pacer.restart(now.Boot, micros(n.c.Deadline))
 			g.busy = true
@@ -239,7 +240,9 @@ func (n *Node) steerOwn(now Time) {
 
 // stepDown lets another node lead: this one's clock is not with the others, whose middle
 // is mid ahead. If it stood still it is with them from here on, and this node may lead:
-// of two nodes the other one may have no quorum.
+// of two nodes the other one may have no quorum. Else it may after a while, longer each
+// time: a clock that is just as far off as it may be seems right every other time, and
+// whenever it is given up the waves stand until another node takes over.
 func (n *Node) stepDown(now Time, mid int64) {
 	n.clock.quarantined, n.clock.probed, n.clock.agreed = true, false, false
 	n.leaseUntil = never
@@ -248,7 +251,12 @@ func (n *Node) stepDown(now Time, mid int64) {
 		n.age(n.clock.followWall())
 		return
 	}
-	n.lead.banned = now.Boot + 2*micros(n.c.ExcludeAfter)
+	l := &n.lead
+	if now.Boot-l.banned >= n.patience() {
+		l.ban = 0
+	}
+	l.ban = min(max(2*l.ban, 2*micros(n.c.ExcludeAfter)), n.patience())
+	l.banned = now.Boot + l.ban
 }
 
 // commit decides a complete wave and installs it.

@@ -87,3 +87,9 @@ func TestSeedsWithPlacesOfATimeToCome(t *testing.T) {
 func TestSeedsWithASlowNodeAndALongPeriod(t *testing.T) {
 	hold(t, simtest.Swarm, 90007240)
 }
+
+// The clock of the most senior node is as far off as it may be, so that it takes the lead
+// and gives it up over and over: each time another one has to notice.
+func TestSeedsWithAClockOnTheBorder(t *testing.T) {
+	hold(t, simtest.Swarm, 90000933)
+}
