@@ -300,12 +300,20 @@ func (l *Live) minuteOf(name string) (Row, bool) {
 }
 
 // Last is what has happened since the last minute that Tick has returned, for a node
-// that ends.
+// that ends. What has happened in the second that runs is counted to the one before.
 func (l *Live) Last() (Minute, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if me := l.rooms[self]; me == nil || me.minute.At == 0 {
 		return Minute{}, false
+	}
+	for _, r := range l.rooms {
+		if r.minute.At == 0 {
+			r.minute = Row{At: l.last / minute * minute}
+		}
+		r.now.Settings = r.seconds.last
+		r.minute.Then(&r.now)
+		r.now = Row{}
 	}
 	return l.turn(), true
 }

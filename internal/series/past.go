@@ -8,8 +8,9 @@ const Lasting = 4
 
 // Past is how long the visits to a room lasted since from, Unix seconds, at all nodes of
 // which something is kept here: those that had these terms. It is empty where 95 % of them
-// lasted for no fourth of the time from the first of them to now.
-func (k *Kept) Past(room string, terms uint32, from, now int64) (all Hist) {
+// lasted for no fourth of the time from the first of them to now; enough is when they will
+// have, if no more come, and 0 where there are none.
+func (k *Kept) Past(room string, terms uint32, from, now int64) (all Hist, enough int64) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	first := int64(math.MaxInt64)
@@ -44,10 +45,13 @@ func (k *Kept) Past(room string, terms uint32, from, now int64) (all Hist) {
 			_ = Decode(c.rows, c.start, minute, add) // what was damaged was left out when it was read
 		}
 	}
-	if len(all) == 0 || float64(now-first) < Lasting*all.Seconds(0.95) {
-		return nil
+	if len(all) == 0 {
+		return nil, 0
 	}
-	return all
+	if enough = first + int64(math.Ceil(Lasting*all.Seconds(0.95))); now < enough {
+		return nil, enough
+	}
+	return all, enough
 }
 
 // Each tells of each duration in the histogram, in ms, and how often it was there.

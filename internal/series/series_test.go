@@ -153,6 +153,34 @@ func TestEachStepTellsWhatHappenedInIt(t *testing.T) {
 	}
 }
 
+// A node that ends leaves behind what has happened in its last second, too, also in a
+// room that had not been there before.
+func TestTheLastMinuteHasTheSecondThatRuns(t *testing.T) {
+	w := newWorld(t, "")
+	w.run(5)
+	w.live.Ended("shop", 1_000_000, true, 0)
+	w.live.Count("new", Joins, 1)
+	m, ok := w.live.Last()
+	if !ok {
+		t.Fatal("nothing is left of five seconds")
+	}
+	if err := w.kept.Add("a", m); err != nil {
+		t.Fatal(err)
+	}
+	left := func(room string) (all Row) {
+		for _, r := range Read(nil, w.kept, "a", room, Span{noon, noon + minute, minute}, noon+minute) {
+			all.Merge(&r)
+		}
+		return all
+	}
+	if got, want := left("shop").Visits.Count(), count(w.busy)+1; got != want {
+		t.Errorf("%d visits are kept, want %d", got, want)
+	}
+	if got := left("new").Counts[Joins]; got != 1 {
+		t.Errorf("%d joins are kept of a new room, want 1", got)
+	}
+}
+
 // A minute that is sent again is not counted again, but that of another life is.
 func TestMinuteSentAgainIsCountedOnce(t *testing.T) {
 	w := newWorld(t, t.TempDir())

@@ -20,12 +20,12 @@ const (
 // reminded is what a room was told last.
 type reminded struct {
 	terms uint32
-	at    int64 // Unix seconds
+	next  int64 // when it is told again, Unix seconds
 }
 
 // remind tells the rooms what their history has of visits, so that an estimate of how long
-// people wait begins with that: after a start, each hour, and when the terms of visits
-// have changed.
+// people wait begins with that: after a start, each hour, when the terms of visits have
+// changed, and as soon as a history that was too short is long enough.
 func (h *past) remind(ctx context.Context) {
 	told := make(map[string]reminded)
 	next := time.NewTicker(remindEvery)
@@ -39,12 +39,14 @@ func (h *past) remind(ctx context.Context) {
 				continue
 			}
 			was, now, terms := told[r.Name], h.now(), node.VisitTerms(r)
-			if was.terms != terms || now-was.at >= remindRoom {
-				visits := h.kept.Past(r.Name, terms, now-remindFrom, now)
+			if was.terms != terms || now >= was.next {
+				visits, enough := h.kept.Past(r.Name, terms, now-remindFrom, now)
 				if h.s.loop.Before(r.Name, terms, lasted(visits)) != nil {
 					return // the node stops
 				}
-				was = reminded{terms, now}
+				if was = (reminded{terms, now + remindRoom}); enough > now {
+					was.next = min(was.next, enough)
+				}
 			}
 			there[r.Name] = was
 		}

@@ -12,7 +12,7 @@ import (
 // A room that has run before tells its first crowd after a start how long they wait,
 // although nobody has left the site since.
 func TestAWaitIsToldFromTheHistoryAfterAStart(t *testing.T) {
-	const limit, stay = 40, 4 * time.Second // thirty visits are the least that say anything
+	const limit, stay = 30, 4 * time.Second // thirty visits are the least that say anything
 	r := newRig(t, limit)
 	file := strings.Replace(fmt.Sprintf(rigFile, r.origin.URL, limit), "node: {", fmt.Sprintf("node: {id: node-1, data: %q, ", filepath.Join(t.TempDir(), "data")), 1)
 	m := r.startWith(file, 1, 0)
