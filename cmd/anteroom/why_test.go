@@ -9,7 +9,7 @@ import (
 
 func TestWhyIsToldOfOneRoomOrOfAll(t *testing.T) {
 	at := adminPort(t, healthy(), "")
-	const shop = "shop: total_active_users limits the flow: 200 of 200 are inside, and 42 a minute are called as others leave.\n"
+	const shop = "shop: total_active_users limits the flow: 200 of 200 are inside, and 42 a minute got in of late.\n"
 	for _, x := range []struct{ args, want string }{
 		{"--room shop", shop},
 		{"", shop + "news: Nobody waits: there is room for 997 more.\nblog: The room is suspended: everybody goes through, nothing is counted.\n"},

@@ -97,20 +97,20 @@ func TestWhySaysWhatLimitsTheFlow(t *testing.T) {
 			"the limit",
 			admin.Cluster{},
 			admin.Room{TotalActiveUsers: 5, Active: 4, Called: 1, Queued: 3, AdmittedPerMinute: 11.6, NewUsersPerMinute: 60},
-			admin.ByLimit, admin.Queued, "total_active_users limits the flow: 5 of 5 are inside, and 12 a minute are called as others leave.",
+			admin.ByLimit, admin.Queued, "total_active_users limits the flow: 5 of 5 are inside, and 12 a minute got in of late.",
 		},
 		{
 			"the rate",
 			admin.Cluster{},
 			admin.Room{TotalActiveUsers: 5, Active: 4, Queued: 3, AdmittedPerMinute: 59.6, NewUsersPerMinute: 60},
-			admin.ByRate, admin.Queued, "new_users_per_minute limits the flow: 60 a minute, 60 are called. 4 of 5 are inside.",
+			admin.ByRate, admin.Queued, "new_users_per_minute limits the flow: 60 a minute, 60 got in of late. 4 of 5 are inside.",
 		},
 		{"a wave to come", admin.Cluster{}, admin.Room{TotalActiveUsers: 5, Active: 4, Queued: 3}, admin.Calling, admin.Queued, "People are being called: there is room for 1 more, and 3 wait."},
 		{
 			"an event with a limit of its own",
 			admin.Cluster{},
 			admin.Room{TotalActiveUsers: 100, Active: 5, Queued: 3, Event: &admin.Event{Prequeue: before, StartsAt: before, TotalActiveUsers: 5}},
-			admin.ByLimit, admin.Queued, "total_active_users limits the flow: 5 of 5 are inside, and 0 a minute are called as others leave.",
+			admin.ByLimit, admin.Queued, "total_active_users limits the flow: 5 of 5 are inside, and 0 a minute got in of late.",
 		},
 		{
 			"an origin that bears less",
@@ -143,7 +143,7 @@ func TestWhySaysWhatLimitsTheFlow(t *testing.T) {
 			"a governor that has nothing to do",
 			admin.Cluster{},
 			admin.Room{TotalActiveUsers: 50, Active: 50, Queued: 7, Governed: &admin.Governed{Verdict: "healthy"}},
-			admin.ByLimit, admin.Queued, "total_active_users limits the flow: 50 of 50 are inside, and 0 a minute are called as others leave.",
+			admin.ByLimit, admin.Queued, "total_active_users limits the flow: 50 of 50 are inside, and 0 a minute got in of late.",
 		},
 		{
 			"an event that is over",

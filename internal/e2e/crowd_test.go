@@ -41,6 +41,7 @@ func TestAnOperatorSteersACrowd(t *testing.T) {
 	waits.open(shop + "/")
 	waits.sees("You are in line")
 	p.until("figures that fit", `[...document.querySelectorAll(".figures .figure dd span")].every(f => f.scrollWidth <= f.clientWidth)`)
+	p.until("the forecast to know no more than the estimate", `[...document.querySelectorAll(".figures .figure dd span")].some(f => f.textContent === "not known") === document.body.innerText.includes("How long visits last is not known yet")`)
 	p.picture("the line forms")
 
 	p.types("#limit", "20")

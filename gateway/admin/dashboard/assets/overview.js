@@ -119,7 +119,7 @@ export const changes = of => {
 export const overview = () => {
   const title = h("h1"), under = h("p", {class: "lead"}), warned = h("div"), list = h("ul", {class: "rooms"});
   const parts = [nodes(), changes()], rows = new Map();
-  let waited = new Map(); // median, by room
+  let waited; // median, by room into which somebody got
   const ask = asksWaits(all => { waited = all });
   const e = [h("div", {}, title, under), warned, list, h("div", {class: "pair"}, ...parts.map(p => p.e))];
   return {e, end() {}, show: state => {
@@ -133,7 +133,7 @@ export const overview = () => {
     if (rooms.some(r => r.queued)) ask();
     for (const r of rooms) {
       if (!rows.has(r.name)) rows.set(r.name, row(r.name));
-      rows.get(r.name).show(r, waited.get(r.name));
+      rows.get(r.name).show(r, waited && (waited.get(r.name) ?? null));
     }
     const shown = rooms.map(r => rows.get(r.name).e);
     if (shown.length != list.children.length || shown.some((e, i) => list.children[i] != e)) list.replaceChildren(...shown);

@@ -1,12 +1,13 @@
 // What another limit or rate does to the wait, as far as can be told from how the
 // room is now.
 
-// leaves is how many of those inside go within a minute, as a part of them. While
-// the room is full, or nearly so between two waves, as many go as are let in; else a visit
-// is taken for a session long, which is too long if anything.
+// leaves is how many of those inside go within a minute, as a part of them. While the
+// room is full, or nearly so between two waves, it is what the estimate for who joins now
+// comes from. Else a visit is taken for a session long, which is too long if anything.
 const leaves = r => {
-  const inside = r.active + r.called, limit = r.why.total_active_users;
-  return inside + Math.max(1, limit / 10) >= limit && r.admitted_per_minute > 0 && inside > 0 ? r.admitted_per_minute / inside : 60 / (r.session_seconds || 300);
+  const inside = r.active + r.called, limit = r.why.total_active_users, wait = r.estimated_wait_seconds;
+  const ahead = r.queued - Math.max(0, limit - inside);
+  return inside + Math.max(1, limit / 10) >= limit && wait > 0 && ahead > 0 ? ahead / wait * 60 / limit : 60 / (r.session_seconds || 300);
 };
 
 // predict says in seconds how long nobody is called (drain), and how long somebody

@@ -44,8 +44,8 @@ export const room = (name, memory, range) => {
   const queued = figure("In line", {peak: true}), inside = figure("Inside", {bar: true, peak: true}), now = figure("Wait now"), then = figure("Wait predicted"), flow = figure("Let in a minute");
   const [chart, coming, bears, mine, log, advised] = [charts(name, memory, range), event(name), governor(), slots(name), changes(name), advice(name)];
   const origin = answers(name), most = peaks(name, queued, inside);
-  let p50; // seconds that those waited who got in of late
-  const ask = asksWaits(all => { p50 = all.get(name) });
+  let p50; // seconds that those waited who got in of late; null: nobody did
+  const ask = asksWaits(all => { p50 = all.get(name) ?? null });
   const controls = page.operate && steer(name);
   const e = [
     h("div", {}, h("p", {class: "crumb"}, h("a", {href: "#"}, "All rooms"), " · ", mark, " ", state), title, why),

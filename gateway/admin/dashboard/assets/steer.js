@@ -35,9 +35,11 @@ const length = seconds => seconds == Infinity ? "for ever" : seconds < 1 ? "not 
 const foretell = (r, limit, flow) => {
   if (!(limit >= 0) || !(flow >= 0)) return "";
   const then = predict(r, limit, flow), now = predict(r, r.why.total_active_users, r.why.new_users_per_minute);
-  const first = then.drain >= 1 ? then.drain == Infinity ? "Nobody is called any more. " : `Nobody is called for ${length(then.drain)}, until ${people(r.why.inside - limit)} ${r.why.inside - limit == 1 ? "has" : "have"} left. ` : "";
+  const known = r.estimated_wait_seconds > 0 || !r.queued || r.mode == "held" || r.origin_holds;
+  const first = then.drain >= 1 ? then.drain == Infinity ? "Nobody is called any more. " : `Nobody is called ${known ? `for ${length(then.drain)}, ` : ""}until ${people(r.why.inside - limit)} ${r.why.inside - limit == 1 ? "has" : "have"} left. ` : "";
   if (!r.queued) return `${first}Nobody waits. Up to ${rate(then.flow)} people a minute could go in.`;
   if (r.mode == "held" || r.origin_holds) return `Nobody is called now. When people are called again, who joins now would wait ${length(then.wait)} from then on; by the limits of now, ${length(now.wait)}.`;
+  if (!known) return `${first}How long visits last is not known yet, so nobody can tell what this does to the wait.`;
   return `${first}Who joins now would wait ${length(then.wait)}; as it is, ${length(now.wait)}.`;
 };
 

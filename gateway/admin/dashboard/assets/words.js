@@ -30,9 +30,10 @@ export const wait = r => !r.queued ? "none"
   : r.mode == "held" || !r.estimated_wait_seconds ? "not known"
   : `about ${span(r.estimated_wait_seconds)}`;
 
-// waited is what those who get in now have waited: a median of seconds, if any got in.
+// waited is what those who get in now have waited: a median of seconds, null if none of them
+// had to; undefined: the answer is not here yet.
 export const waited = (r, p50) => !r.queued ? "none" : p50 == null ? "–" : span(p50);
-export const whoGotIn = (r, p50) => r.queued && p50 == null ? "nobody got in" : "of who gets in";
+export const whoGotIn = (r, p50) => r.queued && p50 === null ? "nobody who waited" : "of who gets in";
 
 export const page = JSON.parse(document.getElementById("page").textContent);
 
