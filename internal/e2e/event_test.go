@@ -47,8 +47,12 @@ func operate(t *testing.T, shop, change string) {
 func TestSomebodyComesToAnEvent(t *testing.T) {
 	shop := demo(t)
 	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339Nano) }
-	operate(t, shop, fmt.Sprintf(`{"events":[{"name":"sale","prequeue_start_time":%q,"event_start_time":%q,"event_end_time":%q,"shuffle_at_event_start":true}]}`,
-		at(-time.Second), at(12*time.Second), at(time.Hour)))
+	gather := at(-time.Second)
+	opensIn := func(d time.Duration) {
+		operate(t, shop, fmt.Sprintf(`{"events":[{"name":"sale","prequeue_start_time":%q,"event_start_time":%q,"event_end_time":%q,"shuffle_at_event_start":true}]}`,
+			gather, at(d), at(time.Hour)))
+	}
+	opensIn(time.Minute)
 	o := newPerson(t)
 	o.open(adminOf(t, shop) + "/#shop")
 	o.sees("Event sale")
@@ -59,6 +63,7 @@ func TestSomebodyComesToAnEvent(t *testing.T) {
 	p.picture("countdown")
 	p.isAccessible("countdown")
 	p.until("the seed to be kept back", "seed.value === ''")
+	opensIn(4 * time.Second)
 	p.sees("The new harvest is here")
 
 	// From the event its operator comes to how it was, and to the next one.

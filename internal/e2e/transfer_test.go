@@ -28,7 +28,7 @@ func atNode(t *testing.T, link string, n int) string {
 // showsLink has a link made in this tab, by the keyboard alone, and returns it.
 func (p *person) showsLink() string {
 	p.t.Helper()
-	p.until("the form, and this tab to be all that there is", `(document.querySelector("form[action*=transfer]").target = "", true)`)
+	p.until("the form, the page to stay, and this tab to be all that there is", `document.readyState !== "loading" && (stop(), document.querySelector("form[action*=transfer]").target = "", true)`)
 	p.do("find it without a mouse", chromedp.Evaluate[chromedp.Void](`document.querySelector("details:has([action*=transfer]) summary").focus()`),
 		chromedp.KeyEvent("\r"), chromedp.KeyEvent("\t"), chromedp.KeyEvent("\r"))
 	p.sees("Take your place to another device")

@@ -79,7 +79,7 @@ func TestAttackUsedTicketAfterARestart(t *testing.T) {
 	p.c.serving(1)
 	c.until("slots of the node's earlier life", 2*c.delay(), func() bool { return p.room().Here.SlotsFree > 0 })
 	second := p.used()
-	<-time.After(300 * time.Millisecond) // to write it down
+	<-time.After(time.Second) // to write it down
 	p.kill()
 	p.start(1)
 	p.refusesUsed(second)
