@@ -216,6 +216,10 @@ func (r *room) figures(now eviction.Time) estimate.Room {
 // wait estimates the time until the call of the person at position, or of anyone
 // in a draw; zero if nothing is known.
 func (r *room) wait(now eviction.Time, position int) Wait {
+	if r.gate.IsOpen() { // by figures of before the rush: the next wave tells how many have walked in
+		r.waits.at = 0
+		return Wait{}
+	}
 	f := r.forecastAt(now)
 	if m := r.gate.InForce().Mode; m == eviction.Held || m == eviction.Deleted {
 		return Wait{} // until when, an operator knows

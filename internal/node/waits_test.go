@@ -67,3 +67,31 @@ func TestLookingAtARoomChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+// Whoever is the first in line of a room that was empty a moment ago is told nothing of
+// their wait: the figures are those of a wave that knew of room for everybody.
+func TestNoWaitIsToldByFiguresOfBeforeTheRush(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		c := founded(t, nodes, eviction.Room{Name: "shop", Target: 6, Session: time.Minute, Refresh: time.Second})
+		var waits []node.Ticket
+		for i := range 12 {
+			if a := c.join(c.node[i%nodes], "shop"); a.State == node.Waiting {
+				waits = append(waits, a.Ticket)
+				if a.Wait != (node.Wait{}) {
+					t.Errorf("%d nodes: the %d. who comes is told %+v", nodes, i+1, a.Wait)
+				}
+			}
+		}
+		if len(waits) != 6 {
+			t.Fatalf("%d nodes: %d wait, want 6", nodes, len(waits))
+		}
+		for range 20 {
+			c.run(100 * time.Millisecond)
+			for i, w := range waits {
+				if a, err := c.checkIn(c.node[i%nodes], w); err != nil || a.Wait != (node.Wait{}) {
+					t.Fatalf("%d nodes: while nobody has left, the %d. in line is told %+v (%v)", nodes, i+1, a.Wait, err)
+				}
+			}
+		}
+	}
+}
