@@ -20,11 +20,14 @@ func (s *Server) placeOf(room string, a ticket.Answer) (*anteroomv1.Place, error
 	now := s.c.Queue.Clock()
 	p := &anteroomv1.Place{
 		State: anteroomv1.State(a.State) + 1, Room: room, Queued: uint64(a.Queued), EstimatedWaitSeconds: secondsOf(a.Wait),
-		JoinedAt: moment(int64(a.Ticket.Stamp)), LastUpdated: moment(now), QueueingMethod: method(is.Room), Paused: a.Paused.Text(),
+		JoinedAt: moment(int64(a.Ticket.Stamp)), LastUpdated: moment(now), QueueingMethod: method(is.Room), Paused: a.Paused.Text(), PausedCode: string(a.Paused),
 		HeldUntil: ahead(is.HeldUntil, now), StartsAt: ahead(is.Room.Event.Start, now), CalledInWave: a.Wave,
 	}
-	if p.GetPaused() == "" && a.State == ticket.Waiting {
-		p.Paused = is.Paused.Text() // what the ticket's home says comes first
+	if p.GetPaused() == "" && a.State == ticket.Waiting { // what the ticket's home says comes first
+		p.Paused, p.PausedCode = is.Paused.Text(), string(is.Paused)
+	}
+	if a.State == ticket.Waiting {
+		p.CountedAt = counted(is)
 	}
 	if a.State == ticket.Waiting && a.Ticket.Anew {
 		p.Reason = missedCalls
@@ -71,8 +74,8 @@ func (s *Server) Status(_ context.Context, r *anteroomv1.StatusRequest) (*antero
 	}
 	return &anteroomv1.StatusResponse{
 		Status: word, Queued: uint64(is.Queued), Active: uint64(is.Active), Called: uint64(is.Called), TotalActiveUsers: uint64(is.Room.Target),
-		AdmittedPerMinute: is.AdmittedPerMinute, EstimatedWaitSeconds: secondsOf(is.Wait), QueueingMethod: method(is.Room), Paused: is.Paused.Text(),
-		HeldUntil: ahead(is.HeldUntil, now), StartsAt: ahead(is.Room.Event.Start, now), LastUpdated: moment(now),
+		AdmittedPerMinute: is.AdmittedPerMinute, EstimatedWaitSeconds: secondsOf(is.Wait), QueueingMethod: method(is.Room), Paused: is.Paused.Text(), PausedCode: string(is.Paused),
+		HeldUntil: ahead(is.HeldUntil, now), StartsAt: ahead(is.Room.Event.Start, now), LastUpdated: moment(now), CountedAt: counted(is),
 	}, nil
 }
 
@@ -90,6 +93,14 @@ func ahead(micros, now int64) *timestamppb.Timestamp {
 		return nil
 	}
 	return moment(micros)
+}
+
+// counted is of what moment the room's figures are, nil if of now.
+func counted(is ticket.RoomState) *timestamppb.Timestamp {
+	if is.Counted == 0 {
+		return nil
+	}
+	return moment(is.Counted)
 }
 
 // secondsOf rounds up, so that nobody is back too early; nil: not known.

@@ -103,6 +103,31 @@ func TestRandomRoomsShowNoPosition(t *testing.T) {
 	}
 }
 
+// Why nobody is called is told as a code, too, and of what moment the figures are where
+// that is not now: of a place and of the room.
+func TestAPauseIsToldAsACode(t *testing.T) {
+	q := shop()
+	q.state.Paused, q.state.Counted = ticket.PausedSplit, 4_000_000
+	c := serve(t, q, nil)
+	q.will(waiting(4), nil)
+	r, err := c.CheckIn(t.Context(), &anteroomv1.CheckInRequest{Room: "shop", Ticket: "t:shop:3"})
+	if p := r.GetPlace(); err != nil || p.GetPausedCode() != "no_majority" || p.GetPaused() == "" || p.GetCountedAt().GetSeconds() != 4 {
+		t.Errorf("CheckIn = %v, %v", p, err)
+	}
+	s, err := c.Status(t.Context(), &anteroomv1.StatusRequest{Room: "shop"})
+	if err != nil || s.GetPausedCode() != "no_majority" || s.GetCountedAt().GetSeconds() != 4 {
+		t.Errorf("Status = %v, %v", s, err)
+	}
+	q.state.Paused, q.state.Counted = "", 0
+	a := waiting(4)
+	a.Paused = ticket.PausedSplit // the ticket's home says it
+	q.will(a, nil)
+	r, err = c.CheckIn(t.Context(), &anteroomv1.CheckInRequest{Room: "shop", Ticket: "t:shop:3"})
+	if p := r.GetPlace(); err != nil || p.GetPausedCode() != "no_majority" || p.GetCountedAt() != nil {
+		t.Errorf("CheckIn = %v, %v", p, err)
+	}
+}
+
 func TestEveryErrorHasItsStableReason(t *testing.T) {
 	type want struct {
 		code   codes.Code

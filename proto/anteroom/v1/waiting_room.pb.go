@@ -227,7 +227,12 @@ type Place struct {
 	CalledInWave uint64 `protobuf:"varint,18,opt,name=called_in_wave,json=calledInWave,proto3" json:"called_in_wave,omitempty"`
 	// Why this is not the place that it was: "missed_calls", when nobody came in
 	// time as often as claims_max says, and the visitor waits anew. Else empty.
-	Reason        string `protobuf:"bytes,19,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,19,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Of paused, for programs: its English may change. There may be more in time.
+	PausedCode string `protobuf:"bytes,20,opt,name=paused_code,json=pausedCode,proto3" json:"paused_code,omitempty"`
+	// Of what moment queued and position are, on a side without a majority. Unset:
+	// of now.
+	CountedAt     *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=counted_at,json=countedAt,proto3" json:"counted_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -393,6 +398,20 @@ func (x *Place) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Place) GetPausedCode() string {
+	if x != nil {
+		return x.PausedCode
+	}
+	return ""
+}
+
+func (x *Place) GetCountedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CountedAt
+	}
+	return nil
 }
 
 // WaitSeconds are percentiles of the time until the call.
@@ -1087,8 +1106,11 @@ type StatusResponse struct {
 	// Nobody is called before. Unset: they are.
 	HeldUntil *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=held_until,json=heldUntil,proto3" json:"held_until,omitempty"`
 	// Of the event that visitors gather for. Unset: none is ahead.
-	StartsAt      *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=starts_at,json=startsAt,proto3" json:"starts_at,omitempty"`
-	LastUpdated   *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=last_updated,json=lastUpdated,proto3" json:"last_updated,omitempty"`
+	StartsAt    *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=starts_at,json=startsAt,proto3" json:"starts_at,omitempty"`
+	LastUpdated *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=last_updated,json=lastUpdated,proto3" json:"last_updated,omitempty"`
+	// As in Place.
+	PausedCode    string                 `protobuf:"bytes,13,opt,name=paused_code,json=pausedCode,proto3" json:"paused_code,omitempty"`
+	CountedAt     *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=counted_at,json=countedAt,proto3" json:"counted_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1207,6 +1229,20 @@ func (x *StatusResponse) GetLastUpdated() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *StatusResponse) GetPausedCode() string {
+	if x != nil {
+		return x.PausedCode
+	}
+	return ""
+}
+
+func (x *StatusResponse) GetCountedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CountedAt
+	}
+	return nil
+}
+
 type StreamRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
@@ -1307,7 +1343,7 @@ var File_anteroom_v1_waiting_room_proto protoreflect.FileDescriptor
 
 const file_anteroom_v1_waiting_room_proto_rawDesc = "" +
 	"\n" +
-	"\x1eanteroom/v1/waiting_room.proto\x12\vanteroom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe1\x06\n" +
+	"\x1eanteroom/v1/waiting_room.proto\x12\vanteroom.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbd\a\n" +
 	"\x05Place\x12(\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x12.anteroom.v1.StateR\x05state\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x16\n" +
@@ -1329,7 +1365,11 @@ const file_anteroom_v1_waiting_room_proto_rawDesc = "" +
 	"held_until\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\theldUntil\x127\n" +
 	"\tstarts_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\bstartsAt\x12$\n" +
 	"\x0ecalled_in_wave\x18\x12 \x01(\x04R\fcalledInWave\x12\x16\n" +
-	"\x06reason\x18\x13 \x01(\tR\x06reasonB\v\n" +
+	"\x06reason\x18\x13 \x01(\tR\x06reason\x12\x1f\n" +
+	"\vpaused_code\x18\x14 \x01(\tR\n" +
+	"pausedCode\x129\n" +
+	"\n" +
+	"counted_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\tcountedAtB\v\n" +
 	"\t_positionB\x0f\n" +
 	"\r_people_ahead\"C\n" +
 	"\vWaitSeconds\x12\x10\n" +
@@ -1366,7 +1406,7 @@ const file_anteroom_v1_waiting_room_proto_rawDesc = "" +
 	"\x04pass\x18\x02 \x01(\tR\x04pass\"\x14\n" +
 	"\x12EndSessionResponse\"#\n" +
 	"\rStatusRequest\x12\x12\n" +
-	"\x04room\x18\x01 \x01(\tR\x04room\"\xc1\x05\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\"\x9d\x06\n" +
 	"\x0eStatusResponse\x12:\n" +
 	"\x06status\x18\x01 \x01(\x0e2\".anteroom.v1.StatusResponse.StatusR\x06status\x12\x16\n" +
 	"\x06queued\x18\x02 \x01(\x04R\x06queued\x12\x16\n" +
@@ -1381,7 +1421,11 @@ const file_anteroom_v1_waiting_room_proto_rawDesc = "" +
 	"held_until\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\theldUntil\x127\n" +
 	"\tstarts_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\bstartsAt\x12=\n" +
-	"\flast_updated\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\vlastUpdated\"l\n" +
+	"\flast_updated\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\vlastUpdated\x12\x1f\n" +
+	"\vpaused_code\x18\r \x01(\tR\n" +
+	"pausedCode\x129\n" +
+	"\n" +
+	"counted_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tcountedAt\"l\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13STATUS_NOT_QUEUEING\x10\x01\x12\x13\n" +
@@ -1461,38 +1505,40 @@ var file_anteroom_v1_waiting_room_proto_depIdxs = []int32{
 	21, // 5: anteroom.v1.Place.pass_expires_at:type_name -> google.protobuf.Timestamp
 	21, // 6: anteroom.v1.Place.held_until:type_name -> google.protobuf.Timestamp
 	21, // 7: anteroom.v1.Place.starts_at:type_name -> google.protobuf.Timestamp
-	3,  // 8: anteroom.v1.JoinResponse.place:type_name -> anteroom.v1.Place
-	3,  // 9: anteroom.v1.CheckInResponse.place:type_name -> anteroom.v1.Place
-	3,  // 10: anteroom.v1.LeaveResponse.place:type_name -> anteroom.v1.Place
-	21, // 11: anteroom.v1.RefreshPassResponse.pass_expires_at:type_name -> google.protobuf.Timestamp
-	2,  // 12: anteroom.v1.StatusResponse.status:type_name -> anteroom.v1.StatusResponse.Status
-	4,  // 13: anteroom.v1.StatusResponse.estimated_wait_seconds:type_name -> anteroom.v1.WaitSeconds
-	1,  // 14: anteroom.v1.StatusResponse.queueing_method:type_name -> anteroom.v1.QueueingMethod
-	21, // 15: anteroom.v1.StatusResponse.held_until:type_name -> google.protobuf.Timestamp
-	21, // 16: anteroom.v1.StatusResponse.starts_at:type_name -> google.protobuf.Timestamp
-	21, // 17: anteroom.v1.StatusResponse.last_updated:type_name -> google.protobuf.Timestamp
-	3,  // 18: anteroom.v1.StreamResponse.place:type_name -> anteroom.v1.Place
-	5,  // 19: anteroom.v1.WaitingRoom.Join:input_type -> anteroom.v1.JoinRequest
-	7,  // 20: anteroom.v1.WaitingRoom.CheckIn:input_type -> anteroom.v1.CheckInRequest
-	9,  // 21: anteroom.v1.WaitingRoom.Leave:input_type -> anteroom.v1.LeaveRequest
-	11, // 22: anteroom.v1.WaitingRoom.Abandon:input_type -> anteroom.v1.AbandonRequest
-	13, // 23: anteroom.v1.WaitingRoom.RefreshPass:input_type -> anteroom.v1.RefreshPassRequest
-	15, // 24: anteroom.v1.WaitingRoom.EndSession:input_type -> anteroom.v1.EndSessionRequest
-	17, // 25: anteroom.v1.WaitingRoom.Status:input_type -> anteroom.v1.StatusRequest
-	19, // 26: anteroom.v1.WaitingRoom.Stream:input_type -> anteroom.v1.StreamRequest
-	6,  // 27: anteroom.v1.WaitingRoom.Join:output_type -> anteroom.v1.JoinResponse
-	8,  // 28: anteroom.v1.WaitingRoom.CheckIn:output_type -> anteroom.v1.CheckInResponse
-	10, // 29: anteroom.v1.WaitingRoom.Leave:output_type -> anteroom.v1.LeaveResponse
-	12, // 30: anteroom.v1.WaitingRoom.Abandon:output_type -> anteroom.v1.AbandonResponse
-	14, // 31: anteroom.v1.WaitingRoom.RefreshPass:output_type -> anteroom.v1.RefreshPassResponse
-	16, // 32: anteroom.v1.WaitingRoom.EndSession:output_type -> anteroom.v1.EndSessionResponse
-	18, // 33: anteroom.v1.WaitingRoom.Status:output_type -> anteroom.v1.StatusResponse
-	20, // 34: anteroom.v1.WaitingRoom.Stream:output_type -> anteroom.v1.StreamResponse
-	27, // [27:35] is the sub-list for method output_type
-	19, // [19:27] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	21, // 8: anteroom.v1.Place.counted_at:type_name -> google.protobuf.Timestamp
+	3,  // 9: anteroom.v1.JoinResponse.place:type_name -> anteroom.v1.Place
+	3,  // 10: anteroom.v1.CheckInResponse.place:type_name -> anteroom.v1.Place
+	3,  // 11: anteroom.v1.LeaveResponse.place:type_name -> anteroom.v1.Place
+	21, // 12: anteroom.v1.RefreshPassResponse.pass_expires_at:type_name -> google.protobuf.Timestamp
+	2,  // 13: anteroom.v1.StatusResponse.status:type_name -> anteroom.v1.StatusResponse.Status
+	4,  // 14: anteroom.v1.StatusResponse.estimated_wait_seconds:type_name -> anteroom.v1.WaitSeconds
+	1,  // 15: anteroom.v1.StatusResponse.queueing_method:type_name -> anteroom.v1.QueueingMethod
+	21, // 16: anteroom.v1.StatusResponse.held_until:type_name -> google.protobuf.Timestamp
+	21, // 17: anteroom.v1.StatusResponse.starts_at:type_name -> google.protobuf.Timestamp
+	21, // 18: anteroom.v1.StatusResponse.last_updated:type_name -> google.protobuf.Timestamp
+	21, // 19: anteroom.v1.StatusResponse.counted_at:type_name -> google.protobuf.Timestamp
+	3,  // 20: anteroom.v1.StreamResponse.place:type_name -> anteroom.v1.Place
+	5,  // 21: anteroom.v1.WaitingRoom.Join:input_type -> anteroom.v1.JoinRequest
+	7,  // 22: anteroom.v1.WaitingRoom.CheckIn:input_type -> anteroom.v1.CheckInRequest
+	9,  // 23: anteroom.v1.WaitingRoom.Leave:input_type -> anteroom.v1.LeaveRequest
+	11, // 24: anteroom.v1.WaitingRoom.Abandon:input_type -> anteroom.v1.AbandonRequest
+	13, // 25: anteroom.v1.WaitingRoom.RefreshPass:input_type -> anteroom.v1.RefreshPassRequest
+	15, // 26: anteroom.v1.WaitingRoom.EndSession:input_type -> anteroom.v1.EndSessionRequest
+	17, // 27: anteroom.v1.WaitingRoom.Status:input_type -> anteroom.v1.StatusRequest
+	19, // 28: anteroom.v1.WaitingRoom.Stream:input_type -> anteroom.v1.StreamRequest
+	6,  // 29: anteroom.v1.WaitingRoom.Join:output_type -> anteroom.v1.JoinResponse
+	8,  // 30: anteroom.v1.WaitingRoom.CheckIn:output_type -> anteroom.v1.CheckInResponse
+	10, // 31: anteroom.v1.WaitingRoom.Leave:output_type -> anteroom.v1.LeaveResponse
+	12, // 32: anteroom.v1.WaitingRoom.Abandon:output_type -> anteroom.v1.AbandonResponse
+	14, // 33: anteroom.v1.WaitingRoom.RefreshPass:output_type -> anteroom.v1.RefreshPassResponse
+	16, // 34: anteroom.v1.WaitingRoom.EndSession:output_type -> anteroom.v1.EndSessionResponse
+	18, // 35: anteroom.v1.WaitingRoom.Status:output_type -> anteroom.v1.StatusResponse
+	20, // 36: anteroom.v1.WaitingRoom.Stream:output_type -> anteroom.v1.StreamResponse
+	29, // [29:37] is the sub-list for method output_type
+	21, // [21:29] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_v1_waiting_room_proto_init() }
