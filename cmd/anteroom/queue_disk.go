@@ -194,11 +194,11 @@ func (o *onDisk) tellLoss(dir string, l replog.Loss) {
 	case l.Damage == nil:
 		fmt.Fprintf(o.stdout, "%s: sound, so nothing was changed\n", dir)
 	case l.Aside == "": // it was gone
-		fmt.Fprintf(o.stdout, "%s: %v.\nNothing of it could be kept.\n", dir, l.Damage)
+		fmt.Fprintf(o.stdout, "%v.\nNothing of it could be kept.\n", l.Damage)
 	case l.Kept == 0:
-		fmt.Fprintf(o.stdout, "%s: %v.\nNothing of it could be kept. The files as they were: %s\n", dir, l.Damage, l.Aside)
+		fmt.Fprintf(o.stdout, "%v.\nNothing of it could be kept. The files as they were: %s\n", l.Damage, l.Aside)
 	default:
-		fmt.Fprintf(o.stdout, "%s: %v.\nKept up to entry %d. The files as they were: %s\n", dir, l.Damage, l.Kept, l.Aside)
+		fmt.Fprintf(o.stdout, "%v.\nKept up to entry %d. The files as they were: %s\n", l.Damage, l.Kept, l.Aside)
 		if o.last {
 			o.tellLast(dir, l)
 		}
