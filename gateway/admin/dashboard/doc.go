@@ -2,8 +2,9 @@
 // and its scripts, all of them in the program, and a stream of what a node sees,
 // once a second.
 //
-// Nothing is built and nothing is fetched from elsewhere. The page has no style
-// and no script in it, and its Content-Security-Policy takes them from the port
+// Nothing is built and nothing is fetched from elsewhere. The page has its style in
+// it, so that nothing else has to come before it is seen, and no script. Its
+// Content-Security-Policy takes the style by its sum, and scripts from the port
 // itself only. All that a browser loads is at most 150 kB before compression.
 //
 // # The stream
