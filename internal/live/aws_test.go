@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/fairness"
 )
 
 // awsProgram is one in the manner of AWS' sample page: it takes a number, asks for
@@ -137,6 +139,11 @@ func TestProgramsForAWSKeepTheirTurnsWhenANodeIsKilled(t *testing.T) {
 
 	lived := slices.DeleteFunc(slices.Clone(all), func(p *awsProgram) bool { return p.home == victim })
 	c.phase("by number: %s", served(all))
+	numbers, in := make([]int64, len(all)), make([]int64, len(all))
+	for i, p := range all {
+		numbers[i], in[i] = int64(p.number), p.in.UnixMilli()
+	}
+	c.phase("kendall_tau of the programs alone: %.3g", fairness.CountPairs(numbers, in).KendallTau())
 	for i, p := range lived {
 		if p.refused > 0 {
 			t.Errorf("%d was told that its turn had come, and then %d times that it had not", p.number, p.refused)
