@@ -148,7 +148,7 @@ func TestCustomPageHasOurVariables(t *testing.T) {
 		{"waiting", "{{joinedAt}}|{{heldUntil}}|{{startsAt}}|{{paused}}|{{message}}|{{nope}}", "2026-11-21T14:02:22Z|||||"},
 		{"waiting", "{{checkInURL}} {{streamURL}} {{abandonURL}}", "/_anteroom/v1/rooms/shop/checkin /_anteroom/v1/rooms/shop/stream /_anteroom/v1/rooms/shop/abandon?to=%2F"},
 		{"random", "{{#positionKnown}}no{{/positionKnown}}{{^positionKnown}}a draw{{/positionKnown}}", "a draw"},
-		{"paused", "{{paused}} {{waitText}}", "Nobody is being let in just now. Your place is kept. Not known just now"},
+		{"paused", "{{paused}} {{waitText}}", "Nobody is being let in just now. Your place is kept. Whoever runs this site has stopped the line for now. Not known just now"},
 		{"event", "{{startsAt}} {{lead}}", "2026-11-21T14:17:22Z The doors are not open yet. Keep this page open: it takes you in when it is your turn."},
 		{"called", "{{#called}}{{title}}{{/called}}", "It is your turn"},
 		{"full", "{{#full}}{{title}}{{/full}}", "The line is full"},

@@ -104,7 +104,7 @@ func TestWaitingPageSaysWhyNobodyGoesIn(t *testing.T) {
 		{"a reason that has words", func(v *gateway.View) { v.Paused = ticket.PausedJoining }, "The waiting room is starting."},
 		{"a reason of a newer node", func(v *gateway.View) { v.Paused = "lunch" }, `id="note">Nobody is being let in just now. Your place is kept.</p>`},
 		{"a node without a cluster", func(v *gateway.View) { v.Paused = ticket.PausedFounding }, "kept. The waiting room is starting.</p>"},
-		{"an operator's hold", func(v *gateway.View) { v.Paused = ticket.PausedHeld }, `id="note">Nobody is being let in just now. Your place is kept.</p>`},
+		{"an operator's hold", func(v *gateway.View) { v.Paused = ticket.PausedHeld }, "kept. Whoever runs this site has stopped the line for now.</p>"},
 		{"an unhealthy origin", func(v *gateway.View) { v.Paused = ticket.PausedUnhealthy }, "kept. The site does not answer as it should just now. The line moves on when it is well again."},
 		{"a limit that was lowered", func(v *gateway.View) { v.Paused = ticket.PausedOverLimit }, "kept. There are more people on the site than it can take now."},
 		{"somebody whose network is full", func(v *gateway.View) { v.Paused = ticket.PausedAddress }, `id="note">It is your turn, but as many people on your network`},

@@ -66,7 +66,7 @@ func reasons() map[ticket.Pause]string {
 		ticket.PausedFounding:  "paused.start",
 		ticket.PausedSplit:     "paused.split",
 		ticket.PausedClock:     "paused.clock",
-		ticket.PausedHeld:      "paused",
+		ticket.PausedHeld:      "paused.held",
 		ticket.PausedOverLimit: "paused.crowd",
 		ticket.PausedUnreached: "lost",
 	}
@@ -90,7 +90,7 @@ func allSaid(key string) bool { return key == "paused" || key == "lost" }
 func live() []string {
 	return []string{
 		"wait.unknown", "wait.soon", "wait.about", "wait.draw", "minutes", "hours", "status", "tab",
-		"paused", "paused.split", "paused.clock", "paused.start", "paused.crowd", "held", "starts", "starts.lead", "lost", "offline", "turn", "turn.lead", "turn.at",
+		"paused", "paused.split", "paused.clock", "paused.start", "paused.crowd", "paused.held", "held", "starts", "starts.lead", "lost", "offline", "turn", "turn.lead", "turn.at",
 		"leave.soon", "why.limit", "why.rate", "why.slots_missing",
 	}
 }

@@ -118,11 +118,11 @@ func TestWhatIsOldIsNoNews(t *testing.T) {
 		await new Promise(free => window.free = free);
 		return r;
 	}, window.ran = new Set(), new MutationObserver(() => ran.add(note.textContent)).observe(note, {childList: true}), true)`)
-	p.until("to have heard nothing for a while", `(window.now = Date.now, Date.now = () => now() + 4e3, true)`)
+	p.until("to have heard nothing for a while", `(window.now ??= Date.now, Date.now = () => now() + 4e3, true)`)
 	p.looking(true)
 	p.until("the answer to be on its way", "(Date.now = now, window.free)")
 	l.change(func() { l.paused = ticket.PausedHeld })
-	p.reads("#note", "Nobody is being let in just now. Your place is kept.")
+	p.reads("#note", "Nobody is being let in just now. Your place is kept. Whoever runs this site has stopped the line for now.")
 	p.until("the answer to come", "(free(), true)")
 	l.change(func() { l.messages = []gateway.Message{{Text: "Soon."}} })
 	p.reads("#said", "Soon.")
