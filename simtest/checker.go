@@ -33,6 +33,7 @@ type checker struct {
 	lastCall   []int64       // by room: true time of the newest call, or when none was due
 	installs   []int64       // by host: true time of the newest install
 	offAt      []int64       // by host: true time at which its pass clock was last found near its bounds
+	offLed     int64         // true time at which a node whose pass clock was so last led
 	makes      map[making]made
 	newestT    map[uint64]uint64 // by epoch number: the latest T of a wave of it
 	gray       grayCheck

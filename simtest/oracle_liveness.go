@@ -65,6 +65,9 @@ func (w *world) isOff(h *host) bool {
 		return false
 	}
 	w.checker.offAt[h.index] = w.now
+	if h.seen.status.Leading || h.name == w.checker.lead {
+		w.checker.offLed = w.now
+	}
 	return true
 }
 
@@ -146,7 +149,7 @@ func (w *world) checkProgress() {
 	if w.phase < settled || w.reached.n[reachStuck] > 0 {
 		return
 	}
-	bound := w.rejoinTime()
+	bound, led := w.rejoinTime(), w.checker.offLed
 	for i := range w.hosts {
 		h := &w.hosts[i]
 		if !h.up() {
@@ -156,8 +159,8 @@ func (w *world) checkProgress() {
 		if since <= bound || off && since <= w.wholeTime() || w.now-w.checker.offAt[h.index] <= bound {
 			continue
 		}
-		if takenOver := bound + w.o.slowest().ExcludeAfter.Microseconds(); since <= takenOver && w.anyOff(takenOver) {
-			continue // that one may have led
+		if takenOver := bound + w.o.slowest().ExcludeAfter.Microseconds(); since <= takenOver && led > 0 && w.now-led <= takenOver {
+			continue // others take over
 		}
 		w.fail("L1", "%s has installed no wave for %v: %s", h.name, micros(since), w.statuses())
 		return
