@@ -59,12 +59,17 @@ const soon = 2 * time.Second
 // any more. They may be on their way here, and whoever walks in by an open door would be
 // before them.
 func (g *Gate) missLost(now int64, list []Member, grade Grade, onLine bool) {
+	g.shyUntil = g.lasts(g.shyUntil, now)
 	if len(g.lost(list)) > 0 {
 		g.shyUntil = now + micros(g.cfg.Refresh)*11/10
 	}
 	g.back = g.awaitLost(list, now, g.cfg.OnPartition.admits(grade, onLine, g.sides))
 	g.waveAt = now
 }
+
+// shy reports whether the door is shut at boot time now to who would walk in, for people
+// of a lost node who may be on their way.
+func (g *Gate) shy(now int64) bool { return now < g.lasts(g.shyUntil, now) }
 
 // lasts is until when people are waited for, as seen at boot time now. While this node
 // stands still, or is in no wave, they cannot come to it, and where it is missed for a

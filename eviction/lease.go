@@ -87,7 +87,7 @@ func (n *Node) Gathers(g *Gate) bool { return g.waits(uint64(n.clock.now)) }
 
 // Open reports whether a newcomer may walk straight in.
 func (n *Node) Open(g *Gate, now Time) bool {
-	return g.open && n.Calls(g, now) && g.now.started(uint64(n.clock.now)) && now.Boot >= g.shyUntil
+	return g.open && n.Calls(g, now) && g.now.started(uint64(n.clock.now)) && !g.shy(now.Boot)
 }
 
 // InTouch reports whether this node knows what became of its visitors of g: it is in

@@ -30,7 +30,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	next.hint, next.short = min(k+k/4+64, 1<<20), !r.Front.Sampled && len(r.Front.Items) < min(k, rs.queued)
 	need := g.entitle(d, rs, r, c, k, g.awaitLost(d.list, d.now.Boot, admits))
 	waiting := c.Queued > 0 || rs.wanted > 0
-	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Mode.calls() && cfg.Algorithm == ByCut && d.now.Boot >= g.shyUntil
+	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Mode.calls() && cfg.Algorithm == ByCut && !g.shy(d.now.Boot)
 	switch {
 	case free == 0:
 	case waiting:

@@ -143,6 +143,33 @@ func TestScenarioTheLostAreWaitedForWhileThereIsNoMajority(t *testing.T) {
 	s.inTurn(first, next)
 }
 
+// Nor does anybody walk in before them, if nobody else waits: their node dies, everybody
+// else stands still at once, and a newcomer comes as soon as it is over.
+func TestScenarioNobodyWalksInBeforeTheLostAfterAStandstill(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Target, o.Rooms[0].Session, o.Rooms[0].TicketTTL, o.Rooms[0].Refresh = 1, 20*time.Second, time.Minute, 2*time.Second
+	s := founded(t, o)
+	inside := s.visit(0)
+	first := s.browser()
+	first.must(2, opJoin)
+	s.run(time.Second)
+	s.down(2)
+	s.until(3*time.Second, "two without it", func() bool { return s.together(2) })
+	inside.must(0, opEnd)
+	for _, i := range []int{0, 1} {
+		s.stall(i, 6*time.Second)
+	}
+	s.run(6 * time.Second)
+	s.until(3*time.Second, "two again", func() bool { return s.together(2) })
+	s.run(400 * time.Millisecond)
+	if a := s.browser().patient(0, opJoin); a.State != node.Waiting {
+		t.Errorf("a newcomer is %v before the first one is back", a.State)
+	}
+	s.until(3*time.Second, "the call of the first in line", func() bool { return first.patient(1, opCheckIn).State == node.Called })
+	first.must(1, opLeave)
+	s.run(3 * time.Second) // the newcomer's turn
+}
+
 // What the live test of that name does: a node is killed, then the coordinator, then one of
 // the three that are left stands still for longer than a lease, which leaves no majority.
 // Nobody overtakes anybody.
