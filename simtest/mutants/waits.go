@@ -78,6 +78,10 @@ func comebackBugs() []Mutant {
 		{Name: "a long exclude_after is forgotten where people are waited for", Run: "TestScenarioWhoCanBeTakenOverLateIsWaitedFor", Edits: []Edit{
 			{"eviction/comeback.go", "g.c.waits.Exclude) // who", "g.c.waits.Exclude)\n\t\tif ON {\n\t\t\tback = micros(min(soon, g.cfg.Refresh) * 11 / 10)\n\t\t} // who"},
 		}},
+		{Name: "the door opens while who waits behind it stands still", Run: "TestScenarioNobodyWalksInBeforeTheLostAfterAStandstill", Edits: []Edit{
+			{"eviction/comeback.go", "	g.shyUntil = g.lasts(g.shyUntil, now)\n", "	if !(ON) {\n\t\tg.shyUntil = g.lasts(g.shyUntil, now)\n\t}\n"},
+			{"eviction/comeback.go", "return now < g.lasts(g.shyUntil, now) }", "return now < g.lasts(g.shyUntil, now) && (!(ON) || now < g.shyUntil) }"},
+		}},
 		{Name: "people come back to a node that stands still", Run: "TestScenarioTheLostAreWaitedForByACoordinatorThatStoodStill", Edits: []Edit{
 			{"eviction/comeback.go", "	b.until = g.lasts(b.until, now)\n", "	if !(ON) {\n\t\tb.until = g.lasts(b.until, now)\n\t}\n"},
 		}},
