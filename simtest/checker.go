@@ -182,8 +182,8 @@ func (w *world) look(h *host) {
 func (w *world) followStatus(h *host, before, s *node.Status) {
 	n := &w.reached.n
 	if s.Installed != before.Installed {
-		if before.Installed.Num > 0 && w.now-w.checker.installs[h.index] > w.o.slowest().ExcludeAfter.Microseconds() {
-			h.mishaps++ // it was in no wave for so long that others may have taken over from it
+		if before.Installed.Num > 0 && w.outOfWaves(h) {
+			w.mishap(h) // it was in no wave for so long that others may have taken over from it
 		}
 		w.checker.installs[h.index] = w.now
 		if lead := &w.hosts[w.lives[w.lifeOf(s.List[0])].host]; lead.up() {
@@ -218,7 +218,7 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 	}
 	if s.Quarantined && !before.Quarantined {
 		n[reachQuarantine]++
-		h.mishaps++
+		w.mishap(h)
 		w.printf("%s is in quarantine, its clock %v off", h.name, micros(h.clock.ahead))
 	}
 	if before.Voters.Version > 0 && s.Voters.Version > before.Voters.Version {
@@ -259,7 +259,7 @@ func (w *world) leftOut(before, list []eviction.Member) {
 	for _, m := range before {
 		l := &w.lives[w.lifeOf(m)]
 		if !l.over && !slices.Contains(list, m) {
-			w.hosts[l.host].mishaps++
+			w.mishap(&w.hosts[l.host])
 			w.reached.n[reachLeftOut]++
 		}
 	}

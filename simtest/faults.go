@@ -390,7 +390,7 @@ func (w *world) turnClock(f Fault, h *host) {
 		off += h.clock.ahead
 	}
 	w.printf("%s has its wall clock set %v wrong", h.name, micros(off))
-	h.mishaps++
+	w.mishap(h)
 	h.clock.set(w.now, off)
 }
 

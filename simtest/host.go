@@ -41,6 +41,7 @@ type host struct {
 	metIn    uint64 // and of the last that others were in with it
 	knew     knowledge
 	mishaps  int32 // faults that may cost a visitor's place or double a pass: see S10
+	mishapAt int64 // true time of the last of them
 	seen     seen
 }
 
@@ -57,6 +58,9 @@ func (h *host) up() bool { return h.life != none }
 
 // running reports whether the host's process takes input now.
 func (h *host) running() bool { return h.life != none && h.paused == 0 }
+
+// mishap counts a fault of h.
+func (w *world) mishap(h *host) { h.mishaps, h.mishapAt = h.mishaps+1, w.now }
 
 // addHost makes a place for one more machine. It does not start it.
 func (w *world) addHost(expect int) *host {
@@ -138,7 +142,7 @@ func (w *world) crash(h *host, why string) {
 	w.note('c', uint64(h.index), uint64(h.life))
 	w.printf("%s crashes: %s", h.name, why)
 	w.lives[h.life].over = true
-	h.mishaps++
+	w.mishap(h)
 	w.checker.died(w, h)
 	w.lose(h)
 	h.life, h.n, h.tickAt, h.leaving = none, nil, 0, false
@@ -179,7 +183,7 @@ func (w *world) goodbye(h *host) {
 	w.note('g', uint64(h.index), 0)
 	w.reached.n[reachGoodbye]++
 	h.leaving, h.gone = true, true
-	h.mishaps++
+	w.mishap(h)
 	w.takesLeave(h)
 	h.n.Goodbye(h.clock.read(w.now))
 	w.drain(h)
@@ -206,7 +210,7 @@ func (w *world) pause(h *host, last int64) {
 	}
 	w.printf("%s is paused for %v", h.name, micros(last))
 	w.note('p', uint64(h.index), uint64(last))
-	h.mishaps++
+	w.mishap(h)
 	h.paused = 1
 	h.pauseTo = max(h.pauseTo, w.now+last)
 	w.agenda.push(h.pauseTo, evResume, h.index, 0)

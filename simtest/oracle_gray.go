@@ -52,7 +52,7 @@ func (w *world) turnGray(h *host) {
 	if c.judged {
 		w.reached.n[reachGrayAlone]++
 	}
-	h.mishaps++
+	w.mishap(h)
 	w.afflict(h.index, 1)
 	w.slowDown(h, w.o.Cluster.Deadline*52/100)
 }

@@ -248,7 +248,7 @@ func (w *world) admitted(h *host, q *request) {
 // given it up, as when it was paused until a moment ago, that has happened to this one too.
 func (t *place) settle(w *world, h *host) {
 	t.home, t.life, t.base, t.since = h.index, h.life, h.mishaps, w.now
-	if w.now-w.checker.installs[h.index] > w.o.slowest().ExcludeAfter.Microseconds() {
+	if w.outOfWaves(h) {
 		t.base--
 	}
 }
@@ -266,11 +266,13 @@ func (w *world) mishapsOf(t *place) int32 {
 }
 
 // partedFrom counts what may have made h take the ticket over: what has happened to its
-// home, and at least one if h is gray, or was a moment ago.
+// home, and at least one if something has happened to h since, or h is gray, or was a
+// moment ago.
 //
 // Proof that no more is promised. A node takes a place over if it may let people in and
 // was in no wave with the home for exclude_after. A cut link is held against both of its
-// ends. The links of a gray node are slow towards all others, and that is held against
+// ends. A node that was paused is in no wave for as long, and has heard of none when it
+// wakes up; where a room shares it lets people in by a wave of its own. The links of a gray node are slow towards all others, and that is held against
 // it alone. While they are, none of the others is in a wave with it; if it is the most
 // senior it leads waves of its own, and where a room shares, or by survivor_after, it
 // may let people in by those. So all homes but itself are as cut off from it, and it from
@@ -278,16 +280,22 @@ func (w *world) mishapsOf(t *place) int32 {
 // when waves list it again, no later than settleTime after its links are fast.
 func (w *world) partedFrom(t *place, h *host) int32 {
 	n := w.mishapsOf(t)
-	if n == 0 && w.checker.gray.parts(h, w.now-w.settleTime()) {
+	if n == 0 && (h.mishapAt >= t.since || w.outOfWaves(h) || w.checker.gray.parts(h, w.now-w.settleTime())) {
 		n = 1
 	}
 	return n
 }
 
+// outOfWaves reports whether h was in no wave for so long that others may take over from
+// it, and it from them.
+func (w *world) outOfWaves(h *host) bool {
+	return w.now-w.checker.installs[h.index] > w.o.slowest().ExcludeAfter.Microseconds()
+}
+
 // S10, one pass per ticket. A ticket backs one live pass while nothing happens
 // to its home, and at most one more for each time that its home of then
-// crashed, was paused, cut off, suspected, or left out of waves, or that a gray node
-// took it over.
+// crashed, was paused, cut off, suspected, or left out of waves, or that a gray node, or
+// one to which one of these had happened, took it over.
 
 // refreshed follows a pass that was extended, and maybe taken over.
 func (w *world) refreshed(h *host, q *request) {

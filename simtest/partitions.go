@@ -72,7 +72,7 @@ func (w *world) begin(t *trouble) {
 		w.suspect(t)
 	case BadDisk:
 		h := &w.hosts[t.host]
-		h.mishaps++
+		w.mishap(h)
 		h.disk.failing = true
 		w.afflict(t.host, 1)
 	case Rolling:
@@ -144,8 +144,8 @@ func (w *world) end(t *trouble) {
 
 func (w *world) cutLink(t *trouble, from, to int32) {
 	w.reached.n[reachCut]++
-	w.hosts[from].mishaps++
-	w.hosts[to].mishaps++
+	w.mishap(&w.hosts[from])
+	w.mishap(&w.hosts[to])
 	w.wires.cut(from, to)
 	w.afflict(from, 1)
 	w.afflict(to, 1)
@@ -258,7 +258,7 @@ func (w *world) swizzle(t *trouble) bool {
 // suspect makes gossip wrong about a host, at some or at all others.
 func (w *world) suspect(t *trouble) {
 	w.reached.n[reachSuspicion]++
-	w.hosts[t.host].mishaps++
+	w.mishap(&w.hosts[t.host])
 	for i := range w.hosts {
 		if int32(i) == t.host || t.kind == Flapping && chance(w.rngFaults, 1, 2) {
 			continue

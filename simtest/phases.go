@@ -57,7 +57,7 @@ func (w *world) heal() {
 		}
 		if !w.clockRight(h) {
 			h.clock.set(w.now, w.offset()/2)
-			h.mishaps++
+			w.mishap(h)
 		}
 	}
 	w.returnAll()

@@ -93,3 +93,9 @@ func TestSeedsWithASlowNodeAndALongPeriod(t *testing.T) {
 func TestSeedsWithAClockOnTheBorder(t *testing.T) {
 	hold(t, simtest.Swarm, 90000933)
 }
+
+// Two nodes wake up from a pause in a room that shares, and take over the people of a third
+// one, which has gone on alone all the time: what parted them happened to those two.
+func TestSeedsWithATakeOverAfterAPause(t *testing.T) {
+	hold(t, simtest.Swarm, 90001037)
+}
