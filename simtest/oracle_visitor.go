@@ -3,6 +3,7 @@ package simtest
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
@@ -57,6 +58,7 @@ func (w *world) judge(h *host, q *request) {
 		w.reached.n[reachStandsFor]++
 	}
 	w.checkPosition(h, q)
+	w.checkPatience(h, q)
 	if w.told != nil {
 		w.told(q)
 	}
@@ -193,6 +195,14 @@ func (w *world) checkPosition(h *host, q *request) {
 	if before > 0 && (now > before || now == 0 && a.State == node.Waiting) && !mayDraw(&w.o.Rooms[q.room]) ||
 		uint32(a.Position) != now && a.State == node.Waiting && (a.Position != 0 || !mayDraw(&w.o.Rooms[q.room])) {
 		w.fail("S11", "%s shows ticket %d position %d (in the ticket: %d) after %d", h.name, w.ticketOf(q.ticket.ID), a.Position, now, before)
+	}
+}
+
+// L7, patience. Nobody who waits is asked back so soon that their browser would do
+// nothing but ask.
+func (w *world) checkPatience(h *host, q *request) {
+	if a := &q.answer; a.State == node.Waiting && a.Refresh < 10*time.Millisecond {
+		w.fail("L7", "%s asks ticket %d back in %v", h.name, w.ticketOf(q.ticket.ID), a.Refresh)
 	}
 }
 

@@ -346,6 +346,10 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	return v, nil
 }
 
+// atOnce is how soon anybody is asked back: else one whose home is all but gone would ask
+// without end until it is.
+const atOnce = 10 * time.Millisecond
+
 // untilGone is when somebody whose home is missing is to ask again: as soon as they can be
 // taken over, for others are held for them no longer than it takes to come then.
 func (r *room) untilGone(t Ticket, now eviction.Time) time.Duration {
@@ -354,7 +358,7 @@ func (r *room) untilGone(t Ticket, now eviction.Time) time.Duration {
 	if !ok || in == 0 { // it is not for that
 		return most
 	}
-	spread := most / 8 * time.Duration(t.ID[0]) / 255 // not all at once
+	spread := max(atOnce, most/8*time.Duration(t.ID[0])/255) // not all at the same time
 	return min(most, time.Duration(in)*time.Microsecond+spread)
 }
 
