@@ -93,6 +93,32 @@ func TestScenarioWhoAsksBeforeTheyCanBeTakenOverIsToldWhenTo(t *testing.T) {
 	s.inTurn(first, next)
 }
 
+// Whoever it is and whenever they ask, until their home can be taken for lost: not so soon
+// that they would do nothing but ask. How long that takes is spread by the ticket's id, and
+// there is one whose share of it is next to nothing.
+func TestScenarioNobodyIsAskedBackWithinAMoment(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Target, o.Rooms[0].QueueAll, o.Rooms[0].Session, o.Rooms[0].TicketTTL = 1, true, 20*time.Second, time.Minute
+	s := founded(t, o)
+	s.visit(0)
+	b := s.browser()
+	for b.must(2, opJoin); b.ticket.ID[0] > 1; b.must(2, opJoin) {
+		b = s.browser()
+	}
+	s.run(time.Second)
+	s.down(2)
+	s.until(3*time.Second, "two without it", func() bool { return s.together(2) })
+	asked := 0
+	for b.ticket.Home.Name == s.hosts[2].name {
+		b.patient(0, opCheckIn) // L7 looks
+		s.run(time.Millisecond)
+		asked++
+	}
+	if asked < 100 {
+		t.Errorf("the place was taken over after %d check-ins: that cannot tell much", asked)
+	}
+}
+
 // Where exclude_after is longer than people near the front of the line take to ask again,
 // they are waited for until they can be taken over.
 func TestScenarioWhoCanBeTakenOverLateIsWaitedFor(t *testing.T) {

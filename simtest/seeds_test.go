@@ -94,12 +94,6 @@ func TestSeedsWithAClockOnTheBorder(t *testing.T) {
 	hold(t, simtest.Swarm, 90000933)
 }
 
-// Somebody's home is lost, and can be taken for lost a microsecond later: when they are to ask
-// again. They asked without end, and time stood still in their world.
-func TestSeedsWithSomebodyWhoIsAskedBackAtOnce(t *testing.T) {
-	hold(t, simtest.Swarm, 90002720)
-}
-
 // Two nodes wake up from a pause in a room that shares, and take over the people of a third
 // one, which has gone on alone all the time: what parted them happened to those two.
 func TestSeedsWithATakeOverAfterAPause(t *testing.T) {

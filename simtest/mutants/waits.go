@@ -78,7 +78,7 @@ func comebackBugs() []Mutant {
 		{Name: "a long exclude_after is forgotten where people are waited for", Run: "TestScenarioWhoCanBeTakenOverLateIsWaitedFor", Edits: []Edit{
 			{"eviction/comeback.go", "g.c.waits.Exclude) // who", "g.c.waits.Exclude)\n\t\tif ON {\n\t\t\tback = micros(min(soon, g.cfg.Refresh) * 11 / 10)\n\t\t} // who"},
 		}},
-		{Name: "who can be taken over in a moment is asked back at once", Run: "TestSeedsWithSomebodyWhoIsAskedBackAtOnce", Edits: []Edit{
+		{Name: "who can be taken over in a moment is asked back at once", Run: "TestScenarioNobodyIsAskedBackWithinAMoment", Edits: []Edit{
 			{"internal/node/visit.go", "	spread := max(atOnce, ", "	atOnce := atOnce\n\tif ON {\n\t\tatOnce = 0\n\t}\n\tspread := max(atOnce, "},
 		}},
 		{Name: "the door opens while who waits behind it stands still", Run: "TestScenarioNobodyWalksInBeforeTheLostAfterAStandstill", Edits: []Edit{
