@@ -50,6 +50,7 @@ const (
 type world struct {
 	o         Options
 	now       int64 // µs of true time since the world began
+	same      int   // events since it went on last
 	phase     phase
 	agenda    agenda
 	hosts     []host
@@ -179,10 +180,18 @@ func (w *world) run() {
 			panic("simtest: nothing left to do and not over")
 		}
 		e := w.agenda.pop()
+		if w.same++; e.at > w.now {
+			w.same = 0
+		}
 		w.now = e.at
-		w.happen(e)
+		if w.happen(e); w.same == sameMax {
+			w.fail("L7", "%d events at one time, and no end to them", w.same)
+		}
 	}
 }
+
+// sameMax is how much may happen at one time: more than everybody who waits can do.
+const sameMax = 1_000_000
 
 func (w *world) happen(e event) {
 	switch e.kind {
