@@ -135,6 +135,13 @@ func (n *Node) MemberOf(name qpid.NodeID) (Member, bool) {
 	return Member{}, false
 }
 
+// Aside reports whether this node has been in no primary wave for as long as it takes
+// until others may take its people over, or its clock is off: they may have gone on
+// without it.
+func (n *Node) Aside(now Time) bool {
+	return n.grade < Primary || !n.Clear() || now.Boot-n.installedAt >= n.c.waits.Exclude
+}
+
 // Gone reports whether m may be taken for lost: it was not in a wave with this
 // node for the longest exclude_after of all, or it never was and nobody believes it alive.
 func (n *Node) Gone(m Member, now Time) bool {

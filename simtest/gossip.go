@@ -164,6 +164,7 @@ func (w *world) tellView(h *host) {
 	if w.trace.print != nil {
 		w.printf("%s sees %s", h.name, w.names(v))
 	}
+	h.view = v
 	h.n.SetView(h.clock.read(w.now), v)
 	w.drain(h)
 }

@@ -35,6 +35,8 @@ type host struct {
 	knows    []int32    // lives that told this one, on leaving, what they had used
 	keys     uint64     // set of signing keys
 	inbox    []event
+	view     eviction.View // what its node was told last
+	relays   node.Relays
 	cuts     int32  // links of its that are cut, and suspicions of it
 	calm     int64  // true time at which the last of them ended
 	since    uint64 // number of the last primary wave that the node installed, or of the first that listed it,

@@ -70,6 +70,9 @@ const (
 	reachForward
 	reachForwardTwice
 	reachForwardOn
+	reachRelay
+	reachRelayed
+	reachRelayOn
 	reachLostAnswer
 	reachTicketExpired
 	reachPassExpired
@@ -114,7 +117,7 @@ func (g goal) String() string {
 		"node left out of a wave", "freeze", "nack", "void", "settled", "mint", "top-up", "burn", "slots moved", "room over the limit",
 		"open to closed", "closed to open", "sampled cut", "random draw", "shuffled event", "event of a schedule", "limit of an event", "end of an event", "pacing", "ticket taken over",
 		"pass taken over", "parked", "place given up", "walked through after waiting", "back from parked", "open admission", "call", "replay of a used ticket rejected",
-		"ended pass honoured", "forward", "forward refused", "forwarded on", "answer lost", "ticket expired", "pass expired", "second tab",
+		"ended pass honoured", "forward", "forward refused", "forwarded on", "another node asked", "another node answered", "another node forwarded", "answer lost", "ticket expired", "pass expired", "second tab",
 		"left silently", "cancelled", "pass left to expire", "patience lost", "deleteMin", "deleteMin while frozen",
 		"deleteMin answered", "root moved", "sync of taken tickets", "pass waits for a slot", "reclaim", "signing keys lost", "quorum lost for good", "rooms took turns",
 		"call missed by who listens", "place stamped anew", "old ticket of a place stamped anew",

@@ -44,6 +44,7 @@ type request struct {
 	pass    node.Pass
 	answer  node.Answer
 	err     error
+	relay   relay
 }
 
 // Ways in which a request fails that no node speaks of.
@@ -67,7 +68,7 @@ func (w *world) submit(v int32, o op) {
 	}
 	i := c.requests.take()
 	q := &c.requests.at[i]
-	*q = request{op: o, visitor: v, first: p.host, at: p.host, life: w.hosts[p.host].life, room: p.room, session: p.session, key: p.key}
+	*q = request{op: o, visitor: v, first: p.host, at: p.host, life: w.hosts[p.host].life, room: p.room, session: p.session, key: p.key, relay: relay{host: none}}
 	p.req = i
 	switch o {
 	case opJoin:
@@ -128,6 +129,9 @@ func (w *world) reach(i int32) {
 
 // work runs the operation at h and sends the answer on its way.
 func (w *world) work(i int32, h *host) {
+	if w.relayFirst(i, h) {
+		return
+	}
 	life := h.life
 	w.execute(i, h)
 	q := &w.crowd.requests.at[i]
@@ -135,17 +139,18 @@ func (w *world) work(i int32, h *host) {
 	case h.life != life: // it went down over it
 		w.needTimeout(i)
 		w.finish(i, errReset)
-	case q.hops > 0:
-		w.sendBack(i, h)
-	case q.err == nil && q.answer.Forward != (eviction.Member{}):
+	case (h.index == q.first || h.index == q.relay.host) && q.err == nil && q.answer.Forward != (eviction.Member{}):
 		w.forward(i, h)
+	case h.index != q.first:
+		w.sendBack(i, h)
+	case w.standsStill(h, q) && w.askAnother(i, h):
 	default:
 		w.sendAnswer(i)
 	}
 }
 
-// forward passes the request on to the node that must answer. h is the first one:
-// another that was asked says where to go on.
+// forward passes the request on to the node that must answer. h is the first one, or
+// who relays for that: another that was asked says where to go on.
 func (w *world) forward(i int32, h *host) {
 	q := &w.crowd.requests.at[i]
 	w.reached.n[reachForward]++
@@ -155,17 +160,27 @@ func (w *world) forward(i int32, h *host) {
 	}
 	q.answer = node.Answer{}
 	switch {
-	case q.hops == ticket.HopsMax || to == h.index:
+	case q.hops == ticket.HopsMax || to == h.index || to == q.first:
 		w.reached.n[reachForwardTwice]++
 		q.err = ticket.ErrUnavailable
+		if h.index != q.first {
+			w.sendBack(i, h)
+			return
+		}
 		w.sendAnswer(i)
 		return
 	case w.wires.dead(h.index, to): // no answer
-		w.needTimeout(i)
+		q.err = ticket.ErrUnavailable
+		if h.index != q.first || !w.askAnother(i, h) {
+			w.needTimeout(i)
+		}
 		return
 	}
 	if q.hops > 0 {
 		w.reached.n[reachForwardOn]++
+	}
+	if h.index != q.first {
+		w.reached.n[reachRelayOn]++
 	}
 	q.hops, q.at = q.hops+1, to
 	w.needTimeout(i)
@@ -192,26 +207,36 @@ func (w *world) forwarded(i int32) {
 	w.release(i)
 }
 
-// sendBack returns a forwarded request's answer to the first node.
+// sendBack returns a forwarded request's answer to who asked for it: the first node, or
+// who relays for that.
 func (w *world) sendBack(i int32, from *host) {
 	q := &w.crowd.requests.at[i]
-	if !w.wires.dead(from.index, q.first) {
-		w.later(w.wires.delay(w.wires.link(from.index, q.first)), evBack, i)
+	if q.at = q.first; q.relay.host != none && q.relay.host != from.index {
+		q.at = q.relay.host
+	}
+	if !w.wires.dead(from.index, q.at) {
+		w.later(w.wires.delay(w.wires.link(from.index, q.at)), evBack, i)
 	}
 }
 
-// back: the answer of a forwarded request is at the first node.
+// back: the answer of a forwarded request is at the node that asked for it.
 func (w *world) back(i int32) {
 	q := &w.crowd.requests.at[i]
-	h := &w.hosts[q.first]
+	h := &w.hosts[q.at]
 	switch {
-	case h.life != q.life:
+	case q.at == q.first && h.life != q.life:
 		w.finish(i, errReset)
+	case !h.up(): // who relays: nobody hears of it
 	case h.paused > 0:
 		h.hold(event{kind: evBack, a: i})
 		return
 	case q.err == nil && q.answer.Forward != (eviction.Member{}):
 		w.forward(i, h)
+	case q.at != q.first:
+		w.sendBack(i, h)
+	case q.relay.host != none:
+		w.relayed(i, h)
+	case errors.Is(q.err, ticket.ErrUnavailable) && w.askAnother(i, h):
 	default:
 		w.sendAnswer(i)
 	}
@@ -261,7 +286,9 @@ func (w *world) refuse(e event) {
 	case evMessage:
 		w.wires.land(e.a)
 	case evReach, evAnswer, evBack:
-		w.finish(e.a, errReset)
+		if q := &w.crowd.requests.at[e.a]; e.kind != evBack || q.at == q.first {
+			w.finish(e.a, errReset)
+		}
 		w.release(e.a)
 	case evForward:
 		q := &w.crowd.requests.at[e.a]

@@ -107,42 +107,28 @@ func (l *Loop) unlock() {
 	l.mu.Unlock()
 }
 
+// errMoving is why nobody answers for a place: the nodes' lists differ just now.
+var errMoving = fmt.Errorf("%w: its nodes do not agree where the place is", ticket.ErrUnavailable)
+
 // Do carries out q, here or at the node that must answer it. That other node
 // may have died a moment ago: then whoever waits keeps the ticket, whoever has a
 // pass keeps that until it expires, and all else fails with
-// ticket.ErrUnavailable and is worth another try.
+// ticket.ErrUnavailable and is worth another try. What can be done neither here nor
+// there another member is asked for, see relay.
 func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
-	a, err := l.Local(ctx, q)
-	if err == nil && q.Op == ticket.Join && !q.Async {
-		return l.placed(ctx, a), nil
+	if q.Op == ticket.Join && l.aside.Load() { // a place here would stand still
+		if a, err, ok := l.relay(ctx, q); ok {
+			return a, err
+		}
 	}
-	if err != nil || a.Forward == (eviction.Member{}) {
+	a, to, err := l.carry(ctx, &q)
+	if l.unserved(&q, &a, to, err) {
+		if b, err, ok := l.relay(ctx, q); ok {
+			return b, err
+		}
+	}
+	if to == (eviction.Member{}) || !errors.Is(err, ticket.ErrUnavailable) {
 		return a, err
-	}
-	if q.Op == ticket.CheckIn && l.streams.has(watched{q.Room, q.Ticket.ID}) {
-		q.Listener = l.c.Node.Self.Member
-	}
-	asked, cancel := context.WithTimeout(ctx, l.c.Answer)
-	defer cancel()
-	for range ticket.HopsMax {
-		to := a.Forward
-		if a.Ticket != (ticket.Ticket{}) {
-			q.Ticket = a.Ticket
-		}
-		if a, err = l.c.Links.Forward(asked, to, q); err != nil || a.Forward == (eviction.Member{}) {
-			break
-		}
-	}
-	switch {
-	case err == nil && a.Forward == (eviction.Member{}):
-		return a, nil
-	case err == nil:
-		err = ticket.ErrUnavailable // the two nodes' lists differ just now
-	case errors.Is(err, context.DeadlineExceeded):
-		err = ticket.ErrUnavailable
-	}
-	if !errors.Is(err, ticket.ErrUnavailable) {
-		return ticket.Answer{}, err
 	}
 	switch q.Op {
 	case ticket.CheckIn:
@@ -155,4 +141,45 @@ func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) 
 	default:
 		return ticket.Answer{}, err
 	}
+}
+
+// carry has q carried out, here or at the node that must answer it: the last one that was
+// asked. q has the newest ticket then.
+func (l *Loop) carry(ctx context.Context, q *ticket.Request) (a ticket.Answer, to eviction.Member, err error) {
+	a, err = l.Local(ctx, *q)
+	if err == nil && q.Op == ticket.Join && !q.Async {
+		return l.placed(ctx, a), to, nil
+	}
+	if err != nil || a.Forward == (eviction.Member{}) {
+		return a, to, err
+	}
+	if q.Op == ticket.CheckIn && q.Relay == (eviction.Member{}) && l.streams.has(watched{q.Room, q.Ticket.ID}) {
+		q.Listener = l.c.Node.Self.Member
+	}
+	asked, cancel := context.WithTimeout(ctx, l.c.Answer)
+	defer cancel()
+	for range ticket.HopsMax {
+		to = a.Forward
+		if a.Ticket != (ticket.Ticket{}) {
+			q.Ticket = a.Ticket
+		}
+		if to == q.Relay {
+			err = ticket.ErrUnavailable // that is who asks
+			break
+		}
+		there := *q
+		there.Relay = eviction.Member{}
+		if a, err = l.c.Links.Forward(asked, to, there); err != nil || a.Forward == (eviction.Member{}) {
+			break
+		}
+	}
+	switch {
+	case err == nil && a.Forward == (eviction.Member{}):
+		return a, to, nil
+	case err == nil:
+		err = errMoving
+	case errors.Is(err, context.DeadlineExceeded):
+		err = ticket.ErrUnavailable
+	}
+	return ticket.Answer{}, to, err
 }

@@ -75,6 +75,8 @@ type Loop struct {
 	stopped  atomic.Bool   // likewise
 	streams  streams
 	remote   listeners // of watches at other nodes
+	relays   relays
+	aside    atomic.Bool // see node.Aside
 	snapshot atomic.Pointer[Snapshot]
 	shown    chan struct{} // has a value when there is a snapshot that nobody was told of
 	waves    waves
@@ -287,6 +289,7 @@ func (l *Loop) settle(now eviction.Time, r node.Ready) time.Duration {
 func (l *Loop) show(now eviction.Time) qpid.Epoch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.aside.Store(l.node.Aside(now))
 	installed := l.node.Installed()
 	if installed != l.Snapshot().Status.Installed || now.Boot-l.shownAt >= snapshotEvery {
 		l.publish(now)
@@ -410,6 +413,7 @@ func (l *Loop) order(f func(*node.Node, eviction.Time)) error {
 
 // SetView hands in what the failure detector believes.
 func (l *Loop) SetView(v eviction.View) {
+	l.relays.see(v)
 	_ = l.order(func(n *node.Node, now eviction.Time) { n.SetView(now, v) }) // a loop that has ended needs none
 }
 

@@ -22,6 +22,7 @@ type wires struct {
 	mu   sync.Mutex
 	to   map[eviction.Member]*loop.Loop
 	down map[eviction.Member]bool
+	cut  map[[2]eviction.Member]bool // from one to the other
 	sent int
 	stop func() // ends all loops and waits for them
 }
@@ -39,16 +40,41 @@ func (w *wires) Send(m eviction.Message) {
 	w.mu.Lock()
 	w.sent++
 	w.mu.Unlock()
-	if l := w.at(m.To); l != nil && w.at(m.From) != nil {
+	if l := w.at(m.To); l != nil && w.at(m.From) != nil && !w.isCut(m.From, m.To) {
 		l.Deliver(m)
 	}
 }
 
+func (w *wires) isCut(from, to eviction.Member) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cut[[2]eviction.Member{from, to}]
+}
+
+// of is w as one node has it, whose own requests stop where a link is cut.
+func (w *wires) of(self eviction.Member) loop.Links { return end{w, self} }
+
+type end struct {
+	*wires
+	self eviction.Member
+}
+
+func (e end) Forward(ctx context.Context, to eviction.Member, q ticket.Request) (ticket.Answer, error) {
+	if e.isCut(e.self, to) || e.isCut(to, e.self) {
+		return ticket.Answer{}, ticket.ErrUnavailable
+	}
+	return e.wires.Forward(ctx, to, q)
+}
+
 func (w *wires) Forward(ctx context.Context, to eviction.Member, q ticket.Request) (ticket.Answer, error) {
-	if l := w.at(to); l != nil {
+	switch l := w.at(to); {
+	case l == nil:
+		return ticket.Answer{}, ticket.ErrUnavailable
+	case q.Relay != (eviction.Member{}):
+		return l.Relay(ctx, q)
+	default:
 		return l.Local(ctx, q)
 	}
-	return ticket.Answer{}, ticket.ErrUnavailable
 }
 
 func (w *wires) Hint(to eviction.Member, room string, id qpid.ItemID) {
@@ -59,7 +85,7 @@ func (w *wires) Hint(to eviction.Member, room string, id qpid.ItemID) {
 
 // start runs a cluster of loops in a bubble of virtual time until the test ends.
 func start(t *testing.T, n int, change func(*loop.Config)) (*wires, []*loop.Loop) {
-	w := &wires{to: map[eviction.Member]*loop.Loop{}, down: map[eviction.Member]bool{}}
+	w := &wires{to: map[eviction.Member]*loop.Loop{}, down: map[eviction.Member]bool{}, cut: map[[2]eviction.Member]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all []*loop.Loop
 	var view []eviction.Peer
@@ -72,7 +98,7 @@ func start(t *testing.T, n int, change func(*loop.Config)) (*wires, []*loop.Loop
 				Self: self, Expect: n, Joins: n > 1,
 				Rooms: []eviction.Room{{Name: "shop", Target: 2, Session: time.Minute}},
 			},
-			Links: w, Logger: slog.New(slog.DiscardHandler),
+			Links: w.of(self.Member), Logger: slog.New(slog.DiscardHandler),
 			Clock: func() eviction.Time {
 				return eviction.Time{Boot: time.Since(began).Microseconds() + 1e9, Wall: time.Now().UnixMicro()}
 			},

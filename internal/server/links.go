@@ -34,6 +34,10 @@ func (p peer) Local(ctx context.Context, q ticket.Request) (ticket.Answer, error
 	return p.s.loop.Local(ctx, q)
 }
 
+func (p peer) Relay(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
+	return p.s.loop.Relay(ctx, q)
+}
+
 func (p peer) Hint(room string, id qpid.ItemID) { p.s.loop.Hint(room, id) }
 
 func (p peer) Keys(offered []byte) ([]byte, error) { return p.s.keys.exchange(offered) }

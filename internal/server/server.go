@@ -372,6 +372,10 @@ func (s *Server) buildGateway() error {
 	s.pages = newCustomPages(pages, s.log)
 	s.pages.learn(s.c.Rooms)
 	s.metrics.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "anteroom_requests_relayed_total",
+			Help: "Requests of visitors that another node carried out because this one is left out of the waves, or does not reach the home of a place.",
+		}, func() float64 { return float64(s.loop.Relayed()) }),
 		shed("messages", "Messages of other nodes that were dropped because the node had too much to do.", func() uint64 { m, _ := s.loop.Shed(); return m }),
 		shed("hints", "Check-ins of streams at other nodes that are not told of their call at once because there are too many of them.", func() uint64 { return s.loop.Unheard() }),
 		shed("requests", "Requests of visitors that were turned away because the node had too much to do.", func() uint64 { _, r := s.loop.Shed(); return r }),

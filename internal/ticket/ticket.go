@@ -79,6 +79,9 @@ type Request struct {
 	// Listener is where somebody watches the ticket of a CheckIn: that node hears when
 	// something happens to it. Nobody does if there is none.
 	Listener eviction.Member
+	// Relay asks for somebody that it can do nothing for itself: whoever gets the request
+	// has it carried out wherever that is, but at Relay. None asks so if it is zero.
+	Relay eviction.Member
 }
 
 // State is where a visitor stands.

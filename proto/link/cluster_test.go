@@ -104,6 +104,15 @@ func (f *fake) Local(ctx context.Context, q ticket.Request) (ticket.Answer, erro
 	return f.answers(ctx, q)
 }
 
+func (f *fake) Relay(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
+	a, err := f.answers(ctx, q)
+	a.Position = relayed
+	return a, err
+}
+
+// relayed is the position in what a fake node answers to a Relay.
+const relayed = 77
+
 func (f *fake) Hint(room string, id qpid.ItemID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

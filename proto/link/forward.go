@@ -74,7 +74,11 @@ func (s service) Forward(ctx context.Context, r *peerv1.ForwardRequest) (*peerv1
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	a, err := l.c.Peer.Local(ctx, q)
+	do := l.c.Peer.Local
+	if q.Relay != (eviction.Member{}) {
+		do = l.c.Peer.Relay
+	}
+	a, err := do(ctx, q)
 	switch {
 	case err == nil:
 		return &peerv1.ForwardResponse{Result: &peerv1.ForwardResponse_Answer{Answer: wire.FromAnswer(a)}}, nil

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/ticket"
 	peerv1 "github.com/anteroom/anteroom/proto/anteroom/peer/v1"
 	"github.com/anteroom/anteroom/proto/link"
@@ -47,6 +48,26 @@ func TestRefusalsKeepTheirIdentity(t *testing.T) {
 		}
 		if _, err := a.Forward(t.Context(), b.self, ticket.Request{}); !errors.Is(err, ticket.ErrUnavailable) {
 			t.Errorf("Forward = %v, want ErrUnavailable", err)
+		}
+	})
+}
+
+// What asks for a node that can do nothing itself is carried out wherever that is.
+func TestForwardedForANodeThatIsLeftOutIsRelayed(t *testing.T) {
+	pair(t, nil, func(t *testing.T, _ *wires, a, b *end) {
+		for _, by := range []eviction.Member{{}, a.self} {
+			var got ticket.Request
+			b.answers = func(_ context.Context, q ticket.Request) (ticket.Answer, error) {
+				got = q
+				return ticket.Answer{Position: 1}, nil
+			}
+			want := 1
+			if by != (eviction.Member{}) {
+				want = relayed
+			}
+			if answer, err := a.Forward(t.Context(), b.self, ticket.Request{Op: ticket.CheckIn, Room: "shop", Relay: by}); err != nil || answer.Position != want || got.Relay != by {
+				t.Errorf("for %v: %+v, %v, asked for %v", by, answer, err, got.Relay)
+			}
 		}
 	})
 }

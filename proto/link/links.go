@@ -75,6 +75,8 @@ type Peer interface {
 	Deliver(m eviction.Message)
 	// Local carries out a request here and nowhere else.
 	Local(ctx context.Context, q ticket.Request) (ticket.Answer, error)
+	// Relay carries out a request for q.Relay, here or wherever that has to be.
+	Relay(ctx context.Context, q ticket.Request) (ticket.Answer, error)
 	// Hint takes in that something has happened to a ticket that is watched here. It
 	// does not block.
 	Hint(room string, id qpid.ItemID)

@@ -41,6 +41,10 @@ func (nobody) Local(context.Context, ticket.Request) (ticket.Answer, error) {
 	return ticket.Answer{}, ticket.ErrUnavailable
 }
 
+func (nobody) Relay(context.Context, ticket.Request) (ticket.Answer, error) {
+	return ticket.Answer{}, ticket.ErrUnavailable
+}
+
 func (nobody) Hint(string, qpid.ItemID) {}
 
 func (nobody) Keys([]byte) ([]byte, error) { return nil, nil }

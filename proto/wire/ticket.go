@@ -14,7 +14,7 @@ import (
 func FromRequest(q ticket.Request) *peerv1.Request {
 	return &peerv1.Request{
 		Op: peerv1.Op(q.Op) + 1, Room: q.Room, Id: bytesOf(q.ID[:]), Ticket: fromTicket(q.Ticket), Pass: fromPass(q.Pass), Async: q.Async, Hold: q.Hold,
-		Listener: fromMember(q.Listener),
+		Listener: fromMember(q.Listener), Relay: fromMember(q.Relay),
 	}
 }
 
@@ -24,7 +24,7 @@ func ToRequest(p *peerv1.Request) (ticket.Request, error) {
 	q := ticket.Request{
 		Op: ticket.Op(r.enum("op", int32(p.GetOp()), uint8(ticket.Take))), Room: r.name(p.GetRoom()), ID: r.id(p.GetId()),
 		Ticket: r.ticket(p.GetTicket()), Pass: r.pass(p.GetPass()), Async: p.GetAsync(), Hold: p.GetHold(),
-		Listener: r.member(p.GetListener()),
+		Listener: r.member(p.GetListener()), Relay: r.member(p.GetRelay()),
 	}
 	return q, r.err
 }

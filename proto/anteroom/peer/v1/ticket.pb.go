@@ -234,6 +234,7 @@ type Request struct {
 	Hold          bool    `protobuf:"varint,7,opt,name=hold,proto3" json:"hold,omitempty"`        // check-in: who would be called waits on
 	Async         bool    `protobuf:"varint,6,opt,name=async,proto3" json:"async,omitempty"`      // join: an answer at once, without a position if that is not known yet
 	Listener      *Member `protobuf:"bytes,8,opt,name=listener,proto3" json:"listener,omitempty"` // check-in: where somebody watches the ticket; that node wants a Hint when something happens to it
+	Relay         *Member `protobuf:"bytes,9,opt,name=relay,proto3" json:"relay,omitempty"`       // asks for somebody that it can do nothing for itself: carry it out wherever that is, but there
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -320,6 +321,13 @@ func (x *Request) GetAsync() bool {
 func (x *Request) GetListener() *Member {
 	if x != nil {
 		return x.Listener
+	}
+	return nil
+}
+
+func (x *Request) GetRelay() *Member {
+	if x != nil {
+		return x.Relay
 	}
 	return nil
 }
@@ -703,7 +711,7 @@ var File_anteroom_peer_v1_ticket_proto protoreflect.FileDescriptor
 
 const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\n" +
-	"\x1danteroom/peer/v1/ticket.proto\x12\x10anteroom.peer.v1\x1a\x1eanteroom/peer/v1/message.proto\"\x91\x02\n" +
+	"\x1danteroom/peer/v1/ticket.proto\x12\x10anteroom.peer.v1\x1a\x1eanteroom/peer/v1/message.proto\"\xc1\x02\n" +
 	"\aRequest\x12$\n" +
 	"\x02op\x18\x01 \x01(\x0e2\x14.anteroom.peer.v1.OpR\x02op\x12\x12\n" +
 	"\x04room\x18\x02 \x01(\tR\x04room\x12\x0e\n" +
@@ -712,7 +720,8 @@ const file_anteroom_peer_v1_ticket_proto_rawDesc = "" +
 	"\x04pass\x18\x05 \x01(\v2\x16.anteroom.peer.v1.PassR\x04pass\x12\x12\n" +
 	"\x04hold\x18\a \x01(\bR\x04hold\x12\x14\n" +
 	"\x05async\x18\x06 \x01(\bR\x05async\x124\n" +
-	"\blistener\x18\b \x01(\v2\x18.anteroom.peer.v1.MemberR\blistener\"\xc2\x02\n" +
+	"\blistener\x18\b \x01(\v2\x18.anteroom.peer.v1.MemberR\blistener\x12.\n" +
+	"\x05relay\x18\t \x01(\v2\x18.anteroom.peer.v1.MemberR\x05relay\"\xc2\x02\n" +
 	"\x06Ticket\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\fR\x06weight\x12,\n" +
@@ -814,18 +823,19 @@ var file_anteroom_peer_v1_ticket_proto_depIdxs = []int32{
 	4,  // 1: anteroom.peer.v1.Request.ticket:type_name -> anteroom.peer.v1.Ticket
 	5,  // 2: anteroom.peer.v1.Request.pass:type_name -> anteroom.peer.v1.Pass
 	7,  // 3: anteroom.peer.v1.Request.listener:type_name -> anteroom.peer.v1.Member
-	7,  // 4: anteroom.peer.v1.Ticket.home:type_name -> anteroom.peer.v1.Member
-	7,  // 5: anteroom.peer.v1.Ticket.past:type_name -> anteroom.peer.v1.Member
-	8,  // 6: anteroom.peer.v1.Pass.home:type_name -> anteroom.peer.v1.Account
-	1,  // 7: anteroom.peer.v1.Answer.standing:type_name -> anteroom.peer.v1.Standing
-	4,  // 8: anteroom.peer.v1.Answer.ticket:type_name -> anteroom.peer.v1.Ticket
-	5,  // 9: anteroom.peer.v1.Answer.pass:type_name -> anteroom.peer.v1.Pass
-	7,  // 10: anteroom.peer.v1.Answer.forward:type_name -> anteroom.peer.v1.Member
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	7,  // 4: anteroom.peer.v1.Request.relay:type_name -> anteroom.peer.v1.Member
+	7,  // 5: anteroom.peer.v1.Ticket.home:type_name -> anteroom.peer.v1.Member
+	7,  // 6: anteroom.peer.v1.Ticket.past:type_name -> anteroom.peer.v1.Member
+	8,  // 7: anteroom.peer.v1.Pass.home:type_name -> anteroom.peer.v1.Account
+	1,  // 8: anteroom.peer.v1.Answer.standing:type_name -> anteroom.peer.v1.Standing
+	4,  // 9: anteroom.peer.v1.Answer.ticket:type_name -> anteroom.peer.v1.Ticket
+	5,  // 10: anteroom.peer.v1.Answer.pass:type_name -> anteroom.peer.v1.Pass
+	7,  // 11: anteroom.peer.v1.Answer.forward:type_name -> anteroom.peer.v1.Member
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_ticket_proto_init() }
