@@ -57,11 +57,28 @@ func (w *world) checkSettled() {
 	w.checkOneView()
 }
 
-// isOff reports whether a host's pass clock is so far off that others may leave
-// it out. It goes by the wall clock again when nothing that it timed is alive.
+// passClockOff is how far a host's pass clock is ahead of true time.
+func (w *world) passClockOff(h *host) int64 {
+	return h.seen.status.Clock + h.clock.boot(w.now) - h.seen.status.ClockAt - wallAt(w.now)
+}
+
+// isOff reports whether a host's pass clock is so far off, or from the median of all, that
+// others may leave it out: they measure it give or take half a round trip. It goes by the
+// wall clock again when nothing that it timed is alive.
 func (w *world) isOff(h *host) bool {
-	off := h.seen.status.Clock + h.clock.boot(w.now) - h.seen.status.ClockAt - wallAt(w.now)
-	if 4*max(off, -off) < 3*w.o.Cluster.MaxSkew.Microseconds() {
+	var all []int64
+	for i := range w.hosts {
+		if o := &w.hosts[i]; o.up() {
+			all = append(all, w.passClockOff(o))
+		}
+	}
+	slices.Sort(all)
+	most := int64(0)
+	for _, from := range []int64{0, all[(len(all)-1)/2], all[len(all)/2]} {
+		off := w.passClockOff(h) - from
+		most = max(most, off, -off)
+	}
+	if 4*most < 3*w.o.Cluster.MaxSkew.Microseconds() {
 		return false
 	}
 	w.checker.offAt[h.index] = w.now

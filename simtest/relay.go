@@ -41,7 +41,7 @@ func (w *world) aside(h *host) bool { return h.n.Aside(h.clock.read(w.now)) }
 
 // standsStill reports whether h, where the visitor asked, can do nothing for them.
 func (w *world) standsStill(h *host, q *request) bool {
-	if !w.aside(h) {
+	if !w.aside(h) || q.op == opJoin || q.op == opAbandon || q.op == opEnd {
 		return false
 	}
 	if q.err != nil {
@@ -60,7 +60,7 @@ func (w *world) standsStill(h *host, q *request) bool {
 // askAnother has h, where the visitor asked, ask another node, if it knows of one.
 func (w *world) askAnother(i int32, h *host) bool {
 	q := &w.crowd.requests.at[i]
-	if r := &q.relay; r.tried || q.op == opAbandon || q.op == opEnd || q.op == opJoin && q.hops > 0 {
+	if q.relay.tried {
 		return false
 	}
 	m, ok := h.relays.Pick(h.clock.read(w.now).Boot, w.lives[h.life].member, h.view)

@@ -46,14 +46,15 @@ func (r *relays) answered(m eviction.Member, ok bool) {
 // unserved reports whether whoever asked for q stands still with what came of it here, or
 // at node to, and another member may do better. Where it may not, nothing is lost.
 func (l *Loop) unserved(q *ticket.Request, a *ticket.Answer, to eviction.Member, err error) bool {
-	if q.Op != ticket.CheckIn && q.Op != ticket.Leave && q.Op != ticket.Refresh && q.Op != ticket.Visit || q.Hold {
+	switch {
+	case q.Hold || q.Op == ticket.Offer || q.Op == ticket.Take:
 		return false
-	}
-	if to != (eviction.Member{}) || err != nil {
-		return errors.Is(err, ticket.ErrUnavailable) && !errors.Is(err, errMoving) && (to != (eviction.Member{}) || l.aside.Load())
-	}
-	if !l.aside.Load() {
+	case to != (eviction.Member{}):
+		return errors.Is(err, ticket.ErrUnavailable) && !errors.Is(err, errMoving)
+	case !l.aside.Load() || q.Op == ticket.Join || q.Op == ticket.Abandon || q.Op == ticket.End:
 		return false
+	case err != nil:
+		return errors.Is(err, ticket.ErrUnavailable)
 	}
 	switch a.State {
 	case ticket.Waiting:
