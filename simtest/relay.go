@@ -41,7 +41,11 @@ func (w *world) aside(h *host) bool { return h.n.Aside(h.clock.read(w.now)) }
 
 // standsStill reports whether h, where the visitor asked, can do nothing for them.
 func (w *world) standsStill(h *host, q *request) bool {
-	if !w.aside(h) || q.op == opJoin || q.op == opAbandon || q.op == opEnd {
+	if !w.aside(h) {
+		h.relays.Clear()
+		return false
+	}
+	if q.op == opJoin || q.op == opAbandon || q.op == opEnd {
 		return false
 	}
 	if q.err != nil {
@@ -100,6 +104,14 @@ func (w *world) relayed(i int32, h *host) {
 		w.work(i, h)
 	default:
 		q.answer, q.err, q.sealed = r.own, r.err, r.sealed
+		w.askedBack(h, q)
 		w.sendAnswer(i)
+	}
+}
+
+// askedBack has the visitor ask again soon, if nobody answered for h yet.
+func (w *world) askedBack(h *host, q *request) {
+	if q.err == nil && q.answer.State == node.Waiting {
+		q.answer.Refresh = h.relays.Refresh(h.clock.read(w.now).Boot, q.answer.Refresh)
 	}
 }

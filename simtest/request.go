@@ -143,7 +143,11 @@ func (w *world) work(i int32, h *host) {
 		w.forward(i, h)
 	case h.index != q.first:
 		w.sendBack(i, h)
-	case w.standsStill(h, q) && w.askAnother(i, h):
+	case w.standsStill(h, q):
+		if !w.askAnother(i, h) {
+			w.askedBack(h, q)
+			w.sendAnswer(i)
+		}
 	default:
 		w.sendAnswer(i)
 	}

@@ -47,6 +47,7 @@ type cluster struct {
 	files    int    // how many files a node may have open; 0: as many as the test
 	keys     bool   // all nodes share a key file
 	data     bool   // each keeps its own directory
+	users    bool   // each runs as a user of its own, see cutTo
 	env      []string
 	// Further lines of these sections, indented by two.
 	node     func(*process) string

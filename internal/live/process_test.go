@@ -130,6 +130,9 @@ func (p *process) join(expect int, others ...*process) {
 	if err := os.WriteFile(name, []byte(p.config(expect, others...)), 0o600); err != nil {
 		p.c.t.Fatal(err)
 	}
+	if p.c.users {
+		p.owns(name)
+	}
 	p.run("--config", name, "--admissions", p.c.file(p.id+".jsonl"))
 }
 
@@ -196,6 +199,9 @@ func (p *process) run(flags ...string) {
 	}
 	cmd.Stderr, p.cmd, p.done = p.log, cmd, make(chan struct{})
 	cmd.WaitDelay = time.Second
+	if p.c.users {
+		cmd.SysProcAttr = p.asUser()
+	}
 	cmd.Env = append(os.Environ(), p.c.env...)
 	if p.c.secret != "" { // by the environment: some lives have no file
 		cmd.Env = append(cmd.Env, "ANTEROOM_SECURITY_GOSSIP_KEY="+p.c.secret)

@@ -126,6 +126,9 @@ func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) 
 		if b, err, ok := l.relay(ctx, q); ok {
 			return b, err
 		}
+		if err == nil && a.State == ticket.Waiting {
+			a.Refresh = l.relays.refresh(l.c.Clock().Boot, a.Refresh)
+		}
 	}
 	if to == (eviction.Member{}) || !errors.Is(err, ticket.ErrUnavailable) {
 		return a, err

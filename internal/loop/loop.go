@@ -289,7 +289,9 @@ func (l *Loop) settle(now eviction.Time, r node.Ready) time.Duration {
 func (l *Loop) show(now eviction.Time) qpid.Epoch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.aside.Store(l.node.Aside(now))
+	if aside := l.node.Aside(now); l.aside.Swap(aside) && !aside {
+		l.relays.clear()
+	}
 	installed := l.node.Installed()
 	if installed != l.Snapshot().Status.Installed || now.Boot-l.shownAt >= snapshotEvery {
 		l.publish(now)

@@ -43,6 +43,18 @@ func (r *relays) answered(m eviction.Member, ok bool) {
 	}
 }
 
+func (r *relays) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.node.Clear()
+}
+
+func (r *relays) refresh(now int64, d time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.node.Refresh(now, d)
+}
+
 // unserved reports whether whoever asked for q stands still with what came of it here, or
 // at node to, and another member may do better. Where it may not, nothing is lost.
 func (l *Loop) unserved(q *ticket.Request, a *ticket.Answer, to eviction.Member, err error) bool {

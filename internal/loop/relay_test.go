@@ -119,21 +119,26 @@ func TestRelaysKeepToWhoAnswers(t *testing.T) {
 	self, b, c := member("a"), member("b"), member("c")
 	view := eviction.NewView([]eviction.Peer{{Member: self, Start: 1}, {Member: b, Start: 2}, {Member: c, Start: 3}})
 	var r node.Relays
-	first, ok := r.Pick(0, self, view)
+	first, ok := r.Pick(1, self, view)
 	if !ok || first == self {
 		t.Fatalf("Pick = %v, %t", first, ok)
 	}
-	if m, ok := r.Pick(499_999, self, view); ok {
+	if m, ok := r.Pick(500_000, self, view); ok {
 		t.Errorf("%v is tried before the time", m)
 	}
+	for _, c := range []struct{ at, told, want time.Duration }{{0, 3 * time.Second, time.Second}, {0, 400 * time.Millisecond, 400 * time.Millisecond}, {6 * time.Second, 3 * time.Second, 3 * time.Second}} {
+		if got := r.Refresh(1+c.at.Microseconds(), c.told); got != c.want {
+			t.Errorf("after a search of %v who was to ask in %v is told %v, want %v", c.at, c.told, got, c.want)
+		}
+	}
 	r.Answered(first, false)
-	second, ok := r.Pick(500_000, self, view)
+	second, ok := r.Pick(500_001, self, view)
 	if !ok || second == self || second == first {
 		t.Fatalf("%v is tried after %v", second, first)
 	}
 	r.Answered(second, true)
 	for range 3 {
-		if m, ok := r.Pick(500_001, self, view); !ok || m != second {
+		if m, ok := r.Pick(500_002, self, view); !ok || m != second {
 			t.Errorf("Pick = %v, want %v, which answers", m, second)
 		}
 	}

@@ -1,6 +1,10 @@
 package node
 
-import "github.com/anteroom/anteroom/eviction"
+import (
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
 
 // Aside reports whether this node is in no primary wave, so that its visitors stand
 // still while the others may go on without it. See Relays.
@@ -18,10 +22,14 @@ type Relays struct {
 	known   eviction.Member // answered last; the zero one: nobody is known to
 	next    int
 	againAt int64 // boot time before which no other is tried
+	since   int64 // boot time since which nobody is known to answer; 0: somebody is, or nobody asked
 }
 
-// searchEvery is how often another member is tried, in microseconds.
-const searchEvery = 500_000
+const (
+	searchEvery = 500_000   // µs; how often another member is tried
+	searchTakes = 5_000_000 // µs; as good as all have been tried by then
+	searchAgain = time.Second
+)
 
 // Pick returns the member of view that is to be asked at boot time now, if any.
 func (r *Relays) Pick(now int64, self eviction.Member, view eviction.View) (eviction.Member, bool) {
@@ -29,6 +37,9 @@ func (r *Relays) Pick(now int64, self eviction.Member, view eviction.View) (evic
 		if p.Member == r.known {
 			return r.known, true
 		}
+	}
+	if r.since == 0 {
+		r.since = now
 	}
 	if now < r.againAt {
 		return eviction.Member{}, false
@@ -47,8 +58,21 @@ func (r *Relays) Pick(now int64, self eviction.Member, view eviction.View) (evic
 func (r *Relays) Answered(m eviction.Member, ok bool) {
 	switch {
 	case ok:
-		r.known = m
+		r.known, r.since = m, 0
 	case r.known == m:
 		r.known = eviction.Member{}
 	}
 }
+
+// Refresh is when somebody who waits is to ask again, instead of in refresh, if nobody
+// answered for this node at boot time now: soon, while somebody may be found in a moment,
+// or others would be called before them.
+func (r *Relays) Refresh(now int64, refresh time.Duration) time.Duration {
+	if r.since > 0 && now-r.since < searchTakes {
+		return min(refresh, searchAgain)
+	}
+	return refresh
+}
+
+// Clear ends the search: this node can answer by itself.
+func (r *Relays) Clear() { r.since = 0 }
