@@ -16,10 +16,13 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		free = 0
 	}
 	k, tokens := max(0, free-rs.wanted), 0 // who is on the site already comes first
-	var left []int                         // of the tokens that were dealt before
+	var (
+		q    quota
+		left []int // of the tokens that were dealt before
+	)
 	c.Paced = cfg.NewPerMinute > 0
 	if c.Paced {
-		q := quota{cfg.NewPerMinute, rs.part(b, d.grade), max(1, cfg.Target), len(d.list)}
+		q = quota{cfg.NewPerMinute, rs.part(b, d.grade), max(1, cfg.Target), len(d.list)}
 		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
 		tokens = next.pacer.fill(d.now.Boot, q)
 		k = min(k, tokens)
@@ -47,7 +50,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		if free == 0 || !cfg.Mode.calls() {
 			clear(need)
 		}
-		c.Tokens = next.pacer.deal(d.now.Boot, tokens, need, left, int(d.epoch.Num%uint64(len(need))))
+		c.Tokens = next.pacer.deal(d.now.Boot, q, tokens, need, left, int(d.epoch.Num%uint64(len(need))))
 	}
 }
 

@@ -76,6 +76,15 @@ type grant struct {
 	spent  uint64 // by its last reply
 	n      int    // at most so many more,
 	until  int64  // and no later
+	parts  int64  // of the allowance, each: by the share of when it was dealt
+}
+
+// taken is how much of the allowance it is that d were spent. More than were granted came
+// of another side's share: those are as good as any of the whole.
+func (g *grant) taken(d int, q quota) int64 {
+	own := min(d, g.n)
+	q.share = q.all
+	return int64(own)*g.parts + int64(d-own)*q.parts()
 }
 
 // quota is the rate that a side may deal.
@@ -92,9 +101,9 @@ func (q quota) burst() int64 {
 	return max(int64(q.nodes)*1_000_000, int64(q.perMinute)*1_000_000/60)
 }
 
-// parts is how much of the allowance n people take.
-func (q quota) parts(n int) int64 {
-	return int64(float64(n) * allowance / float64(q.perMinute) * float64(q.all) / float64(q.share))
+// parts is how much of the allowance one person takes.
+func (q quota) parts() int64 {
+	return int64(allowance / float64(q.perMinute) * float64(q.all) / float64(q.share))
 }
 
 // clone returns a pacer that goes on by itself.
@@ -114,7 +123,9 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 		g := grant{member: m, spent: nodes[i].Spent}
 		left[i] = nodes[i].Tokens
 		if j := slices.IndexFunc(p.out, func(g grant) bool { return g.member == m }); j >= 0 {
-			p.note(now, q, int(min(max(nodes[i].Spent, p.out[j].spent)-p.out[j].spent, visitorsMax)))
+			n := int(min(max(nodes[i].Spent, p.out[j].spent)-p.out[j].spent, visitorsMax))
+			p.note(now, n, p.out[j].taken(n, q))
+			g.parts = p.out[j].parts
 		} else if nodes[i].Born > 0 {
 			unknown = true // it was in the waves of another coordinator
 		}
@@ -126,7 +137,7 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 		case now < g.until:
 			out = append(out, g)
 		default:
-			p.note(now, q, g.n) // nobody knows; it may have spent them
+			p.note(now, g.n, g.taken(g.n, q)) // nobody knows; it may have spent them
 		}
 	}
 	p.out = out
@@ -136,13 +147,13 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 	return left
 }
 
-// note counts n tokens that were spent by now.
-func (p *pacer) note(now int64, q quota, n int) {
+// note counts n tokens that were spent by now, and that took parts of the allowance.
+func (p *pacer) note(now int64, n int, parts int64) {
 	if n == 0 {
 		return
 	}
 	p.level -= int64(n) * 1_000_000
-	s := spending{now, now, q.parts(n)}
+	s := spending{now, now, parts}
 	if i := len(p.spent) - 1; i >= 0 && now-p.spent[i].first < noteEvery {
 		p.spent[i].last, p.spent[i].parts = now, p.spent[i].parts+s.parts
 		return
@@ -176,12 +187,12 @@ func (p *pacer) fill(now int64, q quota) int {
 	for _, g := range p.out {
 		lost += g.n // only of those who are not in the list: the others have replied
 	}
-	return max(0, min(int(p.level/1_000_000), int(float64(left)/float64(q.parts(1))+1e-6))-lost)
+	return max(0, min(int(p.level/1_000_000), int(float64(left)/float64(q.parts())+1e-6))-lost)
 }
 
 // deal settles how many tokens each node gets in place of what it has left, so
 // that all that may be spent is within tokens.
-func (p *pacer) deal(now int64, tokens int, need, left []int, offset int) (deals []Deal) {
+func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset int) (deals []Deal) {
 	for _, n := range left {
 		tokens -= n
 	}
@@ -192,7 +203,10 @@ func (p *pacer) deal(now int64, tokens int, need, left []int, offset int) (deals
 		if n > 0 {
 			deals = append(deals, Deal{i, n})
 		}
-		p.out[i].n, p.out[i].until = max(n, left[i]), now+drifted(tokenLife)
+		o := &p.out[i]
+		if o.n, o.until = max(n, left[i]), now+drifted(tokenLife); o.n > left[i] && q.share > 0 {
+			o.parts = max(q.parts(), o.parts*int64(min(left[i], 1))) // the dearer of both, if some are left
+		}
 	}
 	return deals
 }

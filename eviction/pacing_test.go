@@ -62,7 +62,7 @@ func (w *paceWorld) wave(list []Member, need []int, between func()) {
 	}
 	w.q.nodes = len(list)
 	left := w.p.hear(w.now, w.q, list, nodes)
-	deals := w.p.deal(w.now, w.p.fill(w.now, w.q), need, left, 0)
+	deals := w.p.deal(w.now, w.q, w.p.fill(w.now, w.q), need, left, 0)
 	between()
 	for i, m := range list {
 		h := w.have[m]
