@@ -44,7 +44,7 @@ func (l *lead) prune(others []Peer) {
 func (n *Node) others() []Peer {
 	others := slices.DeleteFunc(slices.Clone(n.view), func(p Peer) bool { return p.Member == n.self.Member })
 	for _, m := range n.list[slices.Index(n.list, n.self.Member)+1:] {
-		if n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {
+		if n.unheard(m) {
 			others = append(others, Peer{Member: m})
 		}
 	}

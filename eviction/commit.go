@@ -69,6 +69,9 @@ func (n *Node) restFor(w *wave, c *Commit, child int) []qpid.Weight {
 
 func (n *Node) install(now Time, w *wave, c *Commit) {
 	n.wave = nil
+	if !same(n.list, w.list) {
+		n.ranked = -1
+	}
 	n.installed, n.installedAt, n.list = w.epoch, now.Boot, w.list
 	n.installTerms(c)
 	n.clock.promise(min(c.HLC, uint64(n.clock.now+2*micros(n.c.MaxSkew))))

@@ -120,7 +120,7 @@ func (n *Node) onProbe(now Time, from Member, p *Probe) {
 		n.leaseUntil = never
 	}
 	follow := n.senior(now, p.Lead)
-	if n.leads(now) && n.reaches(from) && Seniority(n.self, p.Lead) < 0 && n.view.index(n.self.Member) == 0 {
+	if n.leads(now) && n.reaches(from) && Seniority(n.self, p.Lead) < 0 && n.rank() == 0 {
 		follow = n.self
 	}
 	n.send(from, &ProbeAck{Sent: p.Sent, Clock: n.clock.now, Follow: follow, Epoch: n.epoch, Leaving: n.parted})
@@ -134,11 +134,12 @@ func (n *Node) leads(now Time) bool {
 		now.Boot-n.installedAt < micros(n.c.ExcludeAfter)
 }
 
-// reaches reports whether a round trip to m fits a wave: else the lead would be left to
-// one who cannot list it. A slow node that went on alone has a quorum of its own.
+// reaches reports whether a round trip to m fits a wave, for all that is known: else the
+// lead would be left to one who cannot list it. A slow node that went on alone has a quorum
+// of its own; one that this node has not heard of before has only just started.
 func (n *Node) reaches(m Member) bool {
 	c := n.lead.find(m)
-	return c != nil && c.owes == 0
+	return c == nil || c.owes == 0
 }
 
 func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
@@ -147,7 +148,7 @@ func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
 		return
 	}
 	follows := a.Follow.Member != (Member{}) && !n.hasLeft(a.Follow.Member) // whose goodbye is on its way there
-	if follows && Seniority(a.Follow, n.self) < 0 && n.view.index(n.self.Member) > 0 {
+	if follows && Seniority(a.Follow, n.self) < 0 && n.rank() > 0 {
 		n.yield(now)
 		return
 	}
@@ -355,10 +356,12 @@ func (n *Node) nextEpoch() qpid.Epoch {
 	return qpid.Epoch{Num: n.epoch.Num + 1, Coordinator: qpid.NodeID(n.self.Member.String())}
 }
 
-// rank is how many more senior members this node leaves the lead to: those of its
-// view that have not said goodbye.
+// rank is how many more senior members this node leaves the lead to: those of its view
+// and of the last commit that its failure detector has not told it of yet, but for who
+// has said goodbye. Who has only just started would else lead for a moment when the
+// coordinator leaves.
 func (n *Node) rank() (rank int64) {
-	if n.ranked >= 0 { // neither the view nor who has left is another since
+	if n.ranked >= 0 { // neither the view, the list nor who has left is another since
 		return n.ranked
 	}
 	for _, p := range n.view {
@@ -369,6 +372,17 @@ func (n *Node) rank() (rank int64) {
 			rank++
 		}
 	}
+	for _, m := range n.list[:max(0, slices.Index(n.list, n.self.Member))] {
+		if n.unheard(m) && !n.hasLeft(m) {
+			rank++
+		}
+	}
 	n.ranked = rank
 	return rank
+}
+
+// unheard reports whether the failure detector has not told this node yet of m, which is
+// in the last commit.
+func (n *Node) unheard(m Member) bool {
+	return n.view.index(m) < 0 && !slices.Contains(n.viewed, m)
 }

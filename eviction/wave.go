@@ -80,7 +80,7 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 	}
 	if index > 0 {
 		n.follow, n.followedAt = g.Lead, now.Boot
-		n.lead.active = n.lead.active && n.view.index(n.self.Member) == 0
+		n.lead.active = n.lead.active && n.rank() == 0
 	}
 	if n.clock.promise(g.T); index > 0 {
 		n.clock.told = g.T

@@ -105,57 +105,77 @@ func (s *idle) run(d time.Duration) {
 	}
 }
 
+// restarts is a rolling restart under a crowd.
+type restarts struct {
+	seed    uint64
+	over    time.Duration // in which 600 people come
+	refresh time.Duration
+	disk    bool // a node that comes back knows from its disk alone, and waits for nobody where others call
+}
+
 // All nodes are restarted, one after the other, under a crowd. There is no time of
 // more than two waves in which a slot is free and nobody is called, nobody overtakes
 // anybody, and it takes no longer than if they had all stayed: nothing waits for D.
 func TestScenarioARollingRestartUnderACrowd(t *testing.T) {
 	const soon, later = time.Second, 12 * time.Second
-	for _, crowd := range []struct {
-		seed    uint64
-		over    time.Duration
-		refresh time.Duration
-		disk    bool // a node that comes back knows from its disk alone, and waits for nobody where others call
-	}{
+	for _, r := range []restarts{
 		{seed: 1, over: soon},
 		{seed: 6, over: soon},
 		{seed: 19, over: soon},
 		{seed: 26, over: soon},
 		{seed: 68, over: soon},
 		{seed: 12, over: later},
-		{seed: 57, over: later},
+		{seed: 57, over: later},  // one that has only just started thinks that it leads
+		{seed: 214, over: later}, // the same, when the coordinator leaves
 		{seed: 1, over: soon, refresh: 20 * time.Second, disk: true},
 		{seed: 12, over: later, refresh: 20 * time.Second, disk: true},
 	} {
-		o := crowdOf(5, crowd.seed)
-		o.Faults.Disk, o.Rooms[0].Refresh = crowd.disk, cmp.Or(crowd.refresh, o.Rooms[0].Refresh)
-		s := &idle{script: founded(t, o)}
-		s.arriveOver(none, 600, crowd.over)
-		s.script.run(1500 * time.Millisecond)
-		s.last = s.now
-		for i := range s.hosts {
-			s.goodbye(&s.hosts[i])
-			s.run(1500 * time.Millisecond)
-			s.hosts[i].gone = false
-			s.boot(i)
-			for end := s.now + 5_000_000; !s.together(5) && s.now < end; {
-				s.run(100 * time.Millisecond)
-			}
-		}
-		for s.crowd.served < 600 && s.now < 25_000_000 {
+		r.run(t)
+	}
+}
+
+// The same, as it comes: one in three hundred met a node that thinks that it leads.
+func TestScenarioRollingRestartsUnderACrowd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long; left out of -short")
+	}
+	for seed := range uint64(15) {
+		restarts{seed: 1000 + seed, over: time.Second}.run(t)
+		restarts{seed: 2000 + seed, over: 12 * time.Second}.run(t)
+	}
+}
+
+func (r restarts) run(t *testing.T) {
+	t.Helper()
+	o := crowdOf(5, r.seed)
+	o.Faults.Disk, o.Rooms[0].Refresh = r.disk, cmp.Or(r.refresh, o.Rooms[0].Refresh)
+	s := &idle{script: founded(t, o)}
+	s.arriveOver(none, 600, r.over)
+	s.script.run(1500 * time.Millisecond)
+	s.last = s.now
+	for i := range s.hosts {
+		s.goodbye(&s.hosts[i])
+		s.run(1500 * time.Millisecond)
+		s.hosts[i].gone = false
+		s.boot(i)
+		for end := s.now + 5_000_000; !s.together(5) && s.now < end; {
 			s.run(100 * time.Millisecond)
 		}
-		if s.crowd.served != 600 {
-			t.Errorf("seed %d: %d of 600 are served within 25 s", s.o.Seed, s.crowd.served)
-		}
-		if two := 2 * s.o.Cluster.Period.Microseconds(); s.longest > two+20_000 {
-			t.Errorf("seed %d: %v without a call while a slot was free, want at most two waves", s.o.Seed, micros(s.longest))
-		}
-		if s.reached.n[reachVisitGiven] == 0 || s.reached.n[reachPlaceGiven] == 0 {
-			t.Error("nothing was given away")
-		}
-		s.inOrder(0)
-		s.finish()
 	}
+	for s.crowd.served < 600 && s.now < 25_000_000 {
+		s.run(100 * time.Millisecond)
+	}
+	if s.crowd.served != 600 {
+		t.Errorf("seed %d: %d of 600 are served within 25 s", s.o.Seed, s.crowd.served)
+	}
+	if two := 2 * s.o.Cluster.Period.Microseconds(); s.longest > two+20_000 {
+		t.Errorf("seed %d: %v without a call while a slot was free, want at most two waves", s.o.Seed, micros(s.longest))
+	}
+	if s.reached.n[reachVisitGiven] == 0 || s.reached.n[reachPlaceGiven] == 0 {
+		t.Error("nothing was given away")
+	}
+	s.inOrder(0)
+	s.finish()
 }
 
 // What a node that leaves gives away is lost on the way, or its acknowledgement is, or
@@ -276,6 +296,32 @@ func TestScenarioTheNextCoordinatorListsWhomItHasNotSeen(t *testing.T) {
 	for _, o := range []int32{1, 2} {
 		s.gossip.suspect[o*s.gossip.places+newcomer]--
 	}
+	s.finish()
+}
+
+// A node starts and hears of the coordinator alone, which does not hear of it yet. It
+// leaves the lead to that one: it takes nobody out of the waves of the others.
+func TestScenarioANodeThatStartsLeavesTheLead(t *testing.T) {
+	const lead, starts = 0, 3
+	s, _ := full(t, 4, 500*time.Millisecond)
+	s.down(starts)
+	s.until(3*time.Second, "waves without it", func() bool { return s.together(3) })
+	pairs := []int32{lead*s.gossip.places + starts, starts*s.gossip.places + 1, starts*s.gossip.places + 2}
+	for _, p := range pairs {
+		s.gossip.suspect[p]++
+	}
+	s.boot(starts)
+	for end := s.now + 3_000_000; s.now < end; {
+		s.run(10 * time.Millisecond)
+		if st := &s.hosts[lead].seen.status; st.Grade < eviction.Primary || string(st.Installed.Coordinator) != st.Self.String() {
+			t.Fatalf("the coordinator is in a %v wave of %s", st.Grade, st.Installed.Coordinator)
+		}
+	}
+	for _, p := range pairs {
+		s.gossip.suspect[p]--
+	}
+	s.topology()
+	s.until(3*time.Second, "waves with it", func() bool { return s.together(4) })
 	s.finish()
 }
 
