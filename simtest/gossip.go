@@ -165,6 +165,7 @@ func (w *world) tellView(h *host) {
 		w.printf("%s sees %s", h.name, w.names(v))
 	}
 	h.view = v
+	h.relays.See(h.clock.read(w.now).Boot, v)
 	h.n.SetView(h.clock.read(w.now), v)
 	w.drain(h)
 }

@@ -115,7 +115,7 @@ func (w *world) start(h *host) {
 		w.fail("start", "%s: New: %v", h.name, err)
 		return
 	}
-	h.life, h.n, h.started = int32(len(w.lives)), n, true
+	h.life, h.n, h.started, h.relays = int32(len(w.lives)), n, true, node.Relays{}
 	w.lives = append(w.lives, life{member: member, peer: c.Self, host: h.index})
 	w.checker.born(h)
 	w.reached.n[reachRestart] += int64(min(1, h.life/int32(w.o.Nodes)))

@@ -67,7 +67,7 @@ func (w *world) askAnother(i int32, h *host) bool {
 	if q.relay.tried {
 		return false
 	}
-	m, ok := h.relays.Pick(h.clock.read(w.now).Boot, w.lives[h.life].member, h.view)
+	m, ok := h.relays.Pick(h.clock.read(w.now).Boot, h.seen.status.Reckons.Exclude, w.lives[h.life].member)
 	if !ok {
 		return false
 	}

@@ -415,7 +415,7 @@ func (l *Loop) order(f func(*node.Node, eviction.Time)) error {
 
 // SetView hands in what the failure detector believes.
 func (l *Loop) SetView(v eviction.View) {
-	l.relays.see(v)
+	l.relays.see(l.c.Clock().Boot, v)
 	_ = l.order(func(n *node.Node, now eviction.Time) { n.SetView(now, v) }) // a loop that has ended needs none
 }
 

@@ -12,27 +12,23 @@ import (
 	"github.com/anteroom/anteroom/internal/ticket"
 )
 
-// relayWithin is how long another member is given to answer for this one.
-const relayWithin = time.Second
-
 // relays says which member is asked for what this node can do nothing about.
 type relays struct {
 	mu   sync.Mutex
 	node node.Relays
-	view eviction.View // who is believed to be alive
 	done atomic.Uint64 // requests that another carried out
 }
 
-func (r *relays) see(v eviction.View) {
+func (r *relays) see(now int64, v eviction.View) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.view = v
+	r.node.See(now, v)
 }
 
-func (r *relays) pick(now int64, self eviction.Member) (eviction.Member, bool) {
+func (r *relays) pick(now, exclude int64, self eviction.Member) (eviction.Member, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.node.Pick(now, self, r.view)
+	return r.node.Pick(now, exclude, self)
 }
 
 func (r *relays) answered(m eviction.Member, ok bool) {
@@ -84,7 +80,7 @@ func (l *Loop) unserved(q *ticket.Request, a *ticket.Answer, to eviction.Member,
 // relay has another member carry q out. Without ok none did.
 func (l *Loop) relay(ctx context.Context, q ticket.Request) (a ticket.Answer, err error, ok bool) {
 	self := l.c.Node.Self.Member
-	to, ok := l.relays.pick(l.c.Clock().Boot, self)
+	to, ok := l.relays.pick(l.c.Clock().Boot, l.Snapshot().Status.Reckons.Exclude, self)
 	if !ok {
 		return a, nil, false
 	}
@@ -92,7 +88,7 @@ func (l *Loop) relay(ctx context.Context, q ticket.Request) (a ticket.Answer, er
 	if q.Op == ticket.CheckIn && l.streams.has(watched{q.Room, q.Ticket.ID}) {
 		q.Listener = self
 	}
-	asked, cancel := context.WithTimeout(ctx, relayWithin)
+	asked, cancel := context.WithTimeout(ctx, l.c.Answer) // a newcomer's position takes a wave
 	defer cancel()
 	a, err = l.c.Links.Forward(asked, to, q)
 	failed := errors.Is(err, ticket.ErrUnavailable) || errors.Is(err, ticket.ErrBusy) || asked.Err() != nil ||
@@ -115,3 +111,12 @@ func (l *Loop) Relay(ctx context.Context, q ticket.Request) (ticket.Answer, erro
 // Relayed returns how many requests another member has carried out because this node could
 // not.
 func (l *Loop) Relayed() uint64 { return l.relays.done.Load() }
+
+// RelayedBy returns the member that carries out what visitors ask of this node while it is
+// in no wave, if one does.
+func (l *Loop) RelayedBy() (eviction.Member, bool) {
+	l.relays.mu.Lock()
+	defer l.relays.mu.Unlock()
+	m := l.relays.node.Known()
+	return m, l.aside.Load() && m != (eviction.Member{})
+}

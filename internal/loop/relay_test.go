@@ -117,35 +117,41 @@ func TestASideWithoutAQuorumIsAskedNowAndThen(t *testing.T) {
 func TestRelaysKeepToWhoAnswers(t *testing.T) {
 	member := func(name string) eviction.Member { return eviction.Member{Name: qpid.NodeID(name), Boot: 1} }
 	self, b, c := member("a"), member("b"), member("c")
-	view := eviction.NewView([]eviction.Peer{{Member: self, Start: 1}, {Member: b, Start: 2}, {Member: c, Start: 3}})
+	const exclude, at = 2_000_000, 2_000_001
 	var r node.Relays
-	first, ok := r.Pick(1, self, view)
+	r.See(1, eviction.NewView([]eviction.Peer{{Member: self, Start: 1}, {Member: b, Start: 2}, {Member: c, Start: 3}}))
+	if m, ok := r.Pick(at-1, exclude, self); ok {
+		t.Errorf("%v is asked as soon as it is heard of", m)
+	}
+	first, ok := r.Pick(at+500_000, exclude, self)
 	if !ok || first == self {
 		t.Fatalf("Pick = %v, %t", first, ok)
 	}
-	if m, ok := r.Pick(500_000, self, view); ok {
+	if m, ok := r.Pick(at+999_999, exclude, self); ok {
 		t.Errorf("%v is tried before the time", m)
 	}
 	for _, c := range []struct{ at, told, want time.Duration }{{0, 3 * time.Second, time.Second}, {0, 400 * time.Millisecond, 400 * time.Millisecond}, {6 * time.Second, 3 * time.Second, 3 * time.Second}} {
-		if got := r.Refresh(1+c.at.Microseconds(), c.told); got != c.want {
+		if got := r.Refresh(at-1+c.at.Microseconds(), c.told); got != c.want {
 			t.Errorf("after a search of %v who was to ask in %v is told %v, want %v", c.at, c.told, got, c.want)
 		}
 	}
 	r.Answered(first, false)
-	second, ok := r.Pick(500_001, self, view)
+	second, ok := r.Pick(at+1_000_000, exclude, self)
 	if !ok || second == self || second == first {
 		t.Fatalf("%v is tried after %v", second, first)
 	}
 	r.Answered(second, true)
 	for range 3 {
-		if m, ok := r.Pick(500_002, self, view); !ok || m != second {
+		if m, ok := r.Pick(at+1_000_001, exclude, self); !ok || m != second {
 			t.Errorf("Pick = %v, want %v, which answers", m, second)
 		}
 	}
-	if m, _ := r.Pick(2e6, self, eviction.NewView([]eviction.Peer{{Member: self, Start: 1}, {Member: first, Start: 2}})); m != first {
+	r.See(at+1_000_002, eviction.NewView([]eviction.Peer{{Member: self, Start: 1}, {Member: first, Start: 2}}))
+	if m, _ := r.Pick(at+2e6, exclude, self); m != first {
 		t.Errorf("%v is asked when only %v is there", m, first)
 	}
-	if m, ok := r.Pick(9e6, self, nil); ok {
+	r.See(at+2e6, nil)
+	if m, ok := r.Pick(at+9e6, exclude, self); ok {
 		t.Errorf("%v is asked where nobody is", m)
 	}
 }

@@ -17,12 +17,21 @@ func (n *Node) Aside(now eviction.Time) bool { return n.ev.Aside(now) }
 //
 // Who answers is asked from then on, until it does not. While nobody is known to, one
 // member is tried every so often, in turn, by one request: on a side without a quorum
-// there is none, and everybody else is answered at once.
+// there is none, and everybody else is answered at once. Who has only just been heard of
+// is not asked: a wave comes for all who wait here in a moment, in their order, and who
+// asked first would be called before it.
 type Relays struct {
+	view    []sighted
 	known   eviction.Member // answered last; the zero one: nobody is known to
 	next    int
 	againAt int64 // boot time before which no other is tried
 	since   int64 // boot time since which nobody is known to answer; 0: somebody is, or nobody asked
+}
+
+// sighted is a member that is believed to be alive, since a boot time.
+type sighted struct {
+	member eviction.Member
+	since  int64
 }
 
 const (
@@ -31,10 +40,26 @@ const (
 	searchAgain = time.Second
 )
 
-// Pick returns the member of view that is to be asked at boot time now, if any.
-func (r *Relays) Pick(now int64, self eviction.Member, view eviction.View) (eviction.Member, bool) {
-	for _, p := range view {
-		if p.Member == r.known {
+// See takes in who is believed to be alive from boot time now on.
+func (r *Relays) See(now int64, v eviction.View) {
+	view := make([]sighted, len(v))
+	for i, p := range v {
+		view[i] = sighted{p.Member, now}
+		for _, s := range r.view {
+			if s.member == p.Member {
+				view[i].since = s.since
+			}
+		}
+	}
+	r.view = view
+}
+
+// Pick returns the member that is to be asked at boot time now, if any: one that has been
+// heard of for exclude, in microseconds.
+func (r *Relays) Pick(now, exclude int64, self eviction.Member) (eviction.Member, bool) {
+	heardOf := func(s sighted) bool { return s.member != self && now-s.since >= exclude }
+	for _, s := range r.view {
+		if s.member == r.known && heardOf(s) {
 			return r.known, true
 		}
 	}
@@ -45,10 +70,10 @@ func (r *Relays) Pick(now int64, self eviction.Member, view eviction.View) (evic
 		return eviction.Member{}, false
 	}
 	r.againAt = now + searchEvery
-	for range view {
+	for range r.view {
 		r.next++
-		if m := view[r.next%len(view)].Member; m != self {
-			return m, true
+		if s := r.view[r.next%len(r.view)]; heardOf(s) {
+			return s.member, true
 		}
 	}
 	return eviction.Member{}, false
@@ -76,3 +101,6 @@ func (r *Relays) Refresh(now int64, refresh time.Duration) time.Duration {
 
 // Clear ends the search: this node can answer by itself.
 func (r *Relays) Clear() { r.since = 0 }
+
+// Known is the member that answered last; the zero one if nobody is known to.
+func (r *Relays) Known() eviction.Member { return r.known }
