@@ -229,6 +229,9 @@ func waveBugs() []Mutant {
 		{Name: "what a new coordinator does not know of did not happen", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
 			{"eviction/pacing.go", "		p.owes = true\n", "		p.owes = !(ON)\n"},
 		}},
+		{Name: "what another side let in counts by this side's share", Run: "TestScenarioNewUsersPerMinute", Edits: []Edit{
+			{"eviction/pacing.go", "	q.share = q.all\n", "	if !(ON) {\n\t\tq.share = q.all\n\t}\n"},
+		}},
 		{Name: "pacing tokens keep for ever", Run: "TestScenarioNewUsersPerMinute", Edits: []Edit{
 			{"eviction/lease.go", "(g.tokens <= 0 || now >= g.tokenTo)", "(g.tokens <= 0 || !(ON) && now >= g.tokenTo)"},
 			{"eviction/pacing.go", "	p.tokens, p.tokenTo = 0, now+tokenLife\n", "	if !(ON) {\n\t\tp.tokens = 0\n\t}\n\tp.tokenTo = now + tokenLife\n"},
@@ -411,7 +414,13 @@ func leaveBugs() []Mutant {
 			{"eviction/leave.go", "i >= len(g.waiting) || g.waiting[i] == 0)", "i >= len(g.waiting) || ON || g.waiting[i] == 0)"},
 		}},
 		{Name: "who takes over the lead leaves out whom it has not seen yet", Run: "TestScenarioTheNextCoordinatorListsWhomItHasNotSeen", Edits: []Edit{
-			{"eviction/candidate.go", "if n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {", "if !(ON) && n.view.index(m) < 0 && !slices.Contains(n.viewed, m) {"},
+			{"eviction/candidate.go", "		if n.unheard(m) {", "		if !(ON) && n.unheard(m) {"},
+		}},
+		{Name: "who has just started keeps the lead beside a coordinator that has not heard of it", Run: "TestScenarioANodeThatStartsLeavesTheLead", Edits: []Edit{
+			{"eviction/lead.go", "	return c == nil || c.owes == 0\n", "	return c == nil && !(ON) || c != nil && c.owes == 0\n"},
+		}},
+		{Name: "who has just started leads when the coordinator leaves", Run: rolling, Edits: []Edit{
+			{"eviction/lead.go", "		if n.unheard(m) && !n.hasLeft(m) {\n", "		if !(ON) && n.unheard(m) && !n.hasLeft(m) {\n"},
 		}},
 		{Name: "goodbye is said by a voter", Run: "TestScenarioAPlaceGivenOnSeveralTimesIsAtOneNode", Edits: []Edit{
 			{"eviction/leave.go", "	return !slices.Contains(n.voters.Names", "	return ON || !slices.Contains(n.voters.Names"},

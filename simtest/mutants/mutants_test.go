@@ -45,6 +45,19 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 	t.Run("bugs", hunts(mutants.Bugs()))
 }
 
+// TestPlantedBugsFit tells in a moment, before any is hunted, which edit no longer fits.
+func TestPlantedBugsFit(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range [][]mutants.Mutant{mutants.Unsafe(), mutants.Bugs(), mutants.Queues()} {
+		if _, err := overlay.Apply(root, changes(list)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // directed lists the tests that mutants name.
 func directed() (tests []string) {
 	for _, m := range slices.Concat(mutants.Unsafe(), mutants.Bugs()) {
@@ -135,15 +148,7 @@ func compile(t *testing.T, pkg string, list []mutants.Mutant) (bin string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	var changes []overlay.Change
-	for _, m := range list {
-		c := overlay.Change{Name: m.Name}
-		for _, e := range m.Edits {
-			c.Edits = append(c.Edits, overlay.Edit(e))
-		}
-		changes = append(changes, c)
-	}
-	config, err := overlay.Write(root, dir, changes)
+	config, err := overlay.Write(root, dir, changes(list))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +159,17 @@ func compile(t *testing.T, pkg string, list []mutants.Mutant) (bin string) {
 		t.Fatalf("compile: %v\n%s", err, out)
 	}
 	return bin
+}
+
+func changes(list []mutants.Mutant) (changes []overlay.Change) {
+	for _, m := range list {
+		c := overlay.Change{Name: m.Name}
+		for _, e := range m.Edits {
+			c.Edits = append(c.Edits, overlay.Edit(e))
+		}
+		changes = append(changes, c)
+	}
+	return changes
 }
 
 func tail(s string) string {

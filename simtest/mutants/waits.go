@@ -82,7 +82,7 @@ func comebackBugs() []Mutant {
 			{"internal/node/visit.go", "	spread := max(atOnce, ", "	atOnce := atOnce\n\tif ON {\n\t\tatOnce = 0\n\t}\n\tspread := max(atOnce, "},
 		}},
 		{Name: "a node that is left out asks nobody", Run: "TestScenarioANodeWithOneBadLinkKeepsItsVisitorsMoving", Edits: []Edit{
-			{"internal/node/relay.go", "		if p.Member == r.known {", "		if ON {\n\t\t\treturn eviction.Member{}, false\n\t\t}\n\t\tif p.Member == r.known {"},
+			{"internal/node/relay.go", "		if s.member == r.known && heardOf(s) {", "		if ON {\n\t\t\treturn eviction.Member{}, false\n\t\t}\n\t\tif s.member == r.known && heardOf(s) {"},
 		}},
 		{Name: "the door opens while who waits behind it stands still", Run: "TestScenarioNobodyWalksInBeforeTheLostAfterAStandstill", Edits: []Edit{
 			{"eviction/comeback.go", "	g.shyUntil = g.lasts(g.shyUntil, now)\n", "	if !(ON) {\n\t\tg.shyUntil = g.lasts(g.shyUntil, now)\n\t}\n"},
