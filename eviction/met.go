@@ -142,6 +142,9 @@ func (n *Node) Aside(now Time) bool {
 	return n.grade < Primary || !n.Clear() || now.Boot-n.installedAt >= n.c.waits.Exclude
 }
 
+// IsAside is Aside at the last time that the node was told.
+func (n *Node) IsAside() bool { return n.Aside(n.clock.last) }
+
 // Gone reports whether m may be taken for lost: it was not in a wave with this
 // node for the longest exclude_after of all, or it never was and nobody believes it alive.
 func (n *Node) Gone(m Member, now Time) bool {

@@ -14,6 +14,7 @@ type Status struct {
 	Frozen               bool
 	Leading              bool // its waves are those that are installed, or it is about to send the first
 	Quarantined, Leaving bool
+	Aside                bool // see Node.Aside
 	Vouched              bool // a quorum has taken the clock for right in this life
 	HLC                  uint64
 	Clock                int64 // pass time, µs
@@ -28,7 +29,7 @@ func (n *Node) Status() Status {
 		Epoch: n.epoch, Installed: n.installed, Grade: n.grade, LeaseUntil: n.leaseUntil, Line: n.line, Knows: n.knows,
 		Voters: n.voters, List: n.list, Frozen: n.wave != nil,
 		Leading:     n.lead.active && (len(n.list) == 0 || n.list[0] == n.self.Member), // a more senior node may stand by
-		Quarantined: n.clock.quarantined, Vouched: n.clock.vouched, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, ClockAt: n.clock.last.Boot, Following: n.follow.Member,
+		Quarantined: n.clock.quarantined, Aside: n.IsAside(), Vouched: n.clock.vouched, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, ClockAt: n.clock.last.Boot, Following: n.follow.Member,
 		Acts: n.c.bounds(), Reckons: n.c.reckons,
 	}
 }

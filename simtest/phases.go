@@ -110,14 +110,20 @@ func (w *world) unbind() {
 		}
 	}
 	for r := range w.o.Rooms {
-		if (w.o.Rooms[r].OnPartition != eviction.Majority || w.checker.rooms[r].shares) && len(dead) > 0 {
-			w.reached.n[reachReclaim]++
-			w.configure(r, func(room *eviction.Room) { room.Reclaimed = dead })
+		reclaim := (w.o.Rooms[r].OnPartition != eviction.Majority || w.checker.rooms[r].shares) && len(dead) > 0
+		follow := w.leftBehind(r)
+		if !reclaim && !follow {
+			continue
 		}
-		if w.leftBehind(r) {
-			w.reached.n[reachReclaim]++
-			w.configure(r, func(room *eviction.Room) { room.Survivor = time.Millisecond })
-		}
+		w.reached.n[reachReclaim]++
+		w.configure(r, func(room *eviction.Room) { // both at once: the second change would be of the room as it was seen before the first
+			if reclaim {
+				room.Reclaimed = dead
+			}
+			if follow {
+				room.Survivor = time.Millisecond
+			}
+		})
 	}
 }
 

@@ -197,6 +197,8 @@ func (p *program) showStatus(s status, err error, watch, asJSON bool) {
 func writeStatus(b *bytes.Buffer, s status, now time.Time) {
 	c := &s.Cluster
 	switch {
+	case c.Relay != "":
+		fmt.Fprintf(b, "%s is left out of the waves, and %s answers its visitors meanwhile: is the network between it and %s well?\n", c.Node, c.Relay, c.Coordinator)
 	case c.Grade == "side" && !c.Quarantined && len(c.Voters) > 0:
 		fmt.Fprintf(b, "%s is on a side without a quorum of %s; places and passes are kept\n", c.Node, strings.Join(c.Voters, ", "))
 	case c.Waiting != "":

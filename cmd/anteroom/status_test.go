@@ -67,7 +67,7 @@ func healthy() *shown {
 }
 
 func TestStatus(t *testing.T) {
-	side, lost, off := healthy(), healthy(), healthy()
+	side, lost, off, out := healthy(), healthy(), healthy(), healthy()
 	side.cluster.Grade, side.cluster.Waiting = "side", "on a side without a quorum"
 	counted := time.Date(2026, 11, 21, 14, 2, 0, 0, time.Local)
 	side.rooms[0].Paused, side.rooms[0].CountedAt = side.cluster.Waiting, &counted
@@ -75,6 +75,7 @@ func TestStatus(t *testing.T) {
 	lost.rooms, lost.health = nil, nil
 	off.cluster.Grade, off.cluster.Quarantined, off.cluster.Waiting = "side", true, "its clock is off; it waits to be measured again"
 	off.rooms = off.rooms[:1]
+	out.cluster.Waiting, out.cluster.Relay = "on a side without a quorum", "node-3"
 	var b strings.Builder
 	for _, c := range []struct {
 		name string
@@ -85,6 +86,7 @@ func TestStatus(t *testing.T) {
 		{"a side without a quorum", side, ""},
 		{"not part of a cluster", lost, ""},
 		{"a clock that is off", off, ""},
+		{"left out, and another answers its visitors", out, ""},
 		{"as JSON", lost, " --json"},
 	} {
 		stdout, stderr, code := execute(t, t.Context(), strings.Fields("status --admin "+adminPort(t, c.node, "")+c.args)...)

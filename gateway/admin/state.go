@@ -17,6 +17,7 @@ type Cluster struct {
 	Waiting     string    `json:"waiting"`       // why it serves nobody; empty: it serves
 	// WaitingSince is since when it does not, where that is so.
 	WaitingSince *time.Time `json:"waiting_since,omitempty"`
+	Relay        string     `json:"relay,omitempty"` // the node that answers this one's visitors meanwhile
 	Voters       []string   `json:"voters"`
 	Warnings     []string   `json:"warnings,omitempty"` // what an operator should change
 	Members      []Member   `json:"members"`            // by seniority: the order of the tree

@@ -119,6 +119,9 @@ func TestANodeWithOneBadLinkKeepsItsVisitorsMoving(t *testing.T) {
 		began := time.Now()
 		c.until("waves without it", 10*time.Second, func() bool { return lead.metric("anteroom_members_in_wave") == 4 })
 		<-time.After(time.Until(began.Add(*cutFor)))
+		if says := x.cluster(); says.Waiting == "" || says.Relay == "" {
+			t.Errorf("%s is left out, and says that it waits for %q, and that %q answers for it", x.id, says.Waiting, says.Relay)
+		}
 		c.phase("%s has had %.0f requests carried out elsewhere", x.id, x.metric("anteroom_requests_relayed_total"))
 		x.cutTo(lead, false)
 		if both {

@@ -298,7 +298,7 @@ func (n *Node) waiting(s eviction.Status) ticket.Pause {
 		return ticket.PausedJoining
 	case !s.Line.Founded():
 		return ticket.PausedFounding
-	case s.Grade < eviction.Primary:
+	case s.Aside:
 		return ticket.PausedSplit
 	}
 	return ""

@@ -160,7 +160,7 @@ func (n *Node) Glance(now eviction.Time, t Ticket) (a Answer, ok bool) {
 }
 
 func (n *Node) paused() ticket.Pause {
-	if n.ev.Grade() >= eviction.Primary && n.ev.Clear() {
+	if !n.ev.IsAside() {
 		return ""
 	}
 	return n.waiting(n.ev.Status())

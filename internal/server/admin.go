@@ -32,6 +32,9 @@ func (a source) Cluster() admin.Cluster {
 		Voters: []string{},
 	}
 	c.WaitingSince = a.s.waitingSince.Load()
+	if m, ok := a.s.loop.RelayedBy(); ok {
+		c.Relay = string(m.Name)
+	}
 	if w := a.s.gateway.Warning(); w != "" {
 		c.Warnings = append(c.Warnings, w)
 	}
