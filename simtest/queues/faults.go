@@ -201,6 +201,7 @@ func (w *World) sound() bool {
 func (w *World) heal() {
 	w.note("heal")
 	w.healed = true
+	w.upgrade()
 	for _, n := range w.nodes {
 		n.side, n.doomed = 0, 0
 		if !n.up {

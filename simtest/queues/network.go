@@ -111,21 +111,11 @@ type replicated struct {
 	term   int
 }
 
-// apply applies what a log has. All nodes are of one release: they can read it.
-func (n *node) apply(k broker.Kind, commands [][]byte) [][]byte {
-	results, err := n.b.Apply(n.time(), k, commands)
-	if err != nil {
-		n.w.oracle.fail("%v: the %v log has a command that cannot be read: %v", n.m, k, err)
-		return make([][]byte, len(commands))
-	}
-	return results
-}
-
 func (n *node) catchUp(to int) {
 	if n.applied < to {
-		n.apply(broker.Replicated, n.w.group.log[n.applied:to])
-		n.write(broker.Replicated, n.w.group.log[n.applied:to])
-		n.applied = to
+		have := n.applied + len(n.apply(broker.Replicated, n.w.group.log[n.applied:to]))
+		n.write(broker.Replicated, n.w.group.log[n.applied:have])
+		n.applied = have
 	}
 }
 
@@ -156,6 +146,10 @@ func (n *node) committed(p broker.Proposal) {
 	w := n.w
 	w.note("%v: %d is committed, or not", n.m, p.Token)
 	switch {
+	case n.lacks(p.Command), n.stopped[p.Kind]:
+		w.oracle.nobodyHas(n, p)
+		n.b.Proposed(n.time(), p.Token, nil, false)
+		return
 	case w.unlucky():
 		w.oracle.nobodyHas(n, p)
 		n.b.Proposed(n.time(), p.Token, nil, true)
@@ -233,10 +227,10 @@ func (w *World) elect() {
 			n.do(0, func() { n.catchUp(to) })
 		}
 	}
-	if l := g.leader; l != nil && l.up && !l.paused && l.m.Boot == g.life && w.majority(l) && !w.unlucky() {
+	if l := g.leader; l != nil && l.up && !l.paused && l.m.Boot == g.life && w.majority(l) && !l.stopped[broker.Replicated] && !w.unlucky() {
 		return
 	}
-	able := slices.DeleteFunc(w.alive(), func(n *node) bool { return !w.majority(n) })
+	able := slices.DeleteFunc(w.alive(), func(n *node) bool { return !w.majority(n) || n.stopped[broker.Replicated] })
 	if old := g.leader; old != nil && old.leads {
 		old.leads = false
 		late := w.net.Int64N(2 * second)
@@ -255,6 +249,7 @@ func (w *World) elect() {
 	n.do(0, func() {
 		n.catchUp(len(g.log))
 		w.trouble(0)
+		n.leads = n.leads && !n.stopped[broker.Replicated]
 		n.b.Leads(n.time(), broker.Replicated, n.leads)
 	})
 	for _, o := range w.alive() {

@@ -69,6 +69,8 @@ func add(to *queues.Reached, r queues.Reached) {
 	to.Turns += r.Turns
 	to.Told += r.Told
 	to.Without += r.Without
+	to.Older += r.Older
+	to.Stopped += r.Stopped
 }
 
 func run(t *testing.T, seed uint64) queues.Reached {

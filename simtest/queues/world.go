@@ -41,6 +41,7 @@ type Options struct {
 	Few    bool  // of some queues, few items may be leased at once
 	Keys   bool  // of some queues, one item of a key
 	Fair   bool  // of some queues, the keys take turns
+	Mixed  bool  // some lives of nodes are of an older release
 	// Disk makes the disk of a node's log; nil: logs are in memory and always right.
 	Disk func(node string, k broker.Kind) Disk
 	Log  func(line string) // hears of everything; nil: nobody
@@ -54,8 +55,9 @@ func Draw(seed uint64) Options {
 		Every: int64(300+r.IntN(3000)) * milli, Load: int64(10+r.IntN(60)) * milli,
 		Delay: []int64{300, 5 * milli, 40 * milli, 120 * milli}[r.IntN(4)], Repeat: r.IntN(20), Fills: r.IntN(4) == 2, Bins: r.IntN(4) == 2, Loses: r.IntN(4) == 2,
 		Again: r.IntN(3) == 1, Sets: r.IntN(2) == 1, Few: r.IntN(4) == 1,
-		Keys: rand.New(rand.NewPCG(seed, 11)).IntN(4) == 1,
-		Fair: rand.New(rand.NewPCG(seed, 13)).IntN(3) == 1,
+		Keys:  rand.New(rand.NewPCG(seed, 11)).IntN(4) == 1,
+		Fair:  rand.New(rand.NewPCG(seed, 13)).IntN(3) == 1,
+		Mixed: rand.New(rand.NewPCG(seed, 17)).IntN(3) == 1,
 	}
 }
 
@@ -83,7 +85,8 @@ type World struct {
 	keyed    *rand.Rand
 	fair     *rand.Rand
 	brims    *rand.Rand // disks with files that are full
-	binned   []binned   // lately, and not updated
+	mixed    mixed
+	binned   []binned // lately, and not updated
 	now      int64
 	events   heap
 	seq      uint64
@@ -103,7 +106,7 @@ type World struct {
 
 // Reached counts what a run came to: one that does nothing proves nothing.
 type Reached struct {
-	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited, Died, Crowded, Set, SetLater, InFlight, Keyed, Turns, Told, Without int
+	Inserted, Leased, Acked, Lapsed, Returned, Empty, Unavailable, Rounds, FindRoots, Breaks, Crashes, Pauses, Partitions, Leaders, Repeated, Full, Refused, Purged, Updated, GivenUp, Waited, Died, Crowded, Set, SetLater, InFlight, Keyed, Turns, Told, Without, Older, Stopped int
 }
 
 // node is one node, through all its lives.
@@ -128,6 +131,8 @@ type node struct {
 	room    broker.Room               // on the disk of both logs
 	applied int                       // of the log of the replicated ones
 	leads   bool
+	older   bool                 // this life is of an older release
+	stopped map[broker.Kind]bool // logs at what that cannot read
 	clients map[uint64]*client
 	set     map[string]pqueue.Settings // by queue, in this life
 	changes uint64                     // of settings, that the oracle has seen
@@ -145,6 +150,7 @@ func New(o Options) *World {
 		brims: rand.New(rand.NewPCG(o.Seed, 15)),
 		links: map[[2]string]*way{}, trace: 14695981039346656037,
 	}
+	w.mixed.init(o.Seed, o.Bins)
 	w.oracle.init(w)
 	for i := range o.Nodes {
 		n := &node{w: w, m: eviction.Member{Name: qpid.NodeID(fmt.Sprintf("n%d", i+1))}, offset: w.faults.Int64N(1000 * second), skew: w.faults.Int64N(skewMax)}
@@ -210,6 +216,7 @@ func (n *node) boot() {
 	n.m.Boot++
 	n.start, n.up, n.paused, n.leads, n.applied = w.now, true, false, false, 0
 	n.list, n.seen, n.late, n.clients = nil, map[eviction.Member]int64{}, nil, map[uint64]*client{}
+	n.ofARelease()
 	all := w.o.queues()
 	onUse := all[2]
 	onUse.Name, onUse.Kind = "", broker.Memory
@@ -234,7 +241,7 @@ func (n *node) boot() {
 		n.tellRoom()
 	}
 	n.settle()
-	n.do(w.faults.Int64N(300*milli), func() { n.b.Leads(n.time(), broker.Durable, true) })
+	n.do(w.faults.Int64N(300*milli), func() { n.b.Leads(n.time(), broker.Durable, !n.stopped[broker.Durable]) })
 }
 
 // do has something happen to this life of n, later: when it is not paused.
