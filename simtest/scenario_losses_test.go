@@ -198,7 +198,7 @@ func TestScenarioTheSecondLossOfALifeHasItsOwnD(t *testing.T) {
 	others := func() int { owned, _ := s.ownedNow(0, 1); return owned }
 	cut()
 	first := s.now
-	s.run(2 * time.Second) // the others know what it had
+	s.run(3 * time.Second) // the others know what it had: of a quiet room each second, void first, then claimed
 	few := o.Rooms[0].Target - others()
 	s.mend()
 	s.arrive(2, 30)

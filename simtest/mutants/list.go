@@ -432,7 +432,7 @@ func leaveBugs() []Mutant {
 			{"eviction/node.go", "old && (!senior || score > best) {", "old && (!senior || score > best) || ON && old == senior && score > best {"},
 		}},
 		{Name: "the lead is left to one that has left it", Run: rolling, Edits: []Edit{
-			{"eviction/lead.go", "&& !n.hasLeft(a.Follow.Member) // ", "&& (ON || !n.hasLeft(a.Follow.Member)) // "},
+			{"eviction/lead.go", "		if !n.hasLeft(p.Member) {\n", "		if ON || !n.hasLeft(p.Member) {\n"},
 		}},
 	}
 }
