@@ -17,7 +17,7 @@ type mixed struct {
 }
 
 // alien is what the older release makes of a command that it does not know.
-var alien = []byte("\xffof a newer release")
+const alien = "\xffof a newer release"
 
 func (x *mixed) init(seed uint64, bins bool) {
 	x.rng = rand.New(rand.NewPCG(seed, 16))
@@ -59,7 +59,7 @@ func (n *node) apply(k broker.Kind, commands [][]byte) (results [][]byte) {
 		read := commands[from:upTo]
 		if upTo == from {
 			upTo++
-			read = [][]byte{alien}
+			read = [][]byte{[]byte(alien)}
 		}
 		rs, err := n.b.Apply(n.time(), k, read)
 		switch {
