@@ -15,6 +15,7 @@ import (
 // waiting for, since what is told first can only be bettered.
 const (
 	placeWithin = 1500 * time.Millisecond
+	slotWaves   = 3   // for a slot that is free elsewhere, after the one that has counted them
 	placesMax   = 512 // newcomers who wait for it at once; others are told later
 )
 
@@ -48,7 +49,8 @@ func (w *waves) wait() <-chan struct{} {
 	return w.next
 }
 
-// placed waits until the position of a newcomer is known, within bounds.
+// placed waits until the position of a newcomer is known, and until a slot that is free
+// for them has come from where it was, within bounds.
 func (l *Loop) placed(ctx context.Context, a ticket.Answer) ticket.Answer {
 	room, ok := l.Snapshot().Room(a.Ticket.Room)
 	if !ok || a.State != ticket.Waiting || room.Now.Method == eviction.Random || !room.MayAdmit {
@@ -61,7 +63,10 @@ func (l *Loop) placed(ctx context.Context, a ticket.Answer) ticket.Answer {
 	defer l.waves.places.Add(-1)
 	patience := time.NewTimer(placeWithin)
 	defer patience.Stop()
-	for a.State == ticket.Waiting && a.Position == 0 {
+	for more := slotWaves; a.State == ticket.Waiting && (a.Position == 0 || more > 0 && l.hasSlot(&a)); {
+		if a.Position > 0 {
+			more--
+		}
 		select {
 		case <-l.waves.wait():
 		case <-patience.C:
@@ -81,4 +86,17 @@ func (l *Loop) placed(ctx context.Context, a ticket.Answer) ticket.Answer {
 		}
 	}
 	return a
+}
+
+// hasSlot reports whether the whole room has a free slot for who waits as a says.
+func (l *Loop) hasSlot(a *ticket.Answer) bool {
+	r, ok := l.Snapshot().Room(a.Ticket.Room)
+	if !ok || a.Paused != "" || r.Now.QueueAll {
+		return false
+	}
+	limit := r.Now.Target
+	if r.Bound > 0 {
+		limit = min(limit, r.Bound)
+	}
+	return a.Position <= limit-r.Missing-r.Active
 }
