@@ -98,10 +98,14 @@ func (n *Node) miss(now Time, list []Member) {
 	// which this node's own is among, from a wave on whose deadline was at most this.
 	exclude := micros(n.c.ExcludeAfter)
 	soonest := max(exclude-n.c.waits.Deadline, exclude/2)
-	missed := 0
+	missed, others := 0, 0
 	for k, m := range list {
+		if m.Name == n.self.Name {
+			continue // an earlier life, too, that somebody has not heard the end of: nobody answers for it
+		}
+		others++
 		i, ok := n.metIn(list, k)
-		if m == n.self.Member || ok && now.Boot-n.met[i].at < soonest {
+		if ok && now.Boot-n.met[i].at < soonest {
 			continue
 		}
 		if !slices.Contains(n.unsynced, m) {
@@ -110,7 +114,7 @@ func (n *Node) miss(now Time, list []Member) {
 		n.unsyncedAt = now.Boot
 		missed++
 	}
-	n.cutOff = n.cutOff || missed > 0 && missed == len(list)-1
+	n.cutOff = n.cutOff || missed > 0 && missed == others
 }
 
 // Synced notes that m has said so.

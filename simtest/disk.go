@@ -15,6 +15,7 @@ type disk struct {
 	renamed *eviction.Record     // in its place, but the directory is not synced
 	used    []eviction.UsedBatch // tickets
 	failing bool                 // no save gets through
+	well    int64                // true time at which saves got through again; 0: they always did
 	unsaved *eviction.Record     // nothing is sent before it is saved
 	held    []eviction.Message   // until then
 	saveAt  int64                // boot time of the next try
@@ -98,6 +99,11 @@ func (w *world) save(h *host) bool {
 	return true
 }
 
+// sends reports whether what h says gets out, and has since true time since.
+func (h *host) sends(since int64) bool {
+	return !h.disk.failing && (h.disk.well == 0 || h.disk.well < since)
+}
+
 // trapSave closes a trap that waits for h to be in the middle of a save.
 func (w *world) trapSave(h *host, step saveStep) bool {
 	for i := range w.nemesis.traps {
@@ -128,7 +134,7 @@ func (w *world) lose(h *host) {
 			w.crowd.tickets[t].usedBy = 0
 		}
 	}
-	*d = disk{kept: d.kept, used: d.used, failing: d.failing}
+	*d = disk{kept: d.kept, used: d.used, failing: d.failing, well: d.well}
 	if !w.o.Faults.Disk {
 		*d = disk{}
 	}

@@ -276,8 +276,8 @@ func (w *world) mishapsOf(t *place) int32 {
 }
 
 // partedFrom counts what may have made h take the ticket over: what has happened to its
-// home, and at least one if something has happened to h since, or h is gray, or was a
-// moment ago.
+// home, and at least one if something has happened to h since, or h is gray or cannot save
+// anything, or was or could not a moment ago.
 //
 // Proof that no more is promised. A node takes a place over if it may let people in and
 // was in no wave with the home for exclude_after. A cut link is held against both of its
@@ -286,11 +286,12 @@ func (w *world) mishapsOf(t *place) int32 {
 // it alone. While they are, none of the others is in a wave with it; if it is the most
 // senior it leads waves of its own, and where a room shares, or by survivor_after, it
 // may let people in by those. So all homes but itself are as cut off from it, and it from
-// them. Of other nodes this is not true: among themselves their links are good. It ends
+// them. A node that cannot save hears everything and sends nothing, which comes to the
+// same. Of other nodes this is not true: among themselves their links are good. It ends
 // when waves list it again, no later than settleTime after its links are fast.
 func (w *world) partedFrom(t *place, h *host) int32 {
 	n := w.mishapsOf(t)
-	if n == 0 && (h.mishapAt >= t.since || w.outOfWaves(h) || w.checker.gray.parts(h, w.now-w.settleTime())) {
+	if n == 0 && (h.mishapAt >= t.since || w.outOfWaves(h) || w.checker.gray.parts(h, w.now-w.settleTime()) || !h.sends(w.now-w.settleTime())) {
 		n = 1
 	}
 	return n

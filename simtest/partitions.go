@@ -134,7 +134,8 @@ func (w *world) end(t *trouble) {
 	case SlowLink:
 		w.wires.link(t.host, t.at[0]).slow = 0
 	case BadDisk:
-		w.hosts[t.host].disk.failing = false
+		d := &w.hosts[t.host].disk
+		d.failing, d.well = false, w.now
 		w.afflict(t.host, -1)
 	case Twin:
 		w.leaveLast(t)

@@ -100,3 +100,15 @@ func TestSeedsWithAClockOnTheBorder(t *testing.T) {
 func TestSeedsWithATakeOverAfterAPause(t *testing.T) {
 	hold(t, simtest.Swarm, 90001037)
 }
+
+// A node that cannot save is the only one of its own waves in a room that shares, and takes
+// over the people of a home that is well: to that nothing has happened.
+func TestSeedsWithATakeOverByWhoCannotSave(t *testing.T) {
+	hold(t, simtest.Swarm, 90016892)
+}
+
+// A node comes back so soon that a wave lists its earlier life beside it, which it was in
+// no wave with: it is nobody who may have taken its people over.
+func TestSeedsWithAnEarlierLifeInTheList(t *testing.T) {
+	hold(t, simtest.Swarm, 90018126)
+}
