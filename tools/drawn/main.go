@@ -27,7 +27,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // lister is the tool that lists what can be changed: https://gremlins.dev.
@@ -102,14 +105,15 @@ func main() {
 	n := flag.Int("n", 200, "how many changes to draw")
 	seed := flag.Uint64("seed", 1, "what the draw goes by")
 	out := flag.String("out", "", "file for what was noticed, a line for each change; goes on where it ends")
+	at := flag.Int("j", 1, "how many changes to try at once")
 	flag.Parse()
 	log.SetFlags(0)
-	if err := run(*n, *seed, *out); err != nil {
+	if err := run(*n, *seed, *out, max(1, *at)); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(n int, seed uint64, out string) error {
+func run(n int, seed uint64, out string, atOnce int) error {
 	if out == "" {
 		return errors.New("say with -out where what was noticed is to be written")
 	}
@@ -135,18 +139,29 @@ func run(n int, seed uint64, out string) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
+	var (
+		each errgroup.Group
+		one  sync.Mutex
+	)
+	each.SetLimit(atOnce)
 	for i, m := range drawn {
 		if done[m.String()] {
 			continue
 		}
-		by, err := hunt(m)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m, err)
-		}
-		if _, err := fmt.Fprintf(f, "%s\t%s\n", m, by); err != nil {
+		each.Go(func() error {
+			by, err := hunt(m)
+			if err != nil {
+				return fmt.Errorf("%s: %w", m, err)
+			}
+			one.Lock()
+			defer one.Unlock()
+			log.Printf("%d\t%s\t%s", i+1, m, by)
+			_, err = fmt.Fprintf(f, "%s\t%s\n", m, by)
 			return err
-		}
-		log.Printf("%d\t%s\t%s", i+1, m, by)
+		})
+	}
+	if err := each.Wait(); err != nil {
+		return err
 	}
 	return f.Close()
 }
