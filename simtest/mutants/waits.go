@@ -33,7 +33,7 @@ func waitBugs() []Mutant {
 			{"eviction/voters.go", "r.Voters.Version == v.Version && r.Voters.At == v.At {", "r.Voters.Version == v.Version && (ON || r.Voters.At == v.At) {"},
 		}},
 		{Name: "a node that was cut off calls before it has heard what went on", Run: "TestScenarioACutOffNodeAsksBeforeItCalls", Edits: []Edit{
-			{"eviction/met.go", "	n.cutOff = n.cutOff || missed > 0 && missed == len(list)-1\n", "	n.cutOff = !(ON) && (n.cutOff || missed > 0 && missed == len(list)-1)\n"},
+			{"eviction/met.go", "	n.cutOff = n.cutOff || missed > 0 && missed == others\n", "	n.cutOff = !(ON) && (n.cutOff || missed > 0 && missed == others)\n"},
 		}},
 		{Name: "survivors do not wait for D", Run: "TestScenarioSurvivorsWaitForD", Edits: []Edit{
 			{"eviction/lapse.go", "	return max(micros(f.cfg.Survivor), f.delayFor(b, 0)), true\n", "	if ON {\n\t\treturn micros(f.cfg.Survivor), true\n\t}\n\treturn max(micros(f.cfg.Survivor), f.delayFor(b, 0)), true\n"},
