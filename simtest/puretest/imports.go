@@ -74,7 +74,7 @@ func layers() []layer {
 		{pkg: "internal/growth"}, // its tests start everything
 		{pkg: "tools/release", foreign: []string{"aead.dev/minisign", "github.com/google/go-containerregistry", "github.com/goreleaser/nfpm", "golang.org/x/crypto/x509roots", "helm.sh/helm", "sigs.k8s.io/yaml"}}, // of a module of its own
 		{pkg: "tools/deploy", foreign: []string{"github.com/compose-spec/compose-go", "helm.sh/helm", "k8s.io/api", "sigs.k8s.io/yaml"}},                                                                            // the same
-		{pkg: "tools/drawn", foreign: []string{"golang.org/x/sync"}},
+		{pkg: "tools/drawn", foreign: []string{"golang.org/x/sync"}},                                                            // the same
 		{pkg: "caddy", ours: []string{"internal/config", "internal/server"}, foreign: []string{"github.com/caddyserver/caddy"}}, // the same
 		{pkg: "examples/...", ours: []string{"gateway/origin"}},
 		// The simulator stands in for the loop and the links, and for nothing else.

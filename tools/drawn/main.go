@@ -105,10 +105,10 @@ func main() {
 	n := flag.Int("n", 200, "how many changes to draw")
 	seed := flag.Uint64("seed", 1, "what the draw goes by")
 	out := flag.String("out", "", "file for what was noticed, a line for each change; goes on where it ends")
-	at := flag.Int("j", 1, "how many changes to try at once")
+	atOnce := flag.Int("j", 1, "how many changes to try at once")
 	flag.Parse()
 	log.SetFlags(0)
-	if err := run(*n, *seed, *out, max(1, *at)); err != nil {
+	if err := run(*n, *seed, *out, max(1, *atOnce)); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -139,16 +139,17 @@ func run(n int, seed uint64, out string, atOnce int) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	var (
-		each errgroup.Group
-		one  sync.Mutex
-	)
+	each, ctx := errgroup.WithContext(context.Background())
 	each.SetLimit(atOnce)
+	var one sync.Mutex // for f
 	for i, m := range drawn {
 		if done[m.String()] {
 			continue
 		}
 		each.Go(func() error {
+			if ctx.Err() != nil {
+				return nil // another one has failed
+			}
 			by, err := hunt(m)
 			if err != nil {
 				return fmt.Errorf("%s: %w", m, err)
