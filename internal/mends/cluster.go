@@ -11,7 +11,7 @@ func cluster() []Mend {
 		},
 		{
 			7, "a node without a key opens its peer port",
-			[]Edit{{"internal/server/server.go", "		if l.at == &ls.peer && s.alone() {", "		if l.at == &ls.peer && s.alone() && !(ON) {"}},
+			[]Edit{{"internal/server/run.go", "		if l.at == &ls.peer && s.alone() {", "		if l.at == &ls.peer && s.alone() && !(ON) {"}},
 			[]Test{{"internal/live", "TestNodeWithoutAKeyOpensNothingToOthers", "is open"}},
 		},
 		{
