@@ -93,21 +93,6 @@ func (w *world) checkJudge(h *host, q *request) {
 	}
 }
 
-// S10, ghosts die. Once slots are whole again, no node answers for a place that
-// another one took over from it and still keeps: whoever was cut off has been
-// told. (Two nodes may have taken it over from the same lost one, which makes
-// their copies of one generation; that is the further pass that its fault
-// allows, even if one of them had the place before.)
-func (w *world) checkGhost(h *host, t *place, gen uint32) {
-	if gen == t.gen {
-		return
-	}
-	from := slices.Contains(t.past[:min(int(t.gen), len(t.past))], h.life)
-	if from && w.phase >= whole && t.home != h.index && !w.lives[t.life].over && t.state < gone {
-		w.fail("S10", "%s keeps a place for ticket %d, which %s has taken over", h.name, w.ticketOf(t.id), w.hosts[t.home].name)
-	}
-}
-
 // S8, promises. No join is stamped at or before the T of a gather that its
 // node has replied to in this life, nor before its first wave, for what an
 // earlier life has promised nobody there knows.
@@ -204,138 +189,6 @@ func (w *world) checkPatience(h *host, q *request) {
 	if a := &q.answer; a.State == node.Waiting && a.Refresh < 10*time.Millisecond {
 		w.fail("L7", "%s asks ticket %d back in %v", h.name, w.ticketOf(q.ticket.ID), a.Refresh)
 	}
-}
-
-// admitted opens the session of a pass that h's node has just issued.
-func (w *world) admitted(h *host, q *request) {
-	c := &w.checker
-	p := &q.answer.Pass
-	room := &c.rooms[q.room]
-	i := w.ticketOf(p.ID)
-	t := &w.crowd.tickets[i]
-	if p.Home == (eviction.Account{}) {
-		t.admitted = true
-		return
-	}
-	h.seen.acted[q.room] = true
-	w.checkPass(h, int(q.room), t, p)
-	backing := room.accountOf(p.Home)
-	for s := t.session; s != none; s = c.sessions[s].next {
-		if c.sessions[s].account == backing { // the same pass again
-			q.session = s
-			if !c.sessions[s].ended {
-				w.startSession(s, p.Expires)
-			}
-			return
-		}
-	}
-	q.session = int32(len(c.sessions))
-	c.sessions = append(c.sessions, session{ticket: i, next: t.session, account: backing, room: q.room, key: h.activeKey()})
-	t.session = q.session
-	w.startSession(q.session, p.Expires)
-	w.expire(room)
-	live := int32(0)
-	for s := t.session; s != none; s = c.sessions[s].next {
-		if c.sessions[s].live {
-			live++
-		}
-	}
-	allowed := 1 + t.allow
-	if t.home == h.index {
-		allowed += w.mishapsOf(t)
-	} else {
-		allowed += w.partedFrom(t, h) // it has taken the place over, and its log says so after this answer
-	}
-	if t.over {
-		allowed-- // S15: another place stands in line for it
-	}
-	if live > allowed {
-		w.fail("S10", "%s: ticket %d has %d live passes; what happened to its homes allows %d", h.name, i, live, allowed)
-	}
-}
-
-// settle makes h the ticket's home. If it was in no wave for so long that others may have
-// given it up, as when it was paused until a moment ago, that has happened to this one too.
-func (t *place) settle(w *world, h *host) {
-	t.home, t.life, t.base, t.since = h.index, h.life, h.mishaps, w.now
-	if w.outOfWaves(h) {
-		t.base--
-	}
-}
-
-// mishapsOf counts what may have made another node take over the ticket: what
-// has happened to its home since that became it, and at least one if the home
-// was cut off or suspected then or since.
-func (w *world) mishapsOf(t *place) int32 {
-	h := &w.hosts[t.home]
-	n := h.mishaps - t.base
-	if n == 0 && (h.cuts > 0 || h.calm >= t.since) {
-		n = 1
-	}
-	return n
-}
-
-// partedFrom counts what may have made h take the ticket over: what has happened to its
-// home, and at least one if something has happened to h since, or h is gray or cannot save
-// anything, or was or could not a moment ago.
-//
-// Proof that no more is promised. A node takes a place over if it may let people in and
-// was in no wave with the home for exclude_after. A cut link is held against both of its
-// ends. A node that was paused is in no wave for as long, and has heard of none when it
-// wakes up; where a room shares it lets people in by a wave of its own. The links of a gray node are slow towards all others, and that is held against
-// it alone. While they are, none of the others is in a wave with it; if it is the most
-// senior it leads waves of its own, and where a room shares, or by survivor_after, it
-// may let people in by those. So all homes but itself are as cut off from it, and it from
-// them. A node that cannot save hears everything and sends nothing, which comes to the
-// same. Of other nodes this is not true: among themselves their links are good. It ends
-// when waves list it again, no later than settleTime after its links are fast.
-func (w *world) partedFrom(t *place, h *host) int32 {
-	n := w.mishapsOf(t)
-	if n == 0 && (h.mishapAt >= t.since || w.outOfWaves(h) || w.checker.gray.parts(h, w.now-w.settleTime()) || !h.sends(w.now-w.settleTime())) {
-		n = 1
-	}
-	return n
-}
-
-// outOfWaves reports whether h was in no wave for so long that others may take over from
-// it, and it from them.
-func (w *world) outOfWaves(h *host) bool {
-	return w.now-w.checker.installs[h.index] > w.o.slowest().ExcludeAfter.Microseconds()
-}
-
-// S10, one pass per ticket. A ticket backs one live pass while nothing happens
-// to its home, and at most one more for each time that its home of then
-// crashed, was paused, cut off, suspected, or left out of waves, or that a gray node, or
-// one to which one of these had happened, took it over.
-
-// refreshed follows a pass that was extended, and maybe taken over.
-func (w *world) refreshed(h *host, q *request) {
-	p := &q.answer.Pass
-	c := &w.checker
-	if q.session == none {
-		return
-	}
-	s := &c.sessions[q.session]
-	if s.ended {
-		w.reached.n[reachEndedPass]++
-	}
-	if p.Home == q.pass.Home && p.Expires <= q.pass.Expires {
-		return // honoured for as long as it lasts, not extended: like a visit
-	}
-	if p.Expires > s.expires {
-		w.checkLease(h, int(q.room), "extends a pass")
-	}
-	w.checkPass(h, int(q.room), &w.crowd.tickets[s.ticket], p)
-	h.seen.acted[q.room] = true
-	if p.Home != q.pass.Home {
-		w.reached.n[reachPassTaken]++
-	}
-	w.moveSession(q.session, p.Home)
-	if !s.live && !(s.ended && p.Home == q.pass.Home) { // its home had its slot all the time, if another node was told of its end
-		c.rooms[q.room].rose, c.rooms[q.room].roseAt = true, h.index
-	}
-	s.ended = false
-	w.startSession(q.session, p.Expires)
 }
 
 // logged follows one line of a node's admission log.
@@ -497,23 +350,4 @@ func (w *world) taken(h *host, a qpid.Answer) {
 		}
 	}
 	w.fail("L4", "%s hears of %v, which it never called", h.name, a.Op)
-}
-
-// visitGiven follows a visit whose node leaves, and gave it away with its slot.
-func (w *world) visitGiven(h *host, r int, t *place) {
-	c := &w.checker.rooms[r]
-	rs, ok := h.n.Room(c.name, h.clock.read(w.now))
-	if !ok {
-		return
-	}
-	w.reached.n[reachVisitGiven]++
-	for s := t.session; s != none; s = w.checker.sessions[s].next {
-		life := c.accounts[w.checker.sessions[s].account].life
-		if life == none || life == h.life {
-			continue
-		}
-		if l := &w.lives[life]; l.over || w.hosts[l.host].leaving {
-			w.moveSession(s, rs.Account)
-		}
-	}
 }
