@@ -70,10 +70,26 @@ func (w *world) met(h *host, g *eviction.Gather) {
 }
 
 // votes reports whether h stands for its name: no wave has listed another host of that
-// name since the last primary one that h was in. A quorum that has lost the lives that
+// name since the last primary one that h was in; of two waves of one number the order of
+// the lives decides. A quorum that has lost the lives that
 // vote is lost for good, as one that forgot is.
 func (w *world) votes(h *host) bool {
-	return !slices.ContainsFunc(w.hosts, func(o host) bool { return o.index != h.index && o.name == h.name && o.metIn > h.since })
+	return !slices.ContainsFunc(w.hosts, func(o host) bool {
+		if o.index == h.index || o.name != h.name {
+			return false
+		}
+		return o.metIn > h.since || o.metIn == h.since && w.bootOf(&o) > w.bootOf(h)
+	})
+}
+
+// bootOf names the last life of h, whether it runs or not; 0: it has had none.
+func (w *world) bootOf(h *host) uint64 {
+	for i := len(w.lives) - 1; i >= 0; i-- {
+		if w.lives[i].host == h.index {
+			return w.lives[i].member.Boot
+		}
+	}
+	return 0
 }
 
 // knows reports whether a host that runs knows of the line and votes under the name.
