@@ -352,15 +352,15 @@ func (w *world) setRoom(h *host, r int, room eviction.Room) {
 	w.drain(h)
 }
 
-// standstill stops a machine and its clocks: for no longer than clocks may be
-// apart, or for so long that others notice. Most clocks stay right, and no node
-// goes on alone: its clock would then count as right for as long as visitors are
-// there, however far behind it is, and the others would be left out.
+// standstill stops a machine and its clocks: for so long that all such stops together
+// are no more than clocks may be apart, or for so long that others notice. Most clocks
+// stay right, and no node goes on alone: its clock would then count as right for as long
+// as visitors are there, however far behind it is, and the others would be left out.
 func (w *world) standstill(h *host, last int64) {
 	skew := w.o.Cluster.MaxSkew.Microseconds()
 	alone := slices.ContainsFunc(w.o.Rooms, func(r eviction.Room) bool { return r.Survivor != 0 })
 	if chance(w.rngFaults, 1, 2) || alone || 2*(w.wrongClocks(h)+1) >= w.o.Nodes {
-		last %= skew / 2
+		last = min(last%(skew/2), max(0, skew+h.clock.ahead))
 	}
 	w.freeze(h, last)
 }

@@ -173,6 +173,34 @@ func TestTicketTakenOverWhileItsHomeRanWavesAlone(t *testing.T) {
 }
 
 // A cluster of one sends no messages, and still keeps what it must not forget.
+// TestOfTwoWhoTookAPlaceOverAtOnceOneGivesItUp has two nodes with a place at the same
+// generation, one of which hears of the other. The one that kept it could say later that
+// it was given up, while the other had it.
+func TestOfTwoWhoTookAPlaceOverAtOnceOneGivesItUp(t *testing.T) {
+	for _, first := range []int{0, 1} {
+		r := shop()
+		r.Target = 1
+		c := founded(t, 2, r)
+		has, takes := c.node[first], c.node[1-first]
+		c.called(has, c.join(has, "shop").Ticket, 5*time.Second) // nobody else is, for a minute
+		second := c.join(has, "shop").Ticket
+		place := eviction.Place{ID: second.ID, Stamp: second.Stamp, Refresh: 60_000}
+		err := takes.Step(c.at(takes), eviction.Message{
+			From: has.cfg.Self.Member, To: takes.cfg.Self.Member, Body: &eviction.Places{Room: "shop", Places: []eviction.Place{place}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.run(3 * time.Second)
+		for i, m := range c.node {
+			a, err := m.CheckIn(c.at(m), second)
+			if err != nil || (a.Forward == eviction.Member{}) != (i == 0) {
+				t.Errorf("joined at %s: %s answers %+v, %v; the place is to stay at %s alone", has.cfg.Self.Name, m.cfg.Self.Name, a, err, c.node[0].cfg.Self.Name)
+			}
+		}
+	}
+}
+
 func TestSingleNodeSaves(t *testing.T) {
 	c := &cluster{t: t, step: 10_000, sent: map[string]int{}}
 	a := c.add(node.Config{Disk: true, Rooms: []eviction.Room{{Name: "shop", Target: 3, Session: time.Second}}}, "a0")

@@ -28,17 +28,33 @@ const (
 // gone before it could tell the one before, so all that the ticket names are
 // told.
 func (r *room) tookOver(v *visitor, t Ticket, now eviction.Time) {
+	for _, home := range []eviction.Member{t.Home, t.Past[0], t.Past[1]} {
+		if home != (eviction.Member{}) && home != r.node.c.Self.Member {
+			r.toTell(v, home, now)
+		}
+	}
+}
+
+func (r *room) toTell(v *visitor, home eviction.Member, now eviction.Time) {
 	c := r.gate.Room()
 	until := now.Boot + max(c.TicketTTL, 3*c.Refresh).Microseconds() + c.ClaimWindow.Microseconds()
-	for _, home := range []eviction.Member{t.Home, t.Past[0], t.Past[1]} {
-		if home == (eviction.Member{}) || home == r.node.c.Self.Member {
-			continue
-		}
-		if len(r.taken) >= takenMax {
-			r.taken = r.taken[1:]
-		}
-		r.taken = append(r.taken, takenTicket{v.id, v.gen, home, until})
+	if len(r.taken) >= takenMax {
+		r.taken = r.taken[1:]
 	}
+	r.taken = append(r.taken, takenTicket{v.id, v.gen, home, until})
+}
+
+// contest decides between two nodes that took v's place over from the same home, on
+// two sides of a split: the one whose name comes first goes on with a later generation,
+// of which the other hears. Else each would keep it, and one that gave it up would say so.
+func (r *room) contest(v *visitor, other eviction.Member, now eviction.Time) {
+	if v.stage > parked {
+		return
+	}
+	if r.node.c.Self.Name < other.Name {
+		v.gen++
+	}
+	r.toTell(v, other, now)
 }
 
 // tell repeats to former homes that are back what was taken over from them.
@@ -109,10 +125,13 @@ func (r *room) letGo(now eviction.Time, home eviction.Member, t eviction.TakenTi
 	v := r.visitors.get(t.ID)
 	switch {
 	case v == nil, r.broken != nil:
-	case v.gen >= t.Gen:
+	case v.gen > t.Gen:
 		return
 	case v.stage == dropped:
 		r.forget(v)
+	case v.gen == t.Gen:
+		r.contest(v, home, now)
+		return
 	case r.withdraw(v, now):
 		r.remove(v)
 	default:
