@@ -1,6 +1,7 @@
 package node
 
 import (
+	"math"
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
@@ -98,9 +99,42 @@ func (n *Node) takenFrom(home eviction.Member) *eviction.SyncReply {
 }
 
 // onSyncRequest tells a node that was cut off which of its tickets went on
-// without it.
-func (n *Node) onSyncRequest(from eviction.Member) {
+// without it, and what else was taken over meanwhile: it may have taken the same over
+// before that, from the same lost home.
+func (n *Node) onSyncRequest(now eviction.Time, from eviction.Member) {
+	i := slices.IndexFunc(n.asked, func(a askedBy) bool { return a.member == from })
+	if i < 0 {
+		n.asked = slices.DeleteFunc(n.asked, func(a askedBy) bool { return !n.ev.Listed(a.member) })
+		i, n.asked = len(n.asked), append(n.asked, askedBy{from, math.MinInt64 / 2})
+	}
+	if now.Boot-n.asked[i].at > n.c.Cluster.WithDefaults().ExcludeAfter.Microseconds() { // else it goes on asking
+		for _, r := range n.rooms {
+			r.tellAll(from, now)
+		}
+	}
+	n.asked[i].at = now.Boot
 	n.out = append(n.out, eviction.Message{From: n.c.Self.Member, To: from, Body: n.takenFrom(from)})
+}
+
+// askedBy is when a member asked last what was taken over.
+type askedBy struct {
+	member eviction.Member
+	at     int64 // boot time
+}
+
+// tellAll has m hear of all that this node has taken over from anybody.
+func (r *room) tellAll(m eviction.Member, now eviction.Time) {
+	all := slices.Clone(r.taken)
+	told := make(map[qpid.ItemID]bool, len(all))
+	for _, t := range all {
+		told[t.id] = told[t.id] || t.home == m
+	}
+	for _, t := range all {
+		if v := r.visitors.get(t.id); v != nil && v.stage <= parked && !told[t.id] {
+			told[t.id] = true
+			r.toTell(v, m, now)
+		}
+	}
 }
 
 // onSyncReply lets go of tickets that the sender has taken over.

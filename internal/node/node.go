@@ -25,6 +25,7 @@ type Node struct {
 	stale   bool   // something was installed since saved was compared
 	seq     uint64 // of the last deleteMin called here
 	used    used
+	asked   []askedBy         // who asks which of their tickets went on here
 	fresh   []uint64          // used tickets that are not kept yet
 	broke   []eviction.Broken // rooms given up that nobody was told of yet
 	letGo   []Place           // likewise
@@ -198,7 +199,7 @@ func (n *Node) Step(now eviction.Time, m eviction.Message) error {
 	case *eviction.RoomQPID:
 		return n.onQPID(now, m.From, b)
 	case *eviction.SyncRequest:
-		n.onSyncRequest(m.From)
+		n.onSyncRequest(now, m.From)
 	case *eviction.SyncReply:
 		n.onSyncReply(now, m.From, b)
 	case *eviction.SyncAck:
