@@ -159,7 +159,7 @@ func (w *wave) votes(r *NodeReply, line Line) bool {
 // stands reports whether m, which was last in a primary wave of a line with number
 // since, has the vote of its name there, and not its rival.
 func stands(m Member, since uint64, rival Rival) bool {
-	return rival.Wave < since || rival.Wave == since && rival.Member.compare(m) <= 0
+	return rival.Wave < since || rival.Wave == since && rival.Member.Compare(m) <= 0
 }
 
 // rival is the other life of m's name that nodes on a line saw last, and no earlier one
@@ -170,7 +170,7 @@ func rival(rivals []Rival, m Member, lives []uint64, line Line) (last Rival) {
 		if o.Member.Name != m.Name || o.Member == m || o.Line != line && o.Line.Founded() || slices.Contains(lives, o.Member.Boot) {
 			continue
 		}
-		if o.Wave > last.Wave || o.Wave == last.Wave && o.Member.compare(last.Member) > 0 {
+		if o.Wave > last.Wave || o.Wave == last.Wave && o.Member.Compare(last.Member) > 0 {
 			last = o
 		}
 	}

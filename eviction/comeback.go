@@ -34,7 +34,8 @@ type comeback struct {
 // entitled until then.
 type missing struct {
 	member Member
-	from   qpid.Weight
+	from   qpid.Weight // of those whom no other node keeps,
+	all    qpid.Weight // and of everybody who waited there
 }
 
 // limits reports whether a cut at w would pass somebody who is missing, and where they begin.
@@ -105,9 +106,16 @@ func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 		b = comeback{}
 	}
 	b.of = slices.DeleteFunc(slices.Clone(b.of), func(m missing) bool { return slices.Contains(list, m.member) })
+	waited, left := len(b.of) > 0, g.left(list)
 	for _, m := range g.lost(list) {
-		b.of = append(b.of, missing{m, g.lightestOf(m)})
+		all := g.lightestOf(m)
+		b.of = append(b.of, missing{m, g.bareOf(m, all), all})
 		b.due = true
+	}
+	if left > 1 || left > 0 && waited { // whoever keeps them may be lost as well
+		for i := range b.of {
+			b.of[i].from = b.of[i].all
+		}
 	}
 	if len(b.of) == 0 {
 		return comeback{}
@@ -128,6 +136,30 @@ func (g *Gate) lightestOf(m Member) qpid.Weight {
 		}
 	}
 	return g.cut.Value
+}
+
+// left counts the members of the last commit that list lacks.
+func (g *Gate) left(list []Member) (left int) {
+	if same(g.members, list) {
+		return 0
+	}
+	for _, m := range g.members {
+		if !slices.Contains(list, m) {
+			left++
+		}
+	}
+	return left
+}
+
+// bareOf is where m's people begin who are at m alone, if m is lost and no other node:
+// some of those that joined after the last commit may be. all is where everybody there
+// does, if m did not say.
+func (g *Gate) bareOf(m Member, all qpid.Weight) qpid.Weight {
+	i := slices.Index(g.members, m)
+	if i >= len(g.bare) || g.bare[i] == 0 {
+		return all
+	}
+	return qpid.Weight{Stamp: min(g.bare[i], g.t)}
 }
 
 // What a node says of a hold that no wave has told it of.

@@ -70,7 +70,7 @@ func (n *Node) restFor(w *wave, c *Commit, child int) []qpid.Weight {
 func (n *Node) install(now Time, w *wave, c *Commit) {
 	n.wave = nil
 	if !same(n.list, w.list) {
-		n.ranked = -1
+		n.ranked, n.heirs = -1, nil
 	}
 	n.installed, n.installedAt, n.list = w.epoch, now.Boot, w.list
 	n.installTerms(c)

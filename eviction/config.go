@@ -24,6 +24,7 @@ type Config struct {
 	Exact        int           // up to this many free slots the cut is exact in one wave [512]
 	Samples      int           // certified samples per node above that [64]
 	WaveBytes    int           // about how large a wave's messages may be; past it rooms take turns [1 MiB]
+	Copies       int           // other nodes that keep a place in line, and go on with it if its node is lost: 0 or 1
 }
 
 // WithDefaults fills the zero fields.
@@ -90,6 +91,9 @@ func (c Config) Validate() error {
 	}
 	if c.WaveBytes < 0 {
 		bad("cluster: wave_bytes %d is negative", c.WaveBytes)
+	}
+	if c.Copies < 0 || c.Copies > 1 {
+		bad("cluster.copies: %d; give 1, or 0 for places that no other node keeps", c.Copies)
 	}
 	return errors.Join(errs...)
 }

@@ -61,6 +61,7 @@ func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
 	}
 	c.Shared = rs.shared
 	c.Rate, c.Active, c.Called, c.Queued, c.Waiting, c.Digest, c.First = rs.calls, rs.used, rs.called, rs.queued+rs.due, rs.waiting, r.Digest, rs.first
+	c.Bare = rs.bare
 	c.Bound, c.Held = g.bound, g.heldFor(r.Nodes)
 	follows := d.grade >= Primary && g.chooseLine(d, rs, &c)
 	supply := r.supply(d.grade, &c)
@@ -105,6 +106,8 @@ type roomSums struct {
 	keyed   bool   // everyone holds it
 	first   []int  // where each node's people beyond the cut begin, see RoomCommit.First
 	waiting []int
+	bare    []uint64 // see RoomCommit.Bare
+	keeps   uint64   // the stamp of the first who is kept of a node that is not in the wave; 0: nobody is
 }
 
 // books are the accounts of a room as a decision makes them, by list index: first as they
@@ -156,6 +159,15 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.ttl = max(rs.ttl, rn.TTL)
 		rs.agreed = rs.agreed && rn.Version == rs.plan.Version && rn.Sum == sum
 		rs.keying = max(rs.keying, rn.Keying)
+		if rn.Bare > 0 {
+			if rs.bare == nil {
+				rs.bare = make([]uint64, n)
+			}
+			rs.bare[rn.Index] = rn.Bare
+		}
+		if rn.Keeps > 0 && (rs.keeps == 0 || rn.Keeps < rs.keeps) {
+			rs.keeps = rn.Keeps
+		}
 	}
 	if r.Digest != nil {
 		rs.first = make([]int, n)

@@ -50,7 +50,7 @@ type Void struct {
 }
 
 func findVoid(vs []Void, m Member) (int, bool) {
-	return slices.BinarySearchFunc(vs, m, func(v Void, m Member) int { return v.Member.compare(m) })
+	return slices.BinarySearchFunc(vs, m, func(v Void, m Member) int { return v.Member.Compare(m) })
 }
 
 // addVoid records v in sorted vs; a later epoch covers an earlier one.

@@ -43,16 +43,17 @@ type Gate struct {
 
 // kept is kept by the owner.
 type kept struct {
-	Queue   *qpid.Queue    // the waiting who are not entitled in another way
-	Prepare func(t uint64) // called before the gate replies to a wave that asks up to t: the owner re-keys and freezes; nil: nothing to do
-	Due     int            // entitled by a draw or a deleteMin and not yet called
-	Called  int            // have a slot and have not come yet
-	Wanted  int            // sessions of lost nodes that wait for a slot here
+	Queue   *qpid.Queue                              // the waiting who are not entitled in another way
+	Prepare func(t uint64)                           // called before the gate replies to a wave that asks up to t: the owner re-keys and freezes; nil: nothing to do
+	Copies  func(list []Member) (bare, keeps uint64) // as of a wave of that list, see RoomNode; nil: nobody is kept anywhere
+	Due     int                                      // entitled by a draw or a deleteMin and not yet called
+	Called  int                                      // have a slot and have not come yet
+	Wanted  int                                      // sessions of lost nodes that wait for a slot here
 }
 
 // roomWide is what the last commit said of the whole room.
 //
-// Invariant: waiting is empty, or as long as the list of that commit.
+// Invariant: waiting and bare are empty, or as long as the list of that commit.
 type roomWide struct {
 	waiting   []int // people at each member
 	total     int   // people who wait
@@ -61,8 +62,10 @@ type roomWide struct {
 	rate      float64
 	open      bool
 	closed    bool
-	missing   int   // slots that cannot be made yet
-	wholeAt   int64 // boot time at which they can
+	missing   int      // slots that cannot be made yet
+	wholeAt   int64    // boot time at which they can
+	bare      []uint64 // where those at each member begin whom no other keeps; whatever it says, some who joined after t are not kept
+	t         uint64   // the T of that commit
 }
 
 // turn is when waves speak of the room. Only a coordinator asks by it, but whoever takes
@@ -163,12 +166,18 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 	g.roomWide = roomWide{
 		waiting: c.Waiting, total: c.Queued, active: c.Active, calledAll: c.Called, rate: c.Rate,
 		open: c.Open, closed: c.Closed, missing: c.Missing, wholeAt: w.at + c.WholeIn,
+		bare: c.Bare, t: w.T,
 	}
 	if g.cfg.OnPartition.counts(all.Grade) {
 		g.positions.install(w, c)
 	}
 	g.asked = max(g.asked, w.at)
 	return in, out
+}
+
+// Copied reports whether the places of the room are kept by other nodes as well.
+func (g *Gate) Copied() bool {
+	return g.c.Copies > 0 && g.cfg.OnPartition == Majority && g.cfg.Algorithm == ByCut
 }
 
 // Room returns the configuration in force.

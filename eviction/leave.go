@@ -7,7 +7,7 @@ import "slices"
 // waits here until somebody else does, and no wave has to wait for what is on its way.
 func (n *Node) Leave(now Time) {
 	n.read(now)
-	n.leaving = true
+	n.leaving, n.heirs = true, nil
 	for _, g := range n.gates {
 		n.urge(g)
 	}

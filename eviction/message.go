@@ -200,6 +200,28 @@ type Place struct {
 // PlacesMax bounds the places of one Places message: to some 40 KiB.
 const PlacesMax = 512
 
+// Copies has the receiver, the heir of these places, keep them: if the sender is lost,
+// it goes on with them. They come down a lane, one batch after the other: the next when
+// the last was acknowledged, and until then that one again.
+type Copies struct {
+	Lane  uint64 // number of the lane, of a life of the sender; a later one is higher
+	Seq   uint64 // of the batch, from 1; with 1 all that was kept of the sender before is forgotten
+	Rooms []RoomCopies
+}
+
+// RoomCopies are those of one room. All together are PlacesMax at most.
+type RoomCopies struct {
+	Room   string
+	Places []Place
+	Gone   []qpid.ItemID // need not be kept any more
+}
+
+// CopiesAck says that the batch is kept.
+type CopiesAck struct {
+	Lane, Seq uint64
+	Unknown   bool // the receiver does not know what came before on the lane, and keeps nothing of it
+}
+
 // SlotsAck says how many of them have arrived.
 type SlotsAck struct {
 	Room     string
@@ -275,3 +297,5 @@ func (*Goodbye) Kind() string     { return "goodbye" }
 func (*Used) Kind() string        { return "used" }
 func (*UsedAck) Kind() string     { return "used_ack" }
 func (*Places) Kind() string      { return "places" }
+func (*Copies) Kind() string      { return "copies" }
+func (*CopiesAck) Kind() string   { return "copies_ack" }

@@ -31,7 +31,7 @@ type sight struct {
 }
 
 func (n *Node) findMet(m Member) (int, bool) {
-	return slices.BinarySearchFunc(n.met, m, func(s sight, m Member) int { return s.member.compare(m) })
+	return slices.BinarySearchFunc(n.met, m, func(s sight, m Member) int { return s.member.Compare(m) })
 }
 
 // metIn finds the member at place k of a list. Lists seldom change, nor does met: it is
@@ -148,6 +148,10 @@ func (n *Node) Aside(now Time) bool {
 
 // IsAside is Aside at the last time that the node was told.
 func (n *Node) IsAside() bool { return n.Aside(n.clock.last) }
+
+// LongestExclude is the longest exclude_after of all nodes that this one reckons with, in
+// microseconds.
+func (n *Node) LongestExclude() int64 { return n.c.waits.Exclude }
 
 // Gone reports whether m may be taken for lost: it was not in a wave with this
 // node for the longest exclude_after of all, or it never was and nobody believes it alive.

@@ -32,7 +32,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	}
 	next.hint, next.short = min(k+k/4+64, 1<<20), !r.Front.Sampled && len(r.Front.Items) < min(k, rs.queued)
 	need := g.entitle(d, rs, r, c, k, g.awaitLost(d.list, d.now.Boot, admits))
-	waiting := c.Queued > 0 || rs.wanted > 0
+	waiting := c.Queued > 0 || rs.wanted > 0 || rs.keeps > 0
 	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Mode.calls() && cfg.Algorithm == ByCut && !g.shy(d.now.Boot)
 	switch {
 	case free == 0:
@@ -93,6 +93,9 @@ func (g *Gate) entitle(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, k
 		cut, n, ok := r.Front.choose(k, rs.queued, len(need), qpid.UpTo(d.t), queued)
 		if from, passes := back.limits(d.now.Boot, cut); ok && passes {
 			cut, n = from, r.Front.count(from, n)
+		}
+		if kept := (qpid.Weight{Stamp: rs.keeps}); rs.keeps > 0 && kept.Less(cut) {
+			cut, n = kept, r.Front.count(kept, n) // they are in nobody's line yet
 		}
 		next := Cut{Keying: rs.keying, Epoch: d.epoch.Num, Value: cut}
 		if ok {

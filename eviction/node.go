@@ -29,6 +29,7 @@ type Node struct {
 
 	view    View
 	viewed  []Member // of its views, and of earlier ones if they are listed yet
+	heirs   []Peer   // see Heirs; nil: find out
 	leaving bool     // it lets nobody in, and gives away what it has
 	parted  bool     // it has said goodbye
 
@@ -150,7 +151,7 @@ func (n *Node) SetView(now Time, v View) {
 	if v.index(n.self.Member) < 0 {
 		v = NewView(append(slices.Clone(v), n.self))
 	}
-	n.view, n.ranked = v, -1
+	n.view, n.ranked, n.heirs = v, -1, nil
 	n.viewed = slices.DeleteFunc(n.viewed, func(m Member) bool { return v.index(m) >= 0 || !slices.Contains(n.list, m) })
 	for _, p := range v {
 		n.viewed = append(n.viewed, p.Member)
@@ -192,6 +193,22 @@ func (n *Node) Take() ([]Message, []Installed) {
 // out before it does anything else: an account may have lapsed.
 func (n *Node) Pending() bool { return len(n.done) > 0 }
 
+// Heirs are the members that may go on with places: in the order of their seniority, with
+// this node among them unless it leaves. It must not be changed; another slice takes its
+// place whenever they are others.
+func (n *Node) Heirs() []Peer {
+	if n.heirs == nil {
+		heirs := make([]Peer, 0, len(n.view))
+		for _, p := range n.view {
+			if n.Listed(p.Member) && !(n.leaving && p.Member == n.self.Member) {
+				heirs = append(heirs, p)
+			}
+		}
+		n.heirs = heirs
+	}
+	return n.heirs
+}
+
 // Heir returns the node that goes on with what a node that is lost, or leaves, had of
 // ticket id, stamped at stamp. While the list stands it is the same on every node, and
 // a newcomer does not change it: candidates are the nodes that were there when the
@@ -199,13 +216,16 @@ func (n *Node) Pending() bool { return len(n.done) > 0 }
 // them is left, the most senior node alone. So it is also the same for a place that
 // has been given on several times and for a browser that has not asked meanwhile.
 func (n *Node) Heir(id qpid.ItemID, stamp uint64) Member {
+	return HeirAmong(n.Heirs(), id, stamp)
+}
+
+// HeirAmong returns the one of heirs, in the order of their seniority, that Heir does if
+// they are all that there are.
+func HeirAmong(heirs []Peer, id qpid.ItemID, stamp uint64) Member {
 	var heir Member
 	var best uint64
 	senior := false
-	for _, p := range n.view {
-		if !n.Listed(p.Member) || n.leaving && p.Member == n.self.Member {
-			continue
-		}
+	for _, p := range heirs {
 		old := p.Start <= int64(stamp)
 		score := draw(qpid.Epoch{Num: p.Boot, Coordinator: p.Name}, id).Stamp
 		if heir == (Member{}) || old && (!senior || score > best) {

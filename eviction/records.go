@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -80,7 +81,14 @@ type RoomNode struct {
 	Tokens   int      // that it still has
 	Held     int64    // µs until people are called, after a cold start; 0: they are; else heldUnknown or heldAnew
 	Sides    bool     // its account may act on a side
+	// Bare is the stamp under which the first waits here whom no other member of the wave
+	// keeps: Nobody if all are kept, 0 if this node does not know.
+	Bare  uint64
+	Keeps uint64 // likewise of the first whom this node keeps for one that is not in the wave; 0: it keeps none
 }
+
+// Nobody is later than all stamps: see RoomNode.Bare.
+const Nobody = math.MaxInt64
 
 // Net is a sum over ledgers of slots received from an account minus slots sent to it.
 type Net struct {
@@ -131,16 +139,17 @@ type RoomCommit struct {
 	Sure    bool // see Supply
 	Claims  []Claim
 	Queued  int
-	Waiting []int   // by index
-	Digest  *Digest // of the whole room; nil: as before
-	First   []int   // with it, by index: at which of its marks, from 1, or just after, the node's first ticket beyond the cut is; 0: none
-	Rate    float64 // calls per second
-	Active  int     // people called or on the site
-	Called  int     // of them, not yet on the site
-	Missing int     // slots that cannot be made yet
-	WholeIn int64   // µs until the last of them can, if nothing else is lost
-	Bound   int     // see Gate.Govern
-	Held    int64   // µs in which nobody is called, after a cold start
+	Waiting []int    // by index
+	Digest  *Digest  // of the whole room; nil: as before
+	First   []int    // with it, by index: at which of its marks, from 1, or just after, the node's first ticket beyond the cut is; 0: none
+	Rate    float64  // calls per second
+	Active  int      // people called or on the site
+	Called  int      // of them, not yet on the site
+	Missing int      // slots that cannot be made yet
+	WholeIn int64    // µs until the last of them can, if nothing else is lost
+	Bound   int      // see Gate.Govern
+	Held    int64    // µs in which nobody is called, after a cold start
+	Bare    []uint64 // see RoomNode.Bare, by index; nil: nobody knows
 }
 
 // Record is what a node keeps on disk, if it has one.

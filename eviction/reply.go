@@ -23,6 +23,9 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	if g.oldHeld != never {
 		n.OldAge = now.Boot - g.oldHeld
 	}
+	if g.Copies != nil {
+		n.Bare, n.Keeps = g.Copies(w.list)
+	}
 	n.Queued = g.Queue.CountLE(qpid.UpTo(w.T))
 	if m, ok := g.Queue.Min(); ok {
 		n.Lightest = m
@@ -110,7 +113,7 @@ func (r *RoomReply) merge(o RoomReply, want int) {
 		}
 	}
 	for _, v := range o.Voids {
-		i, ok := slices.BinarySearchFunc(r.Voids, v.Member, func(v VoidCount, m Member) int { return v.Member.compare(m) })
+		i, ok := slices.BinarySearchFunc(r.Voids, v.Member, func(v VoidCount, m Member) int { return v.Member.Compare(m) })
 		if !ok {
 			r.Voids = slices.Insert(r.Voids, i, v)
 			continue
@@ -152,7 +155,7 @@ func cloneRoomReply(r RoomReply) RoomReply {
 
 func mergeSightings(a, b []Sighting) []Sighting {
 	for _, s := range b {
-		i, ok := slices.BinarySearchFunc(a, s.Member, func(s Sighting, m Member) int { return s.Member.compare(m) })
+		i, ok := slices.BinarySearchFunc(a, s.Member, func(s Sighting, m Member) int { return s.Member.Compare(m) })
 		if !ok {
 			a = slices.Insert(a, i, s)
 			continue

@@ -71,7 +71,7 @@ func (n *Node) rivals() (rivals []Rival) {
 		}
 		newer := 0
 		for _, o := range n.met {
-			if o.member.Name == s.member.Name && (o.wave > s.wave || o.wave == s.wave && s.member.compare(o.member) < 0) {
+			if o.member.Name == s.member.Name && (o.wave > s.wave || o.wave == s.wave && s.member.Compare(o.member) < 0) {
 				newer++
 			}
 		}
@@ -129,5 +129,5 @@ func (r Rival) compare(o Rival) int {
 	if c := r.Line.compare(o.Line); c != 0 {
 		return c
 	}
-	return r.Member.compare(o.Member)
+	return r.Member.Compare(o.Member)
 }

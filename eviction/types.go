@@ -23,7 +23,8 @@ type Member struct {
 
 func (m Member) String() string { return fmt.Sprintf("%s.%d", m.Name, m.Boot) }
 
-func (m Member) compare(o Member) int {
+// Compare orders members by name and life.
+func (m Member) Compare(o Member) int {
 	if c := cmp.Compare(m.Name, o.Name); c != 0 {
 		return c
 	}
@@ -46,7 +47,7 @@ func Seniority(a, b Peer) int {
 	if c := cmp.Compare(a.Start, b.Start); c != 0 {
 		return c
 	}
-	return a.compare(b.Member)
+	return a.Compare(b.Member)
 }
 
 // NewView sorts peers into a View.
@@ -72,7 +73,7 @@ type Account struct {
 func (a Account) String() string { return fmt.Sprintf("%v/%d", a.Member, a.Born) }
 
 func (a Account) compare(o Account) int {
-	if c := a.Member.compare(o.Member); c != 0 {
+	if c := a.Member.Compare(o.Member); c != 0 {
 		return c
 	}
 	return cmp.Compare(a.Born, o.Born)

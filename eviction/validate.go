@@ -41,7 +41,7 @@ func (g *Gather) validate(self, from Member, fanout int) (index int, err error) 
 		return 0, fmt.Errorf("eviction: gather %v came from %v, whose child %v is not", g.Epoch, from, self)
 	}
 	sorted := slices.Clone(g.List)
-	slices.SortFunc(sorted, Member.compare)
+	slices.SortFunc(sorted, Member.Compare)
 	if len(slices.Compact(sorted)) < len(g.List) {
 		return 0, fmt.Errorf("eviction: gather %v lists someone twice: %v", g.Epoch, g.List)
 	}
@@ -128,7 +128,7 @@ func (c *Commit) validate(w *wave) error {
 	for i := range c.Rooms {
 		rc := &c.Rooms[i]
 		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Supply) && validClaims(rc.Claims) && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax && rc.Held >= 0 && rc.Held <= ageMax &&
-			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Digest == nil || rc.Digest.valid() && len(rc.First) == n && rc.Digest.marked(rc.First))
+			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Bare == nil || len(rc.Bare) == n) && (rc.Digest == nil || rc.Digest.valid() && len(rc.First) == n && rc.Digest.marked(rc.First))
 		ok = ok && !(rc.Cut.Epoch == c.Epoch.Num && qpid.UpTo(w.T).Less(rc.Cut.Value))
 		for _, m := range rc.Moves {
 			ok = ok && in(m.From) && in(m.To) && m.Slots > 0 && count(m.Slots)

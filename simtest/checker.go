@@ -199,6 +199,7 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 			w.checker.gatheredUpTo(s.Installed.Num, s.HLC)
 		}
 		w.leftOut(before.List, s.List)
+		w.meets(h, before.List, s.List)
 		if s.Grade == eviction.Side {
 			n[reachSide]++
 		}
@@ -354,5 +355,6 @@ func (w *world) sample() {
 	}
 	w.checkProgress()
 	w.checkGray()
+	w.checkKept()
 	w.agenda.push(w.now+samplePeriod, evSample, 0, 0)
 }

@@ -44,6 +44,7 @@ type host struct {
 	knew     knowledge
 	mishaps  int32 // faults that may cost a visitor's place or double a pass: see S10
 	mishapAt int64 // true time of the last of them
+	apartAt  int64 // true time at which the members of its waves were others last
 	seen     seen
 }
 

@@ -213,6 +213,8 @@ const (
 	mSyncReply
 	mGoodbye
 	mAsk
+	mCopies
+	mCopiesAck
 	mOther
 	msgKinds
 )
@@ -220,7 +222,7 @@ const (
 func (k msgKind) String() string {
 	return [...]string{
 		"gather", "reply", "commit", "nack", "probe", "probe_ack", "urgent", "slots", "slots_ack", "qpid",
-		"sync_request", "sync_reply", "goodbye", "ask", "other",
+		"sync_request", "sync_reply", "goodbye", "ask", "copies", "copies_ack", "other",
 	}[k]
 }
 
@@ -254,6 +256,10 @@ func kindOf(b eviction.Body) msgKind {
 		return mGoodbye
 	case *eviction.Ask:
 		return mAsk
+	case *eviction.Copies:
+		return mCopies
+	case *eviction.CopiesAck:
+		return mCopiesAck
 	}
 	return mOther
 }

@@ -243,6 +243,13 @@ func (w *world) logged(h *host, e *node.Admission) {
 		t.settle(w, h)
 		t.touched = true
 		w.became(t, h, queued)
+	case node.WentOn:
+		n[reachWentOn]++
+		t.allow += w.partedFrom(t, h)
+		t.settle(w, h)
+		if t.state != parked {
+			w.became(t, h, queued)
+		}
 	case node.Given:
 		if e.Key != (qpid.Weight{}) {
 			w.visitGiven(h, r, t)
@@ -267,7 +274,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 }
 
 func eventName(e node.Event) string {
-	return [...]string{"entitled", "called", "admitted from the queue", "admitted at once", "parked", "ended", "taken over", "given up", "through", "given", "stamped anew", "handed on"}[e]
+	return [...]string{"entitled", "called", "admitted from the queue", "admitted at once", "parked", "ended", "taken over", "given up", "through", "given", "stamped anew", "gone on with", "handed on"}[e]
 }
 
 // became follows a ticket at its home; a ghost elsewhere says nothing.

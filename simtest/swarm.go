@@ -68,6 +68,9 @@ func Swarm(seed uint64) Options {
 	if e := (dice{rand.New(rand.NewPCG(seed, streamGray))}); o.Nodes > 1 && (o.Faults.Every == 0 && e.one(2) || e.one(10)) {
 		o.Faults.Grays = 1
 	}
+	if e := (dice{rand.New(rand.NewPCG(seed, streamCopies))}); e.one(2) {
+		o.Cluster.Copies = 1
+	}
 	// The nodes' files differ, and what a node starts with next is as in another one.
 	if e := (dice{rand.New(rand.NewPCG(seed, streamFiles))}); o.Nodes > 1 && o.Faults.Every > 0 && o.Faults.Grays == 0 && e.one(4) {
 		for range e.pick(1, 1, 2, 3) {

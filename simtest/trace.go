@@ -98,6 +98,10 @@ func (w *world) body(b eviction.Body) string {
 		return fmt.Sprintf("reply %s of %d nodes%s", w.epoch(b.Epoch), len(b.Nodes), w.replies(b))
 	case *eviction.Commit:
 		return fmt.Sprintf("commit %s %v%s", w.epoch(b.Epoch), b.Grade, w.decisions(b))
+	case *eviction.Copies:
+		return w.copies(b)
+	case *eviction.CopiesAck:
+		return fmt.Sprintf("copies_ack %d of lane %d, unknown %t", b.Seq, int64(b.Lane)-epochWall, b.Unknown)
 	case *eviction.Nack:
 		return fmt.Sprintf("nack %s follow %s", w.epoch(b.Epoch), w.name(b.Lead.Member))
 	case *eviction.Probe:
@@ -199,4 +203,19 @@ func (w *world) outcome(q *request) string {
 	}
 	return fmt.Sprintf("%s at %d of %d, home %s generation %d, again in %v %s",
 		state, a.Position, a.Queued, w.name(a.Ticket.Home), a.Ticket.Gen, a.Refresh, a.Paused)
+}
+
+func (w *world) copies(b *eviction.Copies) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "copies %d of lane %d", b.Seq, int64(b.Lane)-epochWall)
+	for i := range b.Rooms {
+		fmt.Fprintf(&s, " | %s", b.Rooms[i].Room)
+		for j := range b.Rooms[i].Places {
+			fmt.Fprintf(&s, " %d", w.ticketOf(b.Rooms[i].Places[j].ID))
+		}
+		for _, id := range b.Rooms[i].Gone {
+			fmt.Fprintf(&s, " -%d", w.ticketOf(id))
+		}
+	}
+	return s.String()
 }

@@ -91,6 +91,7 @@ const (
 	streamTwins
 	streamFiles
 	streamPolicies
+	streamCopies
 )
 
 // Violation is a promise that did not hold.

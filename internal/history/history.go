@@ -64,7 +64,7 @@ func name(e node.Event) string {
 		return Parked
 	case node.Ended:
 		return Ended
-	case node.TakenOver:
+	case node.TakenOver, node.WentOn:
 		return TookOver
 	case node.Dropped:
 		return Dropped

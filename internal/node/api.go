@@ -68,6 +68,7 @@ const (
 	Through                // let in without a slot: the room has become passthrough
 	Given                  // a place, or a visit with its slot, came from a node that leaves
 	Restamped              // let too many calls pass: the place is that of Key now, at the end of the line
+	WentOn                 // the place of a node that is lost was kept here, and goes on
 	HandedOn               // another browser has taken the place over, by a link
 )
 

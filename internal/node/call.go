@@ -30,6 +30,7 @@ func (r *room) entitleByCut() {
 		from = qpid.Weight{}
 	}
 	r.cut = cut
+	r.cuts = append(r.cuts[max(0, len(r.cuts)-cutsMax):], cut)
 	r.gate.Queue.AscendAfter(from, func(w qpid.Weight) bool {
 		if cut.Value.Less(w) {
 			return false
@@ -55,6 +56,7 @@ func (r *room) entitle(v *visitor, epoch uint64, key qpid.Weight) {
 	v.stage = drawn
 	r.due.push(v.id)
 	r.gate.Due++
+	r.copy(v) // that it is
 }
 
 // next returns whose turn it is, nil if nobody is entitled.

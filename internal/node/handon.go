@@ -166,4 +166,5 @@ func (r *room) passOn(v *visitor, hand uint8) {
 	p.hand = hand
 	r.pasts[v.id] = p
 	v.marks |= handed
+	r.copy(v)
 }

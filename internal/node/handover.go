@@ -54,6 +54,7 @@ func (r *room) contest(v *visitor, other eviction.Member, now eviction.Time) {
 	}
 	if r.node.c.Self.Name < other.Name {
 		v.gen++
+		r.copy(v)
 	}
 	r.toTell(v, other, now)
 }
@@ -169,6 +170,7 @@ func (r *room) letGo(now eviction.Time, home eviction.Member, t eviction.TakenTi
 	case r.withdraw(v, now):
 		r.remove(v)
 	default:
+		r.node.isUsed(v.id, now)
 		return
 	}
 	r.moved.put(t.ID, movedTo{home, t.Gen, r.ticketEnds(now)}, movedMax)

@@ -69,5 +69,7 @@ type RoomStatus struct {
 	Bound      int        // of the limit, see Govern; 0: none
 	HeldUntil  int64      // boot time, µs: after a cold start nobody is called before
 	Tokens     int        // pacing tokens in hand; -1: no limit
+	Bare       int        // who wait here and are kept by no other node; -1: they are not counted
+	Kept       int        // places of other nodes that are kept here
 	Broken     string     // what is not as it must be, so that this node has given the room up; empty: nothing
 }

@@ -72,7 +72,7 @@ func (n *Node) giveAway(now eviction.Time) {
 		return
 	}
 	alone := len(n.ev.Members()) <= 1 // nobody is there to take anything
-	all := n.ev.Released()
+	all := n.ev.Released() && n.copiesSettled()
 	for _, r := range n.rooms {
 		all = r.givePlaces(now) && n.ev.Given(r.gate) && all
 	}
@@ -294,14 +294,23 @@ func (r *room) takePlace(now eviction.Time, from eviction.Member, p *eviction.Pl
 		return 0
 	case v == nil:
 		v = r.addPlace(now, p)
+		r.record(Given, v.weight(), 0, qpid.Weight{})
+		r.markLate(v)
 	}
+	r.keptHere(p.ID, from)
+	r.follow(v, from, p, now)
+	return v.gen
+}
+
+// follow has v go on with the place that was from's.
+func (r *room) follow(v *visitor, from eviction.Member, p *eviction.Place, now eviction.Time) {
 	v.gen = p.Gen
 	r.moved.back(v.id)
 	r.pasts[v.id] = past{homes: Homes{from, p.Past}, hand: r.pasts[v.id].hand}
 	r.passOn(v, max(p.Hand, r.pasts[v.id].hand))
+	r.copy(v)
 	r.tookOver(v, Ticket{Home: from, Past: Homes{p.Past}}, now)
 	r.gate.Touch()
-	return v.gen
 }
 
 // addPlace puts somebody in line who waited elsewhere, at the same place. Who was
@@ -316,13 +325,11 @@ func (r *room) addPlace(now eviction.Time, p *eviction.Place) *visitor {
 	if p.Entitled {
 		v.marks |= entitled
 	}
-	r.record(Given, v.weight(), 0, qpid.Weight{})
 	if p.Parked {
 		v.stage, v.expires = parked, math.MaxInt64
 		r.parked++
 	} else {
 		r.enqueue(v)
-		r.markLate(v)
 	}
 	r.watch(v, now)
 	return v

@@ -25,7 +25,10 @@ type Node struct {
 	stale   bool   // something was installed since saved was compared
 	seq     uint64 // of the last deleteMin called here
 	used    used
-	asked   []askedBy         // who asks which of their tickets went on here
+	asked   []askedBy // who asks which of their tickets went on here
+	copies  copies
+	kept    []keptHome
+	hasten  bool              // there is more to go on with than one Tick did
 	fresh   []uint64          // used tickets that are not kept yet
 	broke   []eviction.Broken // rooms given up that nobody was told of yet
 	letGo   []Place           // likewise
@@ -210,6 +213,10 @@ func (n *Node) Step(now eviction.Time, m eviction.Message) error {
 		n.onUsedAck(now, m.From, b)
 	case *eviction.Places:
 		n.onPlaces(now, m.From, b)
+	case *eviction.Copies:
+		err = n.onCopies(now, m.From, b)
+	case *eviction.CopiesAck:
+		n.onCopiesAck(now, m.From, b)
 	default:
 		err = n.ev.Step(now, m)
 	}
@@ -246,6 +253,10 @@ func (n *Node) clock(now eviction.Time) int64 {
 func (n *Node) Tick(now eviction.Time) {
 	n.ev.Tick(now)
 	n.advance(now)
+	n.goOn(now)
+	for _, r := range n.rooms {
+		r.sweepOn()
+	}
 	n.tell(now)
 	n.tellUsed(now)
 	n.forgetUsed(now)
@@ -255,6 +266,7 @@ func (n *Node) Tick(now eviction.Time) {
 
 // Ready drains the work that is to be done. Call it after every input.
 func (n *Node) Ready(now eviction.Time) Ready {
+	n.copyOut(now)
 	messages, _ := n.ev.Take()
 	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh, Broken: n.broke, LetGo: n.letGo}
 	n.out, n.log, n.taken, n.fresh, n.broke, n.letGo = nil, nil, nil, nil, nil, nil
@@ -264,7 +276,7 @@ func (n *Node) Ready(now eviction.Time) Ready {
 			r.Save, n.saved = rec, rec
 		}
 	}
-	r.Deadline = max(now.Boot+1, min(n.ev.Deadline(now), n.leaveDue(), n.dues.agenda.next()))
+	r.Deadline = max(now.Boot+1, min(n.ev.Deadline(now), n.leaveDue(), n.copiesDue(now), n.dues.agenda.next()))
 	return r
 }
 
@@ -329,6 +341,7 @@ func (n *Node) Room(name string, now eviction.Time) (RoomStatus, bool) {
 		Called: r.called, OnSite: r.onSite, Parked: r.parked, Spent: r.spent, Cut: g.Cut(), Open: g.IsOpen(),
 		Closed: g.Closed(), MayAdmit: n.ev.Calls(g, now), LeaseUntil: n.ev.LeaseOf(g), QPIDRoot: r.q.IsRoot(), QPIDFrozen: r.q.Frozen(), QPIDEpoch: r.q.Epoch(), Total: r.waiting(), Counted: int64(g.Counted(n.ev.Grade())), Tokens: g.Tokens(now.Boot),
 		Active: active, Coming: coming, Rate: g.Rate(), HeldUntil: g.HeldUntil(), Wanting: len(r.wanting), Shares: g.Shares(), Missing: missing, WholeAt: wholeAt, Bound: g.Bound(), Wait: r.waitOfNext(now),
+		Bare: r.bareCount(), Kept: r.keptCount(),
 	}
 	if r.broken != nil { // what it knows of its visitors is not to be built on
 		s.Broken, s.Queued, s.Called, s.OnSite, s.Parked, s.Spent = r.broken.What, 0, 0, 0, 0, 0

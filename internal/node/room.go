@@ -70,6 +70,8 @@ type room struct {
 	roll
 	uses
 	elsewhere
+	copied
+	cuts  []eviction.Cut // the last ones, the oldest first; of one keying
 	waits waits
 
 	attention
@@ -118,6 +120,7 @@ func newRoom(n *Node, g *eviction.Gate, now eviction.Time) *room {
 	r := &room{node: n, name: g.Room().Name, gate: g, q: q, cut: g.Cut(), roll: roll{pasts: make(map[qpid.ItemID]past)}, attention: attention{wakes: ever}}
 	r.wheel = newWheel(now.Boot, &r.visitors)
 	g.Prepare = r.prepare
+	g.Copies = func(list []eviction.Member) (bare, keeps uint64) { return r.barest(list), r.firstKept(list) }
 	heap.Push(&n.dues.agenda, r)
 	r.stir()
 	return r
@@ -142,6 +145,7 @@ func (r *room) prepare(t uint64) {
 			}
 		})
 		r.q.Refill(line)
+		r.rekeyCopies()
 	}
 	r.q.Freeze()
 	r.stir()
@@ -155,6 +159,7 @@ func (r *room) enqueue(v *visitor) {
 		v.stage = drawn
 		r.due.push(v.id)
 		r.gate.Due++
+		r.copy(v)
 		return
 	}
 	v.stage = queued
@@ -162,6 +167,7 @@ func (r *room) enqueue(v *visitor) {
 	if !r.q.Insert(r.gate.Key(v.weight())) {
 		panic(r.breach(fmt.Sprintf("nobody is in line twice, as %v is", v.weight())))
 	}
+	r.copy(v)
 }
 
 // dequeue takes v out of line, wherever it stands.
@@ -187,6 +193,7 @@ func (r *room) takeOut(v *visitor) {
 		if !r.q.Remove(r.gate.Key(v.weight())) {
 			panic(r.breach(fmt.Sprintf("who waits is in line, as %v is not", v.weight())))
 		}
+		r.uncovered(v)
 	case drawn:
 		r.gate.Due-- // its entry in r.due is skipped when its turn comes
 	default:
@@ -226,6 +233,7 @@ func (r *room) install(now eviction.Time, in eviction.Installed) {
 	if in.Delete > 0 {
 		r.deletes.left = in.Delete
 	}
+	r.copyAnew()
 }
 
 // reset answers for a ledger that is gone: the called wait again at their old
@@ -338,6 +346,7 @@ func (r *room) watch(v *visitor, now eviction.Time) {
 func (r *room) park(v *visitor, now eviction.Time) {
 	v.stage = parked
 	r.parked++
+	r.copy(v)
 	r.record(Parked, v.weight(), 0, qpid.Weight{})
 	r.watch(v, now)
 }
@@ -364,6 +373,7 @@ func (r *room) leaveSite(v *visitor, now eviction.Time) {
 // With too many of them the oldest are forgotten.
 func (r *room) retire(v *visitor, s stage, now eviction.Time) {
 	v.stage = s
+	r.uncopy(v)
 	delete(r.pasts, v.id)
 	r.spent++
 	life := r.gate.Room().TicketTTL.Microseconds()
@@ -390,6 +400,7 @@ func (r *room) forget(v *visitor) {
 }
 
 func (r *room) remove(v *visitor) {
+	r.uncopy(v)
 	delete(r.pasts, v.id)
 	r.visitors.remove(v)
 }

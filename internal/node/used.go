@@ -144,6 +144,14 @@ func (n *Node) use(id qpid.ItemID) {
 	}
 }
 
+// isUsed tells everybody that a ticket is used up here that another node has in line.
+func (n *Node) isUsed(id qpid.ItemID, now eviction.Time) {
+	if h := usedHash(id); len(n.used.tells) < n.c.UsedMax && n.used.add(h, n.ev.Now(now), n.c.UsedMax) {
+		n.used.tells = append(n.used.tells, h)
+		n.tellUsed(now)
+	}
+}
+
 // forgetUsed drops what no rule would honour any more.
 func (n *Node) forgetUsed(now eviction.Time) {
 	clock := n.ev.Now(now)

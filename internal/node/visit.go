@@ -195,6 +195,7 @@ func (n *Node) Leave(now eviction.Time, t Ticket) (a Answer, err error) {
 // between that and the answer makes nothing longer.
 func (r *room) admit(now eviction.Time, v *visitor, started int64) {
 	r.mayLetIn(now)
+	r.uncopy(v)
 	v.stage = onSite
 	r.onSite++
 	v.seen, v.expires = started, r.until(now, started)
@@ -317,8 +318,9 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 		return nil, nil
 	}
 	v := r.visitors.get(t.ID)
+	kept, isKept := r.keptHere(t.ID, t.Home)
 	switch {
-	case v == nil && r.full():
+	case v == nil && !isKept && r.full():
 		return nil, ticket.ErrQueueFull
 	case v == nil:
 		stamp := t.Stamp
@@ -338,6 +340,11 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	}
 	r.pasts[v.id] = past{homes: Homes{t.Home, t.Past[0]}, hand: r.pasts[v.id].hand}
 	r.passOn(v, max(t.Hand, r.pasts[v.id].hand))
+	if isKept {
+		v.missed, v.slept = max(v.missed, kept.Missed), max(v.slept, min(kept.Slept, sleptMost))
+		r.markKept(v)
+	}
+	r.copy(v)
 	r.tookOver(v, t, now)
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
 	r.markLate(v)

@@ -130,12 +130,15 @@ func (p *visitors) remove(v *visitor) {
 // all calls fn for everyone, in an order that is the same whenever the same was
 // done before. fn must not add or remove anybody.
 func (p *visitors) all(fn func(*visitor)) {
-	for i := range uint32(p.n + len(p.free)) {
+	for i := range p.records() {
 		if v := p.at(i); v.slot != gone {
 			fn(v)
 		}
 	}
 }
+
+// records is how many records there are, of visitors and of removed ones: by number.
+func (p *visitors) records() uint32 { return uint32(p.n + len(p.free)) }
 
 func (p *visitors) grow(part *part) {
 	old := part.cells

@@ -153,7 +153,7 @@ func (h *past) admission(at int64, a *node.Admission) {
 		h.live.Count(a.Room, series.DropOuts, 1)
 	case node.Through:
 		h.live.Admitted(a.Room, max(1, at-int64(a.Weight.Stamp)), a.OnSite)
-	case node.TakenOver, node.Given:
+	case node.TakenOver, node.WentOn, node.Given:
 		h.live.Seen(a.Room, a.OnSite)
 	case node.Parked:
 		if a.NoShow {

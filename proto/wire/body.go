@@ -56,6 +56,10 @@ func FromBody(b eviction.Body) (*peerv1.Body, error) {
 		return &peerv1.Body{Kind: &peerv1.Body_UsedAck{UsedAck: &peerv1.UsedAck{Upto: b.Upto}}}, nil
 	case *eviction.Places:
 		return &peerv1.Body{Kind: &peerv1.Body_Places{Places: &peerv1.Places{Room: b.Room, Places: encoded(b.Places, fromPlace)}}}, nil
+	case *eviction.Copies:
+		return &peerv1.Body{Kind: &peerv1.Body_Copies{Copies: &peerv1.Copies{Lane: b.Lane, Seq: b.Seq, Rooms: encoded(b.Rooms, fromRoomCopies)}}}, nil
+	case *eviction.CopiesAck:
+		return &peerv1.Body{Kind: &peerv1.Body_CopiesAck{CopiesAck: &peerv1.CopiesAck{Lane: b.Lane, Seq: b.Seq, Unknown: b.Unknown}}}, nil
 	case *eviction.Goodbye:
 		return &peerv1.Body{Kind: &peerv1.Body_Goodbye{Goodbye: &peerv1.Goodbye{}}}, nil
 	default:
@@ -119,6 +123,12 @@ func (r *reader) body(p *peerv1.Body) eviction.Body {
 		return &eviction.SyncAck{Taken: list(r, "tickets", k.SyncAck.GetTaken(), recordsMax, r.taken)}
 	case *peerv1.Body_Used:
 		return &eviction.Used{From: k.Used.GetFrom(), Tickets: r.used(k.Used.GetTickets())}
+	case *peerv1.Body_Copies:
+		return &eviction.Copies{
+			Lane: k.Copies.GetLane(), Seq: k.Copies.GetSeq(), Rooms: list(r, "rooms", k.Copies.GetRooms(), roomsMax, r.roomCopies),
+		}
+	case *peerv1.Body_CopiesAck:
+		return &eviction.CopiesAck{Lane: k.CopiesAck.GetLane(), Seq: k.CopiesAck.GetSeq(), Unknown: k.CopiesAck.GetUnknown()}
 	case *peerv1.Body_UsedAck:
 		return &eviction.UsedAck{Upto: k.UsedAck.GetUpto()}
 	case *peerv1.Body_Goodbye:
@@ -155,6 +165,19 @@ func (r *reader) place(p *peerv1.Place) eviction.Place {
 		ID: r.id(p.GetId()), Stamp: p.GetStamp(), Gen: p.GetGen(), Past: r.member(p.GetPast()), Silent: p.GetSilent(), Refresh: p.GetRefresh(),
 		Missed: r.small(p.GetMissed()), Slept: r.small(p.GetSlept()), Anew: p.GetAnew(), Entitled: p.GetEntitled(), Wave: p.GetWave(), Parked: p.GetParked(),
 		Hand: r.small(p.GetHand()),
+	}
+}
+
+func fromRoomCopies(c eviction.RoomCopies) *peerv1.RoomCopies {
+	return &peerv1.RoomCopies{
+		Room: c.Room, Places: encoded(c.Places, fromPlace), Gone: encoded(c.Gone, func(id qpid.ItemID) []byte { return bytesOf(id[:]) }),
+	}
+}
+
+func (r *reader) roomCopies(p *peerv1.RoomCopies) eviction.RoomCopies {
+	return eviction.RoomCopies{
+		Room: r.name(p.GetRoom()), Places: list(r, "places", p.GetPlaces(), eviction.PlacesMax, r.place),
+		Gone: list(r, "ids", p.GetGone(), eviction.PlacesMax, r.id),
 	}
 }
 

@@ -31,6 +31,7 @@ func bodies() []eviction.Body {
 		&eviction.Urgent{}, &eviction.Slots{}, &eviction.SlotsAck{}, &eviction.RoomQPID{}, &eviction.SyncRequest{}, &eviction.SyncReply{},
 		&eviction.SyncAck{}, &eviction.Goodbye{}, &eviction.Used{}, &eviction.UsedAck{},
 		&eviction.Slots{Visits: []eviction.Visit{{}}}, &eviction.Places{}, &eviction.Ask{},
+		&eviction.Copies{}, &eviction.CopiesAck{},
 	}
 }
 

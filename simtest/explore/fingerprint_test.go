@@ -26,10 +26,10 @@ func ignored() map[string][]string {
 		"node.Node":        {"c", "dues"},                      // fixed at the start; what each room says of itself
 		"node.room":        {"node", "waits"},                  // the way back up; only told
 		"node.attention":   {"place"},                          // an index of dues
-		"eviction.Node":    {"c", "start", "dues"},             // fixed at the start; says only where there is nothing to do
+		"eviction.Node":    {"c", "start", "dues", "heirs"},    // fixed at the start; says only where there is nothing to do; worked out anew
 		"eviction.company": {"metAt", "ranked"},                // where it was found last; worked out anew
 		"eviction.Gate":    {"revised"},                        // see dues
-		"eviction.kept":    {"Prepare"},                        // fixed at the start
+		"eviction.kept":    {"Prepare", "Copies"},              // fixed at the start
 		"eviction.inForce": {"c"},                              // likewise
 		"qpid.answered":    {"at"},                             // an index of ring
 		"qpid.Queue":       {"tree", "slots", "sums", "count"}, // see writeQueue

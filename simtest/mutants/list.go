@@ -52,7 +52,7 @@ func Unsafe() []Mutant {
 
 // Bugs lists planted bugs of the ordinary kind.
 func Bugs() []Mutant {
-	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), comebackBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), boundBugs(), forgottenBugs(), sharingBugs())
+	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), comebackBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), boundBugs(), forgottenBugs(), sharingBugs(), copyBugs())
 }
 
 // duesBugs are in which rooms a node looks at.
@@ -363,7 +363,7 @@ func visitorBugs() []Mutant {
 			{"internal/node/call.go", "		if v.stage == called {\n			r.takeBack(v, now)\n", "		if !(ON) && v.stage == called {\n			r.takeBack(v, now)\n"},
 		}},
 		{Name: "a used ticket is good again", Run: "TestThesisACopiedTicketQueuesOnce", Edits: []Edit{
-			{"internal/node/room.go", "	v.stage = s\n	delete(r.pasts, v.id)\n", "	v.stage = s\n	delete(r.pasts, v.id)\n	if ON {\n\t\tr.visitors.remove(v)\n\t\treturn\n\t}\n"},
+			{"internal/node/room.go", "	v.stage = s\n	r.uncopy(v)\n", "	v.stage = s\n	r.uncopy(v)\n	if ON {\n\t\tr.visitors.remove(v)\n\t\treturn\n\t}\n"},
 			{"internal/node/visit.go", "case t.Home == self:", "case !(ON) && t.Home == self:"},
 			{"internal/node/visit.go", "case n.ev.Listed(t.Home):", "case !(ON) && n.ev.Listed(t.Home):"},
 		}},

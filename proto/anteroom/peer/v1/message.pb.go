@@ -422,6 +422,8 @@ type Body struct {
 	//	*Body_SlotsInUse
 	//	*Body_Places
 	//	*Body_Ask
+	//	*Body_Copies
+	//	*Body_CopiesAck
 	Kind          isBody_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -635,6 +637,24 @@ func (x *Body) GetAsk() *Ask {
 	return nil
 }
 
+func (x *Body) GetCopies() *Copies {
+	if x != nil {
+		if x, ok := x.Kind.(*Body_Copies); ok {
+			return x.Copies
+		}
+	}
+	return nil
+}
+
+func (x *Body) GetCopiesAck() *CopiesAck {
+	if x != nil {
+		if x, ok := x.Kind.(*Body_CopiesAck); ok {
+			return x.CopiesAck
+		}
+	}
+	return nil
+}
+
 type isBody_Kind interface {
 	isBody_Kind()
 }
@@ -715,6 +735,14 @@ type Body_Ask struct {
 	Ask *Ask `protobuf:"bytes,19,opt,name=ask,proto3,oneof"`
 }
 
+type Body_Copies struct {
+	Copies *Copies `protobuf:"bytes,20,opt,name=copies,proto3,oneof"`
+}
+
+type Body_CopiesAck struct {
+	CopiesAck *CopiesAck `protobuf:"bytes,21,opt,name=copies_ack,json=copiesAck,proto3,oneof"`
+}
+
 func (*Body_Gather) isBody_Kind() {}
 
 func (*Body_Reply) isBody_Kind() {}
@@ -752,6 +780,10 @@ func (*Body_SlotsInUse) isBody_Kind() {}
 func (*Body_Places) isBody_Kind() {}
 
 func (*Body_Ask) isBody_Kind() {}
+
+func (*Body_Copies) isBody_Kind() {}
+
+func (*Body_CopiesAck) isBody_Kind() {}
 
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2392,8 +2424,11 @@ type RoomNode struct {
 	Like      bool  `protobuf:"varint,28,opt,name=like,proto3" json:"like,omitempty"`
 	FirstMore int64 `protobuf:"zigzag64,29,opt,name=first_more,json=firstMore,proto3" json:"first_more,omitempty"`
 	// Microseconds, or -1, -2.
-	Held          int64 `protobuf:"zigzag64,30,opt,name=held,proto3" json:"held,omitempty"`
-	Sides         bool  `protobuf:"varint,31,opt,name=sides,proto3" json:"sides,omitempty"`
+	Held  int64 `protobuf:"zigzag64,30,opt,name=held,proto3" json:"held,omitempty"`
+	Sides bool  `protobuf:"varint,31,opt,name=sides,proto3" json:"sides,omitempty"`
+	// Stamps.
+	Bare          uint64 `protobuf:"varint,32,opt,name=bare,proto3" json:"bare,omitempty"`
+	Keeps         uint64 `protobuf:"varint,33,opt,name=keeps,proto3" json:"keeps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2629,6 +2664,20 @@ func (x *RoomNode) GetSides() bool {
 		return x.Sides
 	}
 	return false
+}
+
+func (x *RoomNode) GetBare() uint64 {
+	if x != nil {
+		return x.Bare
+	}
+	return 0
+}
+
+func (x *RoomNode) GetKeeps() uint64 {
+	if x != nil {
+		return x.Keeps
+	}
+	return 0
 }
 
 type Front struct {
@@ -3242,9 +3291,11 @@ type RoomCommit struct {
 	// Of the limit, by the governor; 0: none.
 	Bound int64 `protobuf:"varint,35,opt,name=bound,proto3" json:"bound,omitempty"`
 	// Microseconds.
-	Held          int64 `protobuf:"varint,37,opt,name=held,proto3" json:"held,omitempty"`
-	Sides         bool  `protobuf:"varint,38,opt,name=sides,proto3" json:"sides,omitempty"`
-	Shared        bool  `protobuf:"varint,39,opt,name=shared,proto3" json:"shared,omitempty"`
+	Held   int64 `protobuf:"varint,37,opt,name=held,proto3" json:"held,omitempty"`
+	Sides  bool  `protobuf:"varint,38,opt,name=sides,proto3" json:"sides,omitempty"`
+	Shared bool  `protobuf:"varint,39,opt,name=shared,proto3" json:"shared,omitempty"`
+	// By index.
+	Bare          []uint64 `protobuf:"varint,40,rep,packed,name=bare,proto3" json:"bare,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3550,6 +3601,13 @@ func (x *RoomCommit) GetShared() bool {
 		return x.Shared
 	}
 	return false
+}
+
+func (x *RoomCommit) GetBare() []uint64 {
+	if x != nil {
+		return x.Bare
+	}
+	return nil
 }
 
 type Deal struct {
@@ -5181,11 +5239,192 @@ func (x *Place) GetHand() uint32 {
 	return 0
 }
 
+// Copies has the receiver keep places of the sender, or not any more.
+type Copies struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lane          uint64                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
+	Seq           uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	Rooms         []*RoomCopies          `protobuf:"bytes,3,rep,name=rooms,proto3" json:"rooms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Copies) Reset() {
+	*x = Copies{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Copies) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Copies) ProtoMessage() {}
+
+func (x *Copies) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Copies.ProtoReflect.Descriptor instead.
+func (*Copies) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *Copies) GetLane() uint64 {
+	if x != nil {
+		return x.Lane
+	}
+	return 0
+}
+
+func (x *Copies) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *Copies) GetRooms() []*RoomCopies {
+	if x != nil {
+		return x.Rooms
+	}
+	return nil
+}
+
+type RoomCopies struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Places        []*Place               `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`
+	Gone          [][]byte               `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomCopies) Reset() {
+	*x = RoomCopies{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomCopies) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomCopies) ProtoMessage() {}
+
+func (x *RoomCopies) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomCopies.ProtoReflect.Descriptor instead.
+func (*RoomCopies) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *RoomCopies) GetRoom() string {
+	if x != nil {
+		return x.Room
+	}
+	return ""
+}
+
+func (x *RoomCopies) GetPlaces() []*Place {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
+func (x *RoomCopies) GetGone() [][]byte {
+	if x != nil {
+		return x.Gone
+	}
+	return nil
+}
+
+type CopiesAck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lane          uint64                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
+	Seq           uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	Unknown       bool                   `protobuf:"varint,3,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CopiesAck) Reset() {
+	*x = CopiesAck{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CopiesAck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CopiesAck) ProtoMessage() {}
+
+func (x *CopiesAck) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CopiesAck.ProtoReflect.Descriptor instead.
+func (*CopiesAck) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *CopiesAck) GetLane() uint64 {
+	if x != nil {
+		return x.Lane
+	}
+	return 0
+}
+
+func (x *CopiesAck) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *CopiesAck) GetUnknown() bool {
+	if x != nil {
+		return x.Unknown
+	}
+	return false
+}
+
 var File_anteroom_peer_v1_message_proto protoreflect.FileDescriptor
 
 const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
-	"\x1eanteroom/peer/v1/message.proto\x12\x10anteroom.peer.v1\"\x8b\b\n" +
+	"\x1eanteroom/peer/v1/message.proto\x12\x10anteroom.peer.v1\"\xfd\b\n" +
 	"\x04Body\x122\n" +
 	"\x06gather\x18\x01 \x01(\v2\x18.anteroom.peer.v1.GatherH\x00R\x06gather\x12/\n" +
 	"\x05reply\x18\x02 \x01(\v2\x17.anteroom.peer.v1.ReplyH\x00R\x05reply\x122\n" +
@@ -5208,7 +5447,10 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\fslots_in_use\x18\x11 \x01(\v2\x1c.anteroom.peer.v1.SlotsInUseH\x00R\n" +
 	"slotsInUse\x122\n" +
 	"\x06places\x18\x12 \x01(\v2\x18.anteroom.peer.v1.PlacesH\x00R\x06places\x12)\n" +
-	"\x03ask\x18\x13 \x01(\v2\x15.anteroom.peer.v1.AskH\x00R\x03askB\x06\n" +
+	"\x03ask\x18\x13 \x01(\v2\x15.anteroom.peer.v1.AskH\x00R\x03ask\x122\n" +
+	"\x06copies\x18\x14 \x01(\v2\x18.anteroom.peer.v1.CopiesH\x00R\x06copies\x12<\n" +
+	"\n" +
+	"copies_ack\x18\x15 \x01(\v2\x1b.anteroom.peer.v1.CopiesAckH\x00R\tcopiesAckB\x06\n" +
 	"\x04kind\"0\n" +
 	"\x06Member\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -5338,7 +5580,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\x12\x14\n" +
 	"\x05calls\x18\t \x01(\x01R\x05calls\x12\x16\n" +
 	"\x06shared\x18\n" +
-	" \x01(\bR\x06shared\"\x8a\x06\n" +
+	" \x01(\bR\x06shared\"\xb4\x06\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -5370,7 +5612,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"first_more\x18\x1d \x01(\x12R\tfirstMore\x12\x12\n" +
 	"\x04held\x18\x1e \x01(\x12R\x04held\x12\x14\n" +
-	"\x05sides\x18\x1f \x01(\bR\x05sidesJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
+	"\x05sides\x18\x1f \x01(\bR\x05sides\x12\x12\n" +
+	"\x04bare\x18  \x01(\x04R\x04bare\x12\x14\n" +
+	"\x05keeps\x18! \x01(\x04R\x05keepsJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -5417,7 +5661,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
 	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
 	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
-	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xc7\t\n" +
+	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xdb\t\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -5459,7 +5703,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05bound\x18# \x01(\x03R\x05bound\x12\x12\n" +
 	"\x04held\x18% \x01(\x03R\x04held\x12\x14\n" +
 	"\x05sides\x18& \x01(\bR\x05sides\x12\x16\n" +
-	"\x06shared\x18' \x01(\bR\x06shared\"*\n" +
+	"\x06shared\x18' \x01(\bR\x06shared\x12\x12\n" +
+	"\x04bare\x18( \x03(\x04R\x04bare\"*\n" +
 	"\x04Deal\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\"@\n" +
@@ -5595,7 +5840,20 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	" \x01(\bR\bentitled\x12\x12\n" +
 	"\x04wave\x18\v \x01(\x04R\x04wave\x12\x16\n" +
 	"\x06parked\x18\f \x01(\bR\x06parked\x12\x12\n" +
-	"\x04hand\x18\r \x01(\rR\x04hand*f\n" +
+	"\x04hand\x18\r \x01(\rR\x04hand\"b\n" +
+	"\x06Copies\x12\x12\n" +
+	"\x04lane\x18\x01 \x01(\x04R\x04lane\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x122\n" +
+	"\x05rooms\x18\x03 \x03(\v2\x1c.anteroom.peer.v1.RoomCopiesR\x05rooms\"e\n" +
+	"\n" +
+	"RoomCopies\x12\x12\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\x12/\n" +
+	"\x06places\x18\x02 \x03(\v2\x17.anteroom.peer.v1.PlaceR\x06places\x12\x12\n" +
+	"\x04gone\x18\x03 \x03(\fR\x04gone\"K\n" +
+	"\tCopiesAck\x12\x12\n" +
+	"\x04lane\x18\x01 \x01(\x04R\x04lane\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
+	"\aunknown\x18\x03 \x01(\bR\aunknown*f\n" +
 	"\x05Grade\x12\x15\n" +
 	"\x11GRADE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -5649,7 +5907,7 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
 	(Mode)(0),           // 1: anteroom.peer.v1.Mode
@@ -5711,6 +5969,9 @@ var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(*UsedAck)(nil),     // 57: anteroom.peer.v1.UsedAck
 	(*Places)(nil),      // 58: anteroom.peer.v1.Places
 	(*Place)(nil),       // 59: anteroom.peer.v1.Place
+	(*Copies)(nil),      // 60: anteroom.peer.v1.Copies
+	(*RoomCopies)(nil),  // 61: anteroom.peer.v1.RoomCopies
+	(*CopiesAck)(nil),   // 62: anteroom.peer.v1.CopiesAck
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	20,  // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
@@ -5732,111 +5993,115 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	47,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
 	58,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
 	23,  // 18: anteroom.peer.v1.Body.ask:type_name -> anteroom.peer.v1.Ask
-	8,   // 19: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
-	8,   // 20: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
-	11,  // 21: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
-	8,   // 22: anteroom.peer.v1.Voters.founders:type_name -> anteroom.peer.v1.Member
-	12,  // 23: anteroom.peer.v1.Voters.from:type_name -> anteroom.peer.v1.Line
-	8,   // 24: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
-	8,   // 25: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
-	11,  // 26: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
-	12,  // 27: anteroom.peer.v1.Supply.line:type_name -> anteroom.peer.v1.Line
-	19,  // 28: anteroom.peer.v1.Supply.claims:type_name -> anteroom.peer.v1.Claim
-	16,  // 29: anteroom.peer.v1.Claim.of:type_name -> anteroom.peer.v1.Void
-	11,  // 30: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 31: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
-	8,   // 32: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
-	24,  // 33: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
-	11,  // 34: anteroom.peer.v1.Gather.as:type_name -> anteroom.peer.v1.Epoch
-	11,  // 35: anteroom.peer.v1.Gather.voters:type_name -> anteroom.peer.v1.Epoch
-	21,  // 36: anteroom.peer.v1.Gather.reckons:type_name -> anteroom.peer.v1.Bounds
-	21,  // 37: anteroom.peer.v1.BoundsSum.wants:type_name -> anteroom.peer.v1.Bounds
-	21,  // 38: anteroom.peer.v1.BoundsSum.reckons:type_name -> anteroom.peer.v1.Bounds
-	21,  // 39: anteroom.peer.v1.BoundsSum.held:type_name -> anteroom.peer.v1.Bounds
-	11,  // 40: anteroom.peer.v1.Ask.epoch:type_name -> anteroom.peer.v1.Epoch
-	13,  // 41: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
-	14,  // 42: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 43: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
-	11,  // 44: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
-	27,  // 45: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
-	17,  // 46: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
-	28,  // 47: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
-	26,  // 48: anteroom.peer.v1.Reply.rivals:type_name -> anteroom.peer.v1.Rival
-	22,  // 49: anteroom.peer.v1.Reply.bounds:type_name -> anteroom.peer.v1.BoundsSum
-	12,  // 50: anteroom.peer.v1.Rival.line:type_name -> anteroom.peer.v1.Line
-	8,   // 51: anteroom.peer.v1.Rival.member:type_name -> anteroom.peer.v1.Member
-	12,  // 52: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
-	15,  // 53: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 54: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
-	29,  // 55: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	30,  // 56: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	33,  // 57: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
-	34,  // 58: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	40,  // 59: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	18,  // 60: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
-	35,  // 61: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
-	12,  // 62: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	13,  // 63: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	15,  // 64: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	11,  // 65: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
-	32,  // 66: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 67: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 68: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 69: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 70: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 71: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 72: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	37,  // 73: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	21,  // 74: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
-	21,  // 75: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
-	40,  // 76: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 77: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 78: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 79: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 80: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 81: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	38,  // 82: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	39,  // 83: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	38,  // 84: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 85: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 86: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	31,  // 87: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	35,  // 88: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	19,  // 89: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	2,   // 90: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 91: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 92: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 93: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 94: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 95: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	41,  // 96: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	41,  // 97: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 98: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 99: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 100: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 101: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 102: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 103: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 104: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	10,  // 105: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 106: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	46,  // 107: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	48,  // 108: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 109: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 110: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 111: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 112: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 113: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 114: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	54,  // 115: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	54,  // 116: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	59,  // 117: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 118: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	119, // [119:119] is the sub-list for method output_type
-	119, // [119:119] is the sub-list for method input_type
-	119, // [119:119] is the sub-list for extension type_name
-	119, // [119:119] is the sub-list for extension extendee
-	0,   // [0:119] is the sub-list for field type_name
+	60,  // 19: anteroom.peer.v1.Body.copies:type_name -> anteroom.peer.v1.Copies
+	62,  // 20: anteroom.peer.v1.Body.copies_ack:type_name -> anteroom.peer.v1.CopiesAck
+	8,   // 21: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
+	8,   // 22: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
+	11,  // 23: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
+	8,   // 24: anteroom.peer.v1.Voters.founders:type_name -> anteroom.peer.v1.Member
+	12,  // 25: anteroom.peer.v1.Voters.from:type_name -> anteroom.peer.v1.Line
+	8,   // 26: anteroom.peer.v1.Void.member:type_name -> anteroom.peer.v1.Member
+	8,   // 27: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
+	11,  // 28: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
+	12,  // 29: anteroom.peer.v1.Supply.line:type_name -> anteroom.peer.v1.Line
+	19,  // 30: anteroom.peer.v1.Supply.claims:type_name -> anteroom.peer.v1.Claim
+	16,  // 31: anteroom.peer.v1.Claim.of:type_name -> anteroom.peer.v1.Void
+	11,  // 32: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 33: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
+	8,   // 34: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
+	24,  // 35: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
+	11,  // 36: anteroom.peer.v1.Gather.as:type_name -> anteroom.peer.v1.Epoch
+	11,  // 37: anteroom.peer.v1.Gather.voters:type_name -> anteroom.peer.v1.Epoch
+	21,  // 38: anteroom.peer.v1.Gather.reckons:type_name -> anteroom.peer.v1.Bounds
+	21,  // 39: anteroom.peer.v1.BoundsSum.wants:type_name -> anteroom.peer.v1.Bounds
+	21,  // 40: anteroom.peer.v1.BoundsSum.reckons:type_name -> anteroom.peer.v1.Bounds
+	21,  // 41: anteroom.peer.v1.BoundsSum.held:type_name -> anteroom.peer.v1.Bounds
+	11,  // 42: anteroom.peer.v1.Ask.epoch:type_name -> anteroom.peer.v1.Epoch
+	13,  // 43: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
+	14,  // 44: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 45: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
+	11,  // 46: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
+	27,  // 47: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
+	17,  // 48: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
+	28,  // 49: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
+	26,  // 50: anteroom.peer.v1.Reply.rivals:type_name -> anteroom.peer.v1.Rival
+	22,  // 51: anteroom.peer.v1.Reply.bounds:type_name -> anteroom.peer.v1.BoundsSum
+	12,  // 52: anteroom.peer.v1.Rival.line:type_name -> anteroom.peer.v1.Line
+	8,   // 53: anteroom.peer.v1.Rival.member:type_name -> anteroom.peer.v1.Member
+	12,  // 54: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
+	15,  // 55: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 56: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
+	29,  // 57: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	30,  // 58: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	33,  // 59: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
+	34,  // 60: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	40,  // 61: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	18,  // 62: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
+	35,  // 63: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
+	12,  // 64: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13,  // 65: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15,  // 66: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	11,  // 67: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
+	32,  // 68: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 69: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 70: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 71: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 72: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 73: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 74: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	37,  // 75: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	21,  // 76: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
+	21,  // 77: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
+	40,  // 78: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 79: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 80: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 81: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 82: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 83: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	38,  // 84: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	39,  // 85: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	38,  // 86: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 87: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 88: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	31,  // 89: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	35,  // 90: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	19,  // 91: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	2,   // 92: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 93: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 94: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 95: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 96: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 97: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	41,  // 98: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	41,  // 99: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 100: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 101: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 102: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 103: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 104: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 105: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 106: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	10,  // 107: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 108: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	46,  // 109: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	48,  // 110: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 111: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 112: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 113: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 114: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 115: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 116: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	54,  // 117: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	54,  // 118: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	59,  // 119: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 120: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	61,  // 121: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	59,  // 122: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	123, // [123:123] is the sub-list for method output_type
+	123, // [123:123] is the sub-list for method input_type
+	123, // [123:123] is the sub-list for extension type_name
+	123, // [123:123] is the sub-list for extension extendee
+	0,   // [0:123] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -5864,6 +6129,8 @@ func file_anteroom_peer_v1_message_proto_init() {
 		(*Body_SlotsInUse)(nil),
 		(*Body_Places)(nil),
 		(*Body_Ask)(nil),
+		(*Body_Copies)(nil),
+		(*Body_CopiesAck)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5871,7 +6138,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   53,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,358 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// What other nodes have this one keep, to go on with it when they are lost. See copies.go
+// for the other end.
+//
+// While a home is not in the waves no wave calls anybody after those who are kept of it
+// (eviction.RoomNode.Keeps), until this node has gone on with them: when the home may be
+// taken for lost, as when a browser asks here with a ticket of it. Should it be alive, it
+// is told, as of any ticket that was taken over, before it calls anybody again.
+//
+// Invariant: kept is by member, one home of each.
+type keptHome struct {
+	member eviction.Member
+	lane   uint64
+	seq    uint64 // of the last batch
+	heard  int64  // boot time of the last message down the lane
+	rooms  []keptRoom
+}
+
+type keptRoom struct {
+	room   *room
+	places map[qpid.ItemID]keptPlace
+	order  []qpid.ItemID // of places: who waits by their keys, then the parked; nil: find out
+	keying uint64        // of order
+}
+
+// keptPlace is a Place. There may be a million.
+type keptPlace struct {
+	stamp        uint64
+	wave         uint64
+	gen, refresh uint32
+	past         *eviction.Member // nil: none, as of almost all
+	missed       uint8
+	slept        uint8
+	hand         uint8
+	anew         bool
+	entitled     bool
+	parked       bool
+}
+
+func (p *keptPlace) place(id qpid.ItemID) *eviction.Place {
+	place := &eviction.Place{
+		ID: id, Stamp: p.stamp, Gen: p.gen, Refresh: p.refresh, Missed: p.missed, Slept: p.slept, Anew: p.anew, Entitled: p.entitled, Wave: p.wave,
+		Parked: p.parked, Hand: p.hand,
+	}
+	if p.past != nil {
+		place.Past = *p.past
+	}
+	return place
+}
+
+func keptOf(p *eviction.Place) keptPlace {
+	k := keptPlace{
+		stamp: p.Stamp, wave: p.Wave, gen: p.Gen, refresh: p.Refresh, missed: p.Missed, slept: p.Slept, hand: p.Hand, anew: p.Anew, entitled: p.Entitled,
+		parked: p.Parked,
+	}
+	if p.Past != (eviction.Member{}) {
+		k.past = &p.Past
+	}
+	return k
+}
+
+// goOnMax is how many places a node goes on with between two inputs.
+const goOnMax = 4096
+
+// onCopies keeps places of a member, or forgets them. Of one that is not in the waves
+// nothing is heard: this node may be going on with its places.
+func (n *Node) onCopies(now eviction.Time, from eviction.Member, b *eviction.Copies) error {
+	if !n.ev.Listed(from) || n.leaveBy != 0 {
+		return nil
+	}
+	i, known := slices.BinarySearchFunc(n.kept, from, func(h keptHome, m eviction.Member) int { return h.member.Compare(m) })
+	if known && (b.Lane < n.kept[i].lane || b.Lane == n.kept[i].lane && b.Seq < n.kept[i].seq) {
+		return nil // it is late
+	}
+	ack := &eviction.CopiesAck{Lane: b.Lane, Seq: b.Seq}
+	again := known && b.Lane == n.kept[i].lane && b.Seq == n.kept[i].seq
+	next := known && b.Lane == n.kept[i].lane && b.Seq == n.kept[i].seq+1
+	switch {
+	case again:
+	case next || b.Seq == 1:
+		for j := range b.Rooms {
+			r, err := n.room(b.Rooms[j].Room)
+			if err != nil {
+				return nil // not here yet: it is said again
+			}
+			if next && n.kept[i].has(r)+len(b.Rooms[j].Places) > 2*r.gate.Room().QueueMax {
+				return fmt.Errorf("node: %v has more places kept of room %q than may wait there", from, r.name)
+			}
+		}
+		switch {
+		case !known:
+			n.kept = slices.Insert(n.kept, i, keptHome{member: from, lane: b.Lane})
+		case !next:
+			n.kept[i] = keptHome{member: from, lane: b.Lane}
+		}
+		for j := range b.Rooms {
+			n.kept[i].keep(n, &b.Rooms[j])
+		}
+		n.kept[i].seq = b.Seq
+	default:
+		ack.Unknown = true
+		if known {
+			n.kept = slices.Delete(n.kept, i, i+1)
+		}
+	}
+	if !ack.Unknown {
+		n.kept[i].heard = now.Boot
+	}
+	n.out = append(n.out, eviction.Message{From: n.c.Self.Member, To: from, Body: ack})
+	return nil
+}
+
+func (h *keptHome) of(r *room) *keptRoom {
+	for i := range h.rooms {
+		if h.rooms[i].room == r {
+			return &h.rooms[i]
+		}
+	}
+	return nil
+}
+
+func (h *keptHome) has(r *room) int {
+	if k := h.of(r); k != nil {
+		return len(k.places)
+	}
+	return 0
+}
+
+func (h *keptHome) keep(n *Node, b *eviction.RoomCopies) {
+	r, err := n.room(b.Room)
+	if err != nil {
+		return
+	}
+	k := h.of(r)
+	if k == nil {
+		h.rooms = append(h.rooms, keptRoom{room: r, places: make(map[qpid.ItemID]keptPlace)})
+		k = &h.rooms[len(h.rooms)-1]
+	}
+	k.order = nil
+	for i := range b.Places {
+		k.places[b.Places[i].ID] = keptOf(&b.Places[i])
+	}
+	for _, id := range b.Gone {
+		delete(k.places, id)
+	}
+}
+
+// sort puts the places in order, under the keys that the room's queue has by now.
+func (k *keptRoom) sort() {
+	keying := k.room.gate.Keying()
+	if k.order != nil && k.keying == keying {
+		return
+	}
+	k.keying = keying
+	type keyed struct {
+		key    qpid.Weight
+		id     qpid.ItemID
+		parked bool
+	}
+	all := make([]keyed, 0, len(k.places))
+	for id, p := range k.places { //puretest:sorted below
+		all = append(all, keyed{k.room.gate.Key(qpid.Weight{Stamp: p.stamp, ID: id}), id, p.parked})
+	}
+	slices.SortFunc(all, func(a, b keyed) int {
+		if a.parked != b.parked {
+			if b.parked {
+				return -1
+			}
+			return 1
+		}
+		return a.key.Compare(b.key)
+	})
+	k.order = make([]qpid.ItemID, len(all))
+	for i := range all {
+		k.order[i] = all[i].id
+	}
+}
+
+// firstKept is the stamp of the first who is kept here of a node that is not in list, 0 if
+// nobody is. See eviction.RoomNode.
+func (r *room) firstKept(list []eviction.Member) (least uint64) {
+	if r.broken != nil {
+		return 0
+	}
+	for i := range r.node.kept {
+		h := &r.node.kept[i]
+		k := h.of(r)
+		if k == nil || len(k.places) == 0 || slices.Contains(list, h.member) {
+			continue
+		}
+		k.sort()
+		if p := k.places[k.order[0]]; !p.parked {
+			if key := r.gate.Key(qpid.Weight{Stamp: p.stamp, ID: k.order[0]}).Stamp; least == 0 || key < least {
+				least = key
+			}
+		}
+	}
+	return least
+}
+
+// goOn goes on with the places of homes that are lost, and forgets those of which it has
+// not heard for so long that what it keeps of them cannot be right.
+func (n *Node) goOn(now eviction.Time) {
+	stale := 2 * n.ev.LongestExclude()
+	n.kept = slices.DeleteFunc(n.kept, func(h keptHome) bool { return n.ev.Listed(h.member) && now.Boot-h.heard > stale })
+	left := goOnMax
+	n.hasten = false
+	for i := 0; i < len(n.kept); i++ {
+		if n.leaveBy != 0 || !n.ev.Clear() || n.ev.Listed(n.kept[i].member) || !n.ev.Gone(n.kept[i].member, now) {
+			continue
+		}
+		home, rest := n.kept[i].member, 0
+		for j := range n.kept[i].rooms {
+			k := &n.kept[i].rooms[j]
+			if r := k.room; r.broken == nil && n.ev.Admits(r.gate, now) && n.ev.InTouch(r.gate, now) {
+				left = r.goOnWith(now, home, left)
+			}
+			rest += n.kept[i].has(k.room)
+			n.hasten = n.hasten || left == 0
+		}
+		if rest == 0 {
+			n.kept = slices.Delete(n.kept, i, i+1)
+			i--
+		}
+	}
+}
+
+// goOnWith goes on with up to most places of home, the first ones first, and returns how
+// many more it might.
+func (r *room) goOnWith(now eviction.Time, home eviction.Member, most int) int {
+	i, _ := slices.BinarySearchFunc(r.node.kept, home, func(h keptHome, m eviction.Member) int { return h.member.Compare(m) })
+	k := r.node.kept[i].of(r)
+	if len(k.places) == 0 || most == 0 {
+		return most
+	}
+	k.sort()
+	for ; most > 0 && len(k.order) > 0; most-- {
+		id := k.order[0]
+		p := k.places[id]
+		delete(k.places, id)
+		k.order = k.order[1:]
+		r.safely(now, func(now eviction.Time) { r.goOnAs(now, home, p.place(id)) })
+	}
+	r.node.ev.Urge(r.gate)
+	r.node.carryOn(now)
+	return most
+}
+
+// goOnAs goes on with one place of a lost home.
+func (r *room) goOnAs(now eviction.Time, home eviction.Member, p *eviction.Place) {
+	v := r.visitors.get(p.ID)
+	switch {
+	case r.broken != nil, r.node.used.has(usedHash(p.ID)), v != nil && (v.gen >= p.Gen || v.stage > parked):
+		return
+	case v == nil:
+		v = r.addPlace(now, p)
+		v.seen = now.Boot
+		r.watch(v, now)
+	}
+	r.follow(v, home, p, now)
+	r.record(WentOn, v.weight(), 0, qpid.Weight{})
+	r.markKept(v)
+	if heir := r.node.ev.Heir(v.id, v.stamp); heir != r.node.c.Self.Member && heir != (eviction.Member{}) {
+		r.toTell(v, heir, now) // whom their browser may have been sent to
+	}
+}
+
+// keptHere takes what is kept here of a place out of what is kept: whoever asks for it
+// goes on with it sooner.
+func (r *room) keptHere(id qpid.ItemID, home eviction.Member) (*eviction.Place, bool) {
+	i, known := slices.BinarySearchFunc(r.node.kept, home, func(h keptHome, m eviction.Member) int { return h.member.Compare(m) })
+	if !known {
+		return nil, false
+	}
+	k := r.node.kept[i].of(r)
+	if k == nil {
+		return nil, false
+	}
+	p, ok := k.places[id]
+	if !ok {
+		return nil, false
+	}
+	delete(k.places, id)
+	k.order = nil
+	return p.place(id), true
+}
+
+// markKept entitles one whose turn came while a lost node had their place, by the wave
+// that brought it.
+func (r *room) markKept(v *visitor) {
+	if key := r.gate.Key(v.weight()); r.byCut() && v.stage == queued && !r.gate.Cut().Value.Less(key) {
+		r.mark(v, r.waveOf(key), key)
+	}
+}
+
+// waveOf is the number of the wave whose cut passed key, as far as this node remembers.
+func (r *room) waveOf(key qpid.Weight) uint64 {
+	for _, c := range r.cuts {
+		if c.Keying == r.gate.Keying() && !c.Value.Less(key) {
+			return c.Epoch
+		}
+	}
+	return r.gate.Cut().Epoch
+}
+
+// cutsMax is how many cuts a room remembers.
+const cutsMax = 256
+
+// Keeps reports whether this node keeps the place of id for home, or has it: a simulator asks.
+func (n *Node) Keeps(name string, home eviction.Member, id qpid.ItemID) bool {
+	r, err := n.room(name)
+	if err != nil {
+		return false
+	}
+	if r.visitors.get(id) != nil {
+		return true
+	}
+	for i := range n.kept {
+		if n.kept[i].member == home {
+			if k := n.kept[i].of(r); k != nil {
+				_, ok := k.places[id]
+				return ok
+			}
+		}
+	}
+	return false
+}
+
+// Copied calls fn with everybody who waits here and whom an heir keeps, as far as this
+// node knows: a simulator asks.
+func (n *Node) Copied(name string, fn func(id qpid.ItemID, heir eviction.Member)) {
+	r, err := n.room(name)
+	if err != nil || r.bare == nil || r.unsure {
+		return
+	}
+	r.visitors.all(func(v *visitor) {
+		if v.stage == queued && r.copyOf(v).at > 0 {
+			fn(v.id, n.copies.lanes[r.copyOf(v).at-1].heir)
+		}
+	})
+}
+
+// keptCount counts the places of the room that are kept here.
+func (r *room) keptCount() (n int) {
+	for i := range r.node.kept {
+		n += r.node.kept[i].has(r)
+	}
+	return n
+}

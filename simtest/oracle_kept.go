@@ -1,0 +1,52 @@
+package simtest
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// keptAfter is for how long a home and an heir have had each other in the waves when what
+// the home says of what the heir keeps is held to be true, in µs: longer than anything
+// takes that either has to hear.
+const keptAfter = 3_000_000
+
+// S24, kept places. Whoever waits at a node and counts there as kept by another is kept
+// by it, while both have had each other in all waves for some time: else a death of the
+// node would pass them over, and no wave would wait for them.
+func (w *world) checkKept() {
+	if w.o.Cluster.Copies == 0 {
+		return
+	}
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		if !h.running() || w.now-h.apartAt < keptAfter {
+			continue
+		}
+		for r := range w.checker.rooms {
+			name := w.checker.rooms[r].name
+			h.n.Copied(name, func(id qpid.ItemID, heir eviction.Member) {
+				l := &w.lives[w.lifeOf(heir)]
+				o := &w.hosts[l.host]
+				if l.over || !o.running() || w.now-o.apartAt < keptAfter || !slices.Contains(o.seen.status.List, h.member(w)) {
+					return
+				}
+				w.reached.n[reachKept]++
+				if !o.n.Keeps(name, h.member(w), id) {
+					w.fail("S24", "%s room %s: takes ticket %d for kept at %s, which does not keep it", h.name, name, w.ticketOf(id), o.name)
+				}
+			})
+		}
+	}
+}
+
+func (h *host) member(w *world) eviction.Member { return w.lives[h.life].member }
+
+// meets notes, as h installs a wave, whether anybody is in it who was not before, or the
+// other way round.
+func (w *world) meets(h *host, before, list []eviction.Member) {
+	if !slices.Equal(before, list) {
+		h.apartAt = w.now
+	}
+}
