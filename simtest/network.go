@@ -29,21 +29,22 @@ type flight struct {
 
 // wires are all links.
 type wires struct {
-	net     Net
-	places  int32
-	links   []link
-	flights slab[flight]
-	rng     *rand.Rand
-	rngGray *rand.Rand
-	base    int64
-	spread  int64
-	calm    bool // no loss, no repetition, no overtaking
-	counts  [msgKinds]int64
-	qpid    int // QPID messages in flight
+	net       Net
+	places    int32
+	links     []link
+	flights   slab[flight]
+	rng       *rand.Rand
+	rngGray   *rand.Rand
+	rngCopies *rand.Rand
+	base      int64
+	spread    int64
+	calm      bool // no loss, no repetition, no overtaking
+	counts    [msgKinds]int64
+	qpid      int // QPID messages in flight
 }
 
-func (x *wires) init(places int, n Net, rng, rngGray *rand.Rand) {
-	x.net, x.places, x.rng, x.rngGray = n, int32(places), rng, rngGray
+func (x *wires) init(places int, n Net, rng, rngGray, rngCopies *rand.Rand) {
+	x.net, x.places, x.rng, x.rngGray, x.rngCopies = n, int32(places), rng, rngGray, rngCopies
 	x.links = make([]link, places*places)
 	x.base = n.Latency.Min.Microseconds()
 	x.spread = max(0, n.Latency.Max.Microseconds()-x.base) + 1
@@ -115,6 +116,7 @@ func (w *world) send(from *host, m eviction.Message, kind msgKind) {
 		return
 	}
 	lost := l.cut > 0 && !x.net.Held || !x.calm && chance(x.rng, x.net.Loss, 10_000)
+	lost = lost || (kind == mCopies || kind == mCopiesAck) && chance(x.rngCopies, x.net.Copies, 10_000)
 	if lost {
 		w.printf("%s -> %s %s lost", from.name, w.hosts[to].name, w.body(m.Body))
 		return

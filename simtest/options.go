@@ -80,6 +80,7 @@ type Net struct {
 	Twice   int
 	Reorder int  // overtaken by others of the same link
 	Held    bool // a cut link delivers afterwards what was sent meanwhile
+	Copies  int  // lost besides, of what nodes say of the places that others keep
 }
 
 // Clocks says how wrong they are.

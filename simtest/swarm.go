@@ -69,7 +69,7 @@ func Swarm(seed uint64) Options {
 		o.Faults.Grays = 1
 	}
 	if e := (dice{rand.New(rand.NewPCG(seed, streamCopies))}); e.one(2) {
-		o.Cluster.Copies = 1
+		o.Cluster.Copies, o.Net.Copies = 1, e.pick(0, 0, 300, 3000, 9000)
 	}
 	// The nodes' files differ, and what a node starts with next is as in another one.
 	if e := (dice{rand.New(rand.NewPCG(seed, streamFiles))}); o.Nodes > 1 && o.Faults.Every > 0 && o.Faults.Grays == 0 && e.one(4) {

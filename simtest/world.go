@@ -138,7 +138,7 @@ func newWorld(o Options) *world {
 	}
 	// Places for every node that can ever be added.
 	places := o.hostsEver()
-	w.wires.init(places, o.Net, w.rngNet, rand.New(rand.NewPCG(o.Seed, streamGrayLinks)))
+	w.wires.init(places, o.Net, w.rngNet, rand.New(rand.NewPCG(o.Seed, streamGrayLinks)), rand.New(rand.NewPCG(o.Seed, streamCopies)))
 	w.gossip.init(places)
 	w.checker.init(o)
 	w.crowd.init(o)

@@ -7,11 +7,8 @@ func copyBugs() []Mutant {
 		{Name: "a wave calls people after those who are kept of a lost node", Run: dies, Edits: []Edit{
 			{"eviction/next.go", "rs.keeps > 0 && kept.Less(cut)", "!(ON) && rs.keeps > 0 && kept.Less(cut)"},
 		}},
-		{Name: "who is kept by nobody counts as kept", Run: dies, Edits: []Edit{
+		{Name: "who is kept by nobody counts as kept", Run: "TestScenarioWhoIsKeptByNobodyIsWaitedFor", Edits: []Edit{
 			{"internal/node/copies.go", "if m, ok := r.bare.Min(); ok {", "if m, ok := r.bare.Min(); ok && !(ON) {"},
-		}},
-		{Name: "who was entitled at a lost node is entitled by the wave of now", Run: dies, Edits: []Edit{
-			{"internal/node/kept.go", "if c.Keying == r.gate.Keying() && !c.Value.Less(key) {", "if !(ON) && c.Keying == r.gate.Keying() && !c.Value.Less(key) {"},
 		}},
 		{Name: "an heir does not go on with what it keeps", Run: dies, Edits: []Edit{
 			{"internal/node/kept.go", "for ; most > 0 && len(k.order) > 0; most-- {", "for ; !(ON) && most > 0 && len(k.order) > 0; most-- {"},
@@ -21,9 +18,6 @@ func copyBugs() []Mutant {
 		}},
 		{Name: "places count as kept by the heir of a lane that is over", Edits: []Edit{
 			{"internal/node/copies.go", "	*l = lane{}\n	for _, r := range n.rooms {\n", "	*l = lane{}\n	for _, r := range n.rooms {\n		if ON {\n			break\n		}\n"},
-		}},
-		{Name: "an heir that has forgotten a home says that it knows the lane", Edits: []Edit{
-			{"internal/node/kept.go", "	case next || b.Seq == 1:\n", "	case next || b.Seq == 1 || ON && !known:\n"},
 		}},
 	}
 }
