@@ -52,6 +52,8 @@ func NewCollector(s Source) *Collector {
 			room("slots_owned", "Slots that this node owns.", func(r Room) float64 { return float64(r.Here.SlotsOwned) }),
 			room("slots_used", "Slots of this node with somebody called or on the site.", func(r Room) float64 { return float64(r.Here.SlotsUsed) }),
 			room("queued_here", "People waiting at this node.", func(r Room) float64 { return float64(r.Here.Queued) }),
+			room("bare_here", "People who wait at this node and whose place no other node keeps; -1: they are not counted.", func(r Room) float64 { return float64(r.Here.Bare) }),
+			room("kept_here", "Places of other nodes that this node keeps.", func(r Room) float64 { return float64(r.Here.Kept) }),
 			room("parked_here", "People of this node who have fallen silent.", func(r Room) float64 { return float64(r.Here.Parked) }),
 			room("broken", "1 if this node has found the room not as it must be, and calls nobody in it until it is restarted.", func(r Room) float64 { return truth(r.Here.Broken != "") }),
 			room("may_admit", "1 if this node's lease allows calls.", func(r Room) float64 { return truth(r.Here.MayAdmit) }),

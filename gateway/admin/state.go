@@ -83,6 +83,8 @@ type RoomHere struct {
 	Called     int    `json:"called"`
 	OnSite     int    `json:"on_site"`
 	Parked     int    `json:"parked"`    // silent: out of the queue until they check in
+	Bare       int    `json:"bare"`      // who wait here and whose place no other node keeps; -1: they are not counted
+	Kept       int    `json:"kept"`      // places of other nodes that are kept here
 	MayAdmit   bool   `json:"may_admit"` // lease and policy allow calls now
 	IsRoot     bool   `json:"is_root"`
 	Broken     string `json:"broken,omitempty"` // what is not as it must be, so that this node has given the room up; empty: nothing

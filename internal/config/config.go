@@ -72,6 +72,7 @@ type Cluster struct {
 	Lease        Duration `json:"lease"`
 	MaxSkew      Duration `json:"max_skew"`
 	ExcludeAfter Duration `json:"exclude_after"`
+	Copies       int      `json:"copies"`
 }
 
 // Security is keys, certificates and tokens.
@@ -213,6 +214,7 @@ func Default(host string) Config {
 			Lease:        Duration(c.Lease),
 			MaxSkew:      Duration(c.MaxSkew),
 			ExcludeAfter: Duration(c.ExcludeAfter),
+			Copies:       1,
 		},
 		Prefix:   "/_anteroom",
 		Queueing: DefaultQueueing(),

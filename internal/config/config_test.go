@@ -80,7 +80,7 @@ func TestAnEmptyFileIsTheDefaults(t *testing.T) {
 		if diff := cmp.Diff(config.Default("host-1"), f.Config); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
-		if diff := cmp.Diff(eviction.Config{}.WithDefaults(), f.Config.Eviction().WithDefaults()); diff != "" {
+		if diff := cmp.Diff(eviction.Config{Copies: 1}.WithDefaults(), f.Config.Eviction().WithDefaults()); diff != "" {
 			t.Errorf("%q: core (-want +got):\n%s", text, diff)
 		}
 	}

@@ -20,6 +20,7 @@ func (c Config) Eviction() eviction.Config {
 		Lease:        c.Cluster.Lease.value(),
 		MaxSkew:      c.Cluster.MaxSkew.value(),
 		ExcludeAfter: c.Cluster.ExcludeAfter.value(),
+		Copies:       c.Cluster.Copies,
 	}
 }
 

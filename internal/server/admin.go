@@ -172,7 +172,7 @@ func eventOf(r *node.RoomStatus, now int64) *admin.Event {
 func here(r *node.RoomStatus) admin.RoomHere {
 	return admin.RoomHere{
 		SlotsOwned: r.Owned, SlotsUsed: r.Used, SlotsFree: r.Free, Queued: r.Queued, Called: r.Called,
-		OnSite: r.OnSite, Parked: r.Parked, MayAdmit: r.MayAdmit, IsRoot: r.QPIDRoot, Broken: r.Broken,
+		OnSite: r.OnSite, Parked: r.Parked, Bare: r.Bare, Kept: r.Kept, MayAdmit: r.MayAdmit, IsRoot: r.QPIDRoot, Broken: r.Broken,
 	}
 }
 

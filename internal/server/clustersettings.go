@@ -185,7 +185,7 @@ func (cs *clusterSettings) adopt(from eviction.Member, theirs statement) error {
 	cs.c, cs.standing = theirs.Settings, theirs.Standing
 	clear(cs.differ)
 	c := cs.c
-	cs.log.Info("taking over the cluster's settings", "from", from.String(), "period", c.Period, "lease", c.Lease, "max_skew", c.MaxSkew, "exclude_after", c.ExcludeAfter)
+	cs.log.Info("taking over the cluster's settings", "from", from.String(), "period", c.Period, "lease", c.Lease, "max_skew", c.MaxSkew, "exclude_after", c.ExcludeAfter, "copies", c.Copies)
 	cs.then()
 	return nil
 }
@@ -227,7 +227,7 @@ func paces(field string) bool { return field == "Period" || field == "Urgent" }
 // agreedOn reports whether the waves see to it that nodes may differ in a setting.
 func agreedOn(field string) bool {
 	switch field {
-	case "Lease", "Deadline", "MaxSkew", "Margin", "ExcludeAfter":
+	case "Lease", "Deadline", "MaxSkew", "Margin", "ExcludeAfter", "Copies":
 		return true
 	}
 	return false

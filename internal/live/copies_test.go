@@ -1,0 +1,72 @@
+package live
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	admissions "github.com/anteroom/anteroom/internal/history"
+)
+
+// A crowd waits at five nodes, one is killed, then the one that runs the waves: nobody is
+// overtaken, and the calls go on within seconds, although most who waited there have not
+// asked anywhere since.
+func TestANodeIsKilledAndNobodyIsOvertaken(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 100)
+	c.session = 5 * time.Minute
+	c.run(5)
+	stay := 3 * time.Second
+	crowd, done := c.crowd(6*c.limit, 2*time.Second, stay, 17)
+	_, x := c.coordinator()
+	c.until("people in line", 20*time.Second, func() bool { return x.room().Queued > 200 && x.room().Here.Queued > 20 })
+	for range 2 {
+		kept := 0.0
+		for _, p := range c.up() {
+			kept += p.metric("anteroom_room_kept_here")
+		}
+		killed := time.Now()
+		c.phase("kill -9 %s, where %d wait; %.0f places are kept by another node", x.id, x.room().Here.Queued, kept)
+		x.kill()
+		c.serving(len(c.up()))
+		<-time.After(time.Until(killed.Add(6 * time.Second)))
+		gap := c.withoutACall(killed, killed.Add(6*time.Second))
+		c.phase("at most %.2f s without a call", gap.Seconds())
+		if gap > 3500*time.Millisecond {
+			t.Errorf("nobody was called for %v, while people waited", gap)
+		}
+		x, _ = c.coordinator()
+	}
+	err := <-done
+	c.fair(crowd, err, 0)
+}
+
+// withoutACall is the longest time between two calls from one time to another, by the
+// logs of all nodes.
+func (c *cluster) withoutACall(from, to time.Time) (longest time.Duration) {
+	c.t.Helper()
+	calls := []int64{from.UnixMicro(), to.UnixMicro()}
+	logs, _ := filepath.Glob(c.file("*.jsonl"))
+	for _, name := range logs {
+		f, err := os.Open(name)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		err = admissions.Read(f, func(e admissions.Entry) {
+			if e.Event == admissions.Called && e.At > calls[0] && e.At < calls[1] {
+				calls = append(calls, e.At)
+			}
+		})
+		_ = f.Close()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	slices.Sort(calls)
+	for i := 1; i < len(calls); i++ {
+		longest = max(longest, time.Duration(calls[i]-calls[i-1])*time.Microsecond)
+	}
+	return longest
+}
