@@ -35,6 +35,7 @@ type host struct {
 	knows    []int32    // lives that told this one, on leaving, what they had used
 	keys     uint64     // set of signing keys
 	inbox    []event
+	joins    []joining
 	view     eviction.View // what its node was told last
 	relays   node.Relays
 	cuts     int32  // links of its that are cut, and suspicions of it
@@ -157,6 +158,10 @@ func (w *world) crash(h *host, why string) {
 	for _, e := range inbox {
 		w.refuse(e)
 	}
+	for _, j := range h.joins {
+		w.agenda.push(w.now, evJoined, j.req, none)
+	}
+	h.joins = nil
 	if !w.o.Faults.KeepKeys || h.gone {
 		w.loseKeysOf(h)
 	}
@@ -306,6 +311,7 @@ func (w *world) drain(h *host) {
 	for _, a := range r.Taken {
 		w.taken(h, a)
 	}
+	w.keptJoins(h)
 	if h.disk.unsaved != nil {
 		r.Deadline = min(r.Deadline, h.disk.saveAt)
 	}

@@ -134,6 +134,13 @@ func (w *world) work(i int32, h *host) {
 	}
 	life := h.life
 	w.execute(i, h)
+	if !w.joinWaits(i, h) {
+		w.respond(i, h, life)
+	}
+}
+
+// respond sends the answer of h, which was another life then, on its way.
+func (w *world) respond(i int32, h *host, life int32) {
 	q := &w.crowd.requests.at[i]
 	switch {
 	case h.life != life: // it went down over it
@@ -294,6 +301,8 @@ func (w *world) refuse(e event) {
 			w.finish(e.a, errReset)
 		}
 		w.release(e.a)
+	case evJoined:
+		w.agenda.push(w.now, evJoined, e.a, none)
 	case evForward:
 		q := &w.crowd.requests.at[e.a]
 		q.err = ticket.ErrUnavailable

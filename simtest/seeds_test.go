@@ -30,6 +30,12 @@ func TestSeedsThatLostAPlace(t *testing.T) {
 	hold(t, simtest.Swarm, 22, 141, 313, 641, 740, 1382)
 }
 
+// An heir went on with the place of a lost node that another had taken over from that one
+// long before, as it knew; and then it did not note again where the place was.
+func TestSeedsWithAPlaceThatTwoWentOnWith(t *testing.T) {
+	hold(t, simtest.Swarm, 575)
+}
+
 // Nodes that were killed and back from their disks many times, with all of them
 // there at last and no quorum: dead lives had been listed in later waves than
 // those who have their disks stood for.

@@ -31,6 +31,8 @@ const (
 	evExtra                    // a: Fault that was asked for by number
 	evStage                    // a: trouble that moves on or ends
 	evTake                     // the next deleteMin
+	evJoined                   // the answer to a join may go out
+	evUnkept                   // joins are answered for which nobody keeps the place
 	evSample                   // the oracles look at everything
 	evPhase                    // a: phase that begins
 )
@@ -232,6 +234,10 @@ func (w *world) happen(e event) {
 		w.stage(e.a)
 	case evTake:
 		w.nextTake()
+	case evJoined:
+		w.joined(e.a, e.b)
+	case evUnkept:
+		w.unkept(&w.hosts[e.a], e.b)
 	case evSample:
 		w.sample()
 	case evPhase:

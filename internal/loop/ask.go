@@ -36,8 +36,9 @@ func (l *Loop) told(ctx context.Context, q ticket.Request) (ticket.Answer, error
 }
 
 func (l *Loop) local(ctx context.Context, q ticket.Request) (ticket.Answer, error) {
-	if a, done, err := l.borrow(ctx, &q); done {
-		return a, err
+	var kept <-chan struct{}
+	if a, done, err := l.borrow(ctx, &q, &kept); done {
+		return l.joined(ctx, &q, a, kept, err)
 	}
 	r := &request{Request: q, done: make(chan struct{})}
 	select {
@@ -48,7 +49,7 @@ func (l *Loop) local(ctx context.Context, q ticket.Request) (ticket.Answer, erro
 	}
 	select {
 	case <-r.done:
-		return r.answer, r.err
+		return l.joined(ctx, &q, r.answer, r.kept, r.err)
 	case <-ctx.Done():
 		r.gone.Store(true)
 		return ticket.Answer{}, ctx.Err()
@@ -65,7 +66,7 @@ func (l *Loop) local(ctx context.Context, q ticket.Request) (ticket.Answer, erro
 // What follows from the request is the loop's to do, as ever. While that is held
 // up, by a disk for example, only so many requests are answered ahead of it; but
 // check-ins from which nothing follows, as from most, always are.
-func (l *Loop) borrow(ctx context.Context, q *ticket.Request) (a ticket.Answer, done bool, err error) {
+func (l *Loop) borrow(ctx context.Context, q *ticket.Request, kept *<-chan struct{}) (a ticket.Answer, done bool, err error) {
 	for tries := 0; !l.mu.TryLock(); tries++ {
 		if tries == triesMax {
 			return a, false, nil
@@ -86,6 +87,7 @@ func (l *Loop) borrow(ctx context.Context, q *ticket.Request) (a ticket.Answer, 
 	}
 	l.borrowed++
 	a, err = Ask(l.node, now, *q)
+	*kept = l.joins.watch(l.node, q, &a, err)
 	select {
 	case l.wake <- struct{}{}:
 	default: // it knows

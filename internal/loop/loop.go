@@ -75,6 +75,7 @@ type Loop struct {
 	stopped  atomic.Bool   // likewise
 	streams  streams
 	remote   listeners // of watches at other nodes
+	joins    joins
 	relays   relays
 	aside    atomic.Bool // see node.Aside
 	snapshot atomic.Pointer[Snapshot]
@@ -97,6 +98,7 @@ type request struct {
 	ticket.Request
 	answer ticket.Answer
 	err    error
+	kept   <-chan struct{} // closed when the answer may go out; nil: at once
 	done   chan struct{}
 	gone   atomic.Bool // nobody waits for the answer any more
 }
@@ -163,6 +165,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			do = func() {
 				l.tickAt = math.MaxInt64
 				l.node.Tick(l.c.Clock())
+				l.joins.look(l.node)
 			}
 		case m := <-l.messages:
 			do = func() { l.step(m) }
@@ -186,7 +189,9 @@ func (l *Loop) work(do func()) (eviction.Time, node.Ready) {
 	l.drain()
 	l.borrowed = 0
 	now := l.c.Clock()
-	return now, l.node.Ready(now)
+	r := l.node.Ready(now)
+	l.joins.kept(l.node, r.Kept)
+	return now, r
 }
 
 // drain handles what else has come in, within bounds, so that one send and one
@@ -218,6 +223,7 @@ func (l *Loop) handle(q *request) {
 		return
 	}
 	q.answer, q.err = Ask(l.node, l.c.Clock(), q.Request)
+	q.kept = l.joins.watch(l.node, &q.Request, &q.answer, q.err)
 	close(q.done)
 }
 

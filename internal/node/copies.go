@@ -29,6 +29,8 @@ type copies struct {
 	of    []eviction.Peer            // as of this: see eviction.Node.Heirs
 	lanes []lane                     // copyOf counts them from 1
 	to    map[eviction.Member]uint16 // the open ones
+	mute  []muteHeir                 // who did not acknowledge anything for long, and are no heirs for a while
+	kept  []Place                    // that an heir keeps since Ready was called
 	epoch qpid.Epoch                 // of the last wave,
 	wave  int64                      // and boot time
 }
@@ -43,6 +45,13 @@ type lane struct {
 	batch  *eviction.Copies
 	sent   []copyEntry // places of batch
 	todo   []copyEntry // whose places are to be said, or are gone
+}
+
+// muteHeir is a member that the places of this node do not reach, or whose word does not
+// reach this node: one bad link is enough. Another keeps its part for a while.
+type muteHeir struct {
+	member eviction.Member
+	until  int64 // boot time
 }
 
 type copyEntry struct {
@@ -67,9 +76,11 @@ type copied struct {
 
 const (
 	lanesMax   = 1 << 15
-	todoMax    = 1 << 21 // per lane; past it the lane begins anew
-	sweepMax   = 4096    // places looked at between two inputs
-	sweepAgain = 1000    // µs
+	todoMax    = 1 << 21    // per lane; past it the lane begins anew
+	sweepMax   = 4096       // places looked at between two inputs
+	sweepAgain = 1000       // µs
+	keptMax    = 1 << 16    // told of between two calls of Ready
+	muteFor    = 30_000_000 // µs
 )
 
 // follow has lanes go to those who may be heirs by now.
@@ -87,11 +98,16 @@ func (c *copies) follow(n *Node, now eviction.Time) {
 		c.epoch, c.wave = in, now.Boot
 	}
 	all := n.ev.Heirs()
-	if len(all) == len(c.of) && (len(all) == 0 || &all[0] == &c.of[0]) {
+	if len(c.mute) > 0 && now.Boot >= c.mute[0].until {
+		c.mute, c.of = c.mute[1:], nil
+	}
+	if c.of != nil && len(all) == len(c.of) && (len(all) == 0 || &all[0] == &c.of[0]) {
 		return
 	}
 	c.of = all
-	heirs := slices.DeleteFunc(slices.Clone(all), func(p eviction.Peer) bool { return p.Member == n.c.Self.Member })
+	heirs := slices.DeleteFunc(slices.Clone(all), func(p eviction.Peer) bool {
+		return p.Member == n.c.Self.Member || slices.ContainsFunc(c.mute, func(m muteHeir) bool { return m.member == p.Member })
+	})
 	for i := range c.lanes {
 		if l := &c.lanes[i]; l.heir != (eviction.Member{}) && !n.ev.Listed(l.heir) {
 			c.close(n, l)
@@ -301,7 +317,9 @@ func (n *Node) copyOut(now eviction.Time) {
 			l.fill(uint16(i + 1))
 			l.since = now.Boot
 		case l.batch != nil && now.Boot-l.since >= silence: // sooner than the heir forgets what it keeps
+			n.copies.mute = append(n.copies.mute, muteHeir{l.heir, now.Boot + muteFor})
 			n.copies.close(n, l)
+			n.copies.of = nil // who may be an heir is to be found out
 			continue
 		case l.batch == nil || now.Boot-l.at < period:
 			continue
@@ -377,6 +395,9 @@ func (n *Node) onCopiesAck(now eviction.Time, from eviction.Member, b *eviction.
 		if c.at == 0 && v.stage == queued {
 			e.room.bare.Delete(e.room.gate.Key(v.weight()))
 		}
+		if c.at == 0 && len(n.copies.kept) < keptMax {
+			n.copies.kept = append(n.copies.kept, Place{e.room.name, v.id})
+		}
 		c.at = i
 	}
 	l.sent = l.sent[:0]
@@ -423,4 +444,20 @@ func (n *Node) copiesDue(now eviction.Time) int64 {
 		return now.Boot + sweepAgain
 	}
 	return ever
+}
+
+// Unkept reports whether somebody who waits here should be told so only when another node
+// keeps the place, and none does yet: Ready.Kept says when. It may also come to be that
+// there is nobody to keep it.
+func (n *Node) Unkept(name string, id qpid.ItemID) bool {
+	r, err := n.room(name)
+	if err != nil || r.bare == nil {
+		return false
+	}
+	v := r.visitors.get(id)
+	if v == nil || v.stage != queued {
+		return false
+	}
+	c := r.copyOf(v)
+	return c.at == 0 && c.to > 0
 }

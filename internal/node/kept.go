@@ -257,8 +257,10 @@ func (r *room) goOnWith(now eviction.Time, home eviction.Member, most int) int {
 
 // goOnAs goes on with one place of a lost home.
 func (r *room) goOnAs(now eviction.Time, home eviction.Member, p *eviction.Place) {
-	v := r.visitors.get(p.ID)
+	v, to := r.visitors.get(p.ID), r.moved.to[p.ID]
 	switch {
+	case to.until > now.Boot && to.gen >= p.Gen: // somebody else has gone on with it
+		return
 	case r.broken != nil, r.node.used.has(usedHash(p.ID)), v != nil && (v.gen >= p.Gen || v.stage > parked):
 		return
 	case v == nil:

@@ -35,10 +35,11 @@ type movedAt struct {
 // movedMax bounds the entries of a room.
 const movedMax = takenMax
 
-// put notes that id is at home. Of two homes the one of the later generation counts.
+// put notes that id is at home. Of two homes the one of the later generation counts, and
+// of one generation the one that is heard of last: the place was back here meanwhile.
 func (m *moved) put(id qpid.ItemID, to movedTo, most int) {
 	old, known := m.to[id]
-	if known && old.gen >= to.gen {
+	if known && (old.gen > to.gen || old.gen == to.gen && old.until > 0) {
 		return
 	}
 	if m.to == nil {

@@ -268,7 +268,8 @@ func (n *Node) Tick(now eviction.Time) {
 func (n *Node) Ready(now eviction.Time) Ready {
 	n.copyOut(now)
 	messages, _ := n.ev.Take()
-	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh, Broken: n.broke, LetGo: n.letGo}
+	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh, Broken: n.broke, LetGo: n.letGo, Kept: n.copies.kept}
+	n.copies.kept = nil
 	n.out, n.log, n.taken, n.fresh, n.broke, n.letGo = nil, nil, nil, nil, nil, nil
 	if n.c.Disk && (len(r.Messages) > 0 || n.stale) {
 		n.stale = false
