@@ -30,7 +30,6 @@ func (n *Node) stirRestless() {
 // carryOn carries on with whatever a visitor has changed: that is all in one room.
 func (n *Node) carryOn(now eviction.Time) {
 	for {
-		n.copies.follow(n, now)
 		messages, done := n.ev.Take()
 		n.out = append(n.out, messages...)
 		if len(done) > 0 {

@@ -106,7 +106,7 @@ type Ready struct {
 	Messages []eviction.Message // send each at most once, in order
 	Log      []Admission
 	LetGo    []Place
-	Kept     []Place // that another node keeps by now, see Node.Unkept
+	Kept     []Place       // that another node keeps by now, see Node.Unkept
 	Taken    []qpid.Answer // results of DeleteMin called at this node
 	Deadline int64         // boot time at which Tick is due next, microseconds
 }

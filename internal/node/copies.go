@@ -35,28 +35,11 @@ type copies struct {
 	wave  int64                      // and boot time
 }
 
-// lane is the way of places to one heir.
-type lane struct {
-	heir   eviction.Member // zero: it is closed
-	number uint64
-	seq    uint64 // of batch, or of the last that was acknowledged
-	at     int64  // boot time at which that was sent last, or acknowledged,
-	since  int64  // and at which batch was sent first
-	batch  *eviction.Copies
-	sent   []copyEntry // places of batch
-	todo   []copyEntry // whose places are to be said, or are gone
-}
-
 // muteHeir is a member that the places of this node do not reach, or whose word does not
 // reach this node: one bad link is enough. Another keeps its part for a while.
 type muteHeir struct {
 	member eviction.Member
 	until  int64 // boot time
-}
-
-type copyEntry struct {
-	room *room
-	id   qpid.ItemID
 }
 
 // copyOf says who keeps a place.
@@ -96,6 +79,9 @@ func (c *copies) follow(n *Node, now eviction.Time) {
 			}
 		}
 		c.epoch, c.wave = in, now.Boot
+		for _, r := range n.rooms {
+			r.copyAnew()
+		}
 	}
 	all := n.ev.Heirs()
 	if len(c.mute) > 0 && now.Boot >= c.mute[0].until {
@@ -121,58 +107,6 @@ func (c *copies) follow(n *Node, now eviction.Time) {
 		r.copyAnew()
 		r.sweepAnew()
 	}
-}
-
-func (c *copies) close(n *Node, l *lane) {
-	if l.heir == (eviction.Member{}) {
-		return
-	}
-	delete(c.to, l.heir)
-	*l = lane{}
-	for _, r := range n.rooms {
-		r.unsure = r.bare != nil
-		r.sweepAnew()
-	}
-}
-
-// laneFor is the lane to the heir of a place, 0 if there is none.
-func (c *copies) laneFor(n *Node, v *visitor) uint16 {
-	heir := eviction.HeirAmong(c.heirs, v.id, v.stamp)
-	if heir == (eviction.Member{}) || !n.ev.Listed(heir) {
-		return 0
-	}
-	if i := c.to[heir]; i > 0 {
-		return i
-	}
-	free := -1
-	if !slices.ContainsFunc(n.rooms, func(r *room) bool { return r.sweeping }) { // nobody names a lane that is closed
-		free = slices.IndexFunc(c.lanes, func(l lane) bool { return l.heir == eviction.Member{} })
-	}
-	if free < 0 {
-		if len(c.lanes) == lanesMax {
-			return 0
-		}
-		free, c.lanes = len(c.lanes), append(c.lanes, lane{})
-	}
-	c.lanes[free] = lane{heir: heir, number: n.ev.Stamp()}
-	if c.to == nil {
-		c.to = make(map[eviction.Member]uint16)
-	}
-	c.to[heir] = uint16(free + 1)
-	return uint16(free + 1)
-}
-
-// say puts something on the way to the heir of lane i.
-func (c *copies) say(n *Node, i uint16, e copyEntry) {
-	if i == 0 || c.lanes[i-1].heir == (eviction.Member{}) {
-		return
-	}
-	l := &c.lanes[i-1]
-	if len(l.todo) >= todoMax {
-		c.close(n, l)
-		return
-	}
-	l.todo = append(l.todo, e)
 }
 
 // copyAnew begins to have the room's places kept, or ends it.
@@ -248,7 +182,7 @@ func (r *room) uncopy(v *visitor) {
 
 // uncovered takes v, who is not queued any more, out of those who are and whom nobody keeps.
 func (r *room) uncovered(v *visitor) {
-	if r.bare != nil && r.copyOf(v).at == 0 {
+	if r.copyOf(v).at == 0 {
 		r.bare.Delete(r.gate.Key(v.weight()))
 	}
 }
@@ -303,104 +237,12 @@ func (r *room) sweepOn() {
 	}
 }
 
-// copyOut goes on with what is to be said to heirs, and repeats what they have not
-// acknowledged.
-func (n *Node) copyOut(now eviction.Time) {
-	period := n.c.Cluster.WithDefaults().Period.Microseconds()
-	silence := n.c.Cluster.WithDefaults().ExcludeAfter.Microseconds()
-	for i := range n.copies.lanes {
-		l := &n.copies.lanes[i]
-		switch {
-		case l.heir == eviction.Member{}:
-			continue
-		case l.batch == nil && (len(l.todo) > 0 || now.Boot-l.at >= silence/4):
-			l.fill(uint16(i + 1))
-			l.since = now.Boot
-		case l.batch != nil && now.Boot-l.since >= silence: // sooner than the heir forgets what it keeps
-			n.copies.mute = append(n.copies.mute, muteHeir{l.heir, now.Boot + muteFor})
-			n.copies.close(n, l)
-			n.copies.of = nil // who may be an heir is to be found out
-			continue
-		case l.batch == nil || now.Boot-l.at < period:
-			continue
-		}
-		l.at = now.Boot
-		n.out = append(n.out, eviction.Message{From: n.c.Self.Member, To: l.heir, Body: l.batch})
-	}
-}
-
-// fill makes the next batch of lane i, which is l.
-func (l *lane) fill(i uint16) {
-	l.seq++
-	b := &eviction.Copies{Lane: l.number, Seq: l.seq}
-	l.batch, l.sent = b, l.sent[:0]
-	said := 0
-	for ; said < len(l.todo) && said < eviction.PlacesMax; said++ {
-		e := l.todo[said]
-		k := slices.IndexFunc(b.Rooms, func(c eviction.RoomCopies) bool { return c.Room == e.room.name })
-		if k < 0 {
-			k, b.Rooms = len(b.Rooms), append(b.Rooms, eviction.RoomCopies{Room: e.room.name})
-		}
-		v := e.room.visitors.get(e.id)
-		if v == nil || v.stage > parked || e.room.bare == nil || e.room.copyOf(v).to != i {
-			b.Rooms[k].Gone = append(b.Rooms[k].Gone, e.id)
-			continue
-		}
-		e.room.copyOf(v).due = false
-		b.Rooms[k].Places = append(b.Rooms[k].Places, e.room.placeKept(v))
-		l.sent = append(l.sent, e)
-	}
-	if l.todo = l.todo[said:]; len(l.todo) == 0 {
-		l.todo = nil
-	}
-}
-
 // placeKept is what an heir has to know of v's place.
 func (r *room) placeKept(v *visitor) eviction.Place {
 	return eviction.Place{
 		ID: v.id, Stamp: v.stamp, Gen: v.gen + 1, Past: r.pasts[v.id].homes[0], Refresh: v.refresh, Missed: v.missed, Slept: v.slept, Anew: v.has(anew),
 		Entitled: v.has(entitled), Wave: v.wave, Parked: v.stage == parked, Hand: r.pasts[v.id].hand,
 	}
-}
-
-// onCopiesAck hears that a batch is kept.
-func (n *Node) onCopiesAck(now eviction.Time, from eviction.Member, b *eviction.CopiesAck) {
-	i := n.copies.to[from]
-	if i == 0 {
-		return
-	}
-	l := &n.copies.lanes[i-1]
-	switch {
-	case b.Lane != l.number:
-		return
-	case b.Unknown:
-		n.copies.close(n, l)
-		return
-	case l.batch == nil || b.Seq != l.seq:
-		return
-	}
-	l.batch, l.at = nil, now.Boot
-	for _, e := range l.sent {
-		v := e.room.visitors.get(e.id)
-		if v == nil || v.stage > parked || e.room.bare == nil {
-			continue
-		}
-		c := e.room.copyOf(v)
-		if c.to != i || c.due {
-			continue // it has changed since
-		}
-		if c.at > 0 && c.at != i {
-			n.copies.say(n, c.at, e)
-		}
-		if c.at == 0 && v.stage == queued {
-			e.room.bare.Delete(e.room.gate.Key(v.weight()))
-		}
-		if c.at == 0 && len(n.copies.kept) < keptMax {
-			n.copies.kept = append(n.copies.kept, Place{e.room.name, v.id})
-		}
-		c.at = i
-	}
-	l.sent = l.sent[:0]
 }
 
 // copiesSettled reports whether heirs know what there is to know.

@@ -266,6 +266,7 @@ func (n *Node) Tick(now eviction.Time) {
 
 // Ready drains the work that is to be done. Call it after every input.
 func (n *Node) Ready(now eviction.Time) Ready {
+	n.copies.follow(n, now)
 	n.copyOut(now)
 	messages, _ := n.ev.Take()
 	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh, Broken: n.broke, LetGo: n.letGo, Kept: n.copies.kept}

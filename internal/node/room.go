@@ -193,7 +193,9 @@ func (r *room) takeOut(v *visitor) {
 		if !r.q.Remove(r.gate.Key(v.weight())) {
 			panic(r.breach(fmt.Sprintf("who waits is in line, as %v is not", v.weight())))
 		}
-		r.uncovered(v)
+		if r.bare != nil {
+			r.uncovered(v)
+		}
 	case drawn:
 		r.gate.Due-- // its entry in r.due is skipped when its turn comes
 	default:
@@ -233,7 +235,6 @@ func (r *room) install(now eviction.Time, in eviction.Installed) {
 	if in.Delete > 0 {
 		r.deletes.left = in.Delete
 	}
-	r.copyAnew()
 }
 
 // reset answers for a ledger that is gone: the called wait again at their old

@@ -17,7 +17,7 @@ func copyBugs() []Mutant {
 			{"internal/node/kept.go", "	for i := range b.Places {\n		k.places", "	for i := range b.Places {\n		if ON && i%2 == 0 {\n			continue\n		}\n		k.places"},
 		}},
 		{Name: "places count as kept by the heir of a lane that is over", Edits: []Edit{
-			{"internal/node/copies.go", "	*l = lane{}\n	for _, r := range n.rooms {\n", "	*l = lane{}\n	for _, r := range n.rooms {\n		if ON {\n			break\n		}\n"},
+			{"internal/node/lanes.go", "	*l = lane{}\n	for _, r := range n.rooms {\n", "	*l = lane{}\n	for _, r := range n.rooms {\n		if ON {\n			break\n		}\n"},
 		}},
 	}
 }
