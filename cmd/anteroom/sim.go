@@ -80,6 +80,8 @@ func (s *simulation) defineWorld(f *flagSet) {
 	f.span(&o.Net.Latency, "latency", 10*time.Second, "between nodes, one way")
 	o.Cluster = o.Cluster.WithDefaults()
 	f.duration(&o.Cluster.Period, "period", 10*time.Millisecond, time.Second, "between two waves")
+	o.Cluster.Copies = 1
+	f.whole(&o.Cluster.Copies, "copies", 0, 1, "other nodes that keep each place in line")
 }
 
 // finishOptions checks what only flags together tell, and fills in what

@@ -22,6 +22,7 @@ type comparison struct {
 	budget     time.Duration
 	algorithms []trials.Algorithm
 	cells      []thesis.Cell
+	copies     int
 }
 
 func (p *program) thesisCommand() *cobra.Command {
@@ -41,6 +42,8 @@ the thesis did otherwise is in docs/simulation.md.`,
 	}
 	f := &flagSet{FlagSet: cmd.Flags()}
 	c.define(f, "how many runs of each cell and algorithm")
+	c.copies = 1
+	f.whole(&c.copies, "copies", 0, 1, "other nodes that keep each place in line")
 	f.duration(&c.budget, "budget", 0, 1000*time.Hour, "stop in time, with as many runs of each as can be done; 0: no limit")
 	words := make([]string, len(c.algorithms))
 	for i, a := range c.algorithms {
@@ -83,6 +86,7 @@ func (c *comparison) run(ctx context.Context) error {
 	b := trials.Batch{Runs: n * c.runs, Workers: c.workers, Now: c.now, Continue: budget.Continue, Options: func(run int) simtest.Options {
 		t := tallies[run%n].Trial
 		o := trials.ThesisOptions(t.Cell, t.Algorithm, c.seed+uint64(run/n))
+		o.Cluster.Copies = c.copies
 		if c.trace {
 			o.Trace = c.tracer(ctx)
 		}
@@ -96,7 +100,7 @@ func (c *comparison) run(ctx context.Context) error {
 	done := b.Run(ctx, func(o *trials.Outcome) {
 		t := tallies[o.Run%n]
 		t.Sample.Add(o)
-		failures.Add(o, fmt.Sprintf("anteroom sim thesis --cell %s --algorithm %s --runs 1 --seed %d --trace", trials.CellName(t.Cell), t.Algorithm, o.Seed))
+		failures.Add(o, fmt.Sprintf("anteroom sim thesis --cell %s --algorithm %s --copies %d --runs 1 --seed %d --trace", trials.CellName(t.Cell), t.Algorithm, c.copies, o.Seed))
 		bar.Add(1)
 	})
 	bar.Finish()
