@@ -237,19 +237,8 @@ func (w *world) logged(h *host, e *node.Admission) {
 		w.checkMissed(h, t)
 		t.touched = true
 		w.became(t, h, parked)
-	case node.TakenOver:
-		n[reachTicketTaken]++
-		t.allow += w.partedFrom(t, h)
-		t.settle(w, h)
-		t.touched = true
-		w.became(t, h, queued)
-	case node.WentOn:
-		n[reachWentOn]++
-		t.allow += w.partedFrom(t, h)
-		t.settle(w, h)
-		if t.state != parked {
-			w.became(t, h, queued)
-		}
+	case node.TakenOver, node.WentOn:
+		w.takenOver(h, t, e.Event)
 	case node.Given:
 		if e.Key != (qpid.Weight{}) {
 			w.visitGiven(h, r, t)
@@ -271,6 +260,23 @@ func (w *world) logged(h *host, e *node.Admission) {
 		w.restamped(h, e.Weight.ID, e.Key)
 	case node.Ended, node.HandedOn: // the session's own end says so; a place is where it was
 	}
+}
+
+// takenOver follows the place of a lost node to h: somebody has asked with it there, or
+// h has kept it.
+func (w *world) takenOver(h *host, t *place, how node.Event) {
+	t.allow += w.partedFrom(t, h)
+	t.settle(w, h)
+	if how == node.WentOn {
+		w.reached.n[reachWentOn]++
+		if t.state != parked {
+			w.became(t, h, queued)
+		}
+		return
+	}
+	w.reached.n[reachTicketTaken]++
+	t.touched = true
+	w.became(t, h, queued)
 }
 
 func eventName(e node.Event) string {

@@ -98,7 +98,7 @@ const (
 
 // Violation is a promise that did not hold.
 type Violation struct {
-	Oracle string        // S1 … S23, L1 … L7
+	Oracle string        // S1 … S24, L1 … L7
 	At     time.Duration // since the run began
 	Text   string
 }
