@@ -34,8 +34,17 @@ type comeback struct {
 // entitled until then.
 type missing struct {
 	member Member
-	from   qpid.Weight // of those whom no other node keeps,
-	all    qpid.Weight // and of everybody who waited there
+	bare   qpid.Weight // those whom no other node keeps,
+	all    qpid.Weight // and everybody who waited there, or has joined since
+}
+
+// from is where those of m begin who are waited for: if others are missing as well, who
+// keeps them may be one of these.
+func (b *comeback) from(m *missing) qpid.Weight {
+	if len(b.of) > 1 {
+		return m.all
+	}
+	return m.bare
 }
 
 // limits reports whether a cut at w would pass somebody who is missing, and where they begin.
@@ -44,9 +53,9 @@ func (b *comeback) limits(now int64, w qpid.Weight) (from qpid.Weight, passes bo
 		return w, false
 	}
 	from = w
-	for _, m := range b.of {
-		if m.from.Less(from) {
-			from, passes = m.from, true
+	for i := range b.of {
+		if at := b.from(&b.of[i]); at.Less(from) {
+			from, passes = at, true
 		}
 	}
 	return from, passes
@@ -106,16 +115,9 @@ func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
 		b = comeback{}
 	}
 	b.of = slices.DeleteFunc(slices.Clone(b.of), func(m missing) bool { return slices.Contains(list, m.member) })
-	waited, left := len(b.of) > 0, g.left(list)
-	for _, m := range g.lost(list) {
-		all := g.lightestOf(m)
-		b.of = append(b.of, missing{m, g.bareOf(m, all), all})
+	for _, m := range g.gone(list) {
+		b.of = append(b.of, m)
 		b.due = true
-	}
-	if left > 1 || left > 0 && waited { // whoever keeps them may be lost as well
-		for i := range b.of {
-			b.of[i].from = b.of[i].all
-		}
 	}
 	if len(b.of) == 0 {
 		return comeback{}
@@ -138,28 +140,30 @@ func (g *Gate) lightestOf(m Member) qpid.Weight {
 	return g.cut.Value
 }
 
-// left counts the members of the last commit that list lacks.
-func (g *Gate) left(list []Member) (left int) {
+// gone returns what there is to wait for of the members that list lacks.
+func (g *Gate) gone(list []Member) (gone []missing) {
 	if same(g.members, list) {
-		return 0
+		return nil
 	}
-	for _, m := range g.members {
-		if !slices.Contains(list, m) {
-			left++
+	for i, m := range g.members {
+		if slices.Contains(list, m) {
+			continue
 		}
+		waited, copies := i < len(g.waiting) && g.waiting[i] > 0, i < len(g.bare) && g.bare[i] > 0
+		if !waited && !copies {
+			continue
+		}
+		out := missing{m, qpid.Weight{Stamp: g.t}, qpid.Weight{Stamp: g.t}} // whoever has joined there since
+		if waited {
+			out.all = g.lightestOf(m)
+			out.bare = out.all
+		}
+		if copies {
+			out.bare = qpid.Weight{Stamp: g.bare[i]} // who joins is told of it when another node keeps the place
+		}
+		gone = append(gone, out)
 	}
-	return left
-}
-
-// bareOf is where m's people begin who are at m alone, if m is lost and no other node:
-// some of those that joined after the last commit may be. all is where everybody there
-// does, if m did not say.
-func (g *Gate) bareOf(m Member, all qpid.Weight) qpid.Weight {
-	i := slices.Index(g.members, m)
-	if i >= len(g.bare) || g.bare[i] == 0 {
-		return all
-	}
-	return qpid.Weight{Stamp: min(g.bare[i], g.t)}
+	return gone
 }
 
 // What a node says of a hold that no wave has told it of.

@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -20,6 +21,7 @@ type Cut struct {
 // Invariant: keying never falls, nor does the cut within one.
 type order struct {
 	cut      Cut
+	cuts     []Cut    // the last ones, the oldest first, up to cut: of one keying
 	keying   uint64   // of the queue's weights
 	seed     [32]byte // of the draw that keying speaks of, whatever the configuration says by now
 	told     uint64   // the coordinator's keying, and its seed
@@ -40,7 +42,21 @@ func (c Cut) newer(o Cut) bool {
 func (o *order) applyCut(c Cut) {
 	if c.Keying == o.keying && c.newer(o.cut) {
 		o.cut = c
+		o.cuts = append(o.cuts[max(0, len(o.cuts)-cutsMax):], c)
 	}
+}
+
+// cutsMax is how many cuts are remembered, and one.
+const cutsMax = 255
+
+// WaveOf returns the number of the wave whose cut passed key first, as far as this node
+// remembers. The cut is beyond key.
+func (o *order) WaveOf(key qpid.Weight) uint64 {
+	i, _ := slices.BinarySearchFunc(o.cuts, key, func(c Cut, key qpid.Weight) int { return c.Value.Compare(key) })
+	if i == len(o.cuts) {
+		return o.cut.Epoch
+	}
+	return o.cuts[i].Epoch
 }
 
 // Cut returns the permission to call.
@@ -62,7 +78,7 @@ func (g *Gate) Rekey(t uint64) bool {
 		return false
 	}
 	g.digest, g.own, g.first, g.digestOf, g.digestT = nil, nil, nil, nil, 0 // it speaks of other weights
-	g.keying, g.seed, g.cut = k, seed, Cut{Keying: k}
+	g.keying, g.seed, g.cut, g.cuts = k, seed, Cut{Keying: k}, nil
 	g.asserted.cut = g.cut // what was permitted until now was in another order
 	return true
 }

@@ -62,6 +62,9 @@ func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
 	c.Shared = rs.shared
 	c.Rate, c.Active, c.Called, c.Queued, c.Waiting, c.Digest, c.First = rs.calls, rs.used, rs.called, rs.queued+rs.due, rs.waiting, r.Digest, rs.first
 	c.Bare = rs.bare
+	if before := g.cutBefore(rs); before.newer(c.Cut) {
+		c.Before, c.Cut = before, before
+	}
 	c.Bound, c.Held = g.bound, g.heldFor(r.Nodes)
 	follows := d.grade >= Primary && g.chooseLine(d, rs, &c)
 	supply := r.supply(d.grade, &c)
@@ -189,4 +192,18 @@ func (n *RoomNode) setOff(o origin) {
 	if !n.Line.Founded() {
 		n.Line, n.Voters, n.Lapsed = o.line, o.voters, o.lapsed
 	}
+}
+
+// cutBefore returns the newest cut of the room's line that any node has. Where sides may
+// go on by themselves each has its own.
+func (g *Gate) cutBefore(rs *roomSums) (newest Cut) {
+	if g.cfg.OnPartition != Majority {
+		return Cut{}
+	}
+	for i := range rs.nodes {
+		if n := &rs.nodes[i]; n.Line == g.line && n.Cut.Keying == g.keying && n.Cut.newer(newest) {
+			newest = n.Cut
+		}
+	}
+	return newest
 }

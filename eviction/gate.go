@@ -64,7 +64,7 @@ type roomWide struct {
 	closed    bool
 	missing   int      // slots that cannot be made yet
 	wholeAt   int64    // boot time at which they can
-	bare      []uint64 // where those at each member begin whom no other keeps; whatever it says, some who joined after t are not kept
+	bare      []uint64 // where those at each member begin whom no other keeps
 	t         uint64   // the T of that commit
 }
 
@@ -150,6 +150,7 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 	account := g.ledger.account
 	in.Reset, out = g.escrow.install(n, w, c, &g.inForce, all.Grade)
 	g.busy = g.busy || g.ledger.account != account
+	g.applyCut(c.Before)
 	g.applyCut(c.Cut)
 	if c.Key == w.epoch && g.drawKey == w.epoch {
 		in.Entitled = g.drawnTo(c.Drawn)

@@ -84,6 +84,7 @@ type RoomNode struct {
 	// Bare is the stamp under which the first waits here whom no other member of the wave
 	// keeps: Nobody if all are kept, 0 if this node does not know.
 	Bare  uint64
+	Cut   Cut    // where it is newer than the gather's
 	Keeps uint64 // likewise of the first whom this node keeps for one that is not in the wave; 0: it keeps none
 }
 
@@ -128,6 +129,7 @@ type RoomCommit struct {
 	Moves   []Move
 	Tokens  []Deal
 	Paced   bool
+	Before  Cut // the newest of a wave before that any node has and the coordinator does not: its commit did not reach everybody
 	Cut     Cut
 	Key     qpid.Epoch // random rooms: of this wave's draw; zero: no draw
 	Drawn   qpid.Weight

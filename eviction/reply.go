@@ -23,6 +23,9 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	if g.oldHeld != never {
 		n.OldAge = now.Boot - g.oldHeld
 	}
+	if g.cut.newer(rg.Cut) {
+		n.Cut = g.cut
+	}
 	if g.Copies != nil {
 		n.Bare, n.Keeps = g.Copies(w.list)
 	}

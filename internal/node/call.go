@@ -30,12 +30,11 @@ func (r *room) entitleByCut() {
 		from = qpid.Weight{}
 	}
 	r.cut = cut
-	r.cuts = append(r.cuts[max(0, len(r.cuts)-cutsMax):], cut)
 	r.gate.Queue.AscendAfter(from, func(w qpid.Weight) bool {
 		if cut.Value.Less(w) {
 			return false
 		}
-		r.mark(r.visitors.get(w.ID), cut.Epoch, w)
+		r.mark(r.visitors.get(w.ID), r.gate.WaveOf(w), w)
 		return true
 	})
 }

@@ -300,22 +300,9 @@ func (r *room) keptHere(id qpid.ItemID, home eviction.Member) (*eviction.Place, 
 // that brought it.
 func (r *room) markKept(v *visitor) {
 	if key := r.gate.Key(v.weight()); r.byCut() && v.stage == queued && !r.gate.Cut().Value.Less(key) {
-		r.mark(v, r.waveOf(key), key)
+		r.mark(v, r.gate.WaveOf(key), key)
 	}
 }
-
-// waveOf is the number of the wave whose cut passed key, as far as this node remembers.
-func (r *room) waveOf(key qpid.Weight) uint64 {
-	for _, c := range r.cuts {
-		if c.Keying == r.gate.Keying() && !c.Value.Less(key) {
-			return c.Epoch
-		}
-	}
-	return r.gate.Cut().Epoch
-}
-
-// cutsMax is how many cuts a room remembers.
-const cutsMax = 256
 
 // Keeps reports whether this node keeps the place of id for home, or has it: a simulator asks.
 func (n *Node) Keeps(name string, home eviction.Member, id qpid.ItemID) bool {

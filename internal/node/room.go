@@ -71,7 +71,6 @@ type room struct {
 	uses
 	elsewhere
 	copied
-	cuts  []eviction.Cut // the last ones, the oldest first; of one keying
 	waits waits
 
 	attention

@@ -89,7 +89,7 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 		Arrivals: n.Arrivals, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), First: n.First,
 		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
 		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Held: n.Held, Sides: n.Sides,
-		Bare: n.Bare, Keeps: n.Keeps,
+		Bare: n.Bare, Keeps: n.Keeps, Cut: fromCut(n.Cut),
 	}
 }
 
@@ -101,7 +101,7 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), First: p.GetFirst(),
 		Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
 		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(), Sides: p.GetSides(),
-		Bare: p.GetBare(), Keeps: p.GetKeeps(),
+		Bare: p.GetBare(), Keeps: p.GetKeeps(), Cut: r.cut(p.GetCut()),
 	}
 }
 
@@ -183,7 +183,7 @@ func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 		Queued: int64(c.Queued), Waiting: encoded(c.Waiting, number), Digest: fromDigest(c.Digest), First: encoded(c.First, number),
 		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
 		Sure: c.Sure, Claims: encoded(c.Claims, fromClaim), Bound: int64(c.Bound), Held: c.Held,
-		Sides: c.Sides, Shared: c.Shared, Bare: c.Bare,
+		Sides: c.Sides, Shared: c.Shared, Bare: c.Bare, Before: fromCut(c.Before),
 	}
 }
 
@@ -203,7 +203,7 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		Rate: r.rate(p.GetRate()), Active: r.number(p.GetActive()), Called: r.number(p.GetCalled()),
 		Missing: r.number(p.GetMissing()), WholeIn: p.GetWholeIn(),
 		Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Bound: r.number(p.GetBound()), Held: p.GetHeld(),
-		Sides: p.GetSides(), Shared: p.GetShared(), Bare: r.stamps(p.GetBare()),
+		Sides: p.GetSides(), Shared: p.GetShared(), Bare: r.stamps(p.GetBare()), Before: r.cut(p.GetBefore()),
 	}
 }
 

@@ -31,6 +31,7 @@ func ignored() map[string][]string {
 		"eviction.Gate":    {"revised"},                        // see dues
 		"eviction.kept":    {"Prepare", "Copies"},              // fixed at the start
 		"eviction.inForce": {"c"},                              // likewise
+		"eviction.order":   {"cuts"},                           // only told
 		"qpid.answered":    {"at"},                             // an index of ring
 		"qpid.Queue":       {"tree", "slots", "sums", "count"}, // see writeQueue
 	}

@@ -2429,6 +2429,7 @@ type RoomNode struct {
 	// Stamps.
 	Bare          uint64 `protobuf:"varint,32,opt,name=bare,proto3" json:"bare,omitempty"`
 	Keeps         uint64 `protobuf:"varint,33,opt,name=keeps,proto3" json:"keeps,omitempty"`
+	Cut           *Cut   `protobuf:"bytes,34,opt,name=cut,proto3" json:"cut,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2678,6 +2679,13 @@ func (x *RoomNode) GetKeeps() uint64 {
 		return x.Keeps
 	}
 	return 0
+}
+
+func (x *RoomNode) GetCut() *Cut {
+	if x != nil {
+		return x.Cut
+	}
+	return nil
 }
 
 type Front struct {
@@ -3296,6 +3304,7 @@ type RoomCommit struct {
 	Shared bool  `protobuf:"varint,39,opt,name=shared,proto3" json:"shared,omitempty"`
 	// By index.
 	Bare          []uint64 `protobuf:"varint,40,rep,packed,name=bare,proto3" json:"bare,omitempty"`
+	Before        *Cut     `protobuf:"bytes,41,opt,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3606,6 +3615,13 @@ func (x *RoomCommit) GetShared() bool {
 func (x *RoomCommit) GetBare() []uint64 {
 	if x != nil {
 		return x.Bare
+	}
+	return nil
+}
+
+func (x *RoomCommit) GetBefore() *Cut {
+	if x != nil {
+		return x.Before
 	}
 	return nil
 }
@@ -5580,7 +5596,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\x12\x14\n" +
 	"\x05calls\x18\t \x01(\x01R\x05calls\x12\x16\n" +
 	"\x06shared\x18\n" +
-	" \x01(\bR\x06shared\"\xb4\x06\n" +
+	" \x01(\bR\x06shared\"\xdd\x06\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -5614,7 +5630,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04held\x18\x1e \x01(\x12R\x04held\x12\x14\n" +
 	"\x05sides\x18\x1f \x01(\bR\x05sides\x12\x12\n" +
 	"\x04bare\x18  \x01(\x04R\x04bare\x12\x14\n" +
-	"\x05keeps\x18! \x01(\x04R\x05keepsJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
+	"\x05keeps\x18! \x01(\x04R\x05keeps\x12'\n" +
+	"\x03cut\x18\" \x01(\v2\x15.anteroom.peer.v1.CutR\x03cutJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -5661,7 +5678,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
 	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
 	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
-	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xdb\t\n" +
+	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\x8a\n" +
+	"\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -5704,7 +5722,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04held\x18% \x01(\x03R\x04held\x12\x14\n" +
 	"\x05sides\x18& \x01(\bR\x05sides\x12\x16\n" +
 	"\x06shared\x18' \x01(\bR\x06shared\x12\x12\n" +
-	"\x04bare\x18( \x03(\x04R\x04bare\"*\n" +
+	"\x04bare\x18( \x03(\x04R\x04bare\x12-\n" +
+	"\x06before\x18) \x01(\v2\x15.anteroom.peer.v1.CutR\x06before\"*\n" +
 	"\x04Deal\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\"@\n" +
@@ -6042,66 +6061,68 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	13,  // 65: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
 	15,  // 66: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
 	11,  // 67: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
-	32,  // 68: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 69: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 70: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 71: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 72: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 73: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 74: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	37,  // 75: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	21,  // 76: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
-	21,  // 77: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
-	40,  // 78: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 79: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 80: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 81: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 82: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 83: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	38,  // 84: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	39,  // 85: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	38,  // 86: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 87: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 88: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	31,  // 89: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	35,  // 90: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	19,  // 91: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	2,   // 92: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 93: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 94: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 95: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 96: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 97: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	41,  // 98: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	41,  // 99: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 100: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 101: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 102: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 103: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 104: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 105: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 106: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	10,  // 107: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 108: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	46,  // 109: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	48,  // 110: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 111: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 112: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 113: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 114: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 115: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 116: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	54,  // 117: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	54,  // 118: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	59,  // 119: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 120: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	61,  // 121: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	59,  // 122: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	123, // [123:123] is the sub-list for method output_type
-	123, // [123:123] is the sub-list for method input_type
-	123, // [123:123] is the sub-list for extension type_name
-	123, // [123:123] is the sub-list for extension extendee
-	0,   // [0:123] is the sub-list for field type_name
+	14,  // 68: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
+	32,  // 69: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 70: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 71: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 72: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 73: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 74: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 75: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	37,  // 76: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	21,  // 77: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
+	21,  // 78: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
+	40,  // 79: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 80: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 81: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 82: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 83: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 84: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	38,  // 85: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	39,  // 86: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	38,  // 87: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 88: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 89: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	31,  // 90: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	35,  // 91: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	19,  // 92: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	14,  // 93: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
+	2,   // 94: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 95: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 96: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 97: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 98: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 99: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	41,  // 100: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	41,  // 101: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 102: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 103: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 104: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 105: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 106: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 107: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 108: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	10,  // 109: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 110: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	46,  // 111: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	48,  // 112: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 113: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 114: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 115: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 116: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 117: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 118: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	54,  // 119: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	54,  // 120: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	59,  // 121: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 122: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	61,  // 123: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	59,  // 124: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	125, // [125:125] is the sub-list for method output_type
+	125, // [125:125] is the sub-list for method input_type
+	125, // [125:125] is the sub-list for extension type_name
+	125, // [125:125] is the sub-list for extension extendee
+	0,   // [0:125] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
