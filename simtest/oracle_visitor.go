@@ -68,7 +68,11 @@ func (w *world) judge(h *host, q *request) {
 		w.reached.n[reachBackFromParked]++
 	}
 	if a.Ticket.Gen > t.gen {
-		t.gen = a.Ticket.Gen
+		if t.gen = a.Ticket.Gen; t.home != h.index { // of two nodes that had taken it over this one goes on with it
+			t.allow += w.mishapsOf(t)
+			t.settle(w, h)
+			t.touched = true
+		}
 		for i := range min(int(t.gen), len(t.past)) {
 			t.past[i] = w.formerHome(a.Ticket.Past[i])
 		}
