@@ -42,10 +42,30 @@ func discordant(t *testing.T, strict bool, world func(seed uint64) Options) (wro
 		if f.DiscordantPairs > 0 && strict {
 			t.Errorf("seed %d: %d pairs of %d people in the wrong order", seed, f.DiscordantPairs, f.N)
 		}
+		if n := calledLate(res.Rooms[0].Admissions); n > 0 && strict {
+			t.Errorf("seed %d: %d pairs were called in the wrong order, %v or more apart", seed, n, callsApart)
+		}
 		wrong, pairs = wrong+f.DiscordantPairs, pairs+int64(f.N)*int64(f.N-1)/2
 		went += reachedIn(&res, reachWentOn)
 	}
 	return wrong, pairs, went
+}
+
+// callsApart is for how long a call may be behind that of somebody who came later, as
+// slots are on their way from node to node.
+const callsApart = 400 * time.Millisecond
+
+// calledLate counts the pairs of people who were called in the wrong order, and not at
+// about the same time.
+func calledLate(as []fairness.Admission) (pairs int) {
+	for i := range as {
+		for j := range as {
+			if a, b := &as[i], &as[j]; !a.Open && !b.Open && a.Joined.Less(b.Joined) && a.CalledAt-b.CalledAt > callsApart.Microseconds() {
+				pairs++
+			}
+		}
+	}
+	return pairs
 }
 
 // One node after the other dies, and nobody is overtaken by it: those who waited there go

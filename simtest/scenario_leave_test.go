@@ -380,13 +380,14 @@ func TestScenarioAPlaceGivenOnSeveralTimesIsAtOneNode(t *testing.T) {
 	}
 }
 
-// Two nodes take the place of a lost one over, since one of them is away when the
-// other is asked. One of the two copies is given up, and whoever asks with either ticket
-// has the other.
-func TestScenarioTheCopyThatIsKeptCounts(t *testing.T) {
+// twoCopies is a world in which two nodes have taken the place of a lost one over, since one
+// of them was away when the other was asked: with the tickets of each, and where they are.
+func twoCopies(t *testing.T, tap func(*flight) verdict) (s *script, first, second *browser, away, kept int) {
+	t.Helper()
 	o := short(4)
 	o.Rooms[0].QueueAll, o.Rooms[0].Session, o.Rooms[0].TicketTTL = true, 2*time.Minute, 4*time.Second
-	s := founded(t, o)
+	s = founded(t, o)
+	s.tap = tap
 	for i := range o.Rooms[0].Target {
 		s.visit(i % 3)
 	}
@@ -413,13 +414,20 @@ func TestScenarioTheCopyThatIsKeptCounts(t *testing.T) {
 		t.Fatal("nobody has it")
 		return none
 	}
-	away := takenOver(b)
+	away = takenOver(b)
 	s.stall(away, 3*time.Second)
-	kept := takenOver(other)
+	kept = takenOver(other)
 	if kept == away {
 		t.Fatal("one node has both copies")
 	}
 	s.until(4*time.Second, "waves of all", func() bool { return s.together(3) })
+	return s, b, other, away, kept
+}
+
+// Two nodes have taken the place of a lost one over. One of the two copies is given up, and
+// whoever asks with either ticket has the other.
+func TestScenarioOfTwoCopiesOneGoesOn(t *testing.T) {
+	s, b, other, away, kept := twoCopies(t, nil)
 	s.until(10*time.Second, "end of one copy", func() bool {
 		s.run(300 * time.Millisecond)
 		other.must(kept, opCheckIn)
@@ -437,5 +445,25 @@ func TestScenarioTheCopyThatIsKeptCounts(t *testing.T) {
 				t.Errorf("at n%02d: %v, %v, want to wait", at, a.State, err)
 			}
 		}
+	}
+}
+
+// Neither hears of the other. The copy that nobody asks for is given up, and where the
+// other copy is kept its node says so.
+func TestScenarioTheCopyThatIsKeptCounts(t *testing.T) {
+	s, _, other, away, kept := twoCopies(t, func(f *flight) verdict {
+		if f.kind == mSyncReply {
+			return lose
+		}
+		return pass
+	})
+	s.until(10*time.Second, "end of the other copy", func() bool {
+		s.run(300 * time.Millisecond)
+		other.must(kept, opCheckIn)
+		r := s.hosts[away].seen.rooms[0]
+		return r.Queued+r.Parked == 0
+	})
+	if a, err := other.ask(away, opCheckIn); err != nil || a.State != node.Waiting {
+		t.Errorf("%v, %v, want to wait", a.State, err)
 	}
 }
