@@ -68,12 +68,12 @@ const soon = 2 * time.Second
 // missLost notes, as a commit of list is installed, who of those with people is not in it
 // any more. They may be on their way here, and whoever walks in by an open door would be
 // before them.
-func (g *Gate) missLost(now int64, list []Member, grade Grade, onLine bool) {
+func (g *Gate) missLost(now int64, list []Member, met []Sighting, grade Grade, onLine bool) {
 	g.shyUntil = g.lasts(g.shyUntil, now)
 	if len(g.lost(list)) > 0 {
 		g.shyUntil = now + micros(g.cfg.Refresh)*11/10
 	}
-	g.back = g.awaitLost(list, now, g.cfg.OnPartition.admits(grade, onLine, g.sides))
+	g.back = g.awaitLost(list, met, now, g.cfg.OnPartition.admits(grade, onLine, g.sides))
 	g.waveAt = now
 }
 
@@ -108,14 +108,14 @@ func (g *Gate) lost(list []Member) (lost []Member) {
 // which people waited, as soon as others may take them over, and is over early when list
 // has it again. The coordinator decides by it, and every node that installs the wave
 // keeps it.
-func (g *Gate) awaitLost(list []Member, now int64, mayTakeOver bool) comeback {
+func (g *Gate) awaitLost(list []Member, met []Sighting, now int64, mayTakeOver bool) comeback {
 	b := g.back
 	b.until = g.lasts(b.until, now)
 	if !b.due && now >= b.until {
 		b = comeback{}
 	}
 	b.of = slices.DeleteFunc(slices.Clone(b.of), func(m missing) bool { return slices.Contains(list, m.member) })
-	for _, m := range g.gone(list) {
+	for _, m := range g.gone(list, met) {
 		b.of = append(b.of, m)
 		b.due = true
 	}
@@ -140,8 +140,9 @@ func (g *Gate) lightestOf(m Member) qpid.Weight {
 	return g.cut.Value
 }
 
-// gone returns what there is to wait for of the members that list lacks.
-func (g *Gate) gone(list []Member) (gone []missing) {
+// gone returns what there is to wait for of the members that list lacks. Where nobody
+// waited at one that has taken its leave, everybody has been given to others.
+func (g *Gate) gone(list []Member, met []Sighting) (gone []missing) {
 	if same(g.members, list) {
 		return nil
 	}
@@ -150,7 +151,8 @@ func (g *Gate) gone(list []Member) (gone []missing) {
 			continue
 		}
 		waited, copies := i < len(g.waiting) && g.waiting[i] > 0, i < len(g.bare) && g.bare[i] > 0
-		if !waited && !copies {
+		left := slices.ContainsFunc(met, func(s Sighting) bool { return s.Member == m && s.Left })
+		if !waited && (left || !copies) {
 			continue
 		}
 		out := missing{m, qpid.Weight{Stamp: g.t}, qpid.Weight{Stamp: g.t}} // whoever has joined there since

@@ -139,7 +139,7 @@ type Installed struct {
 // commit.
 func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) (in Installed, out []Message) {
 	in = Installed{Gate: g, Before: g.cut, Epoch: w.epoch}
-	g.missLost(now, w.list, all.Grade, c.Line == all.Line)
+	g.missLost(now, w.list, all.Met, all.Grade, c.Line == all.Line)
 	if g.cfg.OnPartition.admits(all.Grade, true, g.sides) {
 		g.hear(now, c.Held)
 	}

@@ -111,6 +111,7 @@ type restarts struct {
 	over    time.Duration // in which 600 people come
 	refresh time.Duration
 	disk    bool // a node that comes back knows from its disk alone, and waits for nobody where others call
+	copies  int  // of each place
 }
 
 // All nodes are restarted, one after the other, under a crowd. There is no time of
@@ -140,14 +141,17 @@ func TestScenarioRollingRestartsUnderACrowd(t *testing.T) {
 		t.Skip("takes long; left out of -short")
 	}
 	for seed := range uint64(15) {
-		restarts{seed: 1000 + seed, over: time.Second}.run(t)
-		restarts{seed: 2000 + seed, over: 12 * time.Second}.run(t)
+		for copies := range 2 {
+			restarts{seed: 1000 + seed, over: time.Second, copies: copies}.run(t)
+			restarts{seed: 2000 + seed, over: 12 * time.Second, copies: copies}.run(t)
+		}
 	}
 }
 
 func (r restarts) run(t *testing.T) {
 	t.Helper()
 	o := crowdOf(5, r.seed)
+	o.Cluster.Copies = r.copies
 	o.Faults.Disk, o.Rooms[0].Refresh = r.disk, cmp.Or(r.refresh, o.Rooms[0].Refresh)
 	s := &idle{script: founded(t, o)}
 	s.arriveOver(none, 600, r.over)

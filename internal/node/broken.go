@@ -44,7 +44,8 @@ func (r *room) giveUp(now eviction.Time, b *eviction.Broken) {
 	n.stale = true
 	r.q, _ = qpid.New(qpid.Config{Self: n.c.Self.Name, Queue: r.gate.Queue})
 	r.due, r.wanting, r.held, r.deletes, r.giving = line{}, nil, nil, deletes{}, giving{}
-	r.cut, r.copied = r.gate.Cut(), copied{}
+	r.cut = r.gate.Cut()
+	r.copyNone()
 	r.stir()
 	r.plan()
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
@@ -25,14 +26,16 @@ import (
 // Invariant: bare has the keys of all who are queued and whose copyOf says that they are
 // kept by nobody.
 type copies struct {
-	heirs []eviction.Peer            // one of them for each place
-	of    []eviction.Peer            // as of this: see eviction.Node.Heirs
-	lanes []lane                     // copyOf counts them from 1
-	to    map[eviction.Member]uint16 // the open ones
-	mute  []muteHeir                 // who did not acknowledge anything for long, and are no heirs for a while
-	kept  []Place                    // that an heir keeps since Ready was called
-	epoch qpid.Epoch                 // of the last wave,
-	wave  int64                      // and boot time
+	heirs   []eviction.Peer            // one of them for each place
+	of      []eviction.Peer            // as of this: see eviction.Node.Heirs
+	lanes   []lane                     // copyOf counts them from 1
+	to      map[eviction.Member]uint16 // the open ones
+	answers map[eviction.Member]bool   // who has ever acknowledged anything; an older version does not
+	mute    []muteHeir                 // who did not acknowledge anything for long, and are no heirs for a while
+	kept    []Place                    // that an heir keeps since Ready was called
+	sweeps  int                        // rooms in which places are looked at for another heir
+	epoch   qpid.Epoch                 // of the last wave,
+	wave    int64                      // and boot time
 }
 
 // muteHeir is a member that the places of this node do not reach, or whose word does not
@@ -103,6 +106,7 @@ func (c *copies) follow(n *Node, now eviction.Time) {
 		return
 	}
 	c.heirs = heirs
+	maps.DeleteFunc(c.answers, func(m eviction.Member, _ bool) bool { return !n.ev.Listed(m) }) //puretest:sorted none depends on another
 	for _, r := range n.rooms {
 		r.copyAnew()
 		r.sweepAnew()
@@ -122,7 +126,7 @@ func (r *room) copyAnew() {
 		})
 		r.sweepAnew()
 	case !wanted && r.bare != nil:
-		r.copied = copied{}
+		r.copyNone()
 		for i := range r.node.copies.lanes {
 			r.node.copies.close(r.node, &r.node.copies.lanes[i]) // what they keep of this room is to be forgotten
 		}
@@ -130,9 +134,28 @@ func (r *room) copyAnew() {
 }
 
 func (r *room) sweepAnew() {
-	if r.bare != nil {
-		r.sweep, r.sweeping = 0, true
+	if r.bare == nil {
+		return
 	}
+	r.sweep = 0
+	if !r.sweeping {
+		r.sweeping = true
+		r.node.copies.sweeps++
+	}
+}
+
+// swept ends that.
+func (r *room) swept() {
+	if r.sweeping {
+		r.sweeping, r.unsure = false, false
+		r.node.copies.sweeps--
+	}
+}
+
+// copyNone has nobody keep any place of the room.
+func (r *room) copyNone() {
+	r.swept()
+	r.copied = copied{}
 }
 
 // copyOf is who keeps v's place.
@@ -208,7 +231,7 @@ func (r *room) sweepOn() {
 	c := &r.node.copies
 	for range sweepMax {
 		if r.sweep >= r.visitors.records() {
-			r.sweeping, r.unsure = false, false
+			r.swept()
 			return
 		}
 		v := r.visitors.at(r.sweep)
@@ -252,7 +275,7 @@ func (n *Node) copiesSettled() bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(n.rooms, func(r *room) bool { return r.sweeping })
+	return n.copies.sweeps == 0
 }
 
 // barest is where those begin who wait here and whom nobody in list keeps, see
@@ -262,7 +285,7 @@ func (r *room) barest(list []eviction.Member) uint64 {
 		return 0
 	}
 	for i := range r.node.copies.lanes {
-		if l := &r.node.copies.lanes[i]; l.heir != (eviction.Member{}) && !slices.Contains(list, l.heir) {
+		if l := &r.node.copies.lanes[i]; l.heir != (eviction.Member{}) && !r.node.among.has(list, l.heir) {
 			return 0
 		}
 	}
@@ -282,7 +305,7 @@ func (r *room) bareCount() int {
 
 // copiesDue is the boot time at which there is more to look at.
 func (n *Node) copiesDue(now eviction.Time) int64 {
-	if n.hasten || slices.ContainsFunc(n.rooms, func(r *room) bool { return r.sweeping }) {
+	if n.hasten || n.copies.sweeps > 0 {
 		return now.Boot + sweepAgain
 	}
 	return ever
@@ -290,7 +313,8 @@ func (n *Node) copiesDue(now eviction.Time) int64 {
 
 // Unkept reports whether somebody who waits here should be told so only when another node
 // keeps the place, and none does yet: Ready.Kept says when. It may also come to be that
-// there is nobody to keep it.
+// there is nobody to keep it. For an heir that has not acknowledged anything yet nobody
+// waits: it may be of a version that keeps nothing.
 func (n *Node) Unkept(name string, id qpid.ItemID) bool {
 	r, err := n.room(name)
 	if err != nil || r.bare == nil {
@@ -301,5 +325,5 @@ func (n *Node) Unkept(name string, id qpid.ItemID) bool {
 		return false
 	}
 	c := r.copyOf(v)
-	return c.at == 0 && c.to > 0
+	return c.at == 0 && c.to > 0 && n.copies.answers[n.copies.lanes[c.to-1].heir]
 }

@@ -68,6 +68,29 @@ func keptOf(p *eviction.Place) keptPlace {
 	return k
 }
 
+// members are those of a list, to be asked for one by one.
+type members struct {
+	list []eviction.Member
+	set  map[eviction.Member]bool
+}
+
+// fewMembers are looked through as they are.
+const fewMembers = 16
+
+// has reports whether m is in list.
+func (s *members) has(list []eviction.Member, m eviction.Member) bool {
+	if len(list) <= fewMembers {
+		return slices.Contains(list, m)
+	}
+	if len(s.list) != len(list) || &s.list[0] != &list[0] {
+		*s = members{list, make(map[eviction.Member]bool, len(list))}
+		for _, o := range list {
+			s.set[o] = true
+		}
+	}
+	return s.set[m]
+}
+
 // goOnMax is how many places a node goes on with between two inputs.
 const goOnMax = 4096
 
@@ -194,7 +217,7 @@ func (r *room) firstKept(list []eviction.Member) (least uint64) {
 	for i := range r.node.kept {
 		h := &r.node.kept[i]
 		k := h.of(r)
-		if k == nil || len(k.places) == 0 || slices.Contains(list, h.member) {
+		if k == nil || len(k.places) == 0 || r.node.among.has(list, h.member) {
 			continue
 		}
 		k.sort()
@@ -210,12 +233,18 @@ func (r *room) firstKept(list []eviction.Member) (least uint64) {
 // goOn goes on with the places of homes that are lost, and forgets those of which it has
 // not heard for so long that what it keeps of them cannot be right.
 func (n *Node) goOn(now eviction.Time) {
-	stale := 2 * n.ev.LongestExclude()
-	n.kept = slices.DeleteFunc(n.kept, func(h keptHome) bool { return n.ev.Listed(h.member) && now.Boot-h.heard > stale })
+	if now.Boot < n.goOnAt && !n.hasten {
+		return
+	}
+	n.goOnAt, n.hasten = now.Boot+n.c.Cluster.WithDefaults().Period.Microseconds()/4, false
+	stale, list := 2*n.ev.LongestExclude(), n.ev.Members()
+	n.kept = slices.DeleteFunc(n.kept, func(h keptHome) bool { return n.among.has(list, h.member) && now.Boot-h.heard > stale })
+	if n.leaveBy != 0 || !n.ev.Clear() {
+		return
+	}
 	left := goOnMax
-	n.hasten = false
 	for i := 0; i < len(n.kept); i++ {
-		if n.leaveBy != 0 || !n.ev.Clear() || n.ev.Listed(n.kept[i].member) || !n.ev.Gone(n.kept[i].member, now) {
+		if n.among.has(list, n.kept[i].member) || !n.ev.Gone(n.kept[i].member, now) {
 			continue
 		}
 		home, rest := n.kept[i].member, 0

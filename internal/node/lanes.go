@@ -46,7 +46,7 @@ func (c *copies) laneFor(n *Node, v *visitor) uint16 {
 		return i
 	}
 	free := -1
-	if !slices.ContainsFunc(n.rooms, func(r *room) bool { return r.sweeping }) { // nobody names a lane that is closed
+	if c.sweeps == 0 { // nobody names a lane that is closed
 		free = slices.IndexFunc(c.lanes, func(l lane) bool { return l.heir == eviction.Member{} })
 	}
 	if free < 0 {
@@ -57,7 +57,7 @@ func (c *copies) laneFor(n *Node, v *visitor) uint16 {
 	}
 	c.lanes[free] = lane{heir: heir, number: n.ev.Stamp()}
 	if c.to == nil {
-		c.to = make(map[eviction.Member]uint16)
+		c.to, c.answers = make(map[eviction.Member]uint16), make(map[eviction.Member]bool)
 	}
 	c.to[heir] = uint16(free + 1)
 	return uint16(free + 1)
@@ -145,6 +145,7 @@ func (n *Node) onCopiesAck(now eviction.Time, from eviction.Member, b *eviction.
 		return
 	}
 	l.batch, l.at = nil, now.Boot
+	n.copies.answers[from] = true
 	for _, e := range l.sent {
 		v := e.room.visitors.get(e.id)
 		if v == nil || v.stage > parked || e.room.bare == nil {

@@ -28,6 +28,8 @@ type Node struct {
 	asked   []askedBy // who asks which of their tickets went on here
 	copies  copies
 	kept    []keptHome
+	goOnAt  int64             // boot time at which to look at them again
+	among   members           // of the last list that was asked about
 	hasten  bool              // there is more to go on with than one Tick did
 	fresh   []uint64          // used tickets that are not kept yet
 	broke   []eviction.Broken // rooms given up that nobody was told of yet
@@ -254,8 +256,10 @@ func (n *Node) Tick(now eviction.Time) {
 	n.ev.Tick(now)
 	n.advance(now)
 	n.goOn(now)
-	for _, r := range n.rooms {
-		r.sweepOn()
+	if n.copies.sweeps > 0 {
+		for _, r := range n.rooms {
+			r.sweepOn()
+		}
 	}
 	n.tell(now)
 	n.tellUsed(now)
