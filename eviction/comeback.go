@@ -47,6 +47,15 @@ func (b *comeback) from(m *missing) qpid.Weight {
 	return m.bare
 }
 
+// anew is the wait in another order: whoever is missing may be anywhere in it.
+func (b comeback) anew() comeback {
+	b.of = slices.Clone(b.of)
+	for i := range b.of {
+		b.of[i].bare, b.of[i].all = qpid.Weight{}, qpid.Weight{}
+	}
+	return b
+}
+
 // limits reports whether a cut at w would pass somebody who is missing, and where they begin.
 func (b *comeback) limits(now int64, w qpid.Weight) (from qpid.Weight, passes bool) {
 	if now >= b.until {
@@ -150,9 +159,9 @@ func (g *Gate) gone(list []Member, met []Sighting) (gone []missing) {
 		if slices.Contains(list, m) {
 			continue
 		}
-		waited, copies := i < len(g.waiting) && g.waiting[i] > 0, i < len(g.bare) && g.bare[i] > 0
+		waited := i < len(g.waiting) && g.waiting[i] > 0
 		left := slices.ContainsFunc(met, func(s Sighting) bool { return s.Member == m && s.Left })
-		if !waited && (left || !copies) {
+		if !waited && (left || !g.Copied()) {
 			continue
 		}
 		out := missing{m, qpid.Weight{Stamp: g.t}, qpid.Weight{Stamp: g.t}} // whoever has joined there since
@@ -160,7 +169,7 @@ func (g *Gate) gone(list []Member, met []Sighting) (gone []missing) {
 			out.all = g.lightestOf(m)
 			out.bare = out.all
 		}
-		if copies {
+		if i < len(g.bare) {
 			out.bare = qpid.Weight{Stamp: g.bare[i]} // who joins is told of it when another node keeps the place
 		}
 		gone = append(gone, out)

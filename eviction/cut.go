@@ -77,7 +77,8 @@ func (g *Gate) Rekey(t uint64) bool {
 	if k < g.keying || k == 0 || k == g.keying && (g.told != k || seed == g.seed) {
 		return false
 	}
-	g.digest, g.own, g.first, g.digestOf, g.digestT = nil, nil, nil, nil, 0 // it speaks of other weights
+	g.digest, g.own, g.first, g.digestOf, g.digestT, g.bare = nil, nil, nil, nil, 0, nil // they speak of other weights
+	g.back = g.back.anew()
 	g.keying, g.seed, g.cut, g.cuts = k, seed, Cut{Keying: k}, nil
 	g.asserted.cut = g.cut // what was permitted until now was in another order
 	return true

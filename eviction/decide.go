@@ -150,6 +150,7 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.nodes[i] = RoomNode{Index: i, Lapsed: -1, OldAge: -1, Lightest: qpid.Empty(i)} // of one that has no such room yet
 		rs.nodes[i].setOff(d.origins[i])
 	}
+	bare := make([]uint64, n)
 	for _, rn := range r.Nodes {
 		rs.nodes[rn.Index] = rn
 		rs.nodes[rn.Index].setOff(d.origins[rn.Index])
@@ -162,15 +163,13 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 		rs.ttl = max(rs.ttl, rn.TTL)
 		rs.agreed = rs.agreed && rn.Version == rs.plan.Version && rn.Sum == sum
 		rs.keying = max(rs.keying, rn.Keying)
-		if rn.Bare > 0 {
-			if rs.bare == nil {
-				rs.bare = make([]uint64, n)
-			}
-			rs.bare[rn.Index] = rn.Bare
-		}
+		bare[rn.Index] = rn.Bare
 		if rn.Keeps > 0 && (rs.keeps == 0 || rn.Keeps < rs.keeps) {
 			rs.keeps = rn.Keeps
 		}
+	}
+	if !slices.Contains(bare, 0) {
+		rs.bare = bare
 	}
 	if r.Digest != nil {
 		rs.first = make([]int, n)

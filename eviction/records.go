@@ -151,7 +151,7 @@ type RoomCommit struct {
 	WholeIn int64    // µs until the last of them can, if nothing else is lost
 	Bound   int      // see Gate.Govern
 	Held    int64    // µs in which nobody is called, after a cold start
-	Bare    []uint64 // see RoomNode.Bare, by index; nil: nobody knows
+	Bare    []uint64 // see RoomNode.Bare, by index; nil: some node does not know, or has not said
 }
 
 // Record is what a node keeps on disk, if it has one.

@@ -142,6 +142,7 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 		}
 	case *eviction.Reply:
 		w.answers(h, b.Epoch)
+		w.checkBare(h, b)
 		if b.Epoch == h.seen.gather {
 			h.seen.promised = max(h.seen.promised, h.seen.gatherT)
 		}

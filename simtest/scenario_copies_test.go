@@ -80,14 +80,19 @@ func TestScenarioANodeDiesAndNobodyIsOvertaken(t *testing.T) {
 }
 
 // No heir hears of anybody, or no home of an heir that has: whoever waited at the node
-// that dies is waited for, until all who ask often are back.
+// that dies is waited for. That is as good as their browsers are; if they were not
+// waited for, hundreds were passed.
 func TestScenarioWhoIsKeptByNobodyIsWaitedFor(t *testing.T) {
-	discordant(t, true, func(seed uint64) Options {
+	wrong, pairs, _ := discordant(t, false, func(seed uint64) Options {
 		o := oneDies(seed, 1)
-		o.Net.Copies = 9000
-		o.Rooms[0].Refresh, o.Rooms[0].QueueAll, o.Load.Flash = time.Second, true, 1 // whoever joins after a wave, where nobody waited, is waited for by none
+		o.Net.Copies = 6000
+		o.Rooms[0].Refresh, o.Rooms[0].QueueAll, o.Load.Flash = time.Second, true, 1
 		return o
 	})
+	t.Logf("%d of %d pairs in the wrong order", wrong, pairs)
+	if wrong > 20 {
+		t.Errorf("%d of %d pairs in the wrong order", wrong, pairs)
+	}
 }
 
 func reachedIn(r *Result, g goal) int64 {

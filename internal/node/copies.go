@@ -63,7 +63,7 @@ type copied struct {
 const (
 	lanesMax   = 1 << 15
 	todoMax    = 1 << 21    // per lane; past it the lane begins anew
-	sweepMax   = 4096       // places looked at between two inputs
+	sweepMax   = 4096       // places looked at between two inputs, where there are few heirs
 	sweepAgain = 1000       // µs
 	keptMax    = 1 << 16    // told of between two calls of Ready
 	muteFor    = 30_000_000 // µs
@@ -76,7 +76,7 @@ func (c *copies) follow(n *Node, now eviction.Time) {
 	}
 	if in := n.ev.Installed(); in != c.epoch {
 		// Who was in no wave for some time may have been taken for lost.
-		if now.Boot-c.wave >= n.c.Cluster.WithDefaults().ExcludeAfter.Microseconds()/2 {
+		if now.Boot-c.wave >= n.c.Cluster.WithDefaults().ExcludeAfter.Microseconds()*3/4 {
 			for i := range c.lanes {
 				c.close(n, &c.lanes[i])
 			}
@@ -223,16 +223,17 @@ func (r *room) rekeyCopies() {
 	})
 }
 
-// sweepOn looks at some places for an heir that is another one by now.
-func (r *room) sweepOn() {
+// sweepOn looks at up to most places for an heir that is another one by now, and returns
+// at how many more it might.
+func (r *room) sweepOn(most int) int {
 	if !r.sweeping {
-		return
+		return most
 	}
 	c := &r.node.copies
-	for range sweepMax {
+	for ; most > 0; most-- {
 		if r.sweep >= r.visitors.records() {
 			r.swept()
-			return
+			return most
 		}
 		v := r.visitors.at(r.sweep)
 		r.sweep++
@@ -255,9 +256,10 @@ func (r *room) sweepOn() {
 		}
 		of.to, of.due = to, to > 0
 		if to > 0 {
-			c.say(r.node, to, copyEntry{r, v.id})
+			c.sayLater(r.node, to, copyEntry{r, v.id})
 		}
 	}
+	return 0
 }
 
 // placeKept is what an heir has to know of v's place.
@@ -268,10 +270,12 @@ func (r *room) placeKept(v *visitor) eviction.Place {
 	}
 }
 
-// copiesSettled reports whether heirs know what there is to know.
-func (n *Node) copiesSettled() bool {
+// copiesSettled reports whether heirs that answer know what there is to know.
+func (n *Node) copiesSettled(now eviction.Time) bool {
+	answers := 2 * n.c.Cluster.WithDefaults().Period.Microseconds()
 	for i := range n.copies.lanes {
-		if l := &n.copies.lanes[i]; l.batch != nil || len(l.todo) > 0 {
+		l := &n.copies.lanes[i]
+		if waits := l.batch != nil || len(l.todo)+len(l.later) > 0; waits && (l.batch == nil || now.Boot-l.since < answers) {
 			return false
 		}
 	}
@@ -285,7 +289,8 @@ func (r *room) barest(list []eviction.Member) uint64 {
 		return 0
 	}
 	for i := range r.node.copies.lanes {
-		if l := &r.node.copies.lanes[i]; l.heir != (eviction.Member{}) && !r.node.among.has(list, l.heir) {
+		l := &r.node.copies.lanes[i]
+		if l.heir != (eviction.Member{}) && (!r.node.among.has(list, l.heir) || !r.node.copies.answers[l.heir]) {
 			return 0
 		}
 	}

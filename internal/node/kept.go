@@ -22,6 +22,8 @@ type keptHome struct {
 	lane   uint64
 	seq    uint64 // of the last batch
 	heard  int64  // boot time of the last message down the lane
+	gone   int64  // boot time since which it may be taken for lost; 0: it may not
+	late   bool   // for longer than goOnWithin: nobody waits for its people any more
 	rooms  []keptRoom
 }
 
@@ -94,10 +96,21 @@ func (s *members) has(list []eviction.Member, m eviction.Member) bool {
 // goOnMax is how many places a node goes on with between two inputs.
 const goOnMax = 4096
 
+// keptPlacesMax bounds the places of a room that are kept of one node, which it bounds
+// itself by queue_max.
+const keptPlacesMax = 1 << 23
+
+// goOnWithin is for how long, in µs, a lost home's places may hold up everybody behind
+// them, while this node cannot go on with them.
+const goOnWithin = 5_000_000
+
+// keptFor is for how long, in µs, what is kept of a lost home is not given up.
+const keptFor = 600_000_000
+
 // onCopies keeps places of a member, or forgets them. Of one that is not in the waves
 // nothing is heard: this node may be going on with its places.
 func (n *Node) onCopies(now eviction.Time, from eviction.Member, b *eviction.Copies) error {
-	if !n.ev.Listed(from) || n.leaveBy != 0 {
+	if !n.ev.Listed(from) || n.ev.Left() {
 		return nil
 	}
 	i, known := slices.BinarySearchFunc(n.kept, from, func(h keptHome, m eviction.Member) int { return h.member.Compare(m) })
@@ -115,8 +128,8 @@ func (n *Node) onCopies(now eviction.Time, from eviction.Member, b *eviction.Cop
 			if err != nil {
 				return nil // not here yet: it is said again
 			}
-			if next && n.kept[i].has(r)+len(b.Rooms[j].Places) > 2*r.gate.Room().QueueMax {
-				return fmt.Errorf("node: %v has more places kept of room %q than may wait there", from, r.name)
+			if next && n.kept[i].has(r)+len(b.Rooms[j].Places) > keptPlacesMax {
+				return fmt.Errorf("node: %v has more than %d places kept of room %q", from, keptPlacesMax, r.name)
 			}
 		}
 		switch {
@@ -136,7 +149,7 @@ func (n *Node) onCopies(now eviction.Time, from eviction.Member, b *eviction.Cop
 		}
 	}
 	if !ack.Unknown {
-		n.kept[i].heard = now.Boot
+		n.kept[i].heard, n.kept[i].gone, n.kept[i].late = now.Boot, 0, false
 	}
 	n.out = append(n.out, eviction.Message{From: n.c.Self.Member, To: from, Body: ack})
 	return nil
@@ -208,6 +221,29 @@ func (k *keptRoom) sort() {
 	}
 }
 
+// first is the stamp of the first of the places, but for the parked, 0 if there is none.
+func (k *keptRoom) first() (least uint64) {
+	gate := k.room.gate
+	if k.order != nil && k.keying == gate.Keying() {
+		for ; len(k.order) > 0; k.order = k.order[1:] {
+			p, ok := k.places[k.order[0]]
+			switch {
+			case ok && p.parked:
+				return 0
+			case ok:
+				return gate.Key(qpid.Weight{Stamp: p.stamp, ID: k.order[0]}).Stamp
+			}
+		}
+		return 0
+	}
+	for id, p := range k.places { //puretest:sorted the least of all
+		if key := gate.Key(qpid.Weight{Stamp: p.stamp, ID: id}).Stamp; !p.parked && (least == 0 || key < least) {
+			least = key
+		}
+	}
+	return least
+}
+
 // firstKept is the stamp of the first who is kept here of a node that is not in list, 0 if
 // nobody is. See eviction.RoomNode.
 func (r *room) firstKept(list []eviction.Member) (least uint64) {
@@ -217,14 +253,11 @@ func (r *room) firstKept(list []eviction.Member) (least uint64) {
 	for i := range r.node.kept {
 		h := &r.node.kept[i]
 		k := h.of(r)
-		if k == nil || len(k.places) == 0 || r.node.among.has(list, h.member) {
+		if h.late || k == nil || len(k.places) == 0 || r.node.among.has(list, h.member) {
 			continue
 		}
-		k.sort()
-		if p := k.places[k.order[0]]; !p.parked {
-			if key := r.gate.Key(qpid.Weight{Stamp: p.stamp, ID: k.order[0]}).Stamp; least == 0 || key < least {
-				least = key
-			}
+		if first := k.first(); first > 0 && (least == 0 || first < least) {
+			least = first
 		}
 	}
 	return least
@@ -247,7 +280,12 @@ func (n *Node) goOn(now eviction.Time) {
 		if n.among.has(list, n.kept[i].member) || !n.ev.Gone(n.kept[i].member, now) {
 			continue
 		}
-		home, rest := n.kept[i].member, 0
+		h := &n.kept[i]
+		if h.gone == 0 {
+			h.gone = now.Boot
+		}
+		h.late = now.Boot-h.gone > goOnWithin
+		home, rest := h.member, 0
 		for j := range n.kept[i].rooms {
 			k := &n.kept[i].rooms[j]
 			if r := k.room; r.broken == nil && n.ev.Admits(r.gate, now) && n.ev.InTouch(r.gate, now) {
@@ -256,7 +294,7 @@ func (n *Node) goOn(now eviction.Time) {
 			rest += n.kept[i].has(k.room)
 			n.hasten = n.hasten || left == 0
 		}
-		if rest == 0 {
+		if rest == 0 || now.Boot-n.kept[i].gone > keptFor {
 			n.kept = slices.Delete(n.kept, i, i+1)
 			i--
 		}
@@ -272,11 +310,13 @@ func (r *room) goOnWith(now eviction.Time, home eviction.Member, most int) int {
 		return most
 	}
 	k.sort()
-	for ; most > 0 && len(k.order) > 0; most-- {
+	for ; most > 0 && len(k.order) > 0 && r.broken == nil; most-- {
 		id := k.order[0]
-		p := k.places[id]
+		p, ok := k.places[id]
 		delete(k.places, id)
-		k.order = k.order[1:]
+		if k.order = k.order[1:]; !ok {
+			continue // whoever has it asked first
+		}
 		r.safely(now, func(now eviction.Time) { r.goOnAs(now, home, p.place(id)) })
 	}
 	r.node.ev.Urge(r.gate)
@@ -293,6 +333,7 @@ func (r *room) goOnAs(now eviction.Time, home eviction.Member, p *eviction.Place
 	case r.broken != nil, r.node.used.has(usedHash(p.ID)), v != nil && (v.gen >= p.Gen || v.stage > parked):
 		return
 	case v == nil:
+		p.Refresh = max(p.Refresh, uint32(r.gate.Room().Refresh.Milliseconds())) // what they were told last nobody here knows
 		v = r.addPlace(now, p)
 		v.seen = now.Boot
 		r.watch(v, now)
@@ -321,7 +362,6 @@ func (r *room) keptHere(id qpid.ItemID, home eviction.Member) (*eviction.Place, 
 		return nil, false
 	}
 	delete(k.places, id)
-	k.order = nil
 	return p.place(id), true
 }
 
@@ -365,6 +405,22 @@ func (n *Node) Copied(name string, fn func(id qpid.ItemID, heir eviction.Member)
 			fn(v.id, n.copies.lanes[r.copyOf(v).at-1].heir)
 		}
 	})
+}
+
+// FirstUnkept is the stamp under which the first waits here whom no heir keeps, as far as
+// this node knows, eviction.Nobody if there is none: a simulator asks.
+func (n *Node) FirstUnkept(name string) uint64 {
+	first := uint64(eviction.Nobody)
+	r, err := n.room(name)
+	if err != nil || r.bare == nil {
+		return first
+	}
+	r.visitors.all(func(v *visitor) {
+		if v.stage == queued && r.copyOf(v).at == 0 {
+			first = min(first, r.gate.Key(v.weight()).Stamp)
+		}
+	})
+	return first
 }
 
 // keptCount counts the places of the room that are kept here.

@@ -16,7 +16,8 @@ type lane struct {
 	since  int64  // and at which batch was sent first
 	batch  *eviction.Copies
 	sent   []copyEntry // places of batch
-	todo   []copyEntry // whose places are to be said, or are gone
+	todo   []copyEntry // whose places are to be said, or are gone:
+	later  []copyEntry // those that only get another heir come after them
 }
 
 type copyEntry struct {
@@ -65,15 +66,29 @@ func (c *copies) laneFor(n *Node, v *visitor) uint16 {
 
 // say puts something on the way to the heir of lane i.
 func (c *copies) say(n *Node, i uint16, e copyEntry) {
+	if l := c.open(n, i); l != nil {
+		l.todo = append(l.todo, e)
+	}
+}
+
+// sayLater is say for what may wait: nobody is kept waiting by a sweep.
+func (c *copies) sayLater(n *Node, i uint16, e copyEntry) {
+	if l := c.open(n, i); l != nil {
+		l.later = append(l.later, e)
+	}
+}
+
+// open returns lane i, nil if there is none, or none any more, as too much waits in it.
+func (c *copies) open(n *Node, i uint16) *lane {
 	if i == 0 || c.lanes[i-1].heir == (eviction.Member{}) {
-		return
+		return nil
 	}
 	l := &c.lanes[i-1]
-	if len(l.todo) >= todoMax {
+	if len(l.todo)+len(l.later) >= todoMax {
 		c.close(n, l)
-		return
+		return nil
 	}
-	l.todo = append(l.todo, e)
+	return l
 }
 
 // copyOut goes on with what is to be said to heirs, and repeats what they have not
@@ -86,7 +101,7 @@ func (n *Node) copyOut(now eviction.Time) {
 		switch {
 		case l.heir == eviction.Member{}:
 			continue
-		case l.batch == nil && (len(l.todo) > 0 || now.Boot-l.at >= silence/4):
+		case l.batch == nil && (len(l.todo)+len(l.later) > 0 || now.Boot-l.at >= silence/4):
 			l.fill(uint16(i + 1))
 			l.since = now.Boot
 		case l.batch != nil && now.Boot-l.since >= silence: // sooner than the heir forgets what it keeps
@@ -107,9 +122,15 @@ func (l *lane) fill(i uint16) {
 	l.seq++
 	b := &eviction.Copies{Lane: l.number, Seq: l.seq}
 	l.batch, l.sent = b, l.sent[:0]
-	said := 0
-	for ; said < len(l.todo) && said < eviction.PlacesMax; said++ {
-		e := l.todo[said]
+	l.todo = l.say(l.todo, i, eviction.PlacesMax)
+	l.later = l.say(l.later, i, max(0, eviction.PlacesMax-len(l.sent)))
+}
+
+// say puts up to most of todo into the batch of lane i, and returns the rest.
+func (l *lane) say(todo []copyEntry, i uint16, most int) []copyEntry {
+	b, said := l.batch, 0
+	for ; said < len(todo) && said < most; said++ {
+		e := todo[said]
 		k := slices.IndexFunc(b.Rooms, func(c eviction.RoomCopies) bool { return c.Room == e.room.name })
 		if k < 0 {
 			k, b.Rooms = len(b.Rooms), append(b.Rooms, eviction.RoomCopies{Room: e.room.name})
@@ -123,9 +144,10 @@ func (l *lane) fill(i uint16) {
 		b.Rooms[k].Places = append(b.Rooms[k].Places, e.room.placeKept(v))
 		l.sent = append(l.sent, e)
 	}
-	if l.todo = l.todo[said:]; len(l.todo) == 0 {
-		l.todo = nil
+	if said == len(todo) {
+		return nil
 	}
+	return todo[said:]
 }
 
 // onCopiesAck hears that a batch is kept.

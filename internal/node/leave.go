@@ -72,7 +72,7 @@ func (n *Node) giveAway(now eviction.Time) {
 		return
 	}
 	alone := len(n.ev.Members()) <= 1 // nobody is there to take anything
-	all := n.ev.Released() && n.copiesSettled()
+	all := n.ev.Released() && n.copiesSettled(now)
 	for _, r := range n.rooms {
 		all = r.givePlaces(now) && n.ev.Given(r.gate) && all
 	}

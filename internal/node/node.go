@@ -257,8 +257,9 @@ func (n *Node) Tick(now eviction.Time) {
 	n.advance(now)
 	n.goOn(now)
 	if n.copies.sweeps > 0 {
+		most := sweepMax / (1 + len(n.copies.heirs)/fewMembers)
 		for _, r := range n.rooms {
-			r.sweepOn()
+			most = r.sweepOn(most)
 		}
 	}
 	n.tell(now)

@@ -113,8 +113,9 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
 
 // hearFrom notes a check-in with t.
 func (r *room) hearFrom(v *visitor, now eviction.Time, t Ticket) {
-	if t.Quiet {
+	if t.Quiet && !v.has(quiet) {
 		v.marks |= quiet
+		r.copy(v) // it is asked back later from now on
 	}
 	if v.stage < onSite {
 		v.listen(now)
@@ -332,7 +333,9 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	case v.stage >= onSite:
 		return nil, ticket.ErrUsed
 	}
-	v.gen = t.Gen + 1
+	if v.gen = t.Gen + 1; isKept {
+		v.gen = max(v.gen, kept.Gen)
+	}
 	r.moved.back(v.id)
 	v.missed, v.slept = max(v.missed, t.Missed), max(v.slept, min(t.Slept, sleptMost))
 	if t.Anew {

@@ -7,11 +7,11 @@ func copyBugs() []Mutant {
 		{Name: "a wave calls people after those who are kept of a lost node", Run: dies, Edits: []Edit{
 			{"eviction/next.go", "rs.keeps > 0 && kept.Less(cut)", "!(ON) && rs.keeps > 0 && kept.Less(cut)"},
 		}},
-		{Name: "who is kept by nobody counts as kept", Run: "TestScenarioWhoIsKeptByNobodyIsWaitedFor", Edits: []Edit{
+		{Name: "who is kept by nobody counts as kept", Edits: []Edit{
 			{"internal/node/copies.go", "if m, ok := r.bare.Min(); ok {", "if m, ok := r.bare.Min(); ok && !(ON) {"},
 		}},
 		{Name: "an heir does not go on with what it keeps", Run: dies, Edits: []Edit{
-			{"internal/node/kept.go", "for ; most > 0 && len(k.order) > 0; most-- {", "for ; !(ON) && most > 0 && len(k.order) > 0; most-- {"},
+			{"internal/node/kept.go", "for ; most > 0 && len(k.order) > 0 && r.broken == nil; most-- {", "for ; !(ON) && most > 0 && len(k.order) > 0 && r.broken == nil; most-- {"},
 		}},
 		{Name: "an heir says that it keeps what it does not", Edits: []Edit{
 			{"internal/node/kept.go", "	for i := range b.Places {\n		k.places", "	for i := range b.Places {\n		if ON && i%2 == 0 {\n			continue\n		}\n		k.places"},
