@@ -198,9 +198,12 @@ func TestAttackTunnelsEndWithTheVisit(t *testing.T) {
 		}
 	}
 	one, two := c.nodes[0], c.nodes[1]
+	one.orders("hold") // else who comes without a pass may walk in, and have one
+	c.until("nobody comes in", 10*time.Second, func() bool { return one.metric("anteroom_room_held") == 1 })
 	if status, _, _ := open(one, "", "websocket"); status == 101 {
 		t.Error("a tunnel without a pass")
 	}
+	one.orders("release")
 	for at, p := range map[string]*process{"here": one, "elsewhere": two} {
 		pass := one.enter("")
 		status, conn, in := open(one, pass, "websocket")

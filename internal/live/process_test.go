@@ -254,6 +254,20 @@ func (p *process) running() bool {
 	}
 }
 
+// orders has the room held, released or drained, as an operator does.
+func (p *process) orders(what string) {
+	p.c.t.Helper()
+	a, err := http.Post("http://"+p.at(1)+"/v1/rooms/shop/"+what, "", nil)
+	if err != nil {
+		p.c.t.Fatal(err)
+	}
+	defer func() { _ = a.Body.Close() }()
+	if a.StatusCode/100 != 2 {
+		b, _ := io.ReadAll(a.Body)
+		p.c.t.Fatalf("%s: %d %s", what, a.StatusCode, b)
+	}
+}
+
 // look asks the node's admin port, by a connection of its own.
 func (p *process) look(path string, within time.Duration) (*http.Response, error) {
 	q, err := http.NewRequest(http.MethodGet, "http://"+p.at(1)+path, nil)
