@@ -1,8 +1,6 @@
 package live
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -48,20 +46,9 @@ func TestANodeIsKilledAndNobodyIsOvertaken(t *testing.T) {
 func (c *cluster) withoutACall(from, to time.Time) (longest time.Duration) {
 	c.t.Helper()
 	calls := []int64{from.UnixMicro(), to.UnixMicro()}
-	logs, _ := filepath.Glob(c.file("*.jsonl"))
-	for _, name := range logs {
-		f, err := os.Open(name)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		err = admissions.Read(f, func(e admissions.Entry) {
-			if e.Event == admissions.Called && e.At > calls[0] && e.At < calls[1] {
-				calls = append(calls, e.At)
-			}
-		})
-		_ = f.Close()
-		if err != nil {
-			c.t.Fatal(err)
+	for _, e := range c.events() {
+		if e.Event == admissions.Called && e.At > calls[0] && e.At < calls[1] {
+			calls = append(calls, e.At)
 		}
 	}
 	slices.Sort(calls)

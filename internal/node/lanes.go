@@ -20,11 +20,13 @@ type lane struct {
 	later  []copyEntry // those that only get another heir come after them
 }
 
+// copyEntry is a place of which an heir is to be told how it is when that is said.
 type copyEntry struct {
 	room *room
 	id   qpid.ItemID
 }
 
+// close ends a lane. Its number is not another's until all places were looked at.
 func (c *copies) close(n *Node, l *lane) {
 	if l.heir == (eviction.Member{}) {
 		return
