@@ -79,7 +79,7 @@ rooms:
 		h.nodes = append(h.nodes, node)
 	}
 	for n := range h.nodes {
-		answers(t, h.url(n), nil)
+		answers(t, "http://"+at(1, n), nil)
 	}
 	return h
 }

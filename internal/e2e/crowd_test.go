@@ -17,7 +17,7 @@ func crowded(t *testing.T) (url string) {
 	ended := anteroom(t, "demo", "--nodes", strconv.Itoa(nodes), "--limit", "50", "--visitors", "300", "--over", "2s", "--stay", "10s",
 		"--session", "1m", "--port", strconv.Itoa(port), "--admin-port", strconv.Itoa(port+nodes))
 	url = "http://127.0.0.1:" + strconv.Itoa(port)
-	answers(t, url, ended)
+	answers(t, adminOf(t, url), ended)
 	return url
 }
 

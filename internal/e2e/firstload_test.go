@@ -77,9 +77,9 @@ rooms:
 		}
 	}
 	ended := anteroom(t, "serve", "--config", filepath.Join(dir, "anteroom.yaml"))
-	url = "http://127.0.0.1:" + strconv.Itoa(port)
-	answers(t, url, ended)
-	return url, "http://127.0.0.1:" + strconv.Itoa(port+1)
+	url, admin = "http://127.0.0.1:"+strconv.Itoa(port), "http://127.0.0.1:"+strconv.Itoa(port+1)
+	answers(t, admin, ended)
+	return url, admin
 }
 
 // wire is between browsers and a site, and notes what goes over it.

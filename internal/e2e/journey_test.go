@@ -86,12 +86,12 @@ func demo(t *testing.T) (url string) {
 	ended := anteroom(t, "demo", "--nodes", strconv.Itoa(nodes), "--limit", "5", "--visitors", "0",
 		"--session", "2m", "--port", strconv.Itoa(port), "--admin-port", strconv.Itoa(port+nodes))
 	url = "http://127.0.0.1:" + strconv.Itoa(port)
-	answers(t, url, ended)
+	answers(t, adminOf(t, url), ended)
 	return url
 }
 
-// answers waits until the shop of the program does.
-func answers(t *testing.T, url string, ended <-chan error) {
+// answers waits until the node with an admin port takes visitors.
+func answers(t *testing.T, admin string, ended <-chan error) {
 	t.Helper()
 	eventually(t, "the program answers", func() bool {
 		select {
@@ -99,7 +99,7 @@ func answers(t *testing.T, url string, ended <-chan error) {
 			t.Fatalf("the program ended: %v", err)
 		default:
 		}
-		resp, err := http.Get(url + "/_anteroom/v1/rooms/shop/status")
+		resp, err := http.Get(admin + "/readyz")
 		if err != nil {
 			return false
 		}

@@ -53,7 +53,7 @@ rooms:
 	}
 	ended := anteroom(t, "serve", "--config", filepath.Join(dir, "anteroom.yaml"))
 	url = "http://127.0.0.1:" + strconv.Itoa(port)
-	answers(t, url, ended)
+	answers(t, "http://127.0.0.1:"+strconv.Itoa(port+1), ended)
 	return url
 }
 
