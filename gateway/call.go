@@ -130,14 +130,17 @@ func (c *call) heldPass(held string) (ticket.Pass, bool) {
 }
 
 // join takes a new place.
-func (c *call) join() (ticket.Answer, error) {
+func (c *call) join() (ticket.Answer, error) { return c.joinAs(ticket.Ticket{}) }
+
+// joinAs joins with what the ticket is to say of its bearer.
+func (c *call) joinAs(t ticket.Ticket) (ticket.Answer, error) {
 	var id qpid.ItemID
 	rand.Read(id[:]) // crypto/rand: it never fails
 	settle, err := c.spend()
 	if err != nil {
 		return ticket.Answer{}, err
 	}
-	a, err := c.do(ticket.Request{Op: ticket.Join, Room: c.room.Name, ID: id, Async: prefers(c.r.Header, "respond-async")})
+	a, err := c.do(ticket.Request{Op: ticket.Join, Room: c.room.Name, ID: id, Ticket: t, Async: prefers(c.r.Header, "respond-async")})
 	settle(err)
 	return a, err
 }

@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
@@ -49,8 +50,9 @@ const (
 	comesEarly
 	opensTwo
 	replays
-	noShow // goes on asking when it is called, and does not come
-	cheat  // a copy of someone else's ticket or pass; tries it and goes
+	noShow  // goes on asking when it is called, and does not come
+	program // as programs that look at the number being served, and at nothing else
+	cheat   // a copy of someone else's ticket or pass; tries it and goes
 	copied
 )
 
@@ -106,6 +108,8 @@ type place struct {
 	open       bool // walked straight in
 	admitted   bool
 	usedBy     int32 // the life that let its bearer in, 1 + number, once that is on its disk, if it has one
+	heard      int64 // true time at which home heard of it last
+	patience   int64 // for how long it may be silent from then on, in µs, by what home told it
 	told       bool  // its browser was told of the call that stands
 	over       bool  // stamped anew: its ticket stands for another place
 	missed     int32
@@ -197,6 +201,9 @@ func (w *world) drawTraits() (t trait) {
 			t |= x.trait
 		}
 	}
+	if chance(w.rngQuiet, l.Quiet, 100) {
+		t |= program
+	}
 	return t
 }
 
@@ -240,7 +247,11 @@ func (w *world) wake(v int32) {
 }
 
 func (w *world) wakeWaiting(v int32, p *visitor) {
-	if p.asks > 0 {
+	switch {
+	case p.traits&program != 0 && w.phase < healing && !w.served(p) && p.tries == 0:
+		w.wakeIn(v, quietLooks)
+		return
+	case p.asks > 0:
 		p.asks--
 		w.submit(v, opCheckIn)
 		return
@@ -261,6 +272,25 @@ func (w *world) wakeWaiting(v int32, p *visitor) {
 	default:
 		w.submit(v, opCheckIn)
 	}
+}
+
+// quietLooks is how often, in µs, a program that does not check in looks at the number
+// being served.
+const quietLooks = 500_000
+
+// served reports whether the line has come up to p somewhere, or p has not asked for so
+// long that it had better.
+func (w *world) served(p *visitor) bool {
+	if w.now-w.crowd.tickets[p.ticket].heard > w.o.Rooms[p.room].TicketTTL.Microseconds()/2 {
+		return true
+	}
+	return slices.ContainsFunc(w.hosts, func(h host) bool {
+		if !h.running() {
+			return false
+		}
+		r := &h.seen.rooms[p.room]
+		return r.Open || r.Now.Method == eviction.Random || r.Cut.Value.Stamp >= p.stamp
+	})
 }
 
 func (w *world) wakeInside(v int32, p *visitor) {
@@ -288,7 +318,7 @@ func (w *world) copy(v int32, as trait) {
 	o := w.newVisitor()
 	p, q := &w.crowd.visitors.at[v], &w.crowd.visitors.at[o]
 	*q = *p
-	q.req, q.tries, q.traits = none, 0, as
+	q.req, q.tries, q.traits = none, 0, as|p.traits&program
 	q.asks = uint8(1 + w.rngLoad.IntN(3))
 	q.host = w.anyHost(p.host)
 	w.wakeIn(o, w.rngLoad.Int64N(1_500_000))
@@ -321,7 +351,7 @@ func (w *world) roomIndex(name string) int {
 func (w *world) heldTicket(p *visitor) node.Ticket {
 	t := node.Ticket{
 		Room: w.o.Rooms[p.room].Name, ID: p.id, Stamp: p.stamp, Home: w.lives[p.home].member,
-		Gen: p.gen, Position: p.pos, Issued: p.issued,
+		Gen: p.gen, Position: p.pos, Issued: p.issued, Quiet: p.traits&program != 0,
 	}
 	for i := range min(int(p.gen), len(t.Past)) {
 		if p.past[i] != none {

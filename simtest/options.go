@@ -68,6 +68,7 @@ type Load struct {
 	Early    int           // ask before they are told to
 	Twice    int           // open a second tab with the same ticket
 	NoShow   int           // go on asking when they are called, and do not come
+	Quiet    int           // say so, and do not check in until the line has come up to them
 	Replay   int           // try their ticket and pass again after use, at other nodes
 	Lost     int           // answers that never arrive, per 1,000
 	Takes    int           // deleteMins per minute and QPID room, from random nodes

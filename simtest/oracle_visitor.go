@@ -240,6 +240,9 @@ func (w *world) logged(h *host, e *node.Admission) {
 	case node.Parked:
 		n[reachParked]++
 		w.checkMissed(h, t)
+		if !e.NoShow {
+			w.checkSilence(h, t)
+		}
 		t.touched = true
 		w.became(t, h, parked)
 	case node.TakenOver, node.WentOn:

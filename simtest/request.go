@@ -76,7 +76,7 @@ func (w *world) submit(v int32, o op) {
 		p.id, p.pos, p.gen, p.session = w.newID(), 0, 0, none
 		p.ticket = int32(len(c.tickets))
 		c.tickets = append(c.tickets, place{id: p.id, joined: p.since, session: none, home: none, room: p.room})
-		q.ticket.Room, q.ticket.ID = w.o.Rooms[p.room].Name, p.id
+		q.ticket.Room, q.ticket.ID, q.ticket.Quiet = w.o.Rooms[p.room].Name, p.id, p.traits&program != 0
 	case opCheckIn, opLeave, opAbandon:
 		q.ticket = w.heldTicket(p)
 	default:

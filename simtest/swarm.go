@@ -71,6 +71,9 @@ func Swarm(seed uint64) Options {
 	if e := (dice{rand.New(rand.NewPCG(seed, streamCopies))}); e.one(2) {
 		o.Cluster.Copies, o.Net.Copies = 1, e.pick(0, 0, 300, 3000, 9000)
 	}
+	if e := (dice{rand.New(rand.NewPCG(seed, streamQuiet))}); e.one(3) {
+		o.Load.Quiet = e.pick(10, 30)
+	}
 	// The nodes' files differ, and what a node starts with next is as in another one.
 	if e := (dice{rand.New(rand.NewPCG(seed, streamFiles))}); o.Nodes > 1 && o.Faults.Every > 0 && o.Faults.Grays == 0 && e.one(4) {
 		for range e.pick(1, 1, 2, 3) {

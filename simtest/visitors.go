@@ -23,7 +23,7 @@ func (w *world) execute(i int32, h *host) {
 	now := h.clock.read(w.now)
 	switch q.op {
 	case opJoin:
-		q.answer, q.err = h.n.Join(now, q.ticket.Room, q.ticket.ID)
+		q.answer, q.err = h.n.Join(now, q.ticket.Room, q.ticket.ID, q.ticket.Quiet)
 	case opCheckIn:
 		q.answer, q.err = h.n.CheckIn(now, q.ticket)
 	case opLeave:
@@ -46,6 +46,7 @@ func (w *world) execute(i int32, h *host) {
 	w.judge(h, q)
 	w.drain(h)
 	w.tell(h, q)
+	w.heard(h, q)
 	if q.err == nil && q.answer.State != node.Waiting && q.op <= opLeave {
 		w.trap(h, mOther, inAnswer)
 	}
@@ -98,6 +99,10 @@ func (w *world) hearPlace(v int32, p *visitor, q *request) {
 	wait := a.Refresh.Microseconds()
 	if wait <= 0 {
 		w.fail("answer", "a visitor is told to ask again after %v", a.Refresh)
+		return
+	}
+	if p.traits&program != 0 {
+		w.wakeIn(v, quietLooks)
 		return
 	}
 	wait = wait*9/10 + w.rngLoad.Int64N(wait/5+1)

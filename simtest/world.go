@@ -72,6 +72,7 @@ type world struct {
 	over      bool
 	unmade    int // how many of the last rooms no node starts with: they are made while it runs
 	rngLoad   *rand.Rand
+	rngQuiet  *rand.Rand
 	rngNet    *rand.Rand
 	rngFaults *rand.Rand
 	rngFiles  *rand.Rand
@@ -94,11 +95,12 @@ const (
 	streamFiles
 	streamPolicies
 	streamCopies
+	streamQuiet
 )
 
 // Violation is a promise that did not hold.
 type Violation struct {
-	Oracle string        // S1 … S24, L1 … L7
+	Oracle string        // S1 … S25, L1 … L7
 	At     time.Duration // since the run began
 	Text   string
 }
@@ -133,6 +135,7 @@ func newWorld(o Options) *world {
 	w := &world{
 		o:         o,
 		rngLoad:   rand.New(rand.NewPCG(o.Seed, streamLoad)),
+		rngQuiet:  rand.New(rand.NewPCG(o.Seed, streamQuiet)),
 		rngNet:    rand.New(rand.NewPCG(o.Seed, streamNet)),
 		rngFaults: rand.New(rand.NewPCG(o.Seed, streamFaults)),
 		rngFiles:  rand.New(rand.NewPCG(o.Seed, streamFiles)),

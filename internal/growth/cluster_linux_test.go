@@ -120,7 +120,7 @@ func (c *cluster) join(people int, room string) {
 		c.ids++
 		c.now++ // else the ids decide who was first
 		id := qpid.ItemID{byte(i * 151), byte(i), byte(i >> 8), byte(i >> 16), byte(i >> 24)}
-		if _, err := c.nodes[int(i)%len(c.nodes)].Join(c.at(), room, id); err != nil {
+		if _, err := c.nodes[int(i)%len(c.nodes)].Join(c.at(), room, id, false); err != nil {
 			c.b.Fatal(err)
 		}
 	}

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/anteroom/anteroom/internal/fairness"
 )
 
 // awsProgram is one in the manner of AWS' sample page: it takes a number, asks for
@@ -112,9 +109,9 @@ func (p *awsProgram) run(stay time.Duration) {
 	p.ask("POST", "/v1/rooms/shop/end", map[string]string{"pass": in.Pass}, nil)
 }
 
-// Twelve programs that were written for AWS wait among people with browsers, and a
-// node is killed. Whose home lives on gets in by the number, with the first token
-// asked for; whose home is gone, as soon as the number served has told it to ask.
+// Twelve programs that were written for AWS wait among people with browsers, and a node
+// is killed, where some of them have their number: all get in by the number, each with
+// the first token that it asks for, and nobody is overtaken.
 func TestProgramsForAWSKeepTheirTurnsWhenANodeIsKilled(t *testing.T) {
 	t.Parallel()
 	const programs = 12
@@ -137,27 +134,19 @@ func TestProgramsForAWSKeepTheirTurnsWhenANodeIsKilled(t *testing.T) {
 	running.Wait()
 	err := <-done
 
-	lived := slices.DeleteFunc(slices.Clone(all), func(p *awsProgram) bool { return p.home == victim })
 	c.phase("by number: %s", served(all))
-	numbers, in := make([]int64, len(all)), make([]int64, len(all))
 	for i, p := range all {
-		numbers[i], in[i] = int64(p.number), p.in.UnixMilli()
-	}
-	c.phase("kendall_tau of the programs alone: %.3g", fairness.CountPairs(numbers, in).KendallTau())
-	for i, p := range lived {
 		if p.refused > 0 {
 			t.Errorf("%d was told that its turn had come, and then %d times that it had not", p.number, p.refused)
 		}
-		if i > 0 && p.served.Before(lived[i-1].served.Add(-time.Second)) { // each looks twice a second
-			t.Errorf("%d was served before %d", p.number, lived[i-1].number)
+		if i > 0 && p.served.Before(all[i-1].served.Add(-time.Second)) { // each looks twice a second
+			t.Errorf("%d was served before %d", p.number, all[i-1].number)
 		}
-	}
-	for _, p := range all {
 		if late := p.in.Sub(p.served); late > 5*time.Second {
 			t.Errorf("%d, whose home was %s, had its token %v after its turn", p.number, p.home.id, late)
 		}
 	}
-	c.fair(crowd, err, 1e-2)
+	c.fair(crowd, err, 0)
 }
 
 // served is a line on how programs fared.

@@ -231,7 +231,7 @@ func (l *Loop) handle(q *request) {
 func Ask(n *node.Node, now eviction.Time, q ticket.Request) (ticket.Answer, error) {
 	switch q.Op {
 	case ticket.Join:
-		return n.Join(now, q.Room, q.ID)
+		return n.Join(now, q.Room, q.ID, q.Ticket.Quiet)
 	case ticket.CheckIn:
 		if q.Hold {
 			return n.HoldBack(now, q.Ticket)

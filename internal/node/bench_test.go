@@ -34,7 +34,7 @@ func benchmarkWave(b *testing.B, nodes, waiting, calls int) {
 		for range n {
 			id := qpid.ItemID{byte(joined * 151), byte(joined), byte(joined >> 8), byte(joined >> 16), byte(joined >> 24)}
 			m := c.node[joined%nodes]
-			if _, err := m.Join(c.at(m), "shop", id); err != nil {
+			if _, err := m.Join(c.at(m), "shop", id, false); err != nil {
 				b.Fatal(err)
 			}
 			joined++

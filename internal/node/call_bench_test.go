@@ -25,7 +25,7 @@ func BenchmarkCallAll(b *testing.B) {
 		for i := range waiting {
 			m := c.node[i%nodes]
 			id := qpid.ItemID{byte(i * 151), byte(i), byte(i >> 8), byte(i >> 16), byte(i >> 24)}
-			if _, err := m.Join(c.at(m), "shop", id); err != nil {
+			if _, err := m.Join(c.at(m), "shop", id, false); err != nil {
 				b.Fatal(err)
 			}
 			c.now++
@@ -71,7 +71,7 @@ func BenchmarkDraw(b *testing.B) {
 		c.run(time.Duration(115e5-c.now) * time.Microsecond)
 		for i := range waiting {
 			id := qpid.ItemID{byte(i * 151), byte(i), byte(i >> 8), byte(i >> 16), byte(i >> 24)}
-			if _, err := c.node[0].Join(c.at(c.node[0]), "shop", id); err != nil {
+			if _, err := c.node[0].Join(c.at(c.node[0]), "shop", id, false); err != nil {
 				b.Fatal(err)
 			}
 			c.now++

@@ -209,7 +209,7 @@ func (c *cluster) join(m *member, room string) node.Answer {
 	c.ids++
 	c.now += 1000 // else the ids decide who was first
 	id := qpid.ItemID{14: byte(c.ids >> 8), 15: byte(c.ids), 0: byte(c.ids * 151)}
-	a, err := m.Join(c.at(m), room, id)
+	a, err := m.Join(c.at(m), room, id, false)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -142,7 +142,7 @@ func BenchmarkJoinThatIsKept(b *testing.B) {
 			for b.Loop() {
 				m := c.node[joined/10%3]
 				id := qpid.ItemID{0: byte(joined * 151), 1: byte(joined), 2: byte(joined >> 8), 3: byte(joined >> 16), 4: byte(joined >> 24)}
-				if _, err := m.Join(c.at(m), "shop", id); err != nil {
+				if _, err := m.Join(c.at(m), "shop", id, false); err != nil {
 					b.Fatal(err)
 				}
 				joined++

@@ -262,7 +262,7 @@ func TestHeldRoomIsHeldInAPassthroughEvent(t *testing.T) {
 		}
 		c.run(time.Second)
 		c.ids++
-		a, err := c.node[1].Join(c.at(c.node[1]), "shop", [16]byte{9, byte(c.ids)})
+		a, err := c.node[1].Join(c.at(c.node[1]), "shop", [16]byte{9, byte(c.ids)}, false)
 		if err == nil && a.State == node.Admitted {
 			t.Errorf("a %v room lets a newcomer walk in", mode)
 		}
@@ -308,7 +308,7 @@ func TestPrequeueOfAPassthroughRoomBeginsByTheClock(t *testing.T) {
 	for range 8 {
 		c.run(time.Second)
 		c.ids++
-		a, err := c.node[1].Join(c.at(c.node[1]), "shop", [16]byte{9, byte(c.ids)})
+		a, err := c.node[1].Join(c.at(c.node[1]), "shop", [16]byte{9, byte(c.ids)}, false)
 		if c.now > 3e6+1e6 && err == nil && a.State == node.Admitted {
 			t.Errorf("somebody walked in %v after the pre-queue began", time.Duration(c.now-3e6)*time.Microsecond)
 		}

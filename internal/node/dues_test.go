@@ -41,14 +41,14 @@ func TestNoOtherRoomIsLookedAt(t *testing.T) {
 		}
 	}
 	for i := range rooms {
-		if _, err := n.Join(now, rooms[i].Name, qpid.ItemID{byte(i)}); err != nil {
+		if _, err := n.Join(now, rooms[i].Name, qpid.ItemID{byte(i)}, false); err != nil {
 			t.Fatal(err)
 		}
 		looked("join", 1)
 		pass(1)
 	}
 	run(time.Second) // everybody is called
-	answer, err := n.Join(now, "room07", qpid.ItemID{0: 1, 1: 1})
+	answer, err := n.Join(now, "room07", qpid.ItemID{0: 1, 1: 1}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

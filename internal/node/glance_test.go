@@ -47,7 +47,7 @@ func TestGlanceIsACheckInAfterWhichNothingIsToBeDone(t *testing.T) {
 				now := c.at(m)
 				switch {
 				case step < 4:
-					answers[i], errs[i] = m.Join(now, "shop", qpid.ItemID{byte(len(tickets)), 1})
+					answers[i], errs[i] = m.Join(now, "shop", qpid.ItemID{byte(len(tickets)), 1}, false)
 				case step < 6:
 					c.run(length)
 				case step < 14:

@@ -250,7 +250,7 @@ func TestSpoiledMessagesDoNotPanic(t *testing.T) {
 			for _, m := range c.node {
 				for _, r := range rooms {
 					c.ids++
-					if a, err := m.Join(c.at(m), r.Name, qpid.ItemID{byte(c.ids), byte(c.ids >> 8)}); err == nil {
+					if a, err := m.Join(c.at(m), r.Name, qpid.ItemID{byte(c.ids), byte(c.ids >> 8)}, false); err == nil {
 						tickets = append(tickets, a.Ticket)
 					}
 				}

@@ -333,7 +333,9 @@ func (r *room) goOnAs(now eviction.Time, home eviction.Member, p *eviction.Place
 	case r.broken != nil, r.node.used.has(usedHash(p.ID)), v != nil && (v.gen >= p.Gen || v.stage > parked):
 		return
 	case v == nil:
-		p.Refresh = max(p.Refresh, uint32(r.gate.Room().Refresh.Milliseconds())) // what they were told last nobody here knows
+		if longest := uint32(r.gate.Room().Refresh.Milliseconds() * 11 / 10); p.Refresh < longest { // what they were told last nobody here knows
+			p.Refresh = longest
+		}
 		v = r.addPlace(now, p)
 		v.seen = now.Boot
 		r.watch(v, now)

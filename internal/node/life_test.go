@@ -221,7 +221,7 @@ func TestQueueFull(t *testing.T) {
 	for range 3 {
 		c.join(a, "shop")
 	}
-	if _, err := a.Join(c.at(a), "shop", qpid.ItemID{99}); !errors.Is(err, ticket.ErrQueueFull) {
+	if _, err := a.Join(c.at(a), "shop", qpid.ItemID{99}, false); !errors.Is(err, ticket.ErrQueueFull) {
 		t.Errorf("join of the fourth: %v, want queue full", err)
 	}
 }
@@ -264,7 +264,7 @@ func TestPassthroughAndReject(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.run(time.Second)
-	if _, err := a.Join(c.at(a), "shop", qpid.ItemID{1}); !errors.Is(err, ticket.ErrRejected) {
+	if _, err := a.Join(c.at(a), "shop", qpid.ItemID{1}, false); !errors.Is(err, ticket.ErrRejected) {
 		t.Errorf("join: %v, want rejected", err)
 	}
 }
@@ -272,7 +272,7 @@ func TestPassthroughAndReject(t *testing.T) {
 func TestUnknownRoom(t *testing.T) {
 	c := founded(t, 1, shop())
 	a := c.node[0]
-	_, join := a.Join(c.at(a), "x", qpid.ItemID{1})
+	_, join := a.Join(c.at(a), "x", qpid.ItemID{1}, false)
 	_, checkIn := a.CheckIn(c.at(a), node.Ticket{Room: "x"})
 	_, leave := a.Leave(c.at(a), node.Ticket{Room: "x"})
 	_, abandon := a.Abandon(c.at(a), node.Ticket{Room: "x"})

@@ -75,7 +75,7 @@ func joinRoom(c *cluster, at, room int) {
 	c.now++
 	m := c.node[at]
 	id := qpid.ItemID{byte(c.ids * 151), byte(c.ids), byte(c.ids >> 8), byte(c.ids >> 16), byte(c.ids >> 24)}
-	if _, err := m.Join(c.at(m), fmt.Sprintf("room%04d", room), id); err != nil {
+	if _, err := m.Join(c.at(m), fmt.Sprintf("room%04d", room), id, false); err != nil {
 		c.t.Fatal(err)
 	}
 	c.collect(m)

@@ -10,8 +10,9 @@ import (
 )
 
 // Join puts a visitor in line, or lets them straight in while there is room
-// and nobody waits. id is 128 random bits.
-func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (a Answer, err error) {
+// and nobody waits. id is 128 random bits. Who is silent does not check in while they
+// wait, see ticket.Ticket.Quiet.
+func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID, silent bool) (a Answer, err error) {
 	defer n.guard(name, now, &err)
 	r, err := n.offered(name)
 	if err != nil {
@@ -33,6 +34,10 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID) (a Answer, e
 		return Answer{}, ticket.ErrRejected
 	}
 	v := visitor{id: id, stamp: n.ev.Stamp(), seen: now.Boot}
+	if silent { // who keeps the place as well has to know it from the first
+		v.marks |= quiet
+		v.refresh = r.refreshAfter(&v, 0)
+	}
 	r.gate.Arrived(now.Boot)
 	if r.passesThrough() {
 		return r.passthrough(now, v.id, v.stamp), nil

@@ -269,7 +269,7 @@ func TestFoundingNeedsThoseExpected(t *testing.T) {
 		if s := m.Status(); s.Line.Founded() || s.Waiting == "" {
 			t.Fatalf("two of three founded a cluster: %+v", s)
 		}
-		if _, err := m.Join(c.at(m), "shop", qpid.ItemID{1}); err == nil {
+		if _, err := m.Join(c.at(m), "shop", qpid.ItemID{1}, false); err == nil {
 			t.Error("joined a cluster that is not there")
 		}
 	}
@@ -332,7 +332,7 @@ func TestGracefulLeave(t *testing.T) {
 	a := c.node[0]
 	a.Goodbye(c.at(a))
 	c.deliver()
-	if got, err := a.Join(c.at(a), "shop", qpid.ItemID{1: 77}); !errors.Is(err, ticket.ErrUnavailable) {
+	if got, err := a.Join(c.at(a), "shop", qpid.ItemID{1: 77}, false); !errors.Is(err, ticket.ErrUnavailable) {
 		t.Errorf("who joins at a node that has said goodbye gets %v, %v, want to be told to try another", got, err)
 	}
 	c.run(time.Second)

@@ -72,7 +72,7 @@ type Request struct {
 	Op     Op
 	Room   string
 	ID     qpid.ItemID // Join: 128 random bits, the ticket's id to be. Offer: likewise, for a link. Take: the link's
-	Ticket Ticket      // CheckIn, Leave, Abandon, Offer
+	Ticket Ticket      // CheckIn, Leave, Abandon, Offer. Join: only whether it is Quiet
 	Pass   Pass        // Refresh, End, Visit
 	Hold   bool        // CheckIn: who would be called waits on, in front, and takes no slot: see PausedAddress
 	Async  bool        // Join: wants an answer at once, without a position if that is not known yet

@@ -295,7 +295,7 @@ func (c *cast) call(n *node.Node, host int, in input) (_ *node.Node, a node.Answ
 	case inStep:
 		err = n.Step(now, c.messages.all[in.arg])
 	case inJoin:
-		a, err = n.Join(now, room, ticketID(int(in.arg)))
+		a, err = n.Join(now, room, ticketID(int(in.arg)), false)
 	case inCheckIn:
 		a, err = n.CheckIn(now, c.answers.all[in.arg].Ticket)
 	case inLeave:

@@ -16,6 +16,12 @@ func copyBugs() []Mutant {
 		{Name: "an heir says that it keeps what it does not", Edits: []Edit{
 			{"internal/node/kept.go", "	for i := range b.Places {\n		k.places", "	for i := range b.Places {\n		if ON && i%2 == 0 {\n			continue\n		}\n		k.places"},
 		}},
+		{Name: "who does not check in is not known for it at once", Edits: []Edit{
+			{"internal/node/visit.go", "	if silent {", "	if silent && !(ON) {"},
+		}},
+		{Name: "an heir goes by what somebody was told when their place was copied", Edits: []Edit{
+			{"internal/node/kept.go", "p.Refresh < longest {", "!(ON) && p.Refresh < longest {"},
+		}},
 		{Name: "places count as kept by the heir of a lane that is over", Edits: []Edit{
 			{"internal/node/lanes.go", "	*l = lane{}\n	for _, r := range n.rooms {\n", "	*l = lane{}\n	for _, r := range n.rooms {\n		if ON {\n			break\n		}\n"},
 		}},
