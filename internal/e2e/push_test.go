@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/backgroundservice"
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/serviceworker"
@@ -99,32 +101,64 @@ func subscribes(service string) string {
 	})()`, service+"/browser")
 }
 
-// deliver has the browser take a message for the worker of a site.
-func (p *person) deliver(site string) {
+// deliver has the browser take a message for the worker of a site, and returns the title
+// of the notification under a tag that the worker shows for it. Who asks the browser for
+// the notifications just then has it forget the one that it is about to show.
+func (p *person) deliver(site, tag string) (title string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		updates := cdp.Events(ctx, t, serviceworker.WorkerRegistrationUpdated)
-		if _, err := cdp.Call(ctx, t, serviceworker.Enable, cdp.Empty{}); err != nil {
+		const kind = backgroundservice.ServiceNameNotifications
+		shown := cdp.Events(ctx, t, backgroundservice.BackgroundServiceEventReceived)
+		if _, err := cdp.Call(ctx, t, backgroundservice.StartObserving, backgroundservice.StartObservingParams{Service: kind}); err != nil {
 			return err
 		}
-		for update, err := range updates {
+		if _, err := cdp.Call(ctx, t, backgroundservice.SetRecording, backgroundservice.SetRecordingParams{ShouldRecord: true, Service: kind}); err != nil {
+			return err
+		}
+		if err := message(ctx, t, site); err != nil {
+			return err
+		}
+		for e, err := range shown {
 			if err != nil {
 				return err
 			}
-			for _, r := range update.Registrations {
-				if strings.HasPrefix(r.ScopeURL, site) {
-					_, err := cdp.Call(ctx, t, serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{Origin: site, RegistrationID: r.RegistrationID, Data: "called"})
-					return err
+			if e := e.BackgroundServiceEvent; e.EventName == "Notification displayed" && e.InstanceID == tag {
+				for _, about := range e.EventMetadata {
+					if about.Key == "Title" {
+						title = about.Value
+					}
 				}
+				return nil
 			}
 		}
-		return fmt.Errorf("no worker of %s", site)
+		return errors.New("no notification")
 	}))
 	if err != nil {
 		p.t.Fatalf("deliver a message: %v", err)
 	}
+	return title
+}
+
+// message sends one to the worker of a site.
+func message(ctx context.Context, t *chromedp.Target, site string) error {
+	updates := cdp.Events(ctx, t, serviceworker.WorkerRegistrationUpdated)
+	if _, err := cdp.Call(ctx, t, serviceworker.Enable, cdp.Empty{}); err != nil {
+		return err
+	}
+	for update, err := range updates {
+		if err != nil {
+			return err
+		}
+		for _, r := range update.Registrations {
+			if strings.HasPrefix(r.ScopeURL, site) {
+				_, err := cdp.Call(ctx, t, serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{Origin: site, RegistrationID: r.RegistrationID, Data: "called"})
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("no worker of %s", site)
 }
 
 // Who asked for it is told by push though their page is gone, and finds their place.
@@ -157,8 +191,9 @@ func TestTheTurnIsToldWhileThePageIsClosed(t *testing.T) {
 		t.Fatal("nobody was told")
 	}
 	p.open(site + "/_anteroom/status") // no page that waits
-	p.deliver(site)
-	p.until("the notification", `navigator.serviceWorker.getRegistration("/_anteroom/v1/rooms/shop/").then(r => r.getNotifications()).then(all => all.some(n => n.title === "It is your turn" && n.tag === "anteroom/shop"))`)
+	if title := p.deliver(site, "anteroom/shop"); title != "It is your turn" {
+		t.Errorf("the notification says %q", title)
+	}
 	p.open(site + "/tea/gyokuro")
 	p.sees("Gyokuro")
 }
