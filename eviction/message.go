@@ -186,7 +186,7 @@ type Place struct {
 	Stamp    uint64
 	Gen      uint32 // of the ticket, as the receiver's
 	Past     Member // its home before the sender; zero: none
-	Silent   int64  // µs since it asked last
+	Silent   int64  // µs since it asked last: for nodes of an older version
 	Refresh  uint32 // ms until it asks again, as told
 	Missed   uint8  // calls that its browser was told of and let pass
 	Slept    uint8  // calls that passed while it did not ask

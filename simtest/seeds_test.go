@@ -31,9 +31,17 @@ func TestSeedsThatLostAPlace(t *testing.T) {
 }
 
 // An heir went on with the place of a lost node that another had taken over from that one
-// long before, as it knew; and then it did not note again where the place was.
+// long before, as it knew; and then it did not note again where the place was. And of two
+// heirs that had gone on with one the other let go of it, and told the home of both that
+// it had it for longer than it knew where it was.
 func TestSeedsWithAPlaceThatTwoWentOnWith(t *testing.T) {
-	hold(t, simtest.Swarm, 575)
+	hold(t, simtest.Swarm, 575, 90001912)
+}
+
+// A node went on with a place that it had had before, or that a node that left had sent
+// it, and took somebody for gone who had asked at the other one since.
+func TestSeedsWithAPlaceThatWasAskedForElsewhere(t *testing.T) {
+	hold(t, simtest.Swarm, 90000692, 90001086)
 }
 
 // Nodes that were killed and back from their disks many times, with all of them

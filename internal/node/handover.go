@@ -37,12 +37,17 @@ func (r *room) tookOver(v *visitor, t Ticket, now eviction.Time) {
 }
 
 func (r *room) toTell(v *visitor, home eviction.Member, now eviction.Time) {
-	c := r.gate.Room()
-	until := now.Boot + max(c.TicketTTL, 3*c.Refresh).Microseconds() + c.ClaimWindow.Microseconds()
 	if len(r.taken) >= takenMax {
 		r.taken = r.taken[1:]
 	}
-	r.taken = append(r.taken, takenTicket{v.id, v.gen, home, until})
+	r.taken = append(r.taken, takenTicket{v.id, v.gen, home, r.toldUntil(now)})
+}
+
+// toldUntil is the boot time up to which a former home is told of a place that was taken
+// over now, whoever has it by then.
+func (r *room) toldUntil(now eviction.Time) int64 {
+	c := r.gate.Room()
+	return now.Boot + max(c.TicketTTL, 3*c.Refresh).Microseconds() + c.ClaimWindow.Microseconds()
 }
 
 // contest decides between two nodes that took v's place over from the same home, on
@@ -68,7 +73,7 @@ func (n *Node) tell(now eviction.Time) {
 	var homes []eviction.Member
 	for _, r := range n.rooms {
 		r.taken = slices.DeleteFunc(r.taken, func(t takenTicket) bool {
-			return now.Boot >= t.until && r.visitors.get(t.id) == nil && !n.ev.Listed(t.home)
+			return now.Boot >= t.until && r.visitors.get(t.id) == nil && !n.ev.Listed(t.home) || r.moved.on(t.id, t.gen)
 		})
 		for _, t := range r.taken {
 			if n.ev.Listed(t.home) && !slices.Contains(homes, t.home) {
@@ -85,9 +90,13 @@ func (n *Node) tell(now eviction.Time) {
 func (n *Node) takenFrom(home eviction.Member) *eviction.SyncReply {
 	notice := &eviction.SyncReply{}
 	for _, r := range n.rooms {
-		for _, t := range r.taken {
+		for i := range r.taken {
+			t := &r.taken[i]
 			if t.home != home {
 				continue
+			}
+			if v := r.visitors.get(t.id); v != nil {
+				t.gen = max(t.gen, v.gen) // of two that took it over this is the one that goes on
 			}
 			if len(notice.Taken) == noticeMax {
 				notice.More = true
@@ -173,7 +182,7 @@ func (r *room) letGo(now eviction.Time, home eviction.Member, t eviction.TakenTi
 		r.node.isUsed(v.id, now)
 		return
 	}
-	r.moved.put(t.ID, movedTo{home, t.Gen, r.ticketEnds(now)}, movedMax)
+	r.moved.put(t.ID, movedTo{home, t.Gen, max(r.ticketEnds(now), r.toldUntil(now))}, movedMax)
 	r.node.letGo = append(r.node.letGo, Place{r.name, t.ID})
 	r.plan()
 }

@@ -333,12 +333,7 @@ func (r *room) goOnAs(now eviction.Time, home eviction.Member, p *eviction.Place
 	case r.broken != nil, r.node.used.has(usedHash(p.ID)), v != nil && (v.gen >= p.Gen || v.stage > parked):
 		return
 	case v == nil:
-		if longest := uint32(r.gate.Room().Refresh.Milliseconds() * 11 / 10); p.Refresh < longest { // what they were told last nobody here knows
-			p.Refresh = longest
-		}
 		v = r.addPlace(now, p)
-		v.seen = now.Boot
-		r.watch(v, now)
 	}
 	r.follow(v, home, p, now)
 	r.record(WentOn, v.weight(), 0, qpid.Weight{})

@@ -310,14 +310,27 @@ func (r *room) follow(v *visitor, from eviction.Member, p *eviction.Place, now e
 	r.passOn(v, max(p.Hand, r.pasts[v.id].hand))
 	r.copy(v)
 	r.tookOver(v, Ticket{Home: from, Past: Homes{p.Past}}, now)
+	r.heardElsewhere(v, now)
 	r.gate.Touch()
+}
+
+// heardElsewhere has patience with somebody who may have asked at another node until now,
+// and been told there to wait for as long as anybody is.
+func (r *room) heardElsewhere(v *visitor, now eviction.Time) {
+	v.seen = now.Boot
+	if longest := uint32(r.gate.Room().Refresh.Milliseconds() * 11 / 10); v.refresh < longest {
+		v.refresh = longest
+	}
+	if v.stage <= drawn {
+		r.watch(v, now)
+	}
 }
 
 // addPlace puts somebody in line who waited elsewhere, at the same place. Who was
 // parked stays so, and has to listen anew.
 func (r *room) addPlace(now eviction.Time, p *eviction.Place) *visitor {
 	v := r.visitors.add(visitor{
-		id: p.ID, stamp: p.Stamp, seen: now.Boot - min(max(0, p.Silent), usedDay), refresh: p.Refresh, missed: p.Missed, slept: min(p.Slept, sleptMost), wave: p.Wave,
+		id: p.ID, stamp: p.Stamp, seen: now.Boot, refresh: p.Refresh, missed: p.Missed, slept: min(p.Slept, sleptMost), wave: p.Wave,
 	})
 	if p.Anew {
 		v.marks |= anew

@@ -40,6 +40,10 @@ const movedMax = takenMax
 func (m *moved) put(id qpid.ItemID, to movedTo, most int) {
 	old, known := m.to[id]
 	if known && (old.gen > to.gen || old.gen == to.gen && old.until > 0) {
+		if old.home == to.home && old.until > 0 { // whoever has an older ticket may have got it since
+			old.until = max(old.until, to.until)
+			m.to[id] = old
+		}
 		return
 	}
 	if m.to == nil {
@@ -68,6 +72,12 @@ func (m *moved) back(id qpid.ItemID) {
 func (m *moved) at(id qpid.ItemID, now int64) (eviction.Member, bool) {
 	to, known := m.to[id]
 	return to.home, known && to.until > now
+}
+
+// on reports whether somebody else went on with a place that was here with generation gen.
+func (m *moved) on(id qpid.ItemID, gen uint32) bool {
+	to, known := m.to[id]
+	return known && to.until > 0 && to.gen > gen
 }
 
 // follow returns the ticket that the home which has the place would know t by, at

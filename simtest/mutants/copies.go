@@ -20,7 +20,10 @@ func copyBugs() []Mutant {
 			{"internal/node/visit.go", "	if silent {", "	if silent && !(ON) {"},
 		}},
 		{Name: "an heir goes by what somebody was told when their place was copied", Edits: []Edit{
-			{"internal/node/kept.go", "p.Refresh < longest {", "!(ON) && p.Refresh < longest {"},
+			{"internal/node/leave.go", "v.refresh < longest {", "!(ON) && v.refresh < longest {"},
+		}},
+		{Name: "who asked elsewhere until now is taken to have been silent", Run: "TestSeedsWithAPlaceThatWasAskedForElsewhere", Edits: []Edit{
+			{"internal/node/leave.go", "	v.seen = now.Boot\n	if longest", "	if !(ON) {\n		v.seen = now.Boot\n	}\n	if longest"},
 		}},
 		{Name: "places count as kept by the heir of a lane that is over", Edits: []Edit{
 			{"internal/node/lanes.go", "	*l = lane{}\n	for _, r := range n.rooms {\n", "	*l = lane{}\n	for _, r := range n.rooms {\n		if ON {\n			break\n		}\n"},
