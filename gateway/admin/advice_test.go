@@ -144,7 +144,7 @@ func TestSlotsOfAllNodes(t *testing.T) {
 	n.rooms = append(n.rooms, admin.Room{Name: "news", SlotsMissing: 4, WholeAt: &sooner}, admin.Room{Name: "blog", SlotsMissing: 2, WholeAt: &later})
 	c := admin.Config{Source: n, Operator: aDesk(), Historian: &archive{}}
 	for path, want := range map[string]string{
-		"/v1/slots":           `{"room":"","nodes":[{"node":"a","answers":true,"slots_owned":0,"slots_used":3,"slots_free":0,"queued":0,"called":0,"on_site":0,"parked":0},{"node":"b","answers":false,`,
+		"/v1/slots":           `{"room":"","nodes":[{"node":"a","answers":true,"slots_owned":0,"slots_used":3,"slots_free":0,"queued":0,"called":0,"on_site":0,"parked":0,"kept_elsewhere":0,"kept":0},{"node":"b","answers":false,`,
 		"/v1/slots?room=shop": `{"room":"shop","nodes":[{"node":"a","answers":true,"slots_owned":4,`,
 		"/v1/slots?room=nope": `"code":"room_unknown"`,
 	} {

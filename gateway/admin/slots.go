@@ -26,6 +26,10 @@ type NodeSlots struct {
 	Called     int    `json:"called"`
 	OnSite     int    `json:"on_site"`
 	Parked     int    `json:"parked"`
+	// KeptElsewhere are those in line whose place another node keeps too: they wait on if
+	// this one is lost. Kept are places of other nodes that this one keeps.
+	KeptElsewhere int `json:"kept_elsewhere"`
+	Kept          int `json:"kept"`
 }
 
 // slots says how the slots are spread over the nodes.

@@ -40,6 +40,7 @@ func TestAnOperatorSteersARoom(t *testing.T) {
 	p.sees("shop: 3 people wait")
 	p.until("the charts", "document.querySelectorAll('.chart canvas').length === 3")
 	p.until("the slots of the nodes", `[...document.querySelectorAll("#slots ~ .wide tbody tr")].reduce((n, r) => n + Number(r.cells[1].textContent), 0) === 5`)
+	p.until("that each place is kept twice", `document.querySelector("#slots").parentElement.textContent.includes("Everybody in line is kept by two nodes")`)
 	p.until("the limit in its field", "limit.value === '5' && flow.value === '0'")
 	p.until("the most of the last day, and no time to come", `(said => {
 		const [, n, h, m] = said.match(/^24 h peak (\d+) at (\d+):(\d+)$/), now = new Date();
@@ -140,7 +141,7 @@ const moved = `(async () => {
 	const {state} = JSON.parse(document.getElementById("page").textContent), name = state.rooms[0].name;
 	const few = {n: 3, seconds: 4, rate: 0.4}, many = {n: 12345, seconds: 5400, rate: 4321};
 	const kept = f => ({
-		"/v1/slots": {nodes: [{node: "node-1", answers: true, slots_owned: f.n, slots_used: f.n, slots_free: f.n, queued: f.n, called: f.n, on_site: f.n, parked: f.n}], slots_missing: 0},
+		"/v1/slots": {nodes: [{node: "node-1", answers: true, slots_owned: f.n, slots_used: f.n, slots_free: f.n, queued: f.n, called: f.n, on_site: f.n, parked: f.n, kept_elsewhere: f.n}], slots_missing: 0},
 		"/v1/waits": {rooms: [{room: name, p50: f.seconds}]},
 		"/v1/health": {rooms: [{room: name, answers: {count: f.n, failed_percent: f.rate / 50, p50_seconds: f.seconds / 10, p95_seconds: f.seconds, p99_seconds: f.seconds}}]},
 		"/history": {samples: [], time: [1.8e9], queued_max: [f.n], on_site_max: [f.n]},

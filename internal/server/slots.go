@@ -67,6 +67,10 @@ func (h *past) part(room string) *peerv1.ReadPartResponse {
 		p.Called += uint64(r.Called)
 		p.OnSite += uint64(r.OnSite)
 		p.Parked += uint64(r.Parked)
+		p.Kept += uint64(r.Kept)
+		if r.Bare >= 0 {
+			p.KeptElsewhere += uint64(max(0, r.Queued-r.Bare))
+		}
 	}
 	return p
 }
@@ -75,5 +79,6 @@ func slotsOf(node string, p *peerv1.ReadPartResponse) admin.NodeSlots {
 	return admin.NodeSlots{
 		Node: node, Answers: true, SlotsOwned: int(p.GetSlotsOwned()), SlotsUsed: int(p.GetSlotsUsed()), SlotsFree: int(p.GetSlotsFree()),
 		Queued: int(p.GetQueued()), Called: int(p.GetCalled()), OnSite: int(p.GetOnSite()), Parked: int(p.GetParked()),
+		KeptElsewhere: int(p.GetKeptElsewhere()), Kept: int(p.GetKept()),
 	}
 }

@@ -395,10 +395,14 @@ type ReadPartResponse struct {
 	SlotsUsed  uint64                 `protobuf:"varint,2,opt,name=slots_used,json=slotsUsed,proto3" json:"slots_used,omitempty"`
 	SlotsFree  uint64                 `protobuf:"varint,3,opt,name=slots_free,json=slotsFree,proto3" json:"slots_free,omitempty"`
 	// People: in line, called and not there yet, on the site, and silent.
-	Queued        uint64 `protobuf:"varint,4,opt,name=queued,proto3" json:"queued,omitempty"`
-	Called        uint64 `protobuf:"varint,5,opt,name=called,proto3" json:"called,omitempty"`
-	OnSite        uint64 `protobuf:"varint,6,opt,name=on_site,json=onSite,proto3" json:"on_site,omitempty"`
-	Parked        uint64 `protobuf:"varint,7,opt,name=parked,proto3" json:"parked,omitempty"`
+	Queued uint64 `protobuf:"varint,4,opt,name=queued,proto3" json:"queued,omitempty"`
+	Called uint64 `protobuf:"varint,5,opt,name=called,proto3" json:"called,omitempty"`
+	OnSite uint64 `protobuf:"varint,6,opt,name=on_site,json=onSite,proto3" json:"on_site,omitempty"`
+	Parked uint64 `protobuf:"varint,7,opt,name=parked,proto3" json:"parked,omitempty"`
+	// Of those in line those whose place another node keeps too, and whose place is kept
+	// here for another node.
+	KeptElsewhere uint64 `protobuf:"varint,8,opt,name=kept_elsewhere,json=keptElsewhere,proto3" json:"kept_elsewhere,omitempty"`
+	Kept          uint64 `protobuf:"varint,9,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -478,6 +482,20 @@ func (x *ReadPartResponse) GetOnSite() uint64 {
 func (x *ReadPartResponse) GetParked() uint64 {
 	if x != nil {
 		return x.Parked
+	}
+	return 0
+}
+
+func (x *ReadPartResponse) GetKeptElsewhere() uint64 {
+	if x != nil {
+		return x.KeptElsewhere
+	}
+	return 0
+}
+
+func (x *ReadPartResponse) GetKept() uint64 {
+	if x != nil {
+		return x.Kept
 	}
 	return 0
 }
@@ -653,7 +671,7 @@ const file_anteroom_peer_v1_history_proto_rawDesc = "" +
 	"\x04part\x18\x02 \x01(\fR\x04part\"\x14\n" +
 	"\x12KeepMinuteResponse\"%\n" +
 	"\x0fReadPartRequest\x12\x12\n" +
-	"\x04room\x18\x01 \x01(\tR\x04room\"\xd2\x01\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\"\x8d\x02\n" +
 	"\x10ReadPartResponse\x12\x1f\n" +
 	"\vslots_owned\x18\x01 \x01(\x04R\n" +
 	"slotsOwned\x12\x1d\n" +
@@ -664,7 +682,9 @@ const file_anteroom_peer_v1_history_proto_rawDesc = "" +
 	"\x06queued\x18\x04 \x01(\x04R\x06queued\x12\x16\n" +
 	"\x06called\x18\x05 \x01(\x04R\x06called\x12\x17\n" +
 	"\aon_site\x18\x06 \x01(\x04R\x06onSite\x12\x16\n" +
-	"\x06parked\x18\a \x01(\x04R\x06parked\",\n" +
+	"\x06parked\x18\a \x01(\x04R\x06parked\x12%\n" +
+	"\x0ekept_elsewhere\x18\b \x01(\x04R\rkeptElsewhere\x12\x12\n" +
+	"\x04kept\x18\t \x01(\x04R\x04kept\",\n" +
 	"\x10ReadWaitsRequest\x12\x18\n" +
 	"\aseconds\x18\x01 \x01(\rR\aseconds\"F\n" +
 	"\x11ReadWaitsResponse\x121\n" +
