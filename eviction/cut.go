@@ -21,6 +21,7 @@ type Cut struct {
 // Invariant: keying never falls, nor does the cut within one.
 type order struct {
 	cut      Cut
+	before   Cut      // of an earlier wave, as heard last
 	cuts     []Cut    // the last ones, the oldest first, up to cut: of one keying
 	keying   uint64   // of the queue's weights
 	seed     [32]byte // of the draw that keying speaks of, whatever the configuration says by now
@@ -44,6 +45,13 @@ func (o *order) applyCut(c Cut) {
 		o.cut = c
 		o.cuts = append(o.cuts[max(0, len(o.cuts)-cutsMax):], c)
 	}
+}
+
+// hearOf raises the cut to that of an earlier wave, which may have missed this node. Two
+// coordinators may give their waves one number.
+func (o *order) hearOf(c Cut) {
+	o.before = c
+	o.applyCut(c)
 }
 
 // cutsMax is how many cuts are remembered, and one.

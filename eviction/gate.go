@@ -150,7 +150,7 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 	account := g.ledger.account
 	in.Reset, out = g.escrow.install(n, w, c, &g.inForce, all.Grade)
 	g.busy = g.busy || g.ledger.account != account
-	g.applyCut(c.Before)
+	g.hearOf(c.Before)
 	g.applyCut(c.Cut)
 	if c.Key == w.epoch && g.drawKey == w.epoch {
 		in.Entitled = g.drawnTo(c.Drawn)

@@ -160,7 +160,7 @@ func (n *Node) report(now Time, w *wave) {
 			if g.Prepare != nil {
 				g.Prepare(w.T)
 			}
-			g.applyCut(rg.Cut)
+			g.hearOf(rg.Cut)
 			r = g.reply(w, rg, now)
 			if g.line != n.line {
 				r.Nodes[0].Voters = g.voters
