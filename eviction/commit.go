@@ -71,6 +71,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	n.wave = nil
 	if !same(n.list, w.list) {
 		n.ranked, n.heirs = -1, nil
+		n.lose(w.list)
 	}
 	n.installed, n.installedAt, n.list = w.epoch, now.Boot, w.list
 	n.installTerms(c)

@@ -16,7 +16,8 @@ type company struct {
 	ranked     int64    // see rank; -1: find out
 	unsynced   []Member // who may have taken people of this node over
 	unsyncedAt int64
-	cutOff     bool // has heard of none of them since it came back
+	cutOff     bool  // has heard of none of them since it came back
+	lostAt     int64 // boot time of the last wave with whoever was lost last; never: nobody was
 }
 
 // sight is when this node was last in a wave with a member.
@@ -63,6 +64,29 @@ func (n *Node) saw(m Member, at int64, epoch uint64, left bool) {
 	if epoch > s.epoch { // an old wave heard of again is no newer for it: ages travel, and must not shrink on the way
 		s.at, s.epoch, s.guess = max(s.at, at), epoch, false
 	}
+}
+
+// lose notes since when those are missing who are in no list from now on.
+func (n *Node) lose(list []Member) {
+	for _, m := range n.list {
+		if i, ok := n.findMet(m); ok && !n.met[i].left && m != n.self.Member && !slices.Contains(list, m) {
+			n.lostAt = max(n.lostAt, n.met[i].at)
+		}
+	}
+}
+
+// LostAt returns when a member was last in a wave with this node that was not in the
+// following ones: what is asked of it since may have no answer yet. It is a boot time, far
+// in the past if nobody was lost.
+func (n *Node) LostAt() int64 { return n.lostAt }
+
+// SeenAt returns when m was last in a wave with this node, a boot time, far in the past if
+// it was in none.
+func (n *Node) SeenAt(m Member) int64 {
+	if i, ok := n.findMet(m); ok {
+		return n.met[i].at
+	}
+	return never
 }
 
 // sawWave notes that m was in wave number num for certain.

@@ -65,7 +65,7 @@ func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 		waves:    waves{installedAt: never, followedAt: now.Boot},
 		standing: standing{leaseUntil: never, lastPrimary: never, heardAt: never},
 		behind:   behind{leftAt: never},
-		company:  company{ranked: -1},
+		company:  company{ranked: -1, lostAt: never},
 	}
 	n.lead.since, n.lead.probedAt = never, never
 	n.dues = dues{lapse: never, outlived: never}

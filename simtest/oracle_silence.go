@@ -14,7 +14,7 @@ func (w *world) heard(h *host, q *request) {
 		return
 	}
 	t := &w.crowd.tickets[w.ticketOf(q.answer.Ticket.ID)]
-	if t.home != h.index {
+	if t.home != h.index || w.lifeOf(q.answer.Ticket.Home) != h.life { // it answers for another node
 		return
 	}
 	if t.heard = w.now; q.ticket.Quiet {

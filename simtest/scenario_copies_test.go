@@ -79,6 +79,19 @@ func TestScenarioANodeDiesAndNobodyIsOvertaken(t *testing.T) {
 	}
 }
 
+// A node stands still for longer than browsers wait for an answer. Whoever asked there, and
+// waits at another one, is not taken for gone meanwhile, and so is overtaken by nobody.
+func TestScenarioANodeHangsAndNobodyIsOvertaken(t *testing.T) {
+	_, pairs, _ := discordant(t, true, func(seed uint64) Options {
+		o := oneDies(seed, 1)
+		o.Rooms[0].Refresh, o.Rooms[0].QueueAll = 3*time.Second, true
+		o.Load.Sticky, o.Load.Timeout, o.Load.HTTP = false, 5*time.Second, Range{time.Millisecond, 2 * time.Millisecond}
+		o.Faults.Kills, o.Faults.Mix, o.Faults.Every, o.Faults.Last = 0, []Fault{Pause}, 20*time.Second, Range{7 * time.Second, 8 * time.Second}
+		return o
+	})
+	t.Logf("none of %d pairs in the wrong order", pairs)
+}
+
 // No heir hears of anybody, or no home of an heir that has: whoever waited at the node
 // that dies is waited for. That is as good as their browsers are; if they were not
 // waited for, hundreds were passed.

@@ -81,8 +81,11 @@ func TestScenarioACutOffNodeAsksBeforeItCalls(t *testing.T) {
 	s.run(300 * time.Millisecond)
 	s.split(hosts(x), hosts(0, 1))
 	s.until(2*time.Second, "waves without it", func() bool { return len(s.hosts[0].seen.status.List) == 2 })
+	s.run(s.o.Cluster.ExcludeAfter) // until they may be taken over
 	for i, b := range visitors {
-		b.patient(i%2, opCheckIn)
+		if home := b.patient(i%2, opCheckIn).Ticket.Home; home.Name == "n02" {
+			t.Fatal("nobody has taken the place over")
+		}
 	}
 	told := ofKind(mSyncReply, none, x)
 	s.tap = func(f *flight) verdict {

@@ -38,10 +38,22 @@ func TestSeedsWithAPlaceThatTwoWentOnWith(t *testing.T) {
 	hold(t, simtest.Swarm, 575, 90001912)
 }
 
+// A home stood still and was in the list all the while, as another node was slow: its heirs
+// forgot its places, of which they had not heard for too long.
+func TestSeedsWithAHomeThatStandsStillInTheList(t *testing.T) {
+	hold(t, simtest.Swarm, 90009311, 90013680)
+}
+
+// Two nodes lead for a moment, and their waves have one number: who is in both has the cut of
+// the first, which is beyond the T of the second, and gave the room up for it.
+func TestSeedsWithTwoWavesOfOneNumber(t *testing.T) {
+	hold(t, simtest.Swarm, 90009479, 90014594)
+}
+
 // A node went on with a place that it had had before, or that a node that left had sent
 // it, and took somebody for gone who had asked at the other one since.
 func TestSeedsWithAPlaceThatWasAskedForElsewhere(t *testing.T) {
-	hold(t, simtest.Swarm, 90000692, 90001086)
+	hold(t, simtest.Swarm, 90000692, 90000753, 90001086, 90001912)
 }
 
 // Nodes that were killed and back from their disks many times, with all of them

@@ -21,7 +21,7 @@ type keptHome struct {
 	member eviction.Member
 	lane   uint64
 	seq    uint64 // of the last batch
-	heard  int64  // boot time of the last message down the lane
+	heard  int64  // boot time of the last message down the lane, or at which it was in no wave for some time
 	gone   int64  // boot time since which it may be taken for lost; 0: it may not
 	late   bool   // for longer than goOnWithin: nobody waits for its people any more
 	rooms  []keptRoom
@@ -264,13 +264,18 @@ func (r *room) firstKept(list []eviction.Member) (least uint64) {
 }
 
 // goOn goes on with the places of homes that are lost, and forgets those of which it has
-// not heard for so long that what it keeps of them cannot be right.
+// not heard for so long, while they were in waves, that what it keeps of them cannot be right.
 func (n *Node) goOn(now eviction.Time) {
 	if now.Boot < n.goOnAt && !n.hasten {
 		return
 	}
 	n.goOnAt, n.hasten = now.Boot+n.c.Cluster.WithDefaults().Period.Microseconds()/4, false
 	stale, list := 2*n.ev.LongestExclude(), n.ev.Members()
+	for i := range n.kept {
+		if h := &n.kept[i]; now.Boot-n.ev.SeenAt(h.member) > stale/4 {
+			h.heard = now.Boot // nobody hears anything of it
+		}
+	}
 	n.kept = slices.DeleteFunc(n.kept, func(h keptHome) bool { return n.among.has(list, h.member) && now.Boot-h.heard > stale })
 	if n.leaveBy != 0 || !n.ev.Clear() {
 		return

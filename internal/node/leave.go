@@ -318,7 +318,7 @@ func (r *room) follow(v *visitor, from eviction.Member, p *eviction.Place, now e
 // and been told there to wait for as long as anybody is.
 func (r *room) heardElsewhere(v *visitor, now eviction.Time) {
 	v.seen = now.Boot
-	if longest := uint32(r.gate.Room().Refresh.Milliseconds() * 11 / 10); v.refresh < longest {
+	if longest := uint32(r.longestRefresh().Milliseconds()); v.refresh < longest {
 		v.refresh = longest
 	}
 	if v.stage <= drawn {

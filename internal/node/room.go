@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/qpid"
@@ -298,8 +299,9 @@ func (r *room) lookAt(v *visitor, now eviction.Time) {
 	c := r.gate.Room()
 	switch v.stage {
 	case queued, drawn:
-		if now.Boot-v.seen < v.silence() {
-			r.watch(v, now)
+		if until := r.waitsFor(v); now.Boot < until {
+			v.due = until
+			r.schedule(v)
 			return
 		}
 		r.givesUp(v)
@@ -330,6 +332,17 @@ func (r *room) lookAt(v *visitor, now eviction.Time) {
 		r.forget(v)
 	}
 }
+
+// waitsFor is the boot time up to which v may be silent. Whoever asked a node that has
+// stood still since, or listens there, hears nothing for as long as their browser waits:
+// they have as long as anybody has from when that node was lost.
+func (r *room) waitsFor(v *visitor) int64 {
+	return max(v.seen+v.silence(), r.node.ev.LostAt()+3*r.longestRefresh().Microseconds())
+}
+
+// longestRefresh is how long somebody may have been told to wait before they ask again,
+// with the tenth by which refreshAfter spreads them.
+func (r *room) longestRefresh() time.Duration { return r.gate.Room().Refresh * 11 / 10 }
 
 func (r *room) skew() int64 { return r.node.c.Cluster.WithDefaults().MaxSkew.Microseconds() }
 

@@ -19,11 +19,17 @@ func copyBugs() []Mutant {
 		{Name: "who does not check in is not known for it at once", Edits: []Edit{
 			{"internal/node/visit.go", "	if silent {", "	if silent && !(ON) {"},
 		}},
-		{Name: "an heir goes by what somebody was told when their place was copied", Edits: []Edit{
+		{Name: "an heir goes by what somebody was told when their place was copied", Run: "TestSeedsWithAPlaceThatWasAskedForElsewhere", Edits: []Edit{
 			{"internal/node/leave.go", "v.refresh < longest {", "!(ON) && v.refresh < longest {"},
 		}},
-		{Name: "who asked elsewhere until now is taken to have been silent", Run: "TestSeedsWithAPlaceThatWasAskedForElsewhere", Edits: []Edit{
-			{"internal/node/leave.go", "	v.seen = now.Boot\n	if longest", "	if !(ON) {\n		v.seen = now.Boot\n	}\n	if longest"},
+		{Name: "places are forgotten of a home that stands still", Run: "TestSeedsWithAHomeThatStandsStillInTheList", Edits: []Edit{
+			{"internal/node/kept.go", "> stale/4 {", "> stale/4 && !(ON) {"},
+		}},
+		{Name: "the cut of another wave of the same number is taken for this one's", Run: "TestSeedsWithTwoWavesOfOneNumber", Edits: []Edit{
+			{"eviction/cut.go", "	o.before = c\n", "	if !(ON) {\n		o.before = c\n	}\n"},
+		}},
+		{Name: "whoever asked a node that stands still is taken for gone", Run: "TestScenarioANodeHangsAndNobodyIsOvertaken", Edits: []Edit{
+			{"internal/node/room.go", "	return max(v.seen+v.silence(),", "	if ON {\n		return v.seen + v.silence()\n	}\n	return max(v.seen+v.silence(),"},
 		}},
 		{Name: "places count as kept by the heir of a lane that is over", Edits: []Edit{
 			{"internal/node/lanes.go", "	*l = lane{}\n	for _, r := range n.rooms {\n", "	*l = lane{}\n	for _, r := range n.rooms {\n		if ON {\n			break\n		}\n"},

@@ -208,7 +208,7 @@ func waveBugs() []Mutant {
 			{"internal/node/room.go", "		r.called--\n		r.waits.visits.NoShow()\n		r.release(v, now)\n		v.pass()\n		r.park(v, now)\n", "		if ON {\n\t\t\tv.due = now.Boot + c.ClaimWindow.Microseconds()\n\t\t\tr.wheel.add(v)\n\t\t\treturn\n\t\t}\n		r.called--\n		r.waits.visits.NoShow()\n		r.release(v, now)\n		v.pass()\n		r.park(v, now)\n"},
 		}},
 		{Name: "the silent in line are called in their turn", Run: "TestScenarioASlotIsNotKeptForTheSilentInLine", Edits: []Edit{
-			{"internal/node/room.go", "		if now.Boot-v.seen < v.silence() {", "		if ON || now.Boot-v.seen < v.silence() {"},
+			{"internal/node/room.go", "waitsFor(v); now.Boot < until {", "waitsFor(v); ON || now.Boot < until {"},
 		}},
 		{Name: "lost transfers are not repeated", Run: "TestThesisALostTransferIsRepeated", Edits: []Edit{
 			{"eviction/escrow.go", "if p.Acked < p.Sent && slices", "if !(ON) && p.Acked < p.Sent && slices"},
