@@ -92,6 +92,37 @@ func TestScenarioANodeHangsAndNobodyIsOvertaken(t *testing.T) {
 	t.Logf("none of %d pairs in the wrong order", pairs)
 }
 
+// A node lets somebody in and dies before their heir has heard of it, which goes on with
+// their place. Their pass is good there, and shows that the place is none any more.
+func TestScenarioAPassIsGoodWhereItsPlaceWentOn(t *testing.T) {
+	o := short(3)
+	o.Cluster.Copies = 1
+	r := &o.Rooms[0]
+	r.Target, r.QueueAll, r.Session, r.TicketTTL, r.ClaimWindow, r.Refresh = 1, true, 2*time.Minute, 2*time.Minute, 2*time.Minute, 5*time.Second
+	s := founded(t, o)
+	const x = 2
+	first, b := s.visit(0), s.browser()
+	b.must(x, opJoin)
+	s.run(500 * time.Millisecond)
+	s.tap = func(f *flight) verdict {
+		if f.kind == mCopies && f.from == x {
+			return lose
+		}
+		return pass
+	}
+	first.must(0, opEnd)
+	s.until(5*time.Second, "a pass", func() bool { _, err := b.ask(x, opLeave); return err == nil })
+	s.down(x)
+	s.until(3*time.Second, "the place to go on", func() bool { return s.reached.n[reachWentOn] > 0 })
+	for h := range x {
+		b.must(h, opVisit)
+	}
+	if n := s.hosts[0].seen.rooms[0].Queued + s.hosts[1].seen.rooms[0].Queued; n > 0 {
+		t.Errorf("%d are in line whose pass was seen", n)
+	}
+	s.finish()
+}
+
 // No heir hears of anybody, or no home of an heir that has: whoever waited at the node
 // that dies is waited for. That is as good as their browsers are; if they were not
 // waited for, hundreds were passed.

@@ -143,6 +143,11 @@ func (n *Node) session(now eviction.Time, p *Pass) (r *room, v *visitor, to evic
 		return r, nil, p.Home.Member, nil
 	case p.Home.Member != self && heir != self:
 		return r, nil, heir, nil
+	case v != nil && r.withdraw(v, now): // a copy of their place went on here, which the pass was for
+		n.isUsed(v.id, now)
+		r.record(Dropped, v.weight(), 0, qpid.Weight{})
+		r.remove(v)
+		n.carryOn(now)
 	case v != nil:
 		return r, nil, to, ticket.ErrPassExpired
 	}

@@ -28,6 +28,9 @@ func copyBugs() []Mutant {
 		{Name: "the cut of another wave of the same number is taken for this one's", Run: "TestSeedsWithTwoWavesOfOneNumber", Edits: []Edit{
 			{"eviction/cut.go", "	o.before = c\n", "	if !(ON) {\n		o.before = c\n	}\n"},
 		}},
+		{Name: "a pass is refused where its place went on", Run: "TestScenarioAPassIsGoodWhereItsPlaceWentOn", Edits: []Edit{
+			{"internal/node/session.go", "case v != nil && r.withdraw", "case v != nil && !(ON) && r.withdraw"},
+		}},
 		{Name: "whoever asked a node that stands still is taken for gone", Run: "TestScenarioANodeHangsAndNobodyIsOvertaken", Edits: []Edit{
 			{"internal/node/room.go", "	return max(v.seen+v.silence(),", "	if ON {\n		return v.seen + v.silence()\n	}\n	return max(v.seen+v.silence(),"},
 		}},
