@@ -2,6 +2,7 @@ package live
 
 import (
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,6 +40,33 @@ func TestANodeIsKilledAndNobodyIsOvertaken(t *testing.T) {
 	}
 	err := <-done
 	c.fair(crowd, err, 0)
+}
+
+// A node of five stands still for eight seconds under a crowd, which is longer than
+// browsers wait for an answer, and then the one that runs the waves: nobody is overtaken.
+func TestANodeHangsAndNobodyIsOvertaken(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 100)
+	c.session = 5 * time.Minute
+	c.run(5)
+	crowd, done := c.crowd(8*c.limit, 8*time.Second, 3*time.Second, 17)
+	metronome, began := c.metronome(), time.Now()
+	_, x := c.coordinator()
+	c.until("people in line", 20*time.Second, func() bool { return x.room().Here.Queued > 40 })
+	for range 2 {
+		c.phase("%s stands still, where %d wait", x.id, x.room().Here.Queued)
+		x.signal(syscall.SIGSTOP)
+		<-time.After(8 * time.Second)
+		x.signal(syscall.SIGCONT)
+		<-time.After(3 * time.Second)
+		x, _ = c.coordinator()
+	}
+	err, tau := <-done, 0.0
+	if had := float64(metronome.between(began.UnixMicro(), time.Now().UnixMicro())) / float64(time.Since(began)); had < awake {
+		c.phase("the machine had %.0f %% of its time for us: the order in which people waited says nothing", 100*had)
+		tau = 1
+	}
+	c.fair(crowd, err, tau)
 }
 
 // withoutACall is the longest time between two calls from one time to another, by the
