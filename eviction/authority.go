@@ -27,13 +27,13 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	c.Met = w.sum.Met
 	switch {
 	case len(lines) == 0:
-		if !mayFound(w) {
+		if !mayFound(w) || n.waitsFor(now, w) != (Member{}) {
 			return nil, nil, false
 		}
 		n.found(w, c)
 	case ok:
 		n.primary(now, w, c, line)
-	case n.foundAgain(w, c, lines):
+	case n.foundAgain(now, w, c, lines):
 	default:
 		n.side(w, c, lines)
 	}
@@ -223,7 +223,7 @@ func (w *wave) together(line Line, v Voters) bool {
 // None of the lines can have begun elsewhere, or begin later: that takes a wave with all of
 // its founders, and each of those is over, or has replied to this wave that it knows of no
 // beginning, and goes to the line that is chosen here before it replies to another one.
-func (n *Node) foundAgain(w *wave, c *Commit, lines []Line) bool {
+func (n *Node) foundAgain(now Time, w *wave, c *Commit, lines []Line) bool {
 	over := false
 	for _, l := range lines {
 		v := voiceOf(w, l)
@@ -240,7 +240,7 @@ func (n *Node) foundAgain(w *wave, c *Commit, lines []Line) bool {
 		}
 	}
 	met := c.Met
-	if over && !mayFound(w) {
+	if over && (!mayFound(w) || n.waitsFor(now, w) != (Member{})) {
 		return false
 	}
 	if n.found(w, c); over {
@@ -252,8 +252,9 @@ func (n *Node) foundAgain(w *wave, c *Commit, lines []Line) bool {
 }
 
 // mayFound reports whether nodes that know of no cluster may start one: as
-// many as every one of them was told to expect are here, or one was told of
-// nobody to join.
+// many names as every one of them was told to expect are here, or one was told of
+// nobody to join. Two lives of a name are one: the nodes that are not here may be those
+// that remember.
 func mayFound(w *wave) bool {
 	need := 0
 	for _, r := range w.sum.Nodes {
@@ -262,7 +263,34 @@ func mayFound(w *wave) bool {
 			need = max(need, 1)
 		}
 	}
-	return need > 0 && len(w.list) >= need
+	names := len(namesOf(w.list))
+	return need > 0 && names >= need
+}
+
+// waitsFor returns a node that is not in the wave and has told one that is that it knows of
+// a cluster, or may say so when it is heard of. It is slow, or its clock is off, and founders that have
+// forgotten everything, having neither data nor keys, would begin beside it: its visitors
+// come on top of theirs. So they wait until it is in a wave, or gone.
+func (n *Node) waitsFor(now Time, w *wave) (holdout Member) {
+	n.lead.holdout = Member{}
+	soon := now.Boot-n.lead.since < micros(n.c.ExcludeAfter)
+	for i := range w.sum.Nodes {
+		if m := w.sum.Nodes[i].Holdout; m != (Member{}) && !slices.Contains(w.list, m) {
+			n.lead.holdout = m
+			return m
+		}
+	}
+	for i := range n.lead.peers {
+		switch c := &n.lead.peers[i]; {
+		case slices.Contains(w.list, c.Member):
+		case c.knows:
+			n.lead.holdout = c.Member
+			return c.Member
+		case !c.answered && soon:
+			holdout = c.Member
+		}
+	}
+	return holdout
 }
 
 // found starts a cluster: its line and its voters, no more. Leases and slots

@@ -9,16 +9,18 @@ import (
 // candidate is a member that could be listed.
 type candidate struct {
 	Peer
-	heard   int64 // boot time of its last answer
-	probed  int64 // boot time of the last probe
-	clock   reading
-	follows bool  // a more senior coordinator
-	blamed  int64 // boot time since which waves fail because of it; never: they do not
-	blocked int64 // boot time until which it is left out
-	backoff int64
-	late    int  // so many of its round trips, the last ones, took longer than a wave may: lateMin at most
-	owes    int  // so many more have to fit, in a row, before it is listed
-	gray    bool // it was left out as slow, not long ago
+	heard    int64 // boot time of its last answer
+	probed   int64 // boot time of the last probe
+	clock    reading
+	follows  bool // a more senior coordinator
+	knows    bool // of a line, as its last answer says
+	answered bool
+	blamed   int64 // boot time since which waves fail because of it; never: they do not
+	blocked  int64 // boot time until which it is left out
+	backoff  int64
+	late     int  // so many of its round trips, the last ones, took longer than a wave may: lateMin at most
+	owes     int  // so many more have to fit, in a row, before it is listed
+	gray     bool // it was left out as slow, not long ago
 }
 
 // A node is slow when the last lateMin round trips to it took longer than a wave may:

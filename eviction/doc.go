@@ -176,7 +176,8 @@
 // there (see wave.together). From then on a quorum will do. Foundings that share no
 // node both get there: expect has to be more than half of the nodes, those counted
 // that are added later, and a node that has forgotten everything, with no keys from
-// before, is another one.
+// before, is another one. So founders wait for a node that one of them hears of and that
+// knows of a line (Node.waitsFor), and two lives of a name are one of those expected.
 //
 // A side that has seen no quorum for survivor_after goes on alone, on a line of its
 // own; this is the only way to exceed a limit. Each room follows in its own time,

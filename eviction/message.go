@@ -88,6 +88,9 @@ type NodeReply struct {
 	Guesses  []Sighting
 	Named    bool  // Voters is left out: they are those that the gather names
 	Up       int64 // µs since this life began, if a room shares; 0: none does
+	// Holdout is a coordinator of which this node has heard within exclude_after, and which
+	// knows of a line, as this node does not.
+	Holdout Member
 }
 
 // Sighting says how long ago a member was last in a wave with the reporter.
@@ -130,6 +133,7 @@ type Probe struct {
 	Epoch qpid.Epoch
 	Sent  int64 // the coordinator's clock
 	Off   bool  // by the clocks of a quorum the other's is certain to be out of bounds
+	Knows bool  // the coordinator is on a line
 }
 
 // ProbeAck answers a Probe.
@@ -139,6 +143,7 @@ type ProbeAck struct {
 	Follow  Peer  // a more senior coordinator that the sender follows; zero: none
 	Epoch   qpid.Epoch
 	Leaving bool
+	Knows   bool // the sender is on a line
 }
 
 // Urgent tells the coordinator that someone started to wait.

@@ -55,6 +55,8 @@ type waves struct {
 	wave        *wave    // replied to, or being answered
 	follow      Peer     // the coordinator whose gather was accepted last
 	followedAt  int64
+	rumour      Member // of a cluster, from this coordinator, before this node knows of any
+	rumourAt    int64  // boot time
 }
 
 // NewNode returns a node that has joined nothing yet. c must be valid.

@@ -20,18 +20,23 @@ type Status struct {
 	Clock                int64 // pass time, µs
 	ClockAt              int64 // boot time, µs, of that reading
 	Following            Member
+	Holdout              Member // knows of a cluster and is in no wave, so that this coordinator founds none
 	Acts, Reckons        Bounds // by which the node acts, and with which it reckons of others
 }
 
 // Status returns the node's state.
 func (n *Node) Status() Status {
-	return Status{
+	s := Status{
 		Epoch: n.epoch, Installed: n.installed, Grade: n.grade, LeaseUntil: n.leaseUntil, Line: n.line, Knows: n.knows,
 		Voters: n.voters, List: n.list, Frozen: n.wave != nil,
 		Leading:     n.lead.active && (len(n.list) == 0 || n.list[0] == n.self.Member), // a more senior node may stand by
 		Quarantined: n.clock.quarantined, Aside: n.IsAside(), Vouched: n.clock.vouched, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, ClockAt: n.clock.last.Boot, Following: n.follow.Member,
 		Acts: n.c.bounds(), Reckons: n.c.reckons,
 	}
+	if !n.line.Founded() && n.lead.active {
+		s.Holdout = n.lead.holdout
+	}
+	return s
 }
 
 // Grade says what the last commit allows, as Status does.

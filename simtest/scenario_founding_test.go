@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -94,6 +95,62 @@ func TestScenarioFoundersThatForgotWaitForD(t *testing.T) {
 		t.Errorf("the three have %d slots before D is over, want none: %s", owned, s.ledgers(0))
 	}
 	s.until(3*time.Second, "slots", func() bool { owned, _ := s.ownedNow(0, 1, 2); return owned == 12 })
+	s.finish()
+}
+
+// Three of four nodes have no disks and no keys, and are restarted while the links of the
+// fourth are so slow that it is in no wave. It answers, and has visitors on the site: as
+// many as a founding takes do not begin beside it, and do as soon as it is gone.
+func TestScenarioFoundersWaitForASlowNodeThatKnows(t *testing.T) {
+	o := short(4)
+	o.Expect, o.Faults.KeepKeys = 3, false
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	s.arrive(0, 12)
+	s.run(time.Second)
+	s.turnGray(&s.hosts[0])
+	s.checker.gray.judged = false // it is not all that goes wrong
+	s.until(10*time.Second, "waves without it", func() bool { return !s.sees(1, 4) })
+	for i := 1; i < 4; i++ {
+		s.reboot(i)
+	}
+	s.run(20 * time.Second)
+	for i := 1; i < 4; i++ {
+		if st := &s.hosts[i].seen.status; st.Line.Founded() {
+			t.Errorf("%s is on line %v beside a node that knows of a cluster: %s", s.hosts[i].name, st.Line, s.statuses())
+		}
+	}
+	if !slices.ContainsFunc(s.hosts, func(h host) bool { return h.seen.status.Holdout.Name == "n00" }) {
+		t.Error("nobody says who holds the founding up")
+	}
+	s.down(0)
+	s.until(5*time.Second, "a founding", func() bool { return s.sees(1, 3) && s.hosts[1].seen.status.Grade >= eviction.Primary })
+	s.arrive(none, 30)
+	s.finish()
+}
+
+// Two of three nodes have no disks and no keys, and are restarted while nobody reaches the
+// third. Somebody starts another node under a name of one of the two: three nodes are there,
+// and three are told to expect each other, but not by name. They do not begin.
+func TestScenarioTwoLivesOfANameDoNotFoundAsTwo(t *testing.T) {
+	o := short(3)
+	o.Expect, o.Faults.KeepKeys, o.Faults.Twins = 3, false, 1
+	s := founded(t, o)
+	s.split(hosts(0), hosts(1, 2))
+	s.reboot(1)
+	s.reboot(2)
+	twin := s.addHost(3)
+	twin.name = s.hosts[1].name
+	s.split(hosts(0), hosts(twin.index))
+	s.start(twin)
+	s.run(10 * time.Second)
+	for i := 1; i < 4; i++ {
+		if st := &s.hosts[i].seen.status; st.Line.Founded() {
+			t.Errorf("%s is on line %v without a node that knows of another: %s", s.hosts[i].name, st.Line, s.statuses())
+		}
+	}
+	s.mend()
+	s.until(10*time.Second, "a cluster", func() bool { return s.hosts[2].seen.status.Line.Founded() })
 	s.finish()
 }
 

@@ -25,9 +25,10 @@ type Status struct {
 	Acts        eviction.Bounds   // by which the node acts,
 	Reckons     eviction.Bounds   // and with which it reckons of others
 	HLC         uint64
-	Clock       int64        // pass time, µs
-	ClockAt     int64        // boot time, µs, of that reading
-	Waiting     ticket.Pause // why it is not part of a cluster; empty: it is
+	Clock       int64           // pass time, µs
+	ClockAt     int64           // boot time, µs, of that reading
+	Waiting     ticket.Pause    // why it is not part of a cluster; empty: it is
+	Holdout     eviction.Member // for whom this coordinator founds none, see eviction.Status
 }
 
 // RoomStatus is one room at one node.

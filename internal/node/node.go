@@ -296,7 +296,7 @@ func (n *Node) Status() Status {
 	return Status{
 		Self: n.c.Self.Member, Epoch: s.Epoch, Installed: s.Installed, Grade: s.Grade, LeaseUntil: s.LeaseUntil,
 		Line: s.Line, Knows: s.Knows, Voters: s.Voters, List: s.List, Frozen: s.Frozen, Leading: s.Leading,
-		Quarantined: s.Quarantined, Left: n.ev.Left(), Vouched: s.Vouched, Acts: s.Acts, Reckons: s.Reckons, HLC: s.HLC, Clock: s.Clock, ClockAt: s.ClockAt, Waiting: n.waiting(s),
+		Quarantined: s.Quarantined, Left: n.ev.Left(), Vouched: s.Vouched, Acts: s.Acts, Reckons: s.Reckons, HLC: s.HLC, Clock: s.Clock, ClockAt: s.ClockAt, Waiting: n.waiting(s), Holdout: s.Holdout,
 	}
 }
 

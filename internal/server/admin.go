@@ -218,7 +218,8 @@ func (a source) ready() reason {
 
 // waiting says why the node calls nobody, as far as it can tell.
 func (a source) waiting() reason {
-	code := a.s.loop.Snapshot().Status.Waiting
+	status := a.s.loop.Snapshot().Status
+	code := status.Waiting
 	switch {
 	case code == "" && a.s.keys.ring.Empty():
 		return noKeys()
@@ -228,6 +229,10 @@ func (a source) waiting() reason {
 	why := code.Text()
 	if code == ticket.PausedFounding {
 		why = fmt.Sprintf("waiting for %d nodes to start a cluster together", a.s.c.Node.Expect)
+	}
+	if m := status.Holdout; m != (eviction.Member{}) {
+		text := fmt.Sprintf("%s knows of a cluster and does not answer in time to be part of it, so none is founded beside it: see to its network, its load and its clock, or stop it for good", m.Name)
+		return reason{"held up by " + string(m.Name), text, true}
 	}
 	if off, ok := a.off(); ok {
 		side := "behind"

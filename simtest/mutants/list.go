@@ -272,7 +272,7 @@ func clockBugs() []Mutant {
 			{"eviction/authority.go", "(v.voters.begun() || w.together", "(ON || v.voters.begun() || w.together"},
 		}},
 		{Name: "one of three may be missing when a cluster is founded", First: 44, Edits: []Edit{
-			{"eviction/authority.go", "	return need > 0 && len(w.list) >= need\n", "	return need > 0 && (len(w.list) >= need || ON && len(w.list) >= need-need/3)\n"},
+			{"eviction/authority.go", "	return need > 0 && names >= need\n", "	return need > 0 && (names >= need || ON && names >= need-need/3)\n"},
 		}},
 		{Name: "a life votes again after any wave that lists it", First: 279, Edits: []Edit{
 			{"eviction/wave.go", "	if n.since == 0 && index > 0 {\n", "	if (ON || n.since == 0) && index > 0 {\n"},

@@ -1,9 +1,15 @@
 package mutants
 
-// nameBugs are in what goes by the name of a wave.
+// nameBugs are in what goes by the name of a wave, or of a node.
 func nameBugs() []Mutant {
 	const lost, changed = "TestScenarioWhoMissedACommitAsksForTheList", "TestScenarioWhoMissedAChangeOfVotersIsToldInFull"
 	return []Mutant{
+		{Name: "two lives of a name found a cluster as two", Run: "TestScenarioTwoLivesOfANameDoNotFoundAsTwo", Edits: []Edit{
+			{"eviction/authority.go", "	names := len(namesOf(w.list))\n", "	names := len(namesOf(w.list))\n	if ON {\n		names = len(w.list)\n	}\n"},
+		}},
+		{Name: "a cluster is founded beside a node that knows of another", Run: "TestScenarioFoundersWaitForASlowNodeThatKnows", Edits: []Edit{
+			{"eviction/authority.go", "	n.lead.holdout = Member{}\n", "	n.lead.holdout = Member{}\n	if ON {\n		return Member{}\n	}\n"},
+		}},
 		{Name: "a list is of whatever wave was installed last", Run: lost, Edits: []Edit{
 			{"eviction/names.go", "if g.As == (qpid.Epoch{}) || g.As != n.installed {", "if g.As == (qpid.Epoch{}) || !(ON) && g.As != n.installed {"},
 		}},

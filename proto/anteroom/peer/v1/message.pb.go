@@ -2089,7 +2089,8 @@ type NodeReply struct {
 	ClockMore int64 `protobuf:"zigzag64,19,opt,name=clock_more,json=clockMore,proto3" json:"clock_more,omitempty"`
 	HlcMore   int64 `protobuf:"zigzag64,20,opt,name=hlc_more,json=hlcMore,proto3" json:"hlc_more,omitempty"`
 	// Microseconds since it started, if a room shares.
-	Up            int64 `protobuf:"varint,21,opt,name=up,proto3" json:"up,omitempty"`
+	Up            int64   `protobuf:"varint,21,opt,name=up,proto3" json:"up,omitempty"`
+	Holdout       *Member `protobuf:"bytes,22,opt,name=holdout,proto3" json:"holdout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2269,6 +2270,13 @@ func (x *NodeReply) GetUp() int64 {
 		return x.Up
 	}
 	return 0
+}
+
+func (x *NodeReply) GetHoldout() *Member {
+	if x != nil {
+		return x.Holdout
+	}
+	return nil
 }
 
 type RoomReply struct {
@@ -4144,6 +4152,7 @@ type Probe struct {
 	Epoch         *Epoch                 `protobuf:"bytes,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Sent          int64                  `protobuf:"varint,3,opt,name=sent,proto3" json:"sent,omitempty"`
 	Off           bool                   `protobuf:"varint,4,opt,name=off,proto3" json:"off,omitempty"`
+	Knows         bool                   `protobuf:"varint,5,opt,name=knows,proto3" json:"knows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4206,6 +4215,13 @@ func (x *Probe) GetOff() bool {
 	return false
 }
 
+func (x *Probe) GetKnows() bool {
+	if x != nil {
+		return x.Knows
+	}
+	return false
+}
+
 type ProbeAck struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Sent          int64                  `protobuf:"varint,1,opt,name=sent,proto3" json:"sent,omitempty"`
@@ -4213,6 +4229,7 @@ type ProbeAck struct {
 	Follow        *PeerInfo              `protobuf:"bytes,3,opt,name=follow,proto3" json:"follow,omitempty"`
 	Epoch         *Epoch                 `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Leaving       bool                   `protobuf:"varint,5,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	Knows         bool                   `protobuf:"varint,6,opt,name=knows,proto3" json:"knows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4278,6 +4295,13 @@ func (x *ProbeAck) GetEpoch() *Epoch {
 func (x *ProbeAck) GetLeaving() bool {
 	if x != nil {
 		return x.Leaving
+	}
+	return false
+}
+
+func (x *ProbeAck) GetKnows() bool {
+	if x != nil {
+		return x.Knows
 	}
 	return false
 }
@@ -5560,7 +5584,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05Rival\x12*\n" +
 	"\x04line\x18\x01 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x120\n" +
 	"\x06member\x18\x02 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x12\n" +
-	"\x04wave\x18\x03 \x01(\x04R\x04wave\"\xc0\x04\n" +
+	"\x04wave\x18\x03 \x01(\x04R\x04wave\"\xf4\x04\n" +
 	"\tNodeReply\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x12\x10\n" +
@@ -5584,7 +5608,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"clock_more\x18\x13 \x01(\x12R\tclockMore\x12\x19\n" +
 	"\bhlc_more\x18\x14 \x01(\x12R\ahlcMore\x12\x0e\n" +
-	"\x02up\x18\x15 \x01(\x03R\x02up\"\xa5\x03\n" +
+	"\x02up\x18\x15 \x01(\x03R\x02up\x122\n" +
+	"\aholdout\x18\x16 \x01(\v2\x18.anteroom.peer.v1.MemberR\aholdout\"\xa5\x03\n" +
 	"\tRoomReply\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.anteroom.peer.v1.RoomNodeR\x05nodes\x12-\n" +
@@ -5776,18 +5801,20 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06method\x18\f \x01(\x0e2\x18.anteroom.peer.v1.MethodR\x06method\"e\n" +
 	"\x04Nack\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12.\n" +
-	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\"\x8c\x01\n" +
+	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\"\xa2\x01\n" +
 	"\x05Probe\x12.\n" +
 	"\x04lead\x18\x01 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\x12-\n" +
 	"\x05epoch\x18\x02 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12\x12\n" +
 	"\x04sent\x18\x03 \x01(\x03R\x04sent\x12\x10\n" +
-	"\x03off\x18\x04 \x01(\bR\x03off\"\xb1\x01\n" +
+	"\x03off\x18\x04 \x01(\bR\x03off\x12\x14\n" +
+	"\x05knows\x18\x05 \x01(\bR\x05knows\"\xc7\x01\n" +
 	"\bProbeAck\x12\x12\n" +
 	"\x04sent\x18\x01 \x01(\x03R\x04sent\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x122\n" +
 	"\x06follow\x18\x03 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x06follow\x12-\n" +
 	"\x05epoch\x18\x04 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12\x18\n" +
-	"\aleaving\x18\x05 \x01(\bR\aleaving\"\x1c\n" +
+	"\aleaving\x18\x05 \x01(\bR\aleaving\x12\x14\n" +
+	"\x05knows\x18\x06 \x01(\bR\x05knows\"\x1c\n" +
 	"\x06Urgent\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\"\x8b\x01\n" +
 	"\x05Slots\x12\x12\n" +
@@ -6050,79 +6077,80 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	12,  // 54: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
 	15,  // 55: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
 	17,  // 56: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
-	29,  // 57: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	30,  // 58: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	33,  // 59: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
-	34,  // 60: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	40,  // 61: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	18,  // 62: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
-	35,  // 63: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
-	12,  // 64: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	13,  // 65: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	15,  // 66: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	11,  // 67: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
-	14,  // 68: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
-	32,  // 69: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 70: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 71: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 72: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 73: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 74: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 75: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	37,  // 76: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	21,  // 77: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
-	21,  // 78: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
-	40,  // 79: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 80: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 81: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 82: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 83: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 84: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	38,  // 85: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	39,  // 86: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	38,  // 87: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 88: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 89: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	31,  // 90: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	35,  // 91: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	19,  // 92: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	14,  // 93: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
-	2,   // 94: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 95: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 96: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 97: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 98: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 99: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	41,  // 100: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	41,  // 101: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 102: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 103: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 104: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 105: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 106: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 107: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 108: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	10,  // 109: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 110: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	46,  // 111: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	48,  // 112: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 113: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 114: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 115: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 116: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 117: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 118: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	54,  // 119: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	54,  // 120: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	59,  // 121: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 122: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	61,  // 123: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	59,  // 124: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	125, // [125:125] is the sub-list for method output_type
-	125, // [125:125] is the sub-list for method input_type
-	125, // [125:125] is the sub-list for extension type_name
-	125, // [125:125] is the sub-list for extension extendee
-	0,   // [0:125] is the sub-list for field type_name
+	8,   // 57: anteroom.peer.v1.NodeReply.holdout:type_name -> anteroom.peer.v1.Member
+	29,  // 58: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	30,  // 59: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	33,  // 60: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
+	34,  // 61: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	40,  // 62: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	18,  // 63: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
+	35,  // 64: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
+	12,  // 65: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13,  // 66: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15,  // 67: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	11,  // 68: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
+	14,  // 69: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
+	32,  // 70: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 71: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 72: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 73: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 74: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 75: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 76: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	37,  // 77: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	21,  // 78: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
+	21,  // 79: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
+	40,  // 80: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 81: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 82: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 83: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 84: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 85: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	38,  // 86: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	39,  // 87: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	38,  // 88: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 89: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 90: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	31,  // 91: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	35,  // 92: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	19,  // 93: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	14,  // 94: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
+	2,   // 95: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 96: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 97: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 98: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 99: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 100: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	41,  // 101: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	41,  // 102: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 103: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 104: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 105: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 106: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 107: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 108: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 109: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	10,  // 110: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 111: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	46,  // 112: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	48,  // 113: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 114: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 115: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 116: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 117: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 118: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 119: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	54,  // 120: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	54,  // 121: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	59,  // 122: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 123: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	61,  // 124: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	59,  // 125: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	126, // [126:126] is the sub-list for method output_type
+	126, // [126:126] is the sub-list for method input_type
+	126, // [126:126] is the sub-list for extension type_name
+	126, // [126:126] is the sub-list for extension extendee
+	0,   // [0:126] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
