@@ -88,6 +88,14 @@ func (g *Gate) DrawComes(stamp uint64, t int64) (start int64) {
 	return 0
 }
 
+// DrawnBetween reports whether the ticket of that stamp took part in a draw after from, at
+// clock t of this node: what was known before of where it stands is not so any more.
+func (g *Gate) DrawnBetween(stamp uint64, from, t int64) bool {
+	k, _ := g.cfg.keyingAt(uint64(t))
+	k = max(k, g.keying)
+	return stamp < k && from < int64(k)
+}
+
 // keyingAt returns the keying that holds at time t, and the seed of its draw.
 func (r *Room) keyingAt(t uint64) (keying uint64, seed [32]byte) {
 	if e := r.draw(t); e != nil {

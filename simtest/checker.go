@@ -21,6 +21,7 @@ type checker struct {
 	named      []namedWave // the last few waves
 	waves      []waveOf    // those that entitled clean tickets
 	gatherNext int
+	alone      []qpid.Epoch    // of the last few waves of one node, which sends no gather
 	gatherer   eviction.Member // whose gather was the last
 	leads      int32           // how often that has changed
 	takes      []take

@@ -66,6 +66,7 @@ type visitor struct {
 	born     uint64 // of the account behind the pass
 	key      uint64 // what its ticket or pass is sealed with
 	since    int64  // true time at which it came
+	told     int64  // true time at which a node made what it heard last of its place
 	leaveAt  int64  // true time at which its visit ends
 	ticket   int32  // place in crowd.tickets
 	session  int32
@@ -111,6 +112,7 @@ type place struct {
 	heard      int64 // true time at which home heard of it last
 	patience   int64 // for how long it may be silent from then on, in µs, by what home told it
 	told       bool  // its browser was told of the call that stands
+	abandoned  bool  // its bearer has asked a node to end it
 	over       bool  // stamped anew: its ticket stands for another place
 	missed     int32
 }

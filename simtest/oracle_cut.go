@@ -71,7 +71,10 @@ func (w *world) entitled(t *place, h *host) {
 	}
 	s := waveOf{epoch: qpid.Epoch{Num: t.epoch}, era: t.eraNow} // a wave of one sends no gather
 	s.hosts[h.index/64] |= 1 << (h.index % 64)
-	if g := c.gatherOf(t.epoch, h.n.Status().Installed, h.index); g != nil {
+	if installed := h.n.Status().Installed; installed.Num != t.epoch && c.twoOf(t.epoch) {
+		t.clean = false // a cut says the number of its wave, and not whose it is
+		return
+	} else if g := c.gatherOf(t.epoch, installed, h.index); g != nil {
 		s = *g
 	}
 	s.room, s.least, s.most, s.keying = t.room, t.key, t.key, keyingOf(&w.o.Rooms[t.room], t)
@@ -96,6 +99,25 @@ func (c *checker) gatherOf(epoch uint64, installed qpid.Epoch, h int32) *waveOf 
 	return nil
 }
 
+// twoOf reports whether two coordinators have given that number to waves lately.
+func (c *checker) twoOf(epoch uint64) bool {
+	by := ""
+	other := func(e qpid.Epoch) bool {
+		if e.Num != epoch || by == string(e.Coordinator) {
+			return false
+		}
+		was := by
+		by = string(e.Coordinator)
+		return was != ""
+	}
+	for i := range c.gathers {
+		if c.gathers[i].done && other(c.gathers[i].epoch) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.alone, other)
+}
+
 // installed notes that a wave of these nodes was committed. One of a single node
 // has no gather, and may be a side's of its own: while its node and another both
 // lead, each may overtake the commits of the other.
@@ -108,6 +130,9 @@ func (c *checker) installed(e qpid.Epoch, list []eviction.Member) {
 		if c.gathers[i].epoch == e {
 			c.gathers[i].done = true
 		}
+	}
+	if len(list) == 1 {
+		c.alone = append(c.alone[max(0, len(c.alone)-63):], e)
 	}
 }
 

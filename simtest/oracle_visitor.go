@@ -15,7 +15,13 @@ import (
 func (w *world) judge(h *host, q *request) {
 	w.checkJudge(h, q)
 	w.checkFound(h, q)
-	if q.err != nil || q.answer.Forward != (eviction.Member{}) {
+	if q.answer.Forward != (eviction.Member{}) {
+		return
+	}
+	if q.judged = w.now; !w.clockRight(h) { // what it says, it says of another time
+		q.judged = 0
+	}
+	if q.err != nil {
 		return
 	}
 	a := &q.answer
@@ -68,7 +74,8 @@ func (w *world) judge(h *host, q *request) {
 		w.reached.n[reachBackFromParked]++
 	}
 	if a.Ticket.Gen > t.gen {
-		if t.gen = a.Ticket.Gen; t.home != h.index { // of two nodes that had taken it over this one goes on with it
+		t.gen = a.Ticket.Gen
+		if t.home != h.index && w.lifeOf(a.Ticket.Home) == h.life { // of two nodes that had taken it over this one goes on with it
 			t.allow += w.mishapsOf(t)
 			t.settle(w, h)
 			t.touched = true

@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"errors"
+	"time"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
@@ -28,23 +29,25 @@ func (o op) String() string {
 
 // request is one HTTP request on its way to a node and back.
 type request struct {
-	op      op
-	hops    uint8 // times that it was forwarded
-	timed   bool  // an evTimeout is on the agenda
-	refs    int16 // events that hold it
-	room    uint8
-	visitor int32 // none once answered or given up
-	first   int32 // host that got it from the visitor
-	life    int32 // of that host then
-	at      int32 // host that works on it
-	session int32
-	key     uint64 // what was sent is sealed with
-	sealed  uint64 // what the answer is sealed with
-	ticket  node.Ticket
-	pass    node.Pass
-	answer  node.Answer
-	err     error
-	relay   relay
+	op        op
+	hops      uint8 // times that it was forwarded
+	timed     bool  // an evTimeout is on the agenda
+	forwarded bool  // its first node does not answer it alone
+	refs      int16 // events that hold it
+	room      uint8
+	visitor   int32 // none once answered or given up
+	first     int32 // host that got it from the visitor
+	life      int32 // of that host then
+	at        int32 // host that works on it
+	session   int32
+	judged    int64  // true time of the answer; 0: by a wrong clock; none: it says nothing of the place
+	key       uint64 // what was sent is sealed with
+	sealed    uint64 // what the answer is sealed with
+	ticket    node.Ticket
+	pass      node.Pass
+	answer    node.Answer
+	err       error
+	relay     relay
 }
 
 // Ways in which a request fails that no node speaks of.
@@ -79,6 +82,9 @@ func (w *world) submit(v int32, o op) {
 		q.ticket.Room, q.ticket.ID, q.ticket.Quiet = w.o.Rooms[p.room].Name, p.id, p.traits&program != 0
 	case opCheckIn, opLeave, opAbandon:
 		q.ticket = w.heldTicket(p)
+		if o == opAbandon {
+			c.tickets[w.ticketOf(q.ticket.ID)].abandoned = true
+		}
 	default:
 		q.pass = w.heldPass(p)
 	}
@@ -165,6 +171,7 @@ func (w *world) respond(i int32, h *host, life int32) {
 func (w *world) forward(i int32, h *host) {
 	q := &w.crowd.requests.at[i]
 	w.reached.n[reachForward]++
+	q.forwarded = true
 	to := w.lives[w.lifeOf(q.answer.Forward)].host
 	if q.answer.Ticket != (node.Ticket{}) {
 		q.ticket = q.answer.Ticket
@@ -260,6 +267,13 @@ func (w *world) sendAnswer(i int32) {
 	h := &w.hosts[q.first]
 	if q.sealed == 0 {
 		q.sealed = q.key
+	}
+	if q.op == opCheckIn && q.forwarded && errors.Is(q.err, ticket.ErrUnavailable) { // as package loop does
+		t := h.n.HeardOf(h.clock.read(w.now), q.ticket)
+		q.answer, q.err = node.Answer{State: node.Waiting, Ticket: t, Position: int(t.Position), Refresh: time.Second}, nil
+		if q.judged = none; t.Issued != q.ticket.Issued { // else it is too old, and nobody promises anything
+			q.judged = w.now
+		}
 	}
 	if w.phase == storm && chance(w.rngLoad, w.o.Load.Lost, 1000) {
 		w.reached.n[reachLostAnswer]++

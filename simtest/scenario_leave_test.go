@@ -467,7 +467,7 @@ func TestScenarioTheCopyThatIsKeptCounts(t *testing.T) {
 		r := s.hosts[away].seen.rooms[0]
 		return r.Queued+r.Parked == 0
 	})
-	if a, err := other.ask(away, opCheckIn); err != nil || a.State != node.Waiting {
-		t.Errorf("%v, %v, want to wait", a.State, err)
+	if a, err := other.ask(away, opCheckIn); err != nil || a.State != node.Waiting || s.lives[s.lifeOf(a.Ticket.Home)].host != int32(kept) {
+		t.Errorf("%v at %v, %v, want to wait at n%02d", a.State, a.Ticket.Home, err, kept)
 	}
 }

@@ -38,6 +38,30 @@ func TestSeedsWithAPlaceThatTwoWentOnWith(t *testing.T) {
 	hold(t, simtest.Swarm, 575, 90001912)
 }
 
+// Two nodes had gone on with somebody's place, with the same number, and one of them gave its
+// copy up, and then heard of the other: it refused its own tickets of it as expired.
+func TestSeedsWithTwoCopiesOfOneGeneration(t *testing.T) {
+	hold(t, simtest.Swarm, 91000454, 91000586)
+}
+
+// A node that had said goodbye, and given away what it had, took a place up again that it had
+// given up for silence.
+func TestSeedsWithAPlaceTakenUpByANodeThatLeaves(t *testing.T) {
+	hold(t, simtest.Swarm, 91004241)
+}
+
+// Waves of one node and of several had one number, and a cut says no more: what the one
+// entitled was put down to the other, which had left somebody before them in line.
+func TestSeedsWithAWaveOfOneNodeBesideOthers(t *testing.T) {
+	hold(t, simtest.Swarm, 91001397)
+}
+
+// Nodes that had forgotten everything began anew beside one that had not: it was slow, or
+// another life of its name counted for it, or all of them but the coordinator heard of it.
+func TestSeedsThatBeganBesideWhoRemembers(t *testing.T) {
+	hold(t, simtest.Swarm, 91004532, 91005541, 91007791)
+}
+
 // A home stood still and was in the list all the while, as another node was slow: its heirs
 // forgot its places, of which they had not heard for too long.
 func TestSeedsWithAHomeThatStandsStillInTheList(t *testing.T) {

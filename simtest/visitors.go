@@ -90,6 +90,9 @@ func (w *world) hearPlace(v int32, p *visitor, q *request) {
 		return
 	}
 	w.takeTicket(p, a, q)
+	if q.judged != none {
+		p.told = q.judged
+	}
 	if a.State == node.Called && p.traits&noShow == 0 {
 		p.stage = called
 		w.wakeIn(v, w.thinkTime(p))
@@ -191,7 +194,7 @@ func (w *world) hearError(v int32, p *visitor, q *request, err error) {
 	case q.op == opAbandon || q.op == opEnd && p.tries > 3:
 		w.done(v)
 	case errors.Is(err, ticket.ErrExpired), errors.Is(err, ticket.ErrUsed), errors.Is(err, errNoKey):
-		w.startOver(v, p, err)
+		w.startOver(v, p, q, err)
 	case errors.Is(err, ticket.ErrNotCalled):
 		p.stage = waiting
 		w.wakeIn(v, soon)
@@ -206,8 +209,9 @@ func (w *world) hearError(v int32, p *visitor, q *request, err error) {
 }
 
 // startOver joins anew, twice at most.
-func (w *world) startOver(v int32, p *visitor, err error) {
+func (w *world) startOver(v int32, p *visitor, q *request, err error) {
 	if errors.Is(err, ticket.ErrExpired) {
+		w.checkKeptFor(p, q)
 		w.reached.n[reachTicketExpired]++
 	}
 	if p.stage == inside || p.again >= 2 || p.traits&copied != 0 {

@@ -137,8 +137,9 @@ func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) 
 	}
 	switch q.Op {
 	case ticket.CheckIn:
+		t := l.heardOf(q.Ticket)
 		return ticket.Answer{
-			State: ticket.Waiting, Ticket: q.Ticket, Position: int(q.Ticket.Position), Refresh: askAgain,
+			State: ticket.Waiting, Ticket: t, Position: int(t.Position), Refresh: askAgain,
 			Paused: ticket.PausedUnreached,
 		}, nil
 	case ticket.Refresh, ticket.Visit:
@@ -146,6 +147,12 @@ func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) 
 	default:
 		return ticket.Answer{}, err
 	}
+}
+
+func (l *Loop) heardOf(t ticket.Ticket) ticket.Ticket {
+	l.mu.Lock()
+	defer l.unlock()
+	return l.node.HeardOf(l.c.Clock(), t)
 }
 
 // carry has q carried out, here or at the node that must answer it: the last one that was

@@ -51,6 +51,7 @@ const (
 	entitled                   // its turn is certain
 	quiet                      // its program does not check in while it waits
 	handed                     // another browser than the one that joined has it: see links
+	unheard                    // its place was given up, and for nothing but silence
 )
 
 func (v *visitor) has(m marks) bool { return v.marks&m != 0 }

@@ -73,7 +73,8 @@ func (n *Node) tell(now eviction.Time) {
 	var homes []eviction.Member
 	for _, r := range n.rooms {
 		r.taken = slices.DeleteFunc(r.taken, func(t takenTicket) bool {
-			return now.Boot >= t.until && r.visitors.get(t.id) == nil && !n.ev.Listed(t.home) || r.moved.on(t.id, t.gen)
+			v := r.visitors.get(t.id)
+			return now.Boot >= t.until && v == nil && !n.ev.Listed(t.home) || r.moved.on(t.id, t.gen) || v != nil && v.has(unheard)
 		})
 		for _, t := range r.taken {
 			if n.ev.Listed(t.home) && !slices.Contains(homes, t.home) {
@@ -96,6 +97,9 @@ func (n *Node) takenFrom(home eviction.Member) *eviction.SyncReply {
 				continue
 			}
 			if v := r.visitors.get(t.id); v != nil {
+				if v.has(unheard) {
+					continue // they may be asking there all the while
+				}
 				t.gen = max(t.gen, v.gen) // of two that took it over this is the one that goes on
 			}
 			if len(notice.Taken) == noticeMax {
@@ -188,9 +192,9 @@ func (r *room) letGo(now eviction.Time, home eviction.Member, t eviction.TakenTi
 }
 
 // ticketEnds is the boot time at which a ticket of now has expired, if nobody asks
-// with it.
+// with it here.
 func (r *room) ticketEnds(now eviction.Time) int64 {
-	return now.Boot + r.gate.TicketLife(now.Boot) + 2*r.skew()
+	return now.Boot + max(r.gate.TicketLife(now.Boot), unreachedFor) + 2*r.skew()
 }
 
 // onSyncAck forgets what its former home has let go of.

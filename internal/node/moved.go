@@ -81,10 +81,11 @@ func (m *moved) on(id qpid.ItemID, gen uint32) bool {
 }
 
 // follow returns the ticket that the home which has the place would know t by, at
-// boot time now: with that home and generation. It keeps the entry until then.
-func (m *moved) follow(t Ticket, now, until int64) Ticket {
+// boot time now: with that home and generation. It keeps the entry until then. Of two homes
+// of one generation this node, self, gave its copy up if it has an entry.
+func (m *moved) follow(t Ticket, self eviction.Member, now, until int64) Ticket {
 	to, known := m.to[t.ID]
-	if !known || to.until <= now || to.gen <= t.Gen {
+	if !known || to.until <= now || to.gen < t.Gen || to.gen == t.Gen && t.Home != self {
 		return t
 	}
 	if until > to.until {

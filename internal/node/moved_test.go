@@ -19,7 +19,7 @@ func TestWhereAPlaceWentIsKnownForAsLongAsTicketsLive(t *testing.T) {
 	var m moved
 	expect := func(what string, now int64, want eviction.Member, gen uint32) Ticket {
 		t.Helper()
-		got := m.follow(old, now, now+10)
+		got := m.follow(old, x, now, now+10)
 		if got.Home != want || got.Gen != gen {
 			t.Errorf("%s: at %v, generation %d; want %v, %d", what, got.Home, got.Gen, want, gen)
 		}
@@ -46,6 +46,11 @@ func TestWhereAPlaceWentIsKnownForAsLongAsTicketsLive(t *testing.T) {
 	expect("it is back", 26, x, 0)
 	m.put(old.ID, movedTo{z, 1, 50}, 5)
 	expect("another has gone on with it in the same generation", 26, z, 1)
+	old.Gen = 1
+	expect("so it has for a ticket of the copy that was given up here", 26, z, 1)
+	old.Home = y
+	expect("but a ticket of a third one of that generation is good there", 26, y, 1)
+	old.Home, old.Gen = x, 0
 	m.back(old.ID)
 	m.put(old.ID, movedTo{z, 3, 50}, 5)
 	expect("it went again", 27, z, 3)
@@ -59,7 +64,7 @@ func TestTheOldestPlacesThatWentAreForgottenWhenThereAreTooMany(t *testing.T) {
 	for i := range 1000 {
 		m.put(numbered(i), movedTo{home, 1, int64(100 + i)}, 64)
 		if i%3 == 0 {
-			m.follow(Ticket{ID: numbered(i)}, 0, 5000)
+			m.follow(Ticket{ID: numbered(i)}, eviction.Member{}, 0, 5000)
 		}
 		if i%100 == 50 {
 			m.expire(int64(50 + i))
@@ -67,7 +72,7 @@ func TestTheOldestPlacesThatWentAreForgottenWhenThereAreTooMany(t *testing.T) {
 		if len(m.to) > 64 || len(m.order) != len(m.to) {
 			t.Fatalf("%d entries, %d to look at; want 64 at most, and as many", len(m.to), len(m.order))
 		}
-		if got := m.follow(Ticket{ID: numbered(i)}, 0, 0); got.Home != home {
+		if got := m.follow(Ticket{ID: numbered(i)}, eviction.Member{}, 0, 0); got.Home != home {
 			t.Fatalf("the latest, %d, is forgotten", i)
 		}
 	}

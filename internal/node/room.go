@@ -320,6 +320,7 @@ func (r *room) lookAt(v *visitor, now eviction.Time) {
 		}
 		r.parked--
 		r.record(Dropped, v.weight(), 0, qpid.Weight{})
+		v.marks |= unheard
 		r.retire(v, dropped, now)
 	case onSite:
 		if left := v.expires + 2*r.skew() - r.node.ev.Now(now); left > 0 {
@@ -382,16 +383,26 @@ func (r *room) leaveSite(v *visitor, now eviction.Time) {
 	r.retire(v, spent, now)
 }
 
+// unreachedFor is for how long, in µs, people may ask a node that cannot reach their home,
+// and find their place afterwards: so long a home remembers where it went, or that it was
+// given up for silence. Their tickets are renewed meanwhile, see heardOf.
+const unreachedFor = 3_600_000_000
+
 // retire keeps v for a while only to refuse copies of its ticket and pass.
 // With too many of them the oldest are forgotten.
 func (r *room) retire(v *visitor, s stage, now eviction.Time) {
 	v.stage = s
 	r.uncopy(v)
-	delete(r.pasts, v.id)
+	if !v.has(unheard) {
+		delete(r.pasts, v.id)
+	}
 	r.spent++
 	life := r.gate.Room().TicketTTL.Microseconds()
-	if s == spent {
+	switch {
+	case s == spent:
 		life = max(life, v.expires-r.node.ev.Now(now))
+	case v.has(unheard):
+		life = max(life, unreachedFor)
 	}
 	v.due = now.Boot + life + 2*r.skew()
 	r.schedule(v)

@@ -79,7 +79,7 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
 		return forwarded(to, t), err
 	}
 	if r.broken != nil {
-		return r.keeps(t), nil
+		return r.keeps(t, now), nil
 	}
 	if r.passesThrough() && (v == nil || v.stage != onSite) { // since an event has ended, or the room was suspended
 		if v != nil && r.withdraw(v, now) {
@@ -90,12 +90,32 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
 		}
 		return r.passthrough(now, t.ID, t.Stamp), nil
 	}
-	if v == nil {
-		if v, err = r.takeOver(now, t); err != nil || v == nil {
-			return Answer{State: Waiting, Ticket: t, Position: int(t.Position), Queued: max(1, r.waiting(), int(t.Position)), Refresh: r.untilGone(t, now), Paused: n.paused()}, err
+	switch {
+	case v == nil:
+		if v, err = r.takeOver(now, t); err != nil {
+			return Answer{}, err
 		}
+		if v == nil {
+			t = r.heardOf(t, now)
+			return Answer{State: Waiting, Ticket: t, Position: int(t.Position), Queued: max(1, r.waiting(), int(t.Position)), Refresh: r.untilGone(t, now), Paused: n.paused()}, nil
+		}
+	case v.has(unheard) && n.ev.Now(now)-t.Issued <= r.gate.Room().TicketTTL.Microseconds()+2*r.skew():
+		switch {
+		case n.leaveBy != 0: // what it has is on its way to others
+			return r.keeps(t, now), nil
+		case r.full():
+			return Answer{}, ticket.ErrQueueFull
+		}
+		r.takeUp(v, now, t)
 	}
 	r.hearFrom(v, now, t)
+	if v.stage == queued && r.toCome(v.stamp, now) {
+		r.dequeue(v)
+		v.stamp = n.ev.Stamp()
+		r.enqueue(v)
+		r.record(TakenOver, v.weight(), 0, qpid.Weight{})
+		n.carryOn(now)
+	}
 	switch {
 	case r.overdue(v) && (v.stage <= drawn || v.stage == parked):
 		v = r.stampAnew(v, now)
@@ -114,6 +134,47 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
 		n.carryOn(now)
 	}
 	return r.answer(now, v)
+}
+
+// HeardOf returns t as a sign of life of now: whoever has it asked, and nobody who knows
+// their place can be reached. Its home may give the place up meanwhile, and takes it up
+// again for a ticket that was renewed. One that is too old by now stays so.
+func (n *Node) HeardOf(now eviction.Time, t Ticket) Ticket {
+	if r, err := n.offered(t.Room); err == nil && n.ev.Clear() {
+		return r.heardOf(t, now)
+	}
+	return t
+}
+
+func (r *room) heardOf(t Ticket, now eviction.Time) Ticket {
+	clock := r.node.ev.Now(now)
+	if clock-t.Issued > r.gate.TicketLife(now.Boot)+2*r.skew() {
+		return t
+	}
+	if r.gate.DrawnBetween(t.Stamp, t.Issued, clock) {
+		t.Position = 0
+	}
+	t.Issued = clock
+	return t
+}
+
+// toCome reports whether a stamp is of a clock that went on alone, wrong: whoever has it
+// would wait for that time to come.
+func (r *room) toCome(stamp uint64, now eviction.Time) bool {
+	return int64(stamp) > r.node.ev.Now(now)+4*r.skew()
+}
+
+// takeUp undoes that v's place was given up for silence: its bearer has asked elsewhere.
+func (r *room) takeUp(v *visitor, now eviction.Time, t Ticket) {
+	r.spent--
+	r.parked++
+	v.stage, v.marks = parked, v.marks&^unheard
+	if r.toCome(v.stamp, now) {
+		v.stamp = r.node.ev.Stamp()
+	}
+	r.moved.back(v.id)
+	r.tookOver(v, t, now)
+	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
 }
 
 // hearFrom notes a check-in with t.
@@ -155,7 +216,7 @@ func (n *Node) Glance(now eviction.Time, t Ticket) (a Answer, ok bool) {
 	}
 	n.ev.Now(now)
 	v := r.visitors.get(t.ID)
-	if n.ev.Pending() || !n.ev.Clear() || r.broken != nil || v == nil || t.Gen > v.gen || v.stage > called || r.passesThrough() ||
+	if n.ev.Pending() || !n.ev.Clear() || r.broken != nil || v == nil || t.Gen > v.gen || v.stage > called || r.passesThrough() || r.toCome(v.stamp, now) ||
 		v.missed > 0 || v.stage == called && !v.has(told) || t.Hand > 0 || v.has(handed) { // it may be stamped anew; it hears of its call; another may have its place
 		return Answer{}, false
 	}
@@ -268,7 +329,7 @@ func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to ev
 	self := n.c.Self.Member
 	*t = r.renewed(*t)
 	if r.broken != nil {
-		*t = r.moved.follow(*t, now.Boot, r.ticketEnds(now))
+		*t = r.moved.follow(*t, n.c.Self.Member, now.Boot, r.ticketEnds(now))
 		if t.Home != self && n.ev.Listed(t.Home) {
 			to = t.Home
 		}
@@ -279,7 +340,7 @@ func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to ev
 		switch {
 		case r.handedOn(v, *t):
 			return r, nil, to, ticket.ErrHandedOn
-		case n.ev.Left() && v.stage <= parked:
+		case n.ev.Left() && (v.stage <= parked || v.has(unheard)):
 			if heir := n.ev.Heir(v.id, v.stamp); heir != to {
 				return r, nil, heir, nil // as if this node had gone already
 			}
@@ -293,7 +354,7 @@ func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to ev
 		}
 		return r, nil, to, ticket.ErrUnavailable
 	}
-	*t = r.moved.follow(*t, now.Boot, r.ticketEnds(now))
+	*t = r.moved.follow(*t, n.c.Self.Member, now.Boot, r.ticketEnds(now))
 	switch {
 	case t.Home == self && !n.ev.InTouch(r.gate, now):
 		return r, nil, to, ticket.ErrUnavailable // the place may go on elsewhere, and nobody has told this node yet
@@ -330,7 +391,7 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 		return nil, ticket.ErrQueueFull
 	case v == nil:
 		stamp := t.Stamp
-		if int64(stamp) > r.node.ev.Now(now)+4*r.skew() { // by a clock that went on alone, wrong: it would wait for that time to come
+		if r.toCome(stamp, now) {
 			stamp = r.node.ev.Stamp()
 		}
 		v = r.visitors.add(visitor{id: t.ID, stamp: stamp, shown: r.shownBefore(t), seen: now.Boot})

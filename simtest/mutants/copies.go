@@ -2,7 +2,10 @@ package mutants
 
 // copyBugs are in who keeps the places of others, and goes on with them.
 func copyBugs() []Mutant {
-	const dies = "TestScenarioANodeDiesAndNobodyIsOvertaken"
+	const (
+		dies          = "TestScenarioANodeDiesAndNobodyIsOvertaken"
+		asksElsewhere = "TestScenarioWhoAsksACutOffNodeKeepsTheirPlace"
+	)
 	return []Mutant{
 		{Name: "a wave calls people after those who are kept of a lost node", Run: dies, Edits: []Edit{
 			{"eviction/next.go", "rs.keeps > 0 && kept.Less(cut)", "!(ON) && rs.keeps > 0 && kept.Less(cut)"},
@@ -33,6 +36,26 @@ func copyBugs() []Mutant {
 		}},
 		{Name: "whoever asked a node that stands still is taken for gone", Run: "TestScenarioANodeHangsAndNobodyIsOvertaken", Edits: []Edit{
 			{"internal/node/room.go", "	return max(v.seen+v.silence(),", "	if ON {\n		return v.seen + v.silence()\n	}\n	return max(v.seen+v.silence(),"},
+		}},
+		{Name: "a place that was given up is not taken up again for who asked elsewhere", Run: asksElsewhere, Edits: []Edit{
+			{"internal/node/visit.go", "	case v.has(unheard) && ", "	case v.has(unheard) && !(ON) && "},
+		}},
+		{Name: "a node that reaches no home renews no ticket", Run: asksElsewhere, Edits: []Edit{
+			{"internal/node/visit.go", "	t.Issued = clock\n", "	if !(ON) {\n		t.Issued = clock\n	}\n"},
+		}},
+		{Name: "a home lets go of a place that its heir has given up", Run: asksElsewhere, Edits: []Edit{
+			{"internal/node/handover.go", "				if v.has(unheard) {", "				if v.has(unheard) && !(ON) {"},
+			{"internal/node/handover.go", "|| v != nil && v.has(unheard)", "|| v != nil && v.has(unheard) && !(ON)"},
+		}},
+		{Name: "where a place went is forgotten while its bearer asks elsewhere", Run: "TestScenarioWhereAPlaceWentIsKnownWhileItsBearerAsksElsewhere", Edits: []Edit{
+			{"internal/node/handover.go", "	return now.Boot + max(r.gate.TicketLife(now.Boot), unreachedFor)", "	if ON {\n		return now.Boot + r.gate.TicketLife(now.Boot) + 2*r.skew()\n	}\n	return now.Boot + max(r.gate.TicketLife(now.Boot), unreachedFor)"},
+		}},
+		{Name: "a copy that was given up is asked for rather than the one that goes on", Run: "TestSeedsWithTwoCopiesOfOneGeneration", Edits: []Edit{
+			{"internal/node/moved.go", "to.gen == t.Gen && t.Home != self", "to.gen == t.Gen && (t.Home != self || ON)"},
+		}},
+		{Name: "a node that leaves takes up a place again", Run: "TestSeedsWithAPlaceTakenUpByANodeThatLeaves", Edits: []Edit{
+			{"internal/node/visit.go", "		case n.leaveBy != 0: // what", "		case n.leaveBy != 0 && !(ON): // what"},
+			{"internal/node/visit.go", "(v.stage <= parked || v.has(unheard))", "(v.stage <= parked || v.has(unheard) && !(ON))"},
 		}},
 		{Name: "places count as kept by the heir of a lane that is over", Edits: []Edit{
 			{"internal/node/lanes.go", "	*l = lane{}\n	for _, r := range n.rooms {\n", "	*l = lane{}\n	for _, r := range n.rooms {\n		if ON {\n			break\n		}\n"},
