@@ -49,6 +49,7 @@ func (p *program) statusCommand() *cobra.Command {
 				if err != nil && (!watch || cmd.Context().Err() != nil) {
 					return unlessStopped(cmd.Context(), err)
 				}
+				_ = client.get(cmd.Context(), "/v1/slots", &s.Slots) // the rest is worth showing without
 				s.trend = trend(before.Rooms, s.Rooms)
 				before = s
 				p.showStatus(s, err, watch, asJSON)
@@ -148,6 +149,7 @@ type status struct {
 	Cluster admin.Cluster      `json:"cluster"`
 	Rooms   []admin.Room       `json:"rooms"`
 	Health  []admin.RoomHealth `json:"health"`
+	Slots   admin.SlotsList    `json:"slots"`
 	trend   map[string]int     // see there
 }
 
@@ -160,7 +162,8 @@ func (a *adminClient) status(ctx context.Context) (s status, err error) {
 	}
 	var rooms admin.RoomList
 	var health admin.HealthList
-	if err = a.get(ctx, "/v1/rooms", &rooms); err == nil {
+	err = a.get(ctx, "/v1/rooms", &rooms)
+	if err == nil {
 		err = a.get(ctx, "/v1/health", &health)
 	}
 	s.Rooms, s.Health = rooms.Rooms, health.Rooms
@@ -220,9 +223,10 @@ func writeStatus(b *bytes.Buffer, s status, now time.Time) {
 		if m.RoundTrip > 0 {
 			trip = fmt.Sprintf("%.1f ms", 1000*m.RoundTrip)
 		}
-		rows = append(rows, []string{m.Name, state, m.Parent, trip, now.Sub(m.Started).Round(time.Second).String(), cmp.Or(m.Address, "-")})
+		row := append([]string{m.Name, state, m.Parent, trip, now.Sub(m.Started).Round(time.Second).String()}, s.slotsOf(m.Name)...)
+		rows = append(rows, append(row, cmp.Or(m.Address, "-")))
 	}
-	_ = term.WriteTable(b, []string{"node", "state", "parent", "round trip", "up", "peer address"}, rows) // a buffer
+	_ = term.WriteTable(b, []string{"node", "state", "parent", "round trip", "up", "slots", "waiting", "kept elsewhere", "peer address"}, rows) // a buffer
 	fmt.Fprintln(b)
 	rows = rows[:0]
 	for i := range s.Rooms {
@@ -234,6 +238,17 @@ func writeStatus(b *bytes.Buffer, s status, now time.Time) {
 	}
 	_ = term.WriteTable(b, []string{"room", "limit", "on site", "called", "waiting", "called/min", "wait", "state"}, rows)
 	writeOrigins(b, s.Health)
+}
+
+// slotsOf is what a node has, in all rooms: its slots, and those in line there and how many
+// of them another node keeps too. It is what the loss of that node would cost.
+func (s *status) slotsOf(node string) []string {
+	for _, n := range s.Slots.Nodes {
+		if n.Node == node && n.Answers {
+			return []string{fmt.Sprint(n.SlotsOwned), fmt.Sprint(n.Queued), fmt.Sprint(n.KeptElsewhere)}
+		}
+	}
+	return []string{"-", "-", "-"}
 }
 
 func inWave(members []admin.Member) (n int) {

@@ -17,6 +17,7 @@ type shown struct {
 	cluster admin.Cluster
 	rooms   []admin.Room
 	health  []admin.RoomHealth
+	slots   []admin.NodeSlots
 	asked   func() // at each look at the cluster; nil: nothing
 }
 
@@ -31,10 +32,18 @@ func (s *shown) Fairness(string) (r fairness.Report, ok bool) { return r, false 
 func (s *shown) Health() []admin.RoomHealth                   { return s.health }
 func (s *shown) Ready() string                                { return s.cluster.Waiting }
 
+// spread is how the slots of shown are over the nodes.
+type spread struct {
+	admin.Historian
+	of *shown
+}
+
+func (s spread) Slots(context.Context, string) []admin.NodeSlots { return s.of.slots }
+
 // adminPort serves s and returns its address, which no golden file may have in it.
 func adminPort(t *testing.T, s *shown, token string) string {
 	t.Helper()
-	port := httptest.NewServer(admin.New(admin.Config{Source: s, Token: token}))
+	port := httptest.NewServer(admin.New(admin.Config{Source: s, Historian: spread{of: s}, Token: token}))
 	t.Cleanup(port.Close)
 	return port.URL
 }
@@ -54,6 +63,9 @@ func healthy() *shown {
 			{Name: "shop", TotalActiveUsers: 200, Active: 188, Called: 12, Queued: 3456, AdmittedPerMinute: 41.7, EstimatedWaitSeconds: 4973},
 			{Name: "news", TotalActiveUsers: 1000, Active: 3, Open: true},
 			{Name: "blog", Suspended: true},
+		},
+		slots: []admin.NodeSlots{
+			{Node: "node-1", Answers: true, SlotsOwned: 640, Queued: 1800, KeptElsewhere: 1800}, {Node: "node-2", Answers: true, SlotsOwned: 560, Queued: 1656, KeptElsewhere: 1633}, {Node: "node-3"},
 		},
 		health: []admin.RoomHealth{
 			{
