@@ -38,16 +38,17 @@ type cluster struct {
 	session  time.Duration
 	refresh  time.Duration // 0: 3 s
 	claim    time.Duration
-	room     string // further lines of the room's configuration, indented by four
-	rooms    string // further rooms: a list, indented by two
-	queues   string // those of the priority queues: the same
-	top      string // further lines of the file, such as trusted_proxies
-	secret   string // the cluster's key, in base64 [random]; "": none
-	operator string // what the admin ports ask for; "": nothing
-	files    int    // how many files a node may have open; 0: as many as the test
-	keys     bool   // all nodes share a key file
-	data     bool   // each keeps its own directory
-	users    bool   // each runs as a user of its own, see cutTo
+	ttl      time.Duration // of tickets; 0: 1 min
+	room     string        // further lines of the room's configuration, indented by four
+	rooms    string        // further rooms: a list, indented by two
+	queues   string        // those of the priority queues: the same
+	top      string        // further lines of the file, such as trusted_proxies
+	secret   string        // the cluster's key, in base64 [random]; "": none
+	operator string        // what the admin ports ask for; "": nothing
+	files    int           // how many files a node may have open; 0: as many as the test
+	keys     bool          // all nodes share a key file
+	data     bool          // each keeps its own directory
+	users    bool          // each runs as a user of its own, see cutTo
 	env      []string
 	// Further lines of these sections, indented by two.
 	node     func(*process) string

@@ -167,8 +167,8 @@ func (p *process) config(expect int, others ...*process) string {
     session_duration: %v
     refresh_interval: %v
     claim_window: %v
-    ticket_ttl: 1m
-%s%s`, p.c.origin.URL, p.c.limit, p.c.session, cmp.Or(p.c.refresh, 3*time.Second), p.c.claim, p.c.room, p.c.rooms)
+    ticket_ttl: %v
+%s%s`, p.c.origin.URL, p.c.limit, p.c.session, cmp.Or(p.c.refresh, 3*time.Second), p.c.claim, cmp.Or(p.c.ttl, time.Minute), p.c.room, p.c.rooms)
 	if p.c.queues != "" {
 		c += "queues:\n" + p.c.queues
 	}
