@@ -29,45 +29,9 @@ type keptHome struct {
 
 type keptRoom struct {
 	room   *room
-	places map[qpid.ItemID]keptPlace
+	places keptPlaces
 	order  []qpid.ItemID // of places: who waits by their keys, then the parked; nil: find out
 	keying uint64        // of order
-}
-
-// keptPlace is a Place. There may be a million.
-type keptPlace struct {
-	stamp        uint64
-	wave         uint64
-	gen, refresh uint32
-	past         *eviction.Member // nil: none, as of almost all
-	missed       uint8
-	slept        uint8
-	hand         uint8
-	anew         bool
-	entitled     bool
-	parked       bool
-}
-
-func (p *keptPlace) place(id qpid.ItemID) *eviction.Place {
-	place := &eviction.Place{
-		ID: id, Stamp: p.stamp, Gen: p.gen, Refresh: p.refresh, Missed: p.missed, Slept: p.slept, Anew: p.anew, Entitled: p.entitled, Wave: p.wave,
-		Parked: p.parked, Hand: p.hand,
-	}
-	if p.past != nil {
-		place.Past = *p.past
-	}
-	return place
-}
-
-func keptOf(p *eviction.Place) keptPlace {
-	k := keptPlace{
-		stamp: p.Stamp, wave: p.Wave, gen: p.Gen, refresh: p.Refresh, missed: p.Missed, slept: p.Slept, hand: p.Hand, anew: p.Anew, entitled: p.Entitled,
-		parked: p.Parked,
-	}
-	if p.Past != (eviction.Member{}) {
-		k.past = &p.Past
-	}
-	return k
 }
 
 // members are those of a list, to be asked for one by one.
@@ -166,7 +130,7 @@ func (h *keptHome) of(r *room) *keptRoom {
 
 func (h *keptHome) has(r *room) int {
 	if k := h.of(r); k != nil {
-		return len(k.places)
+		return k.places.n
 	}
 	return 0
 }
@@ -178,15 +142,15 @@ func (h *keptHome) keep(n *Node, b *eviction.RoomCopies) {
 	}
 	k := h.of(r)
 	if k == nil {
-		h.rooms = append(h.rooms, keptRoom{room: r, places: make(map[qpid.ItemID]keptPlace)})
+		h.rooms = append(h.rooms, keptRoom{room: r})
 		k = &h.rooms[len(h.rooms)-1]
 	}
 	k.order = nil
 	for i := range b.Places {
-		k.places[b.Places[i].ID] = keptOf(&b.Places[i])
+		k.places.put(&b.Places[i])
 	}
 	for _, id := range b.Gone {
-		delete(k.places, id)
+		k.places.take(id)
 	}
 }
 
@@ -202,10 +166,10 @@ func (k *keptRoom) sort() {
 		id     qpid.ItemID
 		parked bool
 	}
-	all := make([]keyed, 0, len(k.places))
-	for id, p := range k.places { //puretest:sorted below
-		all = append(all, keyed{k.room.gate.Key(qpid.Weight{Stamp: p.stamp, ID: id}), id, p.parked})
-	}
+	all := make([]keyed, 0, k.places.n)
+	k.places.all(func(p *keptPlace) {
+		all = append(all, keyed{k.room.gate.Key(qpid.Weight{Stamp: p.stamp, ID: p.id}), p.id, p.is(keptParked)})
+	})
 	slices.SortFunc(all, func(a, b keyed) int {
 		if a.parked != b.parked {
 			if b.parked {
@@ -226,21 +190,21 @@ func (k *keptRoom) first() (least uint64) {
 	gate := k.room.gate
 	if k.order != nil && k.keying == gate.Keying() {
 		for ; len(k.order) > 0; k.order = k.order[1:] {
-			p, ok := k.places[k.order[0]]
-			switch {
-			case ok && p.parked:
+			switch p := k.places.get(k.order[0]); {
+			case p == nil:
+			case p.is(keptParked):
 				return 0
-			case ok:
+			default:
 				return gate.Key(qpid.Weight{Stamp: p.stamp, ID: k.order[0]}).Stamp
 			}
 		}
 		return 0
 	}
-	for id, p := range k.places { //puretest:sorted the least of all
-		if key := gate.Key(qpid.Weight{Stamp: p.stamp, ID: id}).Stamp; !p.parked && (least == 0 || key < least) {
+	k.places.all(func(p *keptPlace) {
+		if key := gate.Key(qpid.Weight{Stamp: p.stamp, ID: p.id}).Stamp; !p.is(keptParked) && (least == 0 || key < least) {
 			least = key
 		}
-	}
+	})
 	return least
 }
 
@@ -253,7 +217,7 @@ func (r *room) firstKept(list []eviction.Member) (least uint64) {
 	for i := range r.node.kept {
 		h := &r.node.kept[i]
 		k := h.of(r)
-		if h.late || k == nil || len(k.places) == 0 || r.node.among.has(list, h.member) {
+		if h.late || k == nil || k.places.n == 0 || r.node.among.has(list, h.member) {
 			continue
 		}
 		if first := k.first(); first > 0 && (least == 0 || first < least) {
@@ -311,18 +275,17 @@ func (n *Node) goOn(now eviction.Time) {
 func (r *room) goOnWith(now eviction.Time, home eviction.Member, most int) int {
 	i, _ := slices.BinarySearchFunc(r.node.kept, home, func(h keptHome, m eviction.Member) int { return h.member.Compare(m) })
 	k := r.node.kept[i].of(r)
-	if len(k.places) == 0 || most == 0 {
+	if k.places.n == 0 || most == 0 {
 		return most
 	}
 	k.sort()
 	for ; most > 0 && len(k.order) > 0 && r.broken == nil; most-- {
 		id := k.order[0]
-		p, ok := k.places[id]
-		delete(k.places, id)
+		p, ok := k.places.take(id)
 		if k.order = k.order[1:]; !ok {
 			continue // whoever has it asked first
 		}
-		r.safely(now, func(now eviction.Time) { r.goOnAs(now, home, p.place(id)) })
+		r.safely(now, func(now eviction.Time) { r.goOnAs(now, home, &p) })
 	}
 	r.node.ev.Urge(r.gate)
 	r.node.carryOn(now)
@@ -359,12 +322,8 @@ func (r *room) keptHere(id qpid.ItemID, home eviction.Member) (*eviction.Place, 
 	if k == nil {
 		return nil, false
 	}
-	p, ok := k.places[id]
-	if !ok {
-		return nil, false
-	}
-	delete(k.places, id)
-	return p.place(id), true
+	p, ok := k.places.take(id)
+	return &p, ok
 }
 
 // markKept entitles one whose turn came while a lost node had their place, by the wave
@@ -387,8 +346,7 @@ func (n *Node) Keeps(name string, home eviction.Member, id qpid.ItemID) bool {
 	for i := range n.kept {
 		if n.kept[i].member == home {
 			if k := n.kept[i].of(r); k != nil {
-				_, ok := k.places[id]
-				return ok
+				return k.places.get(id) != nil
 			}
 		}
 	}

@@ -86,12 +86,7 @@ func (p *visitors) add(v visitor) *visitor {
 		}
 	}
 	h := hashOf(v.id)
-	part := &p.index[h>>(64-partBits)]
-	part.n++
-	if part.n > len(part.cells)/4*3 {
-		p.grow(part)
-	}
-	part.put(h, v.number)
+	p.index[h>>(64-partBits)].add(h, v.number, p.hashAt)
 	p.n++
 	at := p.at(v.number)
 	*at = v
@@ -101,22 +96,7 @@ func (p *visitors) add(v visitor) *visitor {
 // remove forgets v. Its record keeps nothing that could be taken for somebody.
 func (p *visitors) remove(v *visitor) {
 	h := hashOf(v.id)
-	part := &p.index[h>>(64-partBits)]
-	mask := len(part.cells) - 1
-	hole := int(h) & mask
-	for part.cells[hole] != v.number+1 {
-		hole = (hole + 1) & mask
-	}
-	// Whoever stands behind the hole, up to the next empty cell, moves up unless
-	// that would put it before the cell where the search for it begins.
-	for i := (hole + 1) & mask; part.cells[i] != 0; i = (i + 1) & mask {
-		home := int(hashOf(p.at(part.cells[i]-1).id)) & mask
-		if (i-home)&mask >= (i-hole)&mask {
-			part.cells[hole], hole = part.cells[i], i
-		}
-	}
-	part.cells[hole] = 0
-	part.n--
+	p.index[h>>(64-partBits)].remove(h, v.number, p.hashAt)
 	p.n--
 	if p.n == 0 {
 		*p = visitors{} // a crowd has gone: so does its memory
@@ -140,14 +120,40 @@ func (p *visitors) all(fn func(*visitor)) {
 // records is how many records there are, of visitors and of removed ones: by number.
 func (p *visitors) records() uint32 { return uint32(p.n + len(p.free)) }
 
-func (p *visitors) grow(part *part) {
-	old := part.cells
-	part.cells = make([]uint32, max(cellsMin, 2*len(old)))
-	for _, cell := range old {
-		if cell != 0 {
-			part.put(hashOf(p.at(cell-1).id), cell-1)
+func (p *visitors) hashAt(number uint32) uint64 { return hashOf(p.at(number).id) }
+
+// add notes a record whose id has hash h; hashAt has those of all records.
+func (t *part) add(h uint64, number uint32, hashAt func(uint32) uint64) {
+	t.n++
+	if t.n > len(t.cells)/4*3 {
+		old := t.cells
+		t.cells = make([]uint32, max(cellsMin, 2*len(old)))
+		for _, cell := range old {
+			if cell != 0 {
+				t.put(hashAt(cell-1), cell-1)
+			}
 		}
 	}
+	t.put(h, number)
+}
+
+// remove forgets a record that was added.
+func (t *part) remove(h uint64, number uint32, hashAt func(uint32) uint64) {
+	mask := len(t.cells) - 1
+	hole := int(h) & mask
+	for t.cells[hole] != number+1 {
+		hole = (hole + 1) & mask
+	}
+	// Whoever stands behind the hole, up to the next empty cell, moves up unless
+	// that would put it before the cell where the search for it begins.
+	for i := (hole + 1) & mask; t.cells[i] != 0; i = (i + 1) & mask {
+		home := int(hashAt(t.cells[i]-1)) & mask
+		if (i-home)&mask >= (i-hole)&mask {
+			t.cells[hole], hole = t.cells[i], i
+		}
+	}
+	t.cells[hole] = 0
+	t.n--
 }
 
 // put notes a record in the first empty cell from where the search for it begins.
