@@ -27,7 +27,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	c.Met = w.sum.Met
 	switch {
 	case len(lines) == 0:
-		if !mayFound(w) || n.waitsFor(now, w) != (Member{}) {
+		if !n.mayFound(now, w, lines) {
 			return nil, nil, false
 		}
 		n.found(w, c)
@@ -240,7 +240,7 @@ func (n *Node) foundAgain(now Time, w *wave, c *Commit, lines []Line) bool {
 		}
 	}
 	met := c.Met
-	if over && (!mayFound(w) || n.waitsFor(now, w) != (Member{})) {
+	if over && !n.mayFound(now, w, lines) {
 		return false
 	}
 	if n.found(w, c); over {
@@ -251,11 +251,11 @@ func (n *Node) foundAgain(now Time, w *wave, c *Commit, lines []Line) bool {
 	return true
 }
 
-// mayFound reports whether nodes that know of no cluster may start one: as
+// enoughToFound reports whether nodes that know of no cluster may start one: as
 // many names as every one of them was told to expect are here, or one was told of
 // nobody to join. Two lives of a name are one: the nodes that are not here may be those
 // that remember.
-func mayFound(w *wave) bool {
+func enoughToFound(w *wave) bool {
 	need := 0
 	for _, r := range w.sum.Nodes {
 		need = max(need, r.Expect)
@@ -267,12 +267,18 @@ func mayFound(w *wave) bool {
 	return need > 0 && names >= need
 }
 
-// waitsFor returns a node that is not in the wave and has told one that is that it knows of
-// a cluster, or may say so when it is heard of. It is slow, or its clock is off, and founders that have
-// forgotten everything, having neither data nor keys, would begin beside it: its visitors
-// come on top of theirs. So they wait until it is in a wave, or gone.
-func (n *Node) waitsFor(now Time, w *wave) (holdout Member) {
+// mayFound reports whether this coordinator may found a cluster, where those in the wave
+// know of none, or of lines alone that are over.
+func (n *Node) mayFound(now Time, w *wave, lines []Line) bool {
 	n.lead.holdout = Member{}
+	return enoughToFound(w) && n.waitsFor(now, w, lines) == (Member{})
+}
+
+// waitsFor returns a node that is not in the wave and has told one that is that it knows of
+// another cluster, or may say so when it is heard of. It is slow, or its clock is off, and
+// founders that have forgotten everything, having neither data nor keys, would begin beside
+// it: its visitors come on top of theirs. So they wait until it is in a wave, or gone.
+func (n *Node) waitsFor(now Time, w *wave, lines []Line) (holdout Member) {
 	soon := now.Boot-n.lead.since < micros(n.c.ExcludeAfter)
 	for i := range w.sum.Nodes {
 		if m := w.sum.Nodes[i].Holdout; m != (Member{}) && !slices.Contains(w.list, m) {
@@ -283,7 +289,7 @@ func (n *Node) waitsFor(now Time, w *wave) (holdout Member) {
 	for i := range n.lead.peers {
 		switch c := &n.lead.peers[i]; {
 		case slices.Contains(w.list, c.Member):
-		case c.knows:
+		case c.line.Founded() && !slices.Contains(lines, c.line):
 			n.lead.holdout = c.Member
 			return c.Member
 		case !c.answered && soon:
@@ -349,7 +355,7 @@ func (n *Node) side(w *wave, c *Commit, lines []Line) {
 	}
 	v := voiceOf(w, line)
 	c.Grade, c.Line, c.Voters = Side, line, v.voters
-	if v.lapsed < 0 && mayFound(w) {
+	if v.lapsed < 0 && enoughToFound(w) {
 		for _, r := range w.sum.Nodes {
 			if r.Lapsed >= 0 && (v.lapsed < 0 || r.Lapsed < v.lapsed) {
 				v.lapsed = r.Lapsed

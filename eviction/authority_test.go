@@ -54,7 +54,7 @@ func TestLinesMeet(t *testing.T) {
 	}
 }
 
-func TestMayFound(t *testing.T) {
+func TestEnoughToFound(t *testing.T) {
 	tests := []struct {
 		name  string
 		nodes []NodeReply
@@ -74,7 +74,7 @@ func TestMayFound(t *testing.T) {
 			w.sum.Nodes = append(w.sum.Nodes, r)
 			w.list = append(w.list, Member{qpid.NodeID(rune('a' + i)), 1})
 		}
-		if got := mayFound(w); got != test.want {
+		if got := enoughToFound(w); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}
 	}

@@ -12,9 +12,9 @@ type candidate struct {
 	heard    int64 // boot time of its last answer
 	probed   int64 // boot time of the last probe
 	clock    reading
-	follows  bool // a more senior coordinator
-	knows    bool // of a line, as its last answer says
-	answered bool
+	follows  bool  // a more senior coordinator
+	line     Line  // that it is on, as its last answer says
+	answered bool  // since this node leads
 	blamed   int64 // boot time since which waves fail because of it; never: they do not
 	blocked  int64 // boot time until which it is left out
 	backoff  int64

@@ -17,6 +17,18 @@ func (n *Node) Now(now Time) int64 { n.read(now); return n.clock.now }
 // nothing, where Now may find that the machine stood still and give up its accounts.
 func (n *Node) LastNow() int64 { return n.clock.now }
 
+// Promised is the time up to which this node stamps nothing any more, µs since 1970.
+func (n *Node) Promised() int64 { return int64(n.clock.hlc) }
+
+// AloneFor is for how long, in µs, this node has been in no primary wave, nor heard of one.
+// It is 0 before the first.
+func (n *Node) AloneFor(now Time) int64 {
+	if at := max(n.lastPrimary, n.heardAt); at != never {
+		return now.Boot - at
+	}
+	return 0
+}
+
 // read takes in the clocks and lets go of what has lapsed meanwhile.
 func (n *Node) read(now Time) {
 	n.clock.leased = n.clock.leased && !n.outlived(now.Boot)

@@ -105,15 +105,15 @@ func (n *Node) probe(now Time) {
 		if doubtful || now.Boot-c.heard >= micros(n.c.Period) || now.Boot-c.probed >= 1_000_000 {
 			c.probed = now.Boot
 			off := sure && n.fresh(now, c) && abs(c.clock.offset-mid)-c.clock.err > micros(n.c.MaxSkew)
-			n.send(p.Member, &Probe{Lead: n.self, Epoch: n.epoch, Sent: n.clock.now, Off: off, Knows: n.line.Founded()})
+			n.send(p.Member, &Probe{Lead: n.self, Epoch: n.epoch, Sent: n.clock.now, Off: off, Line: n.line})
 		}
 	}
 }
 
 func (n *Node) onProbe(now Time, from Member, p *Probe) {
 	n.clock.probed = true
-	if p.Knows && !n.line.Founded() {
-		n.rumour, n.rumourAt = from, now.Boot
+	if p.Line.Founded() {
+		n.rumour = rumour{from, p.Line, now.Boot}
 	}
 	switch {
 	case p.Off:
@@ -127,7 +127,7 @@ func (n *Node) onProbe(now Time, from Member, p *Probe) {
 	if n.leads(now) && n.reaches(from) && Seniority(n.self, p.Lead) < 0 && n.rank() == 0 {
 		follow = n.self
 	}
-	n.send(from, &ProbeAck{Sent: p.Sent, Clock: n.clock.now, Follow: follow, Epoch: n.epoch, Leaving: n.parted, Knows: n.line.Founded()})
+	n.send(from, &ProbeAck{Sent: p.Sent, Clock: n.clock.now, Follow: follow, Epoch: n.epoch, Leaving: n.parted, Line: n.line})
 }
 
 // leads reports whether the node's own waves have a quorum. Only then it asks
@@ -158,7 +158,7 @@ func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
 	}
 	n.jump(a.Epoch)
 	c.follows = follows || a.Leaving
-	c.heard, c.answered, c.knows = now.Boot, true, a.Knows
+	c.heard, c.answered, c.line = now.Boot, true, a.Line
 	c.clock = measure(a.Sent, n.clock.now, a.Clock)
 	c.fits(2*c.clock.err <= micros(n.c.Deadline), n.Listed(from))
 }

@@ -89,7 +89,7 @@ type NodeReply struct {
 	Named    bool  // Voters is left out: they are those that the gather names
 	Up       int64 // µs since this life began, if a room shares; 0: none does
 	// Holdout is a coordinator of which this node has heard within exclude_after, and which
-	// knows of a line, as this node does not.
+	// is on another line.
 	Holdout Member
 }
 
@@ -133,7 +133,7 @@ type Probe struct {
 	Epoch qpid.Epoch
 	Sent  int64 // the coordinator's clock
 	Off   bool  // by the clocks of a quorum the other's is certain to be out of bounds
-	Knows bool  // the coordinator is on a line
+	Line  Line  // of the coordinator
 }
 
 // ProbeAck answers a Probe.
@@ -143,7 +143,7 @@ type ProbeAck struct {
 	Follow  Peer  // a more senior coordinator that the sender follows; zero: none
 	Epoch   qpid.Epoch
 	Leaving bool
-	Knows   bool // the sender is on a line
+	Line    Line // of the sender
 }
 
 // Urgent tells the coordinator that someone started to wait.

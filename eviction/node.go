@@ -55,8 +55,14 @@ type waves struct {
 	wave        *wave    // replied to, or being answered
 	follow      Peer     // the coordinator whose gather was accepted last
 	followedAt  int64
-	rumour      Member // of a cluster, from this coordinator, before this node knows of any
-	rumourAt    int64  // boot time
+	rumour      rumour // what a coordinator has told last of a cluster, in whose waves this node may not be
+}
+
+// rumour is that a member is on a line.
+type rumour struct {
+	from Member
+	line Line
+	at   int64 // boot time
 }
 
 // NewNode returns a node that has joined nothing yet. c must be valid.

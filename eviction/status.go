@@ -33,7 +33,7 @@ func (n *Node) Status() Status {
 		Quarantined: n.clock.quarantined, Aside: n.IsAside(), Vouched: n.clock.vouched, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, ClockAt: n.clock.last.Boot, Following: n.follow.Member,
 		Acts: n.c.bounds(), Reckons: n.c.reckons,
 	}
-	if !n.line.Founded() && n.lead.active {
+	if n.grade < Primary && n.lead.active {
 		s.Holdout = n.lead.holdout
 	}
 	return s

@@ -124,8 +124,8 @@ func (n *Node) report(now Time, w *wave) {
 		Expect: n.start.Expect, Joins: n.start.Joins, KeptKeys: n.start.Kept, Leaving: n.leaving, Lapsed: -1, Since: n.since, Lives: n.lives,
 		Restored: n.restored,
 	}
-	if n.rumour != (Member{}) && !n.line.Founded() && now.Boot-n.rumourAt < micros(n.c.ExcludeAfter) {
-		nr.Holdout = n.rumour
+	if r := &n.rumour; r.line.Founded() && r.line != n.line && n.grade < Primary && now.Boot-r.at < micros(n.c.ExcludeAfter) {
+		nr.Holdout = r.from
 	}
 	if n.shares() {
 		nr.Up = max(1, now.Boot-n.began)

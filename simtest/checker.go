@@ -249,8 +249,36 @@ func (w *world) followLine(h *host, c *roomCheck, old, rs *node.RoomStatus) {
 		}
 	default:
 		w.reached.n[reachSecondFounding]++
+		if w.beganBeside(h, w.roomIndex(c.name), rs.Line) {
+			c.sides++
+			w.printf("%s begins with room %s beside nodes that remember", h.name, c.name)
+		}
 		w.outlived(c, rs.Line)
 	}
+}
+
+// beganBeside reports whether a room began on a line by a founding of nodes that have
+// forgotten everything, keys included, while one that remembers an older line lives on and
+// none of them hears of it. There nothing can be held: operating.md says so.
+func (w *world) beganBeside(h *host, r int, line eviction.Line) bool {
+	if w.o.Faults.KeepKeys {
+		return false // they wait for D
+	}
+	beside := false
+	for i := range w.hosts {
+		o := &w.hosts[i]
+		if !o.up() || !o.seen.rooms[r].Line.Founded() || o.seen.rooms[r].Line == line {
+			continue
+		}
+		for _, m := range h.seen.status.List {
+			f := w.lives[w.lifeOf(m)].host
+			if w.gossip.pair(f, o.index).life == o.life && !w.wires.dead(f, o.index) && !w.wires.dead(o.index, f) {
+				return false
+			}
+		}
+		beside = true
+	}
+	return beside
 }
 
 // leftOut notes who lives and is in waves no longer, as one node sees it.

@@ -66,7 +66,7 @@ func (w *world) unkept(h *host, life int32) {
 	for _, j := range late {
 		q := &w.crowd.requests.at[j.req]
 		if h.life == life {
-			_, _ = h.n.Abandon(h.clock.read(w.now), q.answer.Ticket)
+			h.n.Undo(h.clock.read(w.now), q.answer.Ticket)
 			w.drain(h)
 		}
 		w.reached.n[reachJoinUnkept]++

@@ -59,7 +59,19 @@ func TestSeedsWithAWaveOfOneNodeBesideOthers(t *testing.T) {
 // Nodes that had forgotten everything began anew beside one that had not: it was slow, or
 // another life of its name counted for it, or all of them but the coordinator heard of it.
 func TestSeedsThatBeganBesideWhoRemembers(t *testing.T) {
-	hold(t, simtest.Swarm, 91004532, 91005541, 91007791)
+	hold(t, simtest.Swarm, 90010250, 91004532, 91005541, 91007791)
+}
+
+// An heir was to get a place anew and, before that was said, no more, as another one was to
+// have it: it was told that the place is gone, though it still was the one to keep it.
+func TestSeedsWithAnHeirThatIsToKeepAPlaceUntilAnotherHasIt(t *testing.T) {
+	hold(t, simtest.Swarm, 90005894)
+}
+
+// Somebody's join was taken back by a node that found nobody to keep the place, and they had
+// joined with the same id at another: the first one refused them as given up.
+func TestSeedsWithAJoinThatWasTakenBack(t *testing.T) {
+	hold(t, simtest.Swarm, 90010381)
 }
 
 // A home stood still and was in the list all the while, as another node was slow: its heirs

@@ -93,7 +93,7 @@ func (l *Loop) joined(ctx context.Context, q *ticket.Request, a ticket.Answer, k
 	}
 	_ = l.order(func(n *node.Node, now eviction.Time) {
 		l.joins.leave(a.Ticket.ID)
-		_, _ = n.Abandon(now, a.Ticket)
+		n.Undo(now, a.Ticket)
 	})
 	return ticket.Answer{}, err
 }

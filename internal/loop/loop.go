@@ -64,7 +64,7 @@ type Config struct {
 // Loop runs one node. Its methods are safe for concurrent use.
 type Loop struct {
 	c        Config
-	mu       sync.Mutex // of node and borrowed; Run holds it but for short, others only try
+	mu       sync.Mutex // of node and borrowed; Run holds it but for short, others only try, but heardOf
 	node     *node.Node
 	borrowed int           // requests answered since Run last did what follows from them
 	wake     chan struct{} // has a value when there are any

@@ -68,7 +68,9 @@ func (r *room) installBroken(in *eviction.Installed) {
 
 // keeps is what somebody hears whose place is at a node that has given the room up.
 func (r *room) keeps(t Ticket, now eviction.Time) Answer {
-	t = r.heardOf(t, now)
+	if v := r.visitors.get(t.ID); v == nil || v.stage <= parked || v.has(unheard) {
+		t = r.heardOf(t, now)
+	}
 	return Answer{
 		State: Waiting, Ticket: t, Position: int(t.Position), Queued: max(1, r.waiting(), int(t.Position)), Refresh: r.gate.Room().Refresh,
 		Paused: ticket.PausedUnreached,

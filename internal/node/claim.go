@@ -154,7 +154,7 @@ func successor(id qpid.ItemID, stamp uint64) (next qpid.ItemID) {
 func (r *room) renewed(t Ticket) Ticket {
 	v := r.visitors.get(t.ID)
 	for v != nil && v.stage == replaced {
-		t = Ticket{Room: t.Room, ID: r.pasts[v.id].next, Home: r.node.c.Self.Member, Quiet: t.Quiet, Hand: t.Hand}
+		t = Ticket{Room: t.Room, ID: r.pasts[v.id].next, Home: r.node.c.Self.Member, Issued: t.Issued, Quiet: t.Quiet, Hand: t.Hand}
 		v = r.visitors.get(t.ID)
 		if v != nil {
 			t.Stamp, t.Gen = v.stamp, v.gen

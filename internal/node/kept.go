@@ -294,7 +294,7 @@ func (r *room) goOnWith(now eviction.Time, home eviction.Member, most int) int {
 
 // goOnAs goes on with one place of a lost home.
 func (r *room) goOnAs(now eviction.Time, home eviction.Member, p *eviction.Place) {
-	v, to := r.visitors.get(p.ID), r.moved.to[p.ID]
+	v, to := r.atHome(r.visitors.get(p.ID), p.Gen), r.moved.to[p.ID]
 	switch {
 	case to.until > now.Boot && to.gen >= p.Gen: // somebody else has gone on with it
 		return

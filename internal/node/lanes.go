@@ -138,7 +138,12 @@ func (l *lane) say(todo []copyEntry, i uint16, most int) []copyEntry {
 			k, b.Rooms = len(b.Rooms), append(b.Rooms, eviction.RoomCopies{Room: e.room.name})
 		}
 		v := e.room.visitors.get(e.id)
-		if v == nil || v.stage > parked || e.room.bare == nil || e.room.copyOf(v).to != i {
+		known := v != nil && v.stage <= parked && e.room.bare != nil
+		switch {
+		case known && e.room.copyOf(v).to == i:
+		case known && e.room.copyOf(v).at == i:
+			continue // until another heir has it
+		default:
 			b.Rooms[k].Gone = append(b.Rooms[k].Gone, e.id)
 			continue
 		}

@@ -150,7 +150,7 @@ func (r *room) visitGiven(now eviction.Time, heir eviction.Member, visit *evicti
 // under the same id, as of a ticket that was called at two nodes, the slot is used
 // until the pass has run out.
 func (r *room) takeIn(now eviction.Time, from eviction.Account, visit *eviction.Visit) {
-	if visit.ID == (qpid.ItemID{}) || r.visitors.get(visit.ID) != nil {
+	if visit.ID == (qpid.ItemID{}) || r.atHome(r.visitors.get(visit.ID), math.MaxUint32) != nil {
 		r.held = append(r.held, visit.Expires+2*r.skew())
 		return
 	}
@@ -284,7 +284,7 @@ func (n *Node) onPlaces(now eviction.Time, from eviction.Member, b *eviction.Pla
 // takePlace goes on with one place, and returns the generation of its ticket here, 0
 // if there is no room for it.
 func (r *room) takePlace(now eviction.Time, from eviction.Member, p *eviction.Place) uint32 {
-	v := r.visitors.get(p.ID)
+	v := r.atHome(r.visitors.get(p.ID), p.Gen)
 	switch {
 	case r.node.used.has(usedHash(p.ID)):
 		return p.Gen

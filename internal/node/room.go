@@ -399,6 +399,8 @@ func (r *room) retire(v *visitor, s stage, now eviction.Time) {
 	r.spent++
 	life := r.gate.Room().TicketTTL.Microseconds()
 	switch {
+	case s == replaced:
+		life = max(life, unreachedFor)
 	case s == spent:
 		life = max(life, v.expires-r.node.ev.Now(now))
 	case v.has(unheard):
@@ -413,7 +415,10 @@ func (r *room) retire(v *visitor, s stage, now eviction.Time) {
 		}
 		r.forgettable = r.forgettable[1:]
 	}
-	for len(r.forgettable) > 0 && r.visitors.get(r.forgettable[0]) == nil {
+	for len(r.forgettable) > 0 {
+		if old := r.visitors.get(r.forgettable[0]); old != nil && old.stage >= spent {
+			break
+		}
 		r.forgettable = r.forgettable[1:]
 	}
 }

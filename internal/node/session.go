@@ -1,6 +1,7 @@
 package node
 
 import (
+	"math"
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
@@ -148,7 +149,7 @@ func (n *Node) session(now eviction.Time, p *Pass) (r *room, v *visitor, to evic
 		r.record(Dropped, v.weight(), 0, qpid.Weight{})
 		r.remove(v)
 		n.carryOn(now)
-	case v != nil:
+	case r.atHome(v, math.MaxUint32) != nil:
 		return r, nil, to, ticket.ErrPassExpired
 	}
 	return r, nil, to, nil

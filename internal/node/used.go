@@ -215,7 +215,11 @@ func (n *Node) onUsed(now eviction.Time, from eviction.Member, b *eviction.Used)
 			n.fresh = append(n.fresh, h)
 		}
 		for _, r := range n.rooms {
-			if v := r.visitors.hashed(h); v != nil && v.stage <= parked && v.stage != called && r.broken == nil {
+			v := r.visitors.hashed(h)
+			if v != nil && v.has(unheard) {
+				v.marks &^= unheard
+			}
+			if v != nil && v.stage <= parked && v.stage != called && r.broken == nil {
 				r.safely(now, func(now eviction.Time) {
 					r.withdraw(v, now)
 					r.record(Dropped, v.weight(), 0, qpid.Weight{})

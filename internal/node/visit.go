@@ -101,6 +101,10 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
 		}
 	case v.has(unheard) && n.ev.Now(now)-t.Issued <= r.gate.Room().TicketTTL.Microseconds()+2*r.skew():
 		switch {
+		case n.used.has(usedHash(t.ID)):
+			return Answer{}, ticket.ErrUsed
+		case n.used.has(usedHash(successor(t.ID, uint64(t.Hand)))):
+			return Answer{}, ticket.ErrHandedOn
 		case n.leaveBy != 0: // what it has is on its way to others
 			return r.keeps(t, now), nil
 		case r.full():
@@ -109,12 +113,8 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
 		r.takeUp(v, now, t)
 	}
 	r.hearFrom(v, now, t)
-	if v.stage == queued && r.toCome(v.stamp, now) {
-		r.dequeue(v)
-		v.stamp = n.ev.Stamp()
-		r.enqueue(v)
-		r.record(TakenOver, v.weight(), 0, qpid.Weight{})
-		n.carryOn(now)
+	if (v.stage == queued || v.stage == parked) && r.toCome(v.stamp, now) {
+		r.stampNow(v, now)
 	}
 	switch {
 	case r.overdue(v) && (v.stage <= drawn || v.stage == parked):
@@ -147,8 +147,11 @@ func (n *Node) HeardOf(now eviction.Time, t Ticket) Ticket {
 }
 
 func (r *room) heardOf(t Ticket, now eviction.Time) Ticket {
-	clock := r.node.ev.Now(now)
-	if clock-t.Issued > r.gate.TicketLife(now.Boot)+2*r.skew() {
+	clock, life := r.node.ev.LastNow(), r.gate.Room().TicketTTL.Microseconds()
+	if !r.node.ev.Listed(t.Home) {
+		life = r.gate.TicketLife(now.Boot)
+	}
+	if clock-t.Issued > life+2*r.skew() || r.node.ev.AloneFor(now) > unreachedFor {
 		return t
 	}
 	if r.gate.DrawnBetween(t.Stamp, t.Issued, clock) {
@@ -159,9 +162,10 @@ func (r *room) heardOf(t Ticket, now eviction.Time) Ticket {
 }
 
 // toCome reports whether a stamp is of a clock that went on alone, wrong: whoever has it
-// would wait for that time to come.
+// would wait for that time to come. So do those who are stamped now, where the node has
+// promised to stamp nothing before it.
 func (r *room) toCome(stamp uint64, now eviction.Time) bool {
-	return int64(stamp) > r.node.ev.Now(now)+4*r.skew()
+	return int64(stamp) > max(r.node.ev.Now(now), r.node.ev.Promised())+4*r.skew()
 }
 
 // takeUp undoes that v's place was given up for silence: its bearer has asked elsewhere.
@@ -169,12 +173,34 @@ func (r *room) takeUp(v *visitor, now eviction.Time, t Ticket) {
 	r.spent--
 	r.parked++
 	v.stage, v.marks = parked, v.marks&^unheard
-	if r.toCome(v.stamp, now) {
-		v.stamp = r.node.ev.Stamp()
-	}
 	r.moved.back(v.id)
+	r.copy(v)
 	r.tookOver(v, t, now)
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
+}
+
+// stampNow has somebody with a stamp of a time to come wait from now on.
+func (r *room) stampNow(v *visitor, now eviction.Time) {
+	if v.stage == queued {
+		r.dequeue(v)
+	}
+	if v.stamp = r.node.ev.Stamp(); v.stage == queued {
+		r.enqueue(v)
+	}
+	r.copy(v)
+	r.gate.Touch()
+	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
+	r.node.carryOn(now)
+}
+
+// atHome returns v, of whom somebody says that they have generation gen of the place, or nil
+// if all that this node has is the memory of an older one that it gave up for silence.
+func (r *room) atHome(v *visitor, gen uint32) *visitor {
+	if v != nil && v.has(unheard) && v.gen < gen {
+		r.forget(v)
+		return nil
+	}
+	return v
 }
 
 // hearFrom notes a check-in with t.
@@ -278,13 +304,33 @@ func (n *Node) Abandon(now eviction.Time, t Ticket) (a Answer, err error) {
 	if err != nil || to != (eviction.Member{}) || v == nil {
 		return forwarded(to, t), err
 	}
-	if r.withdraw(v, now) {
+	switch {
+	case r.withdraw(v, now):
 		n.use(v.id)
 		r.record(Dropped, v.weight(), 0, qpid.Weight{})
 		r.retire(v, dropped, now)
 		n.carryOn(now)
+	case v.has(unheard): // it is not to be taken up again
+		n.use(v.id)
+		v.marks &^= unheard
+		delete(r.pasts, v.id)
 	}
 	return Answer{}, nil
+}
+
+// Undo ends a join of which nobody was told: no copy of its ticket is anywhere, and whoever
+// asked for it may have joined at another node with the same id.
+func (n *Node) Undo(now eviction.Time, t Ticket) {
+	defer n.guard(t.Room, now, nil)
+	r, err := n.offered(t.Room)
+	if err != nil {
+		return
+	}
+	if v := r.visitors.get(t.ID); v != nil && r.withdraw(v, now) {
+		r.record(Dropped, v.weight(), 0, qpid.Weight{})
+		r.remove(v)
+		n.carryOn(now)
+	}
 }
 
 // withdraw takes v out of wherever it waits, or frees the slot of its call. It
@@ -384,7 +430,7 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	if !r.node.ev.Admits(r.gate, now) || !r.node.ev.Gone(t.Home, now) {
 		return nil, nil
 	}
-	v := r.visitors.get(t.ID)
+	v := r.atHome(r.visitors.get(t.ID), t.Gen+1)
 	kept, isKept := r.keptHere(t.ID, t.Home)
 	switch {
 	case v == nil && !isKept && r.full():

@@ -24,11 +24,11 @@ func FromBody(b eviction.Body) (*peerv1.Body, error) {
 		return &peerv1.Body{Kind: &peerv1.Body_Nack{Nack: &peerv1.Nack{Epoch: fromEpoch(b.Epoch), Lead: fromPeer(b.Lead)}}}, nil
 	case *eviction.Probe:
 		return &peerv1.Body{Kind: &peerv1.Body_Probe{Probe: &peerv1.Probe{
-			Lead: fromPeer(b.Lead), Epoch: fromEpoch(b.Epoch), Sent: b.Sent, Off: b.Off, Knows: b.Knows,
+			Lead: fromPeer(b.Lead), Epoch: fromEpoch(b.Epoch), Sent: b.Sent, Off: b.Off, Line: fromLine(b.Line),
 		}}}, nil
 	case *eviction.ProbeAck:
 		return &peerv1.Body{Kind: &peerv1.Body_ProbeAck{ProbeAck: &peerv1.ProbeAck{
-			Sent: b.Sent, Clock: b.Clock, Follow: fromPeer(b.Follow), Epoch: fromEpoch(b.Epoch), Leaving: b.Leaving, Knows: b.Knows,
+			Sent: b.Sent, Clock: b.Clock, Follow: fromPeer(b.Follow), Epoch: fromEpoch(b.Epoch), Leaving: b.Leaving, Line: fromLine(b.Line),
 		}}}, nil
 	case *eviction.Urgent:
 		return &peerv1.Body{Kind: &peerv1.Body_Urgent{Urgent: &peerv1.Urgent{Room: b.Room}}}, nil
@@ -90,11 +90,11 @@ func (r *reader) body(p *peerv1.Body) eviction.Body {
 	case *peerv1.Body_Nack:
 		return &eviction.Nack{Epoch: r.epoch(k.Nack.GetEpoch()), Lead: r.peer(k.Nack.GetLead())}
 	case *peerv1.Body_Probe:
-		return &eviction.Probe{Lead: r.peer(k.Probe.GetLead()), Epoch: r.epoch(k.Probe.GetEpoch()), Sent: k.Probe.GetSent(), Off: k.Probe.GetOff(), Knows: k.Probe.GetKnows()}
+		return &eviction.Probe{Lead: r.peer(k.Probe.GetLead()), Epoch: r.epoch(k.Probe.GetEpoch()), Sent: k.Probe.GetSent(), Off: k.Probe.GetOff(), Line: r.line(k.Probe.GetLine())}
 	case *peerv1.Body_ProbeAck:
 		a := k.ProbeAck
 		return &eviction.ProbeAck{
-			Sent: a.GetSent(), Clock: a.GetClock(), Follow: r.peer(a.GetFollow()), Epoch: r.epoch(a.GetEpoch()), Leaving: a.GetLeaving(), Knows: a.GetKnows(),
+			Sent: a.GetSent(), Clock: a.GetClock(), Follow: r.peer(a.GetFollow()), Epoch: r.epoch(a.GetEpoch()), Leaving: a.GetLeaving(), Line: r.line(a.GetLine()),
 		}
 	case *peerv1.Body_Urgent:
 		return &eviction.Urgent{Room: r.name(k.Urgent.GetRoom())}

@@ -8,7 +8,7 @@ func nameBugs() []Mutant {
 			{"eviction/authority.go", "	names := len(namesOf(w.list))\n", "	names := len(namesOf(w.list))\n	if ON {\n		names = len(w.list)\n	}\n"},
 		}},
 		{Name: "a cluster is founded beside a node that knows of another", Run: "TestScenarioFoundersWaitForASlowNodeThatKnows", Edits: []Edit{
-			{"eviction/authority.go", "	n.lead.holdout = Member{}\n", "	n.lead.holdout = Member{}\n	if ON {\n		return Member{}\n	}\n"},
+			{"eviction/authority.go", "n.waitsFor(now, w, lines) == (Member{})", "(ON || n.waitsFor(now, w, lines) == (Member{}))"},
 		}},
 		{Name: "a list is of whatever wave was installed last", Run: lost, Edits: []Edit{
 			{"eviction/names.go", "if g.As == (qpid.Epoch{}) || g.As != n.installed {", "if g.As == (qpid.Epoch{}) || !(ON) && g.As != n.installed {"},

@@ -4152,7 +4152,7 @@ type Probe struct {
 	Epoch         *Epoch                 `protobuf:"bytes,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Sent          int64                  `protobuf:"varint,3,opt,name=sent,proto3" json:"sent,omitempty"`
 	Off           bool                   `protobuf:"varint,4,opt,name=off,proto3" json:"off,omitempty"`
-	Knows         bool                   `protobuf:"varint,5,opt,name=knows,proto3" json:"knows,omitempty"`
+	Line          *Line                  `protobuf:"bytes,5,opt,name=line,proto3" json:"line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4215,11 +4215,11 @@ func (x *Probe) GetOff() bool {
 	return false
 }
 
-func (x *Probe) GetKnows() bool {
+func (x *Probe) GetLine() *Line {
 	if x != nil {
-		return x.Knows
+		return x.Line
 	}
-	return false
+	return nil
 }
 
 type ProbeAck struct {
@@ -4229,7 +4229,7 @@ type ProbeAck struct {
 	Follow        *PeerInfo              `protobuf:"bytes,3,opt,name=follow,proto3" json:"follow,omitempty"`
 	Epoch         *Epoch                 `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Leaving       bool                   `protobuf:"varint,5,opt,name=leaving,proto3" json:"leaving,omitempty"`
-	Knows         bool                   `protobuf:"varint,6,opt,name=knows,proto3" json:"knows,omitempty"`
+	Line          *Line                  `protobuf:"bytes,6,opt,name=line,proto3" json:"line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4299,11 +4299,11 @@ func (x *ProbeAck) GetLeaving() bool {
 	return false
 }
 
-func (x *ProbeAck) GetKnows() bool {
+func (x *ProbeAck) GetLine() *Line {
 	if x != nil {
-		return x.Knows
+		return x.Line
 	}
-	return false
+	return nil
 }
 
 type Urgent struct {
@@ -5801,20 +5801,20 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06method\x18\f \x01(\x0e2\x18.anteroom.peer.v1.MethodR\x06method\"e\n" +
 	"\x04Nack\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12.\n" +
-	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\"\xa2\x01\n" +
+	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\"\xb8\x01\n" +
 	"\x05Probe\x12.\n" +
 	"\x04lead\x18\x01 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\x12-\n" +
 	"\x05epoch\x18\x02 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12\x12\n" +
 	"\x04sent\x18\x03 \x01(\x03R\x04sent\x12\x10\n" +
-	"\x03off\x18\x04 \x01(\bR\x03off\x12\x14\n" +
-	"\x05knows\x18\x05 \x01(\bR\x05knows\"\xc7\x01\n" +
+	"\x03off\x18\x04 \x01(\bR\x03off\x12*\n" +
+	"\x04line\x18\x05 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\"\xdd\x01\n" +
 	"\bProbeAck\x12\x12\n" +
 	"\x04sent\x18\x01 \x01(\x03R\x04sent\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x122\n" +
 	"\x06follow\x18\x03 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x06follow\x12-\n" +
 	"\x05epoch\x18\x04 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12\x18\n" +
-	"\aleaving\x18\x05 \x01(\bR\aleaving\x12\x14\n" +
-	"\x05knows\x18\x06 \x01(\bR\x05knows\"\x1c\n" +
+	"\aleaving\x18\x05 \x01(\bR\aleaving\x12*\n" +
+	"\x04line\x18\x06 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\"\x1c\n" +
 	"\x06Urgent\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\"\x8b\x01\n" +
 	"\x05Slots\x12\x12\n" +
@@ -6128,29 +6128,31 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	9,   // 105: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
 	9,   // 106: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
 	11,  // 107: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 108: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 109: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	10,  // 110: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 111: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	46,  // 112: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	48,  // 113: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 114: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 115: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 116: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 117: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 118: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 119: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	54,  // 120: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	54,  // 121: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	59,  // 122: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 123: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	61,  // 124: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	59,  // 125: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	126, // [126:126] is the sub-list for method output_type
-	126, // [126:126] is the sub-list for method input_type
-	126, // [126:126] is the sub-list for extension type_name
-	126, // [126:126] is the sub-list for extension extendee
-	0,   // [0:126] is the sub-list for field type_name
+	12,  // 108: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
+	9,   // 109: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 110: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 111: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
+	10,  // 112: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 113: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	46,  // 114: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	48,  // 115: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 116: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 117: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 118: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 119: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 120: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 121: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	54,  // 122: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	54,  // 123: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	59,  // 124: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 125: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	61,  // 126: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	59,  // 127: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	128, // [128:128] is the sub-list for method output_type
+	128, // [128:128] is the sub-list for method input_type
+	128, // [128:128] is the sub-list for extension type_name
+	128, // [128:128] is the sub-list for extension extendee
+	0,   // [0:128] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }

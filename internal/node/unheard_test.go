@@ -1,0 +1,108 @@
+package node_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/internal/ticket"
+)
+
+// waiting is a room into which nobody gets.
+func waiting() eviction.Room {
+	return eviction.Room{Name: "shop", Session: 2 * time.Hour, QueueAll: true, Refresh: 2 * time.Second, TicketTTL: 20 * time.Second, ClaimWindow: 5 * time.Second}
+}
+
+// Somebody is silent for longer than a place is kept. With the ticket that they had they are
+// refused; one that another node has renewed meanwhile brings the place back, unless they
+// gave it back themselves.
+func TestAPlaceThatWasGivenUpIsTakenUpAgain(t *testing.T) {
+	c := founded(t, 3, waiting())
+	m := c.node[0]
+	left, asks, gone := c.join(m, "shop").Ticket, c.join(m, "shop").Ticket, c.join(m, "shop").Ticket
+	c.run(2 * time.Minute)
+	if r := c.room(m, "shop"); r.Queued+r.Parked > 0 {
+		t.Fatalf("%d wait and %d are parked, want none", r.Queued, r.Parked)
+	}
+	if _, err := m.CheckIn(c.at(m), gone); !errors.Is(err, ticket.ErrExpired) {
+		t.Errorf("who was silent hears %v, want that the place was given up", err)
+	}
+	left.Issued, asks.Issued = m.Status().Clock, m.Status().Clock
+	if _, err := m.Abandon(c.at(m), left); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := m.CheckIn(c.at(m), left); !errors.Is(err, ticket.ErrExpired) {
+		t.Errorf("who gave it back hears %v, %v, want that the place was given up", a.State, err)
+	}
+	if a, err := m.CheckIn(c.at(m), asks); err != nil || a.State != node.Waiting || a.Ticket.Stamp != asks.Stamp {
+		t.Errorf("who asked elsewhere hears %v, %v, stamp %d, want to wait with %d", a.State, err, a.Ticket.Stamp, asks.Stamp)
+	}
+	if r := c.room(m, "shop"); r.Queued != 1 || r.Parked != 0 {
+		t.Errorf("%d wait and %d are parked, want one", r.Queued, r.Parked)
+	}
+}
+
+// A node that has given somebody's place up for silence is asked with a pass that another
+// one, which is lost since, has given them: they went on there.
+func TestAPassIsGoodWhereItsPlaceWasGivenUp(t *testing.T) {
+	c := founded(t, 3, waiting())
+	m, lost := c.node[0], c.node[2]
+	a := c.join(m, "shop")
+	c.run(2 * time.Minute)
+	p := node.Pass{Room: "shop", ID: a.Ticket.ID, Stamp: a.Ticket.Stamp, Home: eviction.Account{Member: lost.cfg.Self.Member, Born: 1}, Expires: m.Status().Clock + time.Hour.Microseconds()}
+	lost.up = false
+	c.gossip()
+	c.run(5 * time.Second)
+	for _, at := range c.node[:2] {
+		b, err := at.Visit(c.at(at), p)
+		if err == nil && b.Forward != (eviction.Member{}) {
+			continue // the other one is the heir
+		}
+		if err != nil || b.State != node.Admitted {
+			t.Errorf("%s says %v, %v, want to be on the site", at.cfg.Self.Name, b.State, err)
+		}
+	}
+}
+
+// A machine sleeps for ten minutes, and its clock is set back by an hour meanwhile. Those who
+// wait there have stamps of a time to come, and so has everybody who joins: they are stamped
+// anew once at most, and keep the order in which they came.
+func TestAClockThatIsSetBackStampsNobodyAnewForEver(t *testing.T) {
+	room := waiting()
+	room.TicketTTL = time.Hour
+	c := newCluster(t, 1, room)
+	c.run(time.Second)
+	m := c.node[0]
+	var all []node.Ticket
+	for range 3 {
+		all = append(all, c.join(m, "shop").Ticket)
+	}
+	c.run(time.Second)
+	c.now += 600_000_000
+	m.wrong = -3_600_000_000
+	changes := 0
+	for i := range 30 {
+		c.run(time.Second)
+		if i == 5 {
+			all = append(all, c.join(m, "shop").Ticket)
+		}
+		for j := range all {
+			a, err := m.CheckIn(c.at(m), all[j])
+			if err != nil {
+				continue // its clock has only just been set
+			}
+			if a.Ticket.Stamp != all[j].Stamp {
+				changes++
+			}
+			all[j] = a.Ticket
+			if j > 0 && all[j].Stamp <= all[j-1].Stamp {
+				t.Fatalf("after %d s number %d has overtaken the one before", i, j)
+			}
+		}
+	}
+	if changes > 3 {
+		t.Errorf("%d times was somebody stamped anew, want 3 at most", changes)
+	}
+}
