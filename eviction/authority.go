@@ -11,6 +11,7 @@ import (
 // no cluster yet and none may be founded.
 func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	n.resolve(w)
+	n.lead.holdout = Member{}
 	c := &Commit{Epoch: w.epoch, HLC: n.clock.hlc}
 	for _, r := range w.sum.Nodes {
 		c.HLC = max(c.HLC, r.HLC)
@@ -270,7 +271,6 @@ func enoughToFound(w *wave) bool {
 // mayFound reports whether this coordinator may found a cluster, where those in the wave
 // know of none, or of lines alone that are over.
 func (n *Node) mayFound(now Time, w *wave, lines []Line) bool {
-	n.lead.holdout = Member{}
 	return enoughToFound(w) && n.waitsFor(now, w, lines) == (Member{})
 }
 
@@ -281,7 +281,8 @@ func (n *Node) mayFound(now Time, w *wave, lines []Line) bool {
 func (n *Node) waitsFor(now Time, w *wave, lines []Line) (holdout Member) {
 	soon := now.Boot-n.lead.since < micros(n.c.ExcludeAfter)
 	for i := range w.sum.Nodes {
-		if m := w.sum.Nodes[i].Holdout; m != (Member{}) && !slices.Contains(w.list, m) {
+		r := &w.sum.Nodes[i]
+		if m := r.Holdout; m != (Member{}) && !slices.Contains(w.list, m) && !slices.Contains(lines, r.HoldoutLine) {
 			n.lead.holdout = m
 			return m
 		}

@@ -112,7 +112,7 @@ func (n *Node) probe(now Time) {
 
 func (n *Node) onProbe(now Time, from Member, p *Probe) {
 	n.clock.probed = true
-	if p.Line.Founded() {
+	if p.Line.Founded() && p.Line != n.line && from != n.follow.Member {
 		n.rumour = rumour{from, p.Line, now.Boot}
 	}
 	switch {

@@ -90,7 +90,8 @@ type NodeReply struct {
 	Up       int64 // µs since this life began, if a room shares; 0: none does
 	// Holdout is a coordinator of which this node has heard within exclude_after, and which
 	// is on another line.
-	Holdout Member
+	Holdout     Member
+	HoldoutLine Line
 }
 
 // Sighting says how long ago a member was last in a wave with the reporter.

@@ -125,7 +125,7 @@ func (n *Node) report(now Time, w *wave) {
 		Restored: n.restored,
 	}
 	if r := &n.rumour; r.line.Founded() && r.line != n.line && n.grade < Primary && now.Boot-r.at < micros(n.c.ExcludeAfter) {
-		nr.Holdout = r.from
+		nr.Holdout, nr.HoldoutLine = r.from, r.line
 	}
 	if n.shares() {
 		nr.Up = max(1, now.Boot-n.began)

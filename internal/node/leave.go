@@ -154,6 +154,7 @@ func (r *room) takeIn(now eviction.Time, from eviction.Account, visit *eviction.
 		r.held = append(r.held, visit.Expires+2*r.skew())
 		return
 	}
+	r.makeWay(visit.ID)
 	v := r.visitors.add(visitor{
 		id: visit.ID, stamp: visit.Stamp, gen: visit.Gen, stage: onSite, seen: visit.Started, expires: visit.Expires, due: now.Boot,
 	})
@@ -329,6 +330,7 @@ func (r *room) heardElsewhere(v *visitor, now eviction.Time) {
 // addPlace puts somebody in line who waited elsewhere, at the same place. Who was
 // parked stays so, and has to listen anew.
 func (r *room) addPlace(now eviction.Time, p *eviction.Place) *visitor {
+	r.makeWay(p.ID)
 	v := r.visitors.add(visitor{
 		id: p.ID, stamp: p.Stamp, seen: now.Boot, refresh: p.Refresh, missed: p.Missed, slept: min(p.Slept, sleptMost), wave: p.Wave,
 	})

@@ -409,8 +409,8 @@ func (r *room) retire(v *visitor, s stage, now eviction.Time) {
 	v.due = now.Boot + life + 2*r.skew()
 	r.schedule(v)
 	r.forgettable = append(r.forgettable, v.id)
-	for r.spent > r.node.c.SpentMax {
-		if old := r.visitors.get(r.forgettable[0]); old != nil && old.stage >= spent {
+	for r.spent > r.node.c.SpentMax && len(r.forgettable) > 1 {
+		if old := r.visitors.get(r.forgettable[0]); old != nil && old != v && old.stage >= spent {
 			r.forget(old)
 		}
 		r.forgettable = r.forgettable[1:]

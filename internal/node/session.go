@@ -1,7 +1,6 @@
 package node
 
 import (
-	"math"
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
@@ -149,7 +148,10 @@ func (n *Node) session(now eviction.Time, p *Pass) (r *room, v *visitor, to evic
 		r.record(Dropped, v.weight(), 0, qpid.Weight{})
 		r.remove(v)
 		n.carryOn(now)
-	case r.atHome(v, math.MaxUint32) != nil:
+	case v != nil && v.has(unheard): // so it did at another node
+		n.isUsed(v.id, now)
+		r.forget(v)
+	case v != nil:
 		return r, nil, to, ticket.ErrPassExpired
 	}
 	return r, nil, to, nil

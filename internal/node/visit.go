@@ -194,13 +194,25 @@ func (r *room) stampNow(v *visitor, now eviction.Time) {
 }
 
 // atHome returns v, of whom somebody says that they have generation gen of the place, or nil
-// if all that this node has is the memory of an older one that it gave up for silence.
+// if all that this node has is the memory of an older one that it gave up for silence. See
+// makeWay.
 func (r *room) atHome(v *visitor, gen uint32) *visitor {
 	if v != nil && v.has(unheard) && v.gen < gen {
-		r.forget(v)
 		return nil
 	}
 	return v
+}
+
+// makeWay forgets a place that was given up for silence, as there is another one of id.
+func (r *room) makeWay(id qpid.ItemID) {
+	v := r.visitors.get(id)
+	if v == nil {
+		return
+	}
+	hand := r.pasts[id].hand
+	if r.forget(v); hand > 0 {
+		r.pasts[id] = past{hand: hand}
+	}
 }
 
 // hearFrom notes a check-in with t.
@@ -323,7 +335,8 @@ func (n *Node) Abandon(now eviction.Time, t Ticket) (a Answer, err error) {
 func (n *Node) Undo(now eviction.Time, t Ticket) {
 	defer n.guard(t.Room, now, nil)
 	r, err := n.offered(t.Room)
-	if err != nil {
+	n.clock(now)
+	if err != nil || r.broken != nil {
 		return
 	}
 	if v := r.visitors.get(t.ID); v != nil && r.withdraw(v, now) {
@@ -440,6 +453,7 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 		if r.toCome(stamp, now) {
 			stamp = r.node.ev.Stamp()
 		}
+		r.makeWay(t.ID)
 		v = r.visitors.add(visitor{id: t.ID, stamp: stamp, shown: r.shownBefore(t), seen: now.Boot})
 		r.enqueue(v)
 	case v.stage >= onSite:

@@ -2091,6 +2091,7 @@ type NodeReply struct {
 	// Microseconds since it started, if a room shares.
 	Up            int64   `protobuf:"varint,21,opt,name=up,proto3" json:"up,omitempty"`
 	Holdout       *Member `protobuf:"bytes,22,opt,name=holdout,proto3" json:"holdout,omitempty"`
+	HoldoutLine   *Line   `protobuf:"bytes,23,opt,name=holdout_line,json=holdoutLine,proto3" json:"holdout_line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2275,6 +2276,13 @@ func (x *NodeReply) GetUp() int64 {
 func (x *NodeReply) GetHoldout() *Member {
 	if x != nil {
 		return x.Holdout
+	}
+	return nil
+}
+
+func (x *NodeReply) GetHoldoutLine() *Line {
+	if x != nil {
+		return x.HoldoutLine
 	}
 	return nil
 }
@@ -5584,7 +5592,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05Rival\x12*\n" +
 	"\x04line\x18\x01 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x120\n" +
 	"\x06member\x18\x02 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x12\n" +
-	"\x04wave\x18\x03 \x01(\x04R\x04wave\"\xf4\x04\n" +
+	"\x04wave\x18\x03 \x01(\x04R\x04wave\"\xaf\x05\n" +
 	"\tNodeReply\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x12\x10\n" +
@@ -5609,7 +5617,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"clock_more\x18\x13 \x01(\x12R\tclockMore\x12\x19\n" +
 	"\bhlc_more\x18\x14 \x01(\x12R\ahlcMore\x12\x0e\n" +
 	"\x02up\x18\x15 \x01(\x03R\x02up\x122\n" +
-	"\aholdout\x18\x16 \x01(\v2\x18.anteroom.peer.v1.MemberR\aholdout\"\xa5\x03\n" +
+	"\aholdout\x18\x16 \x01(\v2\x18.anteroom.peer.v1.MemberR\aholdout\x129\n" +
+	"\fholdout_line\x18\x17 \x01(\v2\x16.anteroom.peer.v1.LineR\vholdoutLine\"\xa5\x03\n" +
 	"\tRoomReply\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.anteroom.peer.v1.RoomNodeR\x05nodes\x12-\n" +
@@ -6078,81 +6087,82 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	15,  // 55: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
 	17,  // 56: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
 	8,   // 57: anteroom.peer.v1.NodeReply.holdout:type_name -> anteroom.peer.v1.Member
-	29,  // 58: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	30,  // 59: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	33,  // 60: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
-	34,  // 61: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	40,  // 62: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	18,  // 63: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
-	35,  // 64: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
-	12,  // 65: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	13,  // 66: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	15,  // 67: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	11,  // 68: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
-	14,  // 69: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
-	32,  // 70: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 71: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 72: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 73: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 74: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 75: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 76: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	37,  // 77: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	21,  // 78: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
-	21,  // 79: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
-	40,  // 80: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 81: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 82: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 83: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 84: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 85: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	38,  // 86: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	39,  // 87: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	38,  // 88: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 89: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 90: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	31,  // 91: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	35,  // 92: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	19,  // 93: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	14,  // 94: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
-	2,   // 95: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 96: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 97: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 98: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 99: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 100: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	41,  // 101: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	41,  // 102: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 103: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 104: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 105: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 106: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 107: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 108: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
-	9,   // 109: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 110: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 111: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
-	10,  // 112: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 113: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	46,  // 114: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	48,  // 115: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 116: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 117: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 118: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 119: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 120: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 121: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	54,  // 122: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	54,  // 123: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	59,  // 124: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 125: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	61,  // 126: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	59,  // 127: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	128, // [128:128] is the sub-list for method output_type
-	128, // [128:128] is the sub-list for method input_type
-	128, // [128:128] is the sub-list for extension type_name
-	128, // [128:128] is the sub-list for extension extendee
-	0,   // [0:128] is the sub-list for field type_name
+	12,  // 58: anteroom.peer.v1.NodeReply.holdout_line:type_name -> anteroom.peer.v1.Line
+	29,  // 59: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	30,  // 60: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	33,  // 61: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
+	34,  // 62: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	40,  // 63: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	18,  // 64: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
+	35,  // 65: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
+	12,  // 66: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13,  // 67: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15,  // 68: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	11,  // 69: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
+	14,  // 70: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
+	32,  // 71: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 72: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 73: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 74: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 75: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 76: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 77: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	37,  // 78: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	21,  // 79: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
+	21,  // 80: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
+	40,  // 81: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 82: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 83: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 84: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 85: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 86: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	38,  // 87: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	39,  // 88: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	38,  // 89: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 90: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 91: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	31,  // 92: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	35,  // 93: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	19,  // 94: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	14,  // 95: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
+	2,   // 96: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 97: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 98: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 99: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 100: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 101: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	41,  // 102: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	41,  // 103: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 104: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 105: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 106: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 107: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 108: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 109: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
+	9,   // 110: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 111: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 112: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
+	10,  // 113: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 114: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	46,  // 115: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	48,  // 116: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 117: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 118: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 119: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 120: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 121: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 122: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	54,  // 123: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	54,  // 124: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	59,  // 125: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 126: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	61,  // 127: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	59,  // 128: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	129, // [129:129] is the sub-list for method output_type
+	129, // [129:129] is the sub-list for method input_type
+	129, // [129:129] is the sub-list for extension type_name
+	129, // [129:129] is the sub-list for extension extendee
+	0,   // [0:129] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
