@@ -85,10 +85,10 @@ func (p *process) joins(client *http.Client) error {
 	if err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, a.Body)
+	body, _ := io.ReadAll(a.Body)
 	_ = a.Body.Close()
 	if a.StatusCode != http.StatusCreated {
-		return fmt.Errorf("a join: %s", a.Status)
+		return fmt.Errorf("a join: %s: %s", a.Status, body)
 	}
 	return nil
 }
