@@ -383,11 +383,6 @@ func (r *room) leaveSite(v *visitor, now eviction.Time) {
 	r.retire(v, spent, now)
 }
 
-// unreachedFor is for how long, in µs, people may ask a node that cannot reach their home,
-// and find their place afterwards: so long a home remembers where it went, or that it was
-// given up for silence. Their tickets are renewed meanwhile, see heardOf.
-const unreachedFor = 3_600_000_000
-
 // retire keeps v for a while only to refuse copies of its ticket and pass.
 // With too many of them the oldest are forgotten.
 func (r *room) retire(v *visitor, s stage, now eviction.Time) {

@@ -136,47 +136,11 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
 	return r.answer(now, v)
 }
 
-// HeardOf returns t as a sign of life of now: whoever has it asked, and nobody who knows
-// their place can be reached. Its home may give the place up meanwhile, and takes it up
-// again for a ticket that was renewed. One that is too old by now stays so.
-func (n *Node) HeardOf(now eviction.Time, t Ticket) Ticket {
-	if r, err := n.offered(t.Room); err == nil && n.ev.Clear() {
-		return r.heardOf(t, now)
-	}
-	return t
-}
-
-func (r *room) heardOf(t Ticket, now eviction.Time) Ticket {
-	clock, life := r.node.ev.LastNow(), r.gate.Room().TicketTTL.Microseconds()
-	if !r.node.ev.Listed(t.Home) {
-		life = r.gate.TicketLife(now.Boot)
-	}
-	if clock-t.Issued > life+2*r.skew() || r.node.ev.AloneFor(now) > unreachedFor {
-		return t
-	}
-	if r.gate.DrawnBetween(t.Stamp, t.Issued, clock) {
-		t.Position = 0
-	}
-	t.Issued = clock
-	return t
-}
-
 // toCome reports whether a stamp is of a clock that went on alone, wrong: whoever has it
 // would wait for that time to come. So do those who are stamped now, where the node has
 // promised to stamp nothing before it.
 func (r *room) toCome(stamp uint64, now eviction.Time) bool {
 	return int64(stamp) > max(r.node.ev.Now(now), r.node.ev.Promised())+4*r.skew()
-}
-
-// takeUp undoes that v's place was given up for silence: its bearer has asked elsewhere.
-func (r *room) takeUp(v *visitor, now eviction.Time, t Ticket) {
-	r.spent--
-	r.parked++
-	v.stage, v.marks = parked, v.marks&^unheard
-	r.moved.back(v.id)
-	r.copy(v)
-	r.tookOver(v, t, now)
-	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
 }
 
 // stampNow has somebody with a stamp of a time to come wait from now on.
@@ -191,28 +155,6 @@ func (r *room) stampNow(v *visitor, now eviction.Time) {
 	r.gate.Touch()
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
 	r.node.carryOn(now)
-}
-
-// atHome returns v, of whom somebody says that they have generation gen of the place, or nil
-// if all that this node has is the memory of an older one that it gave up for silence. See
-// makeWay.
-func (r *room) atHome(v *visitor, gen uint32) *visitor {
-	if v != nil && v.has(unheard) && v.gen < gen {
-		return nil
-	}
-	return v
-}
-
-// makeWay forgets a place that was given up for silence, as there is another one of id.
-func (r *room) makeWay(id qpid.ItemID) {
-	v := r.visitors.get(id)
-	if v == nil {
-		return
-	}
-	hand := r.pasts[id].hand
-	if r.forget(v); hand > 0 {
-		r.pasts[id] = past{hand: hand}
-	}
 }
 
 // hearFrom notes a check-in with t.

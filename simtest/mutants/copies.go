@@ -41,7 +41,7 @@ func copyBugs() []Mutant {
 			{"internal/node/visit.go", "	case v.has(unheard) && ", "	case v.has(unheard) && !(ON) && "},
 		}},
 		{Name: "a node that reaches no home renews no ticket", Run: asksElsewhere, Edits: []Edit{
-			{"internal/node/visit.go", "	t.Issued = clock\n", "	if !(ON) {\n		t.Issued = clock\n	}\n"},
+			{"internal/node/unheard.go", "	t.Issued = clock\n", "	if !(ON) {\n		t.Issued = clock\n	}\n"},
 		}},
 		{Name: "a home lets go of a place that its heir has given up", Run: asksElsewhere, Edits: []Edit{
 			{"internal/node/handover.go", "				if v.has(unheard) {", "				if v.has(unheard) && !(ON) {"},
