@@ -110,7 +110,9 @@ type roomSums struct {
 	first   []int  // where each node's people beyond the cut begin, see RoomCommit.First
 	waiting []int
 	bare    []uint64 // see RoomCommit.Bare
-	keeps   uint64   // the stamp of the first who is kept of a node that is not in the wave; 0: nobody is
+	covers  []Cover
+	visits  []VisitCount
+	keeps   uint64 // the stamp of the first who is kept of a node that is not in the wave; 0: nobody is
 }
 
 // books are the accounts of a room as a decision makes them, by list index: first as they
@@ -120,6 +122,7 @@ type books struct {
 	free   []int
 	valid  []bool // the account goes on
 	inside int    // slots owned by, or on their way between, valid accounts
+	kept   int    // visits of accounts that are lost, where that is all that they use
 	wait   int64  // µs until nothing that is lost can act any more
 }
 
@@ -135,6 +138,7 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	n := len(d.list)
 	rs := &roomSums{
 		plan: g.cfg, agreed: len(r.Nodes) == n, nodes: make([]RoomNode, n), waiting: make([]int, n), keyed: true, calls: r.Calls,
+		covers: r.Covers, visits: r.Visits,
 	}
 	if r.Newest != nil && r.Newest.Version.Compare(rs.plan.Version) > 0 {
 		rs.plan = *r.Newest

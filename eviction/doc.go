@@ -302,6 +302,12 @@
 // Kept by terms.install, terms.hold, terms.reckon, Node.reckonWith, Node.vouchFor, Gate.delayWith, Node.head, Node.miss, Node.Gone.
 // Seen by TestScenarioALongerLeaseWaitsForTheOthers, TestScenarioALongerLeaseOfAnotherIsWaitedFor, TestScenarioALongerLeaseIsNotForgottenInARestart, TestScenarioAMinorityThatNeverHeardOfALongerLease, TestScenarioALeaseIsRaisedAndLoweredNodeByNode.
 //
+// Lemma 14 (covers). Where a node has said that its account is covered, and nobody is lost
+// but it of those who were in a wave since, it uses no more than the visits that the others
+// keep of it, once its lease is over. The proof is at cover.
+// Kept by Gate.coverNow, cover.installCovers, cover.missCovers, roomSums.uses, Gate.Give, Node.onSlots, and in package node by room.guard, room.passUntil, room.coveredBy, room.keepFirst, Node.keepVisits.
+// Seen by TestScenarioALostNodesFreeSlotsComeBackWithItsLease, TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor.
+//
 // # What is guaranteed
 //
 //   - People called and on the site are within the limit, with survivor_after 0
@@ -314,7 +320,8 @@
 //     any minute: a call spends a token, tokens lapse after a second, and a new
 //     coordinator deals none until those of the old have lapsed.
 //   - With a stable view a wave commits within the deadline and a period. Every slot
-//     is back within about D of its own loss, whatever else was lost since; a raised
+//     is back within about D of its own loss, whatever else was lost since, and if all visits of
+//     the lost node are kept, about when its lease is over, or who uses it leaves; a raised
 //     limit is there two waves after the last loss is known to all.
 //
 // # Deviations from the design

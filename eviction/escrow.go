@@ -158,6 +158,9 @@ func (e *escrow) reopen(a Account) (used bool) {
 	return used
 }
 
+// Voided reports whether this node knows that a may never act again.
+func (e *escrow) Voided(a Account) bool { return e.voided(a) }
+
 // voided reports whether account a may never act again.
 func (e *escrow) voided(a Account) bool {
 	i, ok := findVoid(e.voids, a.Member)
@@ -218,7 +221,7 @@ func (g *Gate) SendTo(self Member, name qpid.NodeID, n int) *Message {
 // use. It returns false if that node has no account.
 func (g *Gate) Give(self, to Member, visits []Visit) ([]Message, bool) {
 	i := slices.Index(g.members, to)
-	if i < 0 || to == self || i >= len(g.born) || g.born[i] == 0 {
+	if i < 0 || to == self || i >= len(g.born) || g.born[i] == 0 || g.promised {
 		return nil, false
 	}
 	var out []Message
@@ -235,6 +238,9 @@ func (n *Node) onSlots(from Member, m *Slots) error {
 	g := n.Gate(m.Room)
 	if g == nil || m.To.Born == 0 || m.To != g.ledger.account || m.From == m.To || !g.current(m.From) {
 		return nil
+	}
+	if len(m.Visits) > 0 && g.promised && g.Keep != nil && !g.Keep(m) {
+		return nil // their passes are out, and no heir of this node keeps them yet
 	}
 	ack, visits := g.ledger.receive(m)
 	n.send(from, ack)

@@ -25,6 +25,7 @@ type Gate struct {
 	kept
 	inForce   // what of the configuration holds
 	escrow    // the account: its slots, its lease, and whom it deals with
+	cover     // who keeps its visits
 	order     // how the queue stands, and how far down it people may be called
 	purse     // pacing tokens in hand
 	returning // who was lost, and may be on their way back
@@ -43,12 +44,13 @@ type Gate struct {
 
 // kept is kept by the owner.
 type kept struct {
-	Queue   *qpid.Queue                              // the waiting who are not entitled in another way
-	Prepare func(t uint64)                           // called before the gate replies to a wave that asks up to t: the owner re-keys and freezes; nil: nothing to do
-	Copies  func(list []Member) (bare, keeps uint64) // as of a wave of that list, see RoomNode; nil: nobody is kept anywhere
-	Due     int                                      // entitled by a draw or a deleteMin and not yet called
-	Called  int                                      // have a slot and have not come yet
-	Wanted  int                                      // sessions of lost nodes that wait for a slot here
+	Queue   *qpid.Queue                  // the waiting who are not entitled in another way
+	Prepare func(t uint64)               // called before the gate replies to a wave that asks up to t: the owner re-keys and freezes; nil: nothing to do
+	Copies  func(list []Member) *Keeping // as of a wave of that list; nil: nobody is kept anywhere
+	Keep    func(m *Slots) bool          // whether heirs keep the visits that m brings; else it has them do so and hands m in again
+	Due     int                          // entitled by a draw or a deleteMin and not yet called
+	Called  int                          // have a slot and have not come yet
+	Wanted  int                          // sessions of lost nodes that wait for a slot here
 }
 
 // roomWide is what the last commit said of the whole room.
@@ -149,6 +151,12 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 	g.configure(c, w.T, w.at)
 	account := g.ledger.account
 	in.Reset, out = g.escrow.install(n, w, c, &g.inForce, all.Grade)
+	if all.Grade >= Primary {
+		if !same(g.said.list, w.list) {
+			g.missCovers(w.list, all.Met)
+		}
+		g.installCovers(w, c.Covered)
+	}
 	g.busy = g.busy || g.ledger.account != account
 	g.hearOf(c.Before)
 	g.applyCut(c.Cut)

@@ -157,6 +157,9 @@ func (f *inForce) delayFor(b Bounds, ttl int64) int64 {
 	return drifted(b.Deadline+b.Lease+ttl) + 2*b.MaxSkew + b.Margin
 }
 
+// leaseOver is how long after a wave with a node the lease is over that it brought.
+func (b Bounds) leaseOver() int64 { return drifted(b.Deadline+b.Lease) + 2*b.MaxSkew + b.Margin }
+
 // EndsBy returns the pass time by which a pass of home is over at the latest, whatever it
 // says; stamp is that of its ticket. It bounds passes of before the founding of this
 // cluster, which kept signing keys let in: whoever gave them is over, and nobody knows by

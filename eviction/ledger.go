@@ -102,6 +102,12 @@ func (l *Ledger) receive(m *Slots) (*SlotsAck, []Visit) {
 	return &SlotsAck{Room: m.Room, From: m.From, To: m.To, Total: p.Received}, visits
 }
 
+// Took reports whether the slots of m have come to this account.
+func (l *Ledger) Took(m *Slots) bool {
+	i, ok := l.find(m.From)
+	return ok && l.account == m.To && l.peers[i].Received >= m.Total
+}
+
 // unacked returns what to repeat to the account of p, in order.
 func (l *Ledger) unacked(room string, p PeerAccount) (out []*Slots) {
 	before := p.Sent

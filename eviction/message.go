@@ -220,12 +220,23 @@ type RoomCopies struct {
 	Room   string
 	Places []Place
 	Gone   []qpid.ItemID // need not be kept any more
+	Born   uint64        // of the sender's account, whose these visits are:
+	Visits []VisitKept
+	Ended  []qpid.ItemID // are over
+}
+
+// VisitKept is somebody on the site who has, or is about to get, a pass that is good for
+// no longer than Until, in pass time.
+type VisitKept struct {
+	ID    qpid.ItemID
+	Until int64
 }
 
 // CopiesAck says that the batch is kept.
 type CopiesAck struct {
 	Lane, Seq uint64
-	Unknown   bool // the receiver does not know what came before on the lane, and keeps nothing of it
+	Unknown   bool // the receiver does not know what came before on the lane, and keeps no place of it
+	Visits    int  // 1 more than are kept of the batch; 0 of a version that keeps none
 }
 
 // SlotsAck says how many of them have arrived.

@@ -209,6 +209,12 @@ func (n *Node) Met() []Member {
 	return met
 }
 
+// HasMet reports whether m was in a wave with this node and is not forgotten yet.
+func (n *Node) HasMet(m Member) bool {
+	_, ok := n.findMet(m)
+	return ok
+}
+
 // Absent returns those whom it met, who are not in the list, did not take their leave
 // and have no later life there: who runs, if at all, at another side of a split.
 func (n *Node) Absent() (gone []Member) {

@@ -50,6 +50,10 @@ type RoomReply struct {
 	Supply []Supply    // one of each line that its nodes are on
 	Calls  float64     // per second, lately, summed
 	Shared bool        // an account of somebody may act on a side, as any of them knows
+	// Of members that are not in the wave: whether their accounts were covered, and how many
+	// visits of them the nodes keep, summed. See cover.
+	Covers []Cover
+	Visits []VisitCount
 }
 
 // RoomNode is one node's part of it.
@@ -86,6 +90,9 @@ type RoomNode struct {
 	Bare  uint64
 	Cut   Cut    // where it is newer than the gather's
 	Keeps uint64 // likewise of the first whom this node keeps for one that is not in the wave; 0: it keeps none
+	// Covered says that each pass of its account is kept by a member of the wave, and that
+	// none is given from now on that is not, see cover.
+	Covered bool
 }
 
 // Nobody is later than all stamps: see RoomNode.Bare.
@@ -141,17 +148,23 @@ type RoomCommit struct {
 	Sure    bool // see Supply
 	Claims  []Claim
 	Queued  int
-	Waiting []int    // by index
-	Digest  *Digest  // of the whole room; nil: as before
-	First   []int    // with it, by index: at which of its marks, from 1, or just after, the node's first ticket beyond the cut is; 0: none
-	Rate    float64  // calls per second
-	Active  int      // people called or on the site
-	Called  int      // of them, not yet on the site
-	Missing int      // slots that cannot be made yet
-	WholeIn int64    // µs until the last of them can, if nothing else is lost
-	Bound   int      // see Gate.Govern
-	Held    int64    // µs in which nobody is called, after a cold start
-	Bare    []uint64 // see RoomNode.Bare, by index; nil: some node does not know, or has not said
+	Waiting []int   // by index
+	Digest  *Digest // of the whole room; nil: as before
+	First   []int   // with it, by index: at which of its marks, from 1, or just after, the node's first ticket beyond the cut is; 0: none
+	Rate    float64 // calls per second
+	Active  int     // people called or on the site
+	Called  int     // of them, not yet on the site
+	Missing int     // slots that cannot be made yet
+	WholeIn int64   // µs until the last of them can, if nothing else is lost
+	Bound   int     // see Gate.Govern
+	Held    int64   // µs in which nobody is called, after a cold start
+	KeptBy
+}
+
+// KeptBy is what a commit says of who keeps what, by index: see RoomNode.
+type KeptBy struct {
+	Bare    []uint64 // nil: some node does not know, or has not said
+	Covered []bool   // nil: nothing is said of it
 }
 
 // Record is what a node keeps on disk, if it has one.

@@ -26,8 +26,10 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	if g.cut.newer(rg.Cut) {
 		n.Cut = g.cut
 	}
+	var kept *Keeping
 	if g.Copies != nil {
-		n.Bare, n.Keeps = g.Copies(w.list)
+		kept = g.Copies(w.list)
+		n.Bare, n.Keeps, n.Covered = kept.Bare, kept.Keeps, g.coverNow(kept.Covered)
 	}
 	n.Queued = g.Queue.CountLE(qpid.UpTo(w.T))
 	if m, ok := g.Queue.Min(); ok {
@@ -42,6 +44,15 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	r := RoomReply{Room: rg.Room, Supply: []Supply{g.supply}, Newest: g.newest(rg.Version), Calls: g.calls.rate(now.Boot), Shared: g.Shares()}
 	if rg.Digest {
 		r.Digest = g.sampled
+	}
+	r.Covers = g.coversBut(w.list)
+	if kept != nil {
+		r.Visits = kept.Visits
+	}
+	for _, s := range g.ledger.given { // what is on its way to an account may count as that one's
+		if !slices.Contains(w.list, s.To.Member) {
+			r.Visits = addVisits(r.Visits, VisitCount{s.To.Member, len(s.Visits)})
+		}
 	}
 	r.Front = g.front(w, rg, n.Queued)
 	for _, p := range g.ledger.peers {
@@ -124,6 +135,12 @@ func (r *RoomReply) merge(o RoomReply, want int) {
 		p := &r.Voids[i]
 		p.Min, p.Max, p.Nodes = min(p.Min, v.Min), max(p.Max, v.Max), p.Nodes+v.Nodes
 	}
+	for _, c := range o.Covers {
+		r.Covers = addCover(r.Covers, c)
+	}
+	for _, v := range o.Visits {
+		r.Visits = addVisits(r.Visits, v)
+	}
 	if o.Newest != nil && (r.Newest == nil || o.Newest.Version.Compare(r.Newest.Version) > 0) {
 		r.Newest = o.Newest
 	}
@@ -152,6 +169,7 @@ func (r *RoomReply) lightest() qpid.Weight {
 // cloneRoomReply copies what merge writes to: a sent reply is immutable.
 func cloneRoomReply(r RoomReply) RoomReply {
 	r.Nodes, r.Net, r.Voids, r.Supply = slices.Clone(r.Nodes), slices.Clone(r.Net), slices.Clone(r.Voids), slices.Clone(r.Supply)
+	r.Covers, r.Visits = slices.Clone(r.Covers), slices.Clone(r.Visits)
 	r.Front.Items, r.Front.Samples = slices.Clone(r.Front.Items), slices.Clone(r.Front.Samples)
 	return r
 }

@@ -78,6 +78,10 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 	if c.Sure {
 		c.Claims = supply.Claims
 	}
+	c.Covered = make([]bool, len(rs.nodes))
+	for i, n := range rs.nodes {
+		c.Covered[i] = n.Covered && b.valid[i]
+	}
 	inside := 0
 	for i, n := range rs.nodes {
 		switch {
@@ -94,10 +98,11 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 			inside += n.Slots
 		}
 	}
-	mints = rs.make(supply, c, inside, lost, safe)
+	b.kept, mints = rs.make(d, supply, c, inside, lost, safe)
 	b.inside = inside + c.Mint
 	b.free[0] += c.Mint
-	c.Missing = max(0, rs.target-b.inside)
+	c.Active += b.kept
+	c.Missing = max(0, rs.target-b.inside-b.kept)
 	if len(lost) == 0 {
 		c.Missing = 0 // the next wave makes them
 	} else if c.Missing > 0 {

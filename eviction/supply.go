@@ -27,8 +27,9 @@ import (
 // theirs. All the newly lost get one claim together, since they may still send
 // each other something.
 //
-// A claim ends when nothing of its accounts can act any more (safe, and silent for
-// D). The supply that no longer has it, or that has a raised limit in it, is first
+// A claim is lowered to the visits of its accounts that others keep, as soon as those use no
+// more for certain (see cover), and ends when nothing of them can act any more (safe, and
+// silent for D). The supply that no longer has it, or less of it, or that has a raised limit in it, is first
 // brought to every node by one wave, and what it leaves is minted by a later one
 // that finds exactly it at every listed node. So no mint is unknown to those who
 // outlive its coordinator: every later primary wave shares with that one a node
@@ -119,17 +120,18 @@ func (rs *roomSums) chosen(s Supply) bool {
 }
 
 // make sets the supply and what is minted, of accounts that own inside slots
-// while those of lost are not over. It reports whether a next wave will mint.
-func (rs *roomSums) make(s Supply, c *RoomCommit, inside int, lost []Void, safe map[Member]uint64) (more bool) {
+// while those of lost are not over. It returns how many visits of lost accounts others keep,
+// where they use no more, and whether a next wave will mint.
+func (rs *roomSums) make(d *decision, s Supply, c *RoomCommit, inside int, lost []Void, safe map[Member]uint64) (kept int, more bool) {
 	target := rs.target
 	if !c.Sure {
 		c.Supply = max(s.left(), inside)
 		if len(lost) == 0 {
 			c.Sure, c.Supply = true, max(target, inside)
 		}
-		return c.Sure && target > inside
+		return 0, c.Sure && target > inside
 	}
-	c.Claims = open(s.Claims, lost)
+	c.Claims, kept = rs.lowered(d, open(s.Claims, lost), safe)
 	left, claimed := s.left()-(slotsOf(s.Claims)-slotsOf(c.Claims)), slotsOf(c.Claims)
 	fresh := slices.DeleteFunc(slices.Clone(lost), func(v Void) bool { return claims(s.Claims, v) })
 	switch {
@@ -139,14 +141,14 @@ func (rs *roomSums) make(s Supply, c *RoomCommit, inside int, lost []Void, safe 
 		}
 	case !rs.shared && known(fresh, safe):
 		share := max(0, left-inside-claimed)
-		c.Claims = closed(c.Claims, Claim{fresh, share})
-		claimed += share
+		c.Claims, kept = rs.lowered(d, closed(c.Claims, Claim{fresh, share}), safe)
+		claimed = slotsOf(c.Claims)
 	default: // they may still send each other something, or somebody here; sides that share always may
 		c.Supply = left
-		return false
+		return kept, false
 	}
 	c.Supply = max(target, inside+c.Mint+claimed)
-	return target > inside+c.Mint+claimed
+	return kept, target > inside+c.Mint+claimed
 }
 
 // open returns the claims of which somebody is still lost, with those alone.

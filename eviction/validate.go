@@ -97,7 +97,7 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 		for _, n := range room.Net {
 			ok = ok && count(max(n.Slots, -n.Slots))
 		}
-		ok = ok && room.Digest.valid()
+		ok = ok && room.Digest.valid() && validVisits(room.Visits)
 		for _, s := range room.Supply {
 			ok = ok && count(s.Slots) && count(s.Burned) && validClaims(s.Claims)
 		}
@@ -114,6 +114,10 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 	return nil
 }
 
+func validVisits(vs []VisitCount) bool {
+	return !slices.ContainsFunc(vs, func(v VisitCount) bool { return !count(v.Visits) })
+}
+
 func validClaims(cs []Claim) bool {
 	return len(cs) <= claimsMax && !slices.ContainsFunc(cs, func(c Claim) bool { return !count(c.Slots) })
 }
@@ -128,7 +132,7 @@ func (c *Commit) validate(w *wave) error {
 	for i := range c.Rooms {
 		rc := &c.Rooms[i]
 		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Supply) && validClaims(rc.Claims) && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax && rc.Held >= 0 && rc.Held <= ageMax &&
-			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Bare == nil || len(rc.Bare) == n) && (rc.Digest == nil || rc.Digest.valid() && len(rc.First) == n && rc.Digest.marked(rc.First))
+			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Bare == nil || len(rc.Bare) == n) && (rc.Covered == nil || len(rc.Covered) == n) && (rc.Digest == nil || rc.Digest.valid() && len(rc.First) == n && rc.Digest.marked(rc.First))
 		ok = ok && !(rc.Cut.Epoch == c.Epoch.Num && qpid.UpTo(w.T).Less(rc.Cut.Value))
 		for _, m := range rc.Moves {
 			ok = ok && in(m.From) && in(m.To) && m.Slots > 0 && count(m.Slots)

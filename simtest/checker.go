@@ -62,6 +62,7 @@ type roomCheck struct {
 	sides     int  // survivor lines ever
 	shares    bool // its sides went on with the slots that they had, ever
 	pace      pace
+	claimed   map[eviction.Void]int // slots of the newest claim of these accounts, the first of it
 }
 
 // lineVoids is what the nodes of a line ever held for void.
@@ -79,6 +80,7 @@ type session struct {
 	room    uint8
 	live    bool
 	ended   bool
+	taken   bool // by a node that went on with it, and has given no pass of its own yet
 	expires int64
 	key     uint64
 }

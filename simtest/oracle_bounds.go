@@ -27,7 +27,7 @@ func (w *world) checkBounds(h *host, before, s *node.Status) {
 		for j := range w.hosts {
 			o := &w.hosts[j]
 			os := w.statusOf(o, h, s)
-			if o.up() && os.Knows && os.Line == st.Line && slices.Contains(st.Voters.Names, o.name) &&
+			if o.up() && os.Knows && os.Line == st.Line && slices.Contains(st.Voters.Names, o.name) && w.lastOfName(o, h, s) &&
 				(os.Reckons.Lease < st.Acts.Lease || os.Reckons.MaxSkew < st.Acts.MaxSkew) {
 				less++
 			}
@@ -36,6 +36,14 @@ func (w *world) checkBounds(h *host, before, s *node.Status) {
 			w.fail("S23", "%s acts by a lease of %v, and %d of %d voters reckon with less", x.name, micros(st.Acts.Lease), less, len(st.Voters.Names))
 		}
 	}
+}
+
+// lastOfName reports whether x is the node of its name that was in a wave last: a name votes once.
+func (w *world) lastOfName(x, h *host, s *node.Status) bool {
+	at := w.statusOf(x, h, s).Installed
+	return !slices.ContainsFunc(w.hosts, func(o host) bool {
+		return o.index != x.index && o.name == x.name && o.up() && w.statusOf(&w.hosts[o.index], h, s).Installed.Compare(at) > 0
+	})
 }
 
 // statusOf is the last that was seen of x's node; of h's it is s.

@@ -370,14 +370,7 @@ func (w *world) checkMint(h *host, r int, rs *node.RoomStatus) {
 		if w.valid(r, a, rs.Line, voids) {
 			continue
 		}
-		exposed := a.live
-		if a.life != none && !w.lives[a.life].over {
-			o := &w.hosts[w.lives[a.life].host]
-			if s := &o.seen.rooms[r]; s.Account == a.Account && w.mayAct(o, r) {
-				exposed = max(exposed, a.owned)
-			}
-		}
-		outside += exposed
+		outside += w.exposed(r, a)
 	}
 	if limit := max(c.hard, rs.Now.Target); inside+outside > limit {
 		w.fail("S9", "room %s: %s has minted up to %d, and %d more may be in use at accounts it does not count; the limit is %d: %s",

@@ -57,6 +57,13 @@ func (w *world) checkSettled() {
 	w.checkOneView()
 }
 
+// passClockRight reports whether a host's pass clock is within its bounds: that of one which
+// stood still stays behind, while its wall clock is right, until somebody finds it so.
+func (w *world) passClockRight(h *host) bool {
+	off := w.passClockOff(h)
+	return max(off, -off) <= w.o.Cluster.MaxSkew.Microseconds()
+}
+
 // passClockOff is how far a host's pass clock is ahead of true time.
 func (w *world) passClockOff(h *host) int64 {
 	return h.seen.status.Clock + h.clock.boot(w.now) - h.seen.status.ClockAt - wallAt(w.now)

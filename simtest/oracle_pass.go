@@ -131,6 +131,7 @@ func (w *world) refreshed(h *host, q *request) {
 		w.reached.n[reachPassTaken]++
 	}
 	w.moveSession(q.session, p.Home)
+	s.taken = false
 	if !s.live && !(s.ended && p.Home == q.pass.Home) { // its home had its slot all the time, if another node was told of its end
 		c.rooms[q.room].rose, c.rooms[q.room].roseAt = true, h.index
 	}
@@ -153,6 +154,22 @@ func (w *world) visitGiven(h *host, r int, t *place) {
 		}
 		if l := &w.lives[life]; l.over || w.hosts[l.host].leaving {
 			w.moveSession(s, rs.Account)
+		}
+	}
+}
+
+// visitTaken follows a visit of a lost node that another one goes on with, on a slot of its
+// own. Whoever is on the site hears of that when they ask next.
+func (w *world) visitTaken(h *host, r int, t *place, from eviction.Account) {
+	c := &w.checker.rooms[r]
+	rs, ok := h.n.Room(c.name, h.clock.read(w.now))
+	if !ok {
+		return
+	}
+	for s := t.session; s != none; s = w.checker.sessions[s].next {
+		if c.accounts[w.checker.sessions[s].account].Account == from {
+			w.moveSession(s, rs.Account)
+			w.checker.sessions[s].taken = true
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (w *world) judge(h *host, q *request) {
 	if q.answer.Forward != (eviction.Member{}) {
 		return
 	}
-	if q.judged = w.now; !w.clockRight(h) { // what it says, it says of another time
+	if q.judged = w.now; !w.clockRight(h) || !w.passClockRight(h) { // what it says, it says of another time
 		q.judged = 0
 	}
 	if q.err != nil {
@@ -150,6 +150,7 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 	case *eviction.Reply:
 		w.answers(h, b.Epoch)
 		w.checkBare(h, b)
+		w.checkCovered(h, b)
 		if b.Epoch == h.seen.gather {
 			h.seen.promised = max(h.seen.promised, h.seen.gatherT)
 		}
@@ -223,6 +224,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 		w.checkLease(h, r, "calls somebody")
 		w.checkDoors(h, r, t)
 		w.came(h, r, t)
+		t.open = t.open || e.Epoch > 0
 		if t.entitledAt == 0 {
 			t.entitledAt = w.now
 		}
@@ -237,8 +239,10 @@ func (w *world) logged(h *host, e *node.Admission) {
 	case node.AdmittedO:
 		n[reachOpenAdmission]++
 		w.checkLease(h, r, "lets somebody walk in")
-		w.checkDoors(h, r, t)
-		w.came(h, r, t)
+		if t.state != calledIn { // when the slot was set aside
+			w.checkDoors(h, r, t)
+			w.came(h, r, t)
+		}
 		t.open, t.admitted = true, true
 		if t.home == none {
 			t.settle(w, h)
@@ -253,6 +257,9 @@ func (w *world) logged(h *host, e *node.Admission) {
 		t.touched = true
 		w.became(t, h, parked)
 	case node.TakenOver, node.WentOn:
+		if from := h.n.Adopted(e.Room, e.Weight.ID); from != (eviction.Account{}) {
+			w.visitTaken(h, r, t, from)
+		}
 		w.takenOver(h, t, e.Event)
 	case node.Given:
 		if e.Key != (qpid.Weight{}) {

@@ -102,6 +102,9 @@ const (
 	reachKept
 	reachJoinKept
 	reachJoinUnkept
+	reachVisitKept
+	reachCovered
+	reachClaimLowered
 	reachWentOn
 	reachExpectFew
 	reachTwin
@@ -126,7 +129,7 @@ func (g goal) String() string {
 		"deleteMin answered", "root moved", "sync of taken tickets", "pass waits for a slot", "reclaim", "signing keys lost", "quorum lost for good", "rooms took turns",
 		"call missed by who listens", "place stamped anew", "old ticket of a place stamped anew",
 		"used tickets on disk at a restart", "used tickets handed over", "used ticket tried when its node is back or gone",
-		"visit given away by a node that leaves", "place given away by a node that leaves", "place kept by another node", "join answered when the place was kept", "join refused as nobody kept the place", "kept place gone on with",
+		"visit given away by a node that leaves", "place given away by a node that leaves", "place kept by another node", "join answered when the place was kept", "join refused as nobody kept the place", "let in when the visit was kept", "visits of a node that others keep", "slots of a lost node made again for what others keep", "kept place gone on with",
 		"founding of fewer nodes than there are", "second node of a name", "second node of a name in the waves",
 		"list asked for",
 		"node with other settings", "lease that waited for the others", "longer lease that was forgotten",

@@ -33,6 +33,7 @@ type request struct {
 	hops      uint8 // times that it was forwarded
 	timed     bool  // an evTimeout is on the agenda
 	forwarded bool  // its first node does not answer it alone
+	again     bool  // it is carried out again when it is answered, see joins.go
 	refs      int16 // events that hold it
 	room      uint8
 	visitor   int32 // none once answered or given up
@@ -272,8 +273,12 @@ func (w *world) sendAnswer(i int32) {
 		t := h.n.HeardOf(h.clock.read(w.now), q.ticket)
 		q.answer, q.err = node.Answer{State: node.Waiting, Ticket: t, Position: int(t.Position), Refresh: time.Second}, nil
 		if q.judged = none; t.Issued != q.ticket.Issued { // else it is too old, and nobody promises anything
-			q.judged = w.now
+			if q.judged = w.now; !w.passClockRight(h) {
+				q.judged = 0
+			}
 		}
+		w.drain(h)
+		q = &w.crowd.requests.at[i]
 	}
 	if w.phase == storm && chance(w.rngLoad, w.o.Load.Lost, 1000) {
 		w.reached.n[reachLostAnswer]++

@@ -174,3 +174,10 @@ func TestSeedsWithATakeOverByWhoCannotSave(t *testing.T) {
 func TestSeedsWithAnEarlierLifeInTheList(t *testing.T) {
 	hold(t, simtest.Swarm, 90018126)
 }
+
+// A node stood still while it asked for somebody who waits at one that it does not reach.
+// It renewed their ticket by the clock of before, and they heard too soon that their place was
+// given up.
+func TestSeedsWithATicketThatIsRenewedAfterAPause(t *testing.T) {
+	hold(t, simtest.Swarm, 90017774)
+}

@@ -88,11 +88,16 @@ func (l *Loop) borrow(ctx context.Context, q *ticket.Request, kept *<-chan struc
 	l.borrowed++
 	a, err = Ask(l.node, now, *q)
 	*kept = l.joins.watch(l.node, q, &a, err)
+	l.rouse()
+	return a, true, err
+}
+
+// rouse has the loop do what follows from something that was done without it.
+func (l *Loop) rouse() {
 	select {
 	case l.wake <- struct{}{}:
 	default: // it knows
 	}
-	return a, true, err
 }
 
 // triesMax is how often borrow looks whether the node is free: for 1 µs or so.
@@ -152,6 +157,7 @@ func (l *Loop) Do(ctx context.Context, q ticket.Request) (ticket.Answer, error) 
 func (l *Loop) heardOf(t ticket.Ticket) ticket.Ticket {
 	l.mu.Lock()
 	defer l.unlock()
+	defer l.rouse()
 	return l.node.HeardOf(l.c.Clock(), t)
 }
 

@@ -11,8 +11,9 @@ import (
 )
 
 // joins are those who have joined here and are told so when another node keeps their
-// place: who has been told that they wait is not passed over if this node dies then. The
-// lock of the node guards it.
+// place, and those who come in when one keeps their visit: who has been told that they wait
+// is not passed over if this node dies then, nor does a slot of theirs go missing. The lock of
+// the node guards it.
 //
 // Invariant: a channel in it is open, and somebody waits for it, or did until joinWait
 // was over: no more than there are requests.
@@ -21,27 +22,40 @@ type joins struct {
 }
 
 type joining struct {
-	room string
-	done chan struct{}
+	room  string
+	comes bool // in; else it joins
+	done  chan struct{}
 }
 
-// joinWait is for how long a newcomer is kept waiting for that. Then the place is given up
-// again, and they are asked to come back.
+// joinWait is for how long somebody is kept waiting for that. Then the place is given up
+// again, and they are asked to come back; who was to come in is called until then.
 const joinWait = time.Second
+
+// held reports whether somebody waits yet for another node.
+func (w *joining) held(n *node.Node, id qpid.ItemID) bool {
+	if w.comes {
+		return n.Unguarded(w.room, id)
+	}
+	return n.Unkept(w.room, id)
+}
 
 // watch returns what is closed when the answer to q may go out; nil: it may at once.
 func (j *joins) watch(n *node.Node, q *ticket.Request, a *ticket.Answer, err error) <-chan struct{} {
-	if q.Op != ticket.Join || err != nil || a.State != ticket.Waiting || a.Forward != (eviction.Member{}) || !n.Unkept(q.Room, a.Ticket.ID) {
+	if err != nil || a.Forward != (eviction.Member{}) || q.Op != ticket.Join && q.Op != ticket.Leave {
+		return nil
+	}
+	id, w := a.Ticket.ID, joining{room: a.Ticket.Room, comes: a.State == ticket.Called}
+	if a.State == ticket.Admitted || !w.comes && q.Op == ticket.Leave || !w.held(n, id) {
 		return nil
 	}
 	if j.waiting == nil {
 		j.waiting = make(map[qpid.ItemID]joining)
 	}
-	w, twice := j.waiting[a.Ticket.ID]
-	if !twice {
-		w = joining{q.Room, make(chan struct{})}
-		j.waiting[a.Ticket.ID] = w
+	if twice, ok := j.waiting[id]; ok {
+		return twice.done
 	}
+	w.done = make(chan struct{})
+	j.waiting[id] = w
 	return w.done
 }
 
@@ -51,7 +65,7 @@ func (j *joins) kept(n *node.Node, places []node.Place) {
 		return
 	}
 	for _, p := range places {
-		if w, ok := j.waiting[p.ID]; ok && w.room == p.Room {
+		if w, ok := j.waiting[p.ID]; ok && w.room == p.Room && !w.held(n, p.ID) {
 			j.leave(p.ID)
 		}
 	}
@@ -60,7 +74,7 @@ func (j *joins) kept(n *node.Node, places []node.Place) {
 // look lets those go out for whom there is nobody any more who might keep them.
 func (j *joins) look(n *node.Node) {
 	for id, w := range j.waiting {
-		if !n.Unkept(w.room, id) {
+		if !w.held(n, id) {
 			j.leave(id)
 		}
 	}
@@ -81,9 +95,20 @@ func (l *Loop) joined(ctx context.Context, q *ticket.Request, a ticket.Answer, k
 	}
 	late := time.NewTimer(joinWait)
 	defer late.Stop()
+	comes := a.State == ticket.Called
 	select {
 	case <-kept:
-		return a, nil
+		if !comes {
+			return a, nil
+		}
+		var in ticket.Answer
+		if stopped := l.order(func(n *node.Node, now eviction.Time) { in, err = n.Leave(now, a.Ticket) }); stopped != nil {
+			return ticket.Answer{}, stopped
+		}
+		if q.Op == ticket.Join && (err != nil || in.Forward != (eviction.Member{})) {
+			return a, nil // they have a place now, and ask as everybody does
+		}
+		return in, err
 	case <-l.done:
 		return ticket.Answer{}, errStopped
 	case <-late.C:
@@ -93,7 +118,12 @@ func (l *Loop) joined(ctx context.Context, q *ticket.Request, a ticket.Answer, k
 	}
 	_ = l.order(func(n *node.Node, now eviction.Time) {
 		l.joins.leave(a.Ticket.ID)
-		n.Undo(now, a.Ticket)
+		if !comes {
+			n.Undo(now, a.Ticket)
+		}
 	})
+	if comes && ctx.Err() == nil {
+		return a, nil
+	}
 	return ticket.Answer{}, err
 }

@@ -92,7 +92,8 @@ func (r *room) call(now eviction.Time) {
 // the slot is for who calls it.
 func (r *room) takeBack(v *visitor, now eviction.Time) {
 	r.called--
-	v.marks &^= told | tried
+	r.unguard(v.id)
+	v.marks &^= told | tried | walkedIn
 	r.enqueue(v)
 	r.watch(v, now)
 }

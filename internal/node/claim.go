@@ -51,6 +51,7 @@ const (
 	entitled                   // its turn is certain
 	quiet                      // its program does not check in while it waits
 	handed                     // another browser than the one that joined has it: see links
+	walkedIn                   // while nobody waited
 	unheard                    // its place was given up, and for nothing but silence
 )
 
@@ -74,6 +75,7 @@ func (r *room) tell(v *visitor, now eviction.Time) {
 		return
 	}
 	v.marks |= told
+	r.guard(v, now)
 	c := r.gate.Room()
 	due := now.Boot + c.ToldClaim().Microseconds()
 	if v.neverCalled() {
@@ -93,7 +95,7 @@ func (v *visitor) pass() {
 		v.slept = min(v.slept+1, sleptMost)
 		v.expires = math.MaxInt64
 	}
-	v.marks &^= told | tried
+	v.marks &^= told | tried | walkedIn
 }
 
 // sleptMost is where the count of calls slept through ends: 18 hours of listening.

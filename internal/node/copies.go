@@ -33,6 +33,7 @@ type copies struct {
 	answers map[eviction.Member]bool   // who has ever acknowledged anything; an older version does not
 	mute    []muteHeir                 // who did not acknowledge anything for long, and are no heirs for a while
 	kept    []Place                    // that an heir keeps since Ready was called
+	offers  int                        // messages with visits that wait in rooms until those are kept
 	sweeps  int                        // rooms in which places are looked at for another heir
 	epoch   qpid.Epoch                 // of the last wave,
 	wave    int64                      // and boot time
@@ -58,6 +59,7 @@ type copied struct {
 	sweep    uint32      // the record to look at next,
 	sweeping bool        // for an heir that is another one now
 	unsure   bool        // some may name a lane that is closed
+	guarded
 }
 
 const (
@@ -83,7 +85,7 @@ func (c *copies) follow(n *Node, now eviction.Time) {
 		}
 		c.epoch, c.wave = in, now.Boot
 		for _, r := range n.rooms {
-			r.copyAnew()
+			r.copyAnew(now)
 		}
 	}
 	all := n.ev.Heirs()
@@ -108,13 +110,13 @@ func (c *copies) follow(n *Node, now eviction.Time) {
 	c.heirs = heirs
 	maps.DeleteFunc(c.answers, func(m eviction.Member, _ bool) bool { return !n.ev.Listed(m) }) //puretest:sorted none depends on another
 	for _, r := range n.rooms {
-		r.copyAnew()
+		r.copyAnew(now)
 		r.sweepAnew()
 	}
 }
 
 // copyAnew begins to have the room's places kept, or ends it.
-func (r *room) copyAnew() {
+func (r *room) copyAnew(now eviction.Time) {
 	wanted := r.gate.Copied() && r.broken == nil && len(r.node.copies.heirs) > 0
 	switch {
 	case wanted && r.bare == nil:
@@ -125,6 +127,11 @@ func (r *room) copyAnew() {
 			}
 		})
 		r.sweepAnew()
+		r.visitors.all(func(v *visitor) {
+			if v.stage == onSite {
+				r.guardOut(v, now)
+			}
+		})
 	case !wanted && r.bare != nil:
 		r.copyNone()
 		for i := range r.node.copies.lanes {
@@ -172,10 +179,10 @@ func (r *room) copy(v *visitor) {
 		return
 	}
 	c := r.copyOf(v)
-	to := r.node.copies.laneFor(r.node, v)
+	to := r.node.copies.laneFor(r.node, v.id, v.stamp)
 	for _, old := range [...]uint16{c.at, c.to} {
 		if old != to {
-			r.node.copies.say(r.node, old, copyEntry{r, v.id})
+			r.node.copies.say(r.node, old, copyEntry{room: r, id: v.id})
 		}
 	}
 	due := c.due && c.to == to
@@ -184,7 +191,7 @@ func (r *room) copy(v *visitor) {
 		r.bare.Insert(r.gate.Key(v.weight()))
 	}
 	if to > 0 && !due {
-		r.node.copies.say(r.node, to, copyEntry{r, v.id})
+		r.node.copies.say(r.node, to, copyEntry{room: r, id: v.id})
 	}
 }
 
@@ -196,10 +203,10 @@ func (r *room) uncopy(v *visitor) {
 	c := r.copied.of[v.number]
 	r.copied.of[v.number] = copyOf{}
 	if c.to != c.at {
-		r.node.copies.say(r.node, c.at, copyEntry{r, v.id})
+		r.node.copies.say(r.node, c.at, copyEntry{room: r, id: v.id})
 	}
 	if !c.due {
-		r.node.copies.say(r.node, c.to, copyEntry{r, v.id})
+		r.node.copies.say(r.node, c.to, copyEntry{room: r, id: v.id})
 	}
 }
 
@@ -237,7 +244,13 @@ func (r *room) sweepOn(most int) int {
 		}
 		v := r.visitors.at(r.sweep)
 		r.sweep++
-		if v.slot == gone || v.stage > parked {
+		if v.slot == gone {
+			continue
+		}
+		if v.stage == called || v.stage == onSite {
+			r.sweepVisit(v.id)
+		}
+		if v.stage > parked {
 			continue
 		}
 		of := r.copyOf(v)
@@ -247,16 +260,16 @@ func (r *room) sweepOn(most int) int {
 				r.bare.Insert(r.gate.Key(v.weight()))
 			}
 		}
-		to := c.laneFor(r.node, v)
+		to := c.laneFor(r.node, v.id, v.stamp)
 		if to == of.to && (of.due || of.at == to) {
 			continue
 		}
 		if of.to != of.at && of.to != to {
-			c.say(r.node, of.to, copyEntry{r, v.id})
+			c.say(r.node, of.to, copyEntry{room: r, id: v.id})
 		}
 		of.to, of.due = to, to > 0
 		if to > 0 {
-			c.sayLater(r.node, to, copyEntry{r, v.id})
+			c.sayLater(r.node, to, copyEntry{room: r, id: v.id})
 		}
 	}
 	return 0

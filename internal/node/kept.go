@@ -113,6 +113,7 @@ func (n *Node) onCopies(now eviction.Time, from eviction.Member, b *eviction.Cop
 		}
 	}
 	if !ack.Unknown {
+		ack.Visits = 1 + n.keepVisits(now, from, b)
 		n.kept[i].heard, n.kept[i].gone, n.kept[i].late = now.Boot, 0, false
 	}
 	n.out = append(n.out, eviction.Message{From: n.c.Self.Member, To: from, Body: ack})
@@ -241,6 +242,7 @@ func (n *Node) goOn(now eviction.Time) {
 		}
 	}
 	n.kept = slices.DeleteFunc(n.kept, func(h keptHome) bool { return n.among.has(list, h.member) && now.Boot-h.heard > stale })
+	n.forgetVisits()
 	if n.leaveBy != 0 || !n.ev.Clear() {
 		return
 	}

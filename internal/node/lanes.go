@@ -15,6 +15,7 @@ type lane struct {
 	at     int64  // boot time at which that was sent last, or acknowledged,
 	since  int64  // and at which batch was sent first
 	batch  *eviction.Copies
+	keeps  bool        // visits, too: the heir is of a version that does, and has the room for them
 	sent   []copyEntry // places of batch
 	todo   []copyEntry // whose places are to be said, or are gone:
 	later  []copyEntry // those that only get another heir come after them
@@ -22,8 +23,10 @@ type lane struct {
 
 // copyEntry is a place of which an heir is to be told how it is when that is said.
 type copyEntry struct {
-	room *room
-	id   qpid.ItemID
+	room  *room
+	id    qpid.ItemID
+	visit bool  // on the site, or about to be; see guard.go
+	until int64 // of a visit that was said
 }
 
 // close ends a lane. Its number is not another's until all places were looked at.
@@ -40,8 +43,8 @@ func (c *copies) close(n *Node, l *lane) {
 }
 
 // laneFor is the lane to the heir of a place, 0 if there is none.
-func (c *copies) laneFor(n *Node, v *visitor) uint16 {
-	heir := eviction.HeirAmong(c.heirs, v.id, v.stamp)
+func (c *copies) laneFor(n *Node, id qpid.ItemID, stamp uint64) uint16 {
+	heir := eviction.HeirAmong(c.heirs, id, stamp)
 	if heir == (eviction.Member{}) || !n.ev.Listed(heir) {
 		return 0
 	}
@@ -137,6 +140,12 @@ func (l *lane) say(todo []copyEntry, i uint16, most int) []copyEntry {
 		if k < 0 {
 			k, b.Rooms = len(b.Rooms), append(b.Rooms, eviction.RoomCopies{Room: e.room.name})
 		}
+		if e.visit {
+			if l.sayVisit(&b.Rooms[k], &e, i) {
+				l.sent = append(l.sent, e)
+			}
+			continue
+		}
 		v := e.room.visitors.get(e.id)
 		known := v != nil && v.stage <= parked && e.room.bare != nil
 		switch {
@@ -157,6 +166,22 @@ func (l *lane) say(todo []copyEntry, i uint16, most int) []copyEntry {
 	return todo[said:]
 }
 
+// sayVisit says a visit, or that it is over, and reports whether it is to be kept.
+func (l *lane) sayVisit(c *eviction.RoomCopies, e *copyEntry, i uint16) bool {
+	g := e.room.visits[e.id]
+	switch {
+	case g != nil && g.to == i:
+		g.due, e.until = false, g.said
+		c.Born = e.room.gate.Ledger().Account().Born
+		c.Visits = append(c.Visits, eviction.VisitKept{ID: e.id, Until: g.said})
+		return true
+	case g != nil && g.at == i: // until another heir has it
+	default:
+		c.Ended = append(c.Ended, e.id)
+	}
+	return false
+}
+
 // onCopiesAck hears that a batch is kept.
 func (n *Node) onCopiesAck(now eviction.Time, from eviction.Member, b *eviction.CopiesAck) {
 	i := n.copies.to[from]
@@ -173,9 +198,22 @@ func (n *Node) onCopiesAck(now eviction.Time, from eviction.Member, b *eviction.
 	case l.batch == nil || b.Seq != l.seq:
 		return
 	}
+	visits := 0
+	for i := range l.batch.Rooms {
+		visits += len(l.batch.Rooms[i].Visits)
+	}
+	l.keeps = b.Visits == 1+visits
 	l.batch, l.at = nil, now.Boot
 	n.copies.answers[from] = true
 	for _, e := range l.sent {
+		if e.visit {
+			if l.keeps {
+				e.room.visitKept(e, i)
+			} else {
+				e.room.gate.Retract()
+			}
+			continue
+		}
 		v := e.room.visitors.get(e.id)
 		if v == nil || v.stage > parked || e.room.bare == nil {
 			continue

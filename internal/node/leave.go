@@ -74,6 +74,12 @@ func (n *Node) giveAway(now eviction.Time) {
 	alone := len(n.ev.Members()) <= 1 // nobody is there to take anything
 	all := n.ev.Released() && n.copiesSettled(now)
 	for _, r := range n.rooms {
+		if r.broken == nil && r.gate.Promised() {
+			r.gate.Retract() // visits go when all may know that
+			all = all && r.onSite+len(r.held) == 0
+		} else if r.broken == nil && r.onSite+len(r.held) > 0 {
+			r.giveVisits(now)
+		}
 		all = r.givePlaces(now) && n.ev.Given(r.gate) && all
 	}
 	if all || alone || now.Boot >= n.leaveBy {
@@ -86,7 +92,9 @@ func (n *Node) giveAway(now eviction.Time) {
 func (r *room) giveUse(now eviction.Time) {
 	r.takeBackCalls(now)
 	r.wanting, r.gate.Wanted = nil, 0
-	r.giveVisits(now)
+	if !r.gate.Promised() {
+		r.giveVisits(now)
+	}
 }
 
 // giveVisits gives everybody on the site of a node that leaves to their heirs.
@@ -164,6 +172,7 @@ func (r *room) takeIn(now eviction.Time, from eviction.Account, visit *eviction.
 	r.moved.back(v.id)
 	r.onSite++
 	r.waits.visits.Begin(v.seen, r.node.ev.LastNow())
+	r.guardOut(v, now)
 	r.schedule(v)
 	r.record(Given, v.weight(), 0, v.weight())
 }

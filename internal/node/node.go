@@ -18,24 +18,25 @@ type Node struct {
 	rooms []*room // by name
 	dues  dues
 
-	log     []Admission
-	taken   []qpid.Answer
-	out     []eviction.Message
-	saved   *eviction.Record
-	stale   bool   // something was installed since saved was compared
-	seq     uint64 // of the last deleteMin called here
-	used    used
-	asked   []askedBy // who asks which of their tickets went on here
-	copies  copies
-	kept    []keptHome
-	goOnAt  int64             // boot time at which to look at them again
-	among   members           // of the last list that was asked about
-	hasten  bool              // there is more to go on with than one Tick did
-	fresh   []uint64          // used tickets that are not kept yet
-	broke   []eviction.Broken // rooms given up that nobody was told of yet
-	letGo   []Place           // likewise
-	tellAt  int64             // boot time at which former homes are told again
-	leaveBy int64             // boot time at which it says goodbye, whatever it still has; 0: it stays
+	log        []Admission
+	taken      []qpid.Answer
+	out        []eviction.Message
+	saved      *eviction.Record
+	stale      bool   // something was installed since saved was compared
+	seq        uint64 // of the last deleteMin called here
+	used       used
+	asked      []askedBy // who asks which of their tickets went on here
+	copies     copies
+	visitsKept []keptVisits
+	kept       []keptHome
+	goOnAt     int64             // boot time at which to look at them again
+	among      members           // of the last list that was asked about
+	hasten     bool              // there is more to go on with than one Tick did
+	fresh      []uint64          // used tickets that are not kept yet
+	broke      []eviction.Broken // rooms given up that nobody was told of yet
+	letGo      []Place           // likewise
+	tellAt     int64             // boot time at which former homes are told again
+	leaveBy    int64             // boot time at which it says goodbye, whatever it still has; 0: it stays
 }
 
 // New returns a node. The error lists everything that is wrong with c.
@@ -223,6 +224,7 @@ func (n *Node) Step(now eviction.Time, m eviction.Message) error {
 		err = n.ev.Step(now, m)
 	}
 	n.advance(now)
+	n.takeOffered(now)
 	n.giveAway(now)
 	return err
 }

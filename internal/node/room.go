@@ -120,7 +120,10 @@ func newRoom(n *Node, g *eviction.Gate, now eviction.Time) *room {
 	r := &room{node: n, name: g.Room().Name, gate: g, q: q, cut: g.Cut(), roll: roll{pasts: make(map[qpid.ItemID]past)}, attention: attention{wakes: ever}}
 	r.wheel = newWheel(now.Boot, &r.visitors)
 	g.Prepare = r.prepare
-	g.Copies = func(list []eviction.Member) (bare, keeps uint64) { return r.barest(list), r.firstKept(list) }
+	g.Keep = r.keepFirst
+	g.Copies = func(list []eviction.Member) *eviction.Keeping {
+		return &eviction.Keeping{Bare: r.barest(list), Keeps: r.firstKept(list), Covered: r.coveredBy(list), Visits: r.countVisits(list)}
+	}
 	heap.Push(&n.dues.agenda, r)
 	r.stir()
 	return r
@@ -240,6 +243,7 @@ func (r *room) install(now eviction.Time, in eviction.Installed) {
 // reset answers for a ledger that is gone: the called wait again at their old
 // place, sessions run out by themselves.
 func (r *room) reset(now eviction.Time) {
+	r.guarded = guarded{} // heirs keep their visits as they are: no pass was called back
 	for _, v := range r.sortedVisitors() {
 		switch v.stage {
 		case called:
@@ -310,6 +314,7 @@ func (r *room) lookAt(v *visitor, now eviction.Time) {
 		r.called--
 		r.waits.visits.NoShow()
 		r.release(v, now)
+		r.unguard(v.id)
 		v.pass()
 		r.park(v, now)
 		r.recorded().NoShow = true
@@ -376,6 +381,8 @@ func (r *room) leaveSite(v *visitor, now eviction.Time) {
 	r.onSite--
 	r.waits.visits.End(v.seen, r.node.ev.LastNow())
 	r.release(v, now)
+	r.unguard(v.id)
+	r.ours(v)
 	r.record(Ended, v.weight(), 0, qpid.Weight{})
 	clock := r.node.ev.Now(now)
 	e := r.recorded()
@@ -425,6 +432,7 @@ func (r *room) forget(v *visitor) {
 
 func (r *room) remove(v *visitor) {
 	r.uncopy(v)
+	r.unguard(v.id)
 	delete(r.pasts, v.id)
 	r.visitors.remove(v)
 }

@@ -34,6 +34,9 @@ func (n *Node) Refresh(now eviction.Time, p Pass) (a Answer, err error) {
 	}
 	r.mayLetIn(now)
 	v.expires = max(v.expires, p.Expires, r.until(now, v.seen))
+	if r.guard(v, now); r.passUntil(v) < p.Expires {
+		return same, nil // until an heir keeps the visit for longer
+	}
 	return r.answer(now, v)
 }
 
@@ -89,6 +92,7 @@ func (n *Node) End(now eviction.Time, p Pass) (a Answer, err error) {
 		return Answer{Forward: to}, err
 	}
 	if v == nil { // a lost node's: all there is to do is to refuse it from now on
+		n.dropVisit(r, p.Home.Member, p.ID)
 		v = r.visitors.add(visitor{id: p.ID, stamp: p.Stamp, expires: p.Expires})
 		r.retire(v, spent, now)
 		return Answer{}, nil
@@ -215,4 +219,15 @@ func (r *room) adoptWanting(now eviction.Time) {
 		r.wanting = r.wanting[1:]
 	}
 	r.gate.Wanted = len(r.wanting)
+}
+
+// Adopted is whose visit somebody on the site was before it was this node's, zero if that was
+// nobody's: a simulator asks.
+func (n *Node) Adopted(name string, id qpid.ItemID) (from eviction.Account) {
+	if r, err := n.room(name); err == nil {
+		if v := r.visitors.get(id); v != nil && v.stage == onSite {
+			from = r.pasts[id].adopted
+		}
+	}
+	return from
 }

@@ -20,6 +20,7 @@ const unreachedFor = 3_600_000_000
 // their place can be reached. Its home may give the place up meanwhile, and takes it up
 // again for a ticket that was renewed. One that is too old by now stays so.
 func (n *Node) HeardOf(now eviction.Time, t Ticket) Ticket {
+	n.clock(now) // it may have stood still since it read it last
 	if r, err := n.offered(t.Room); err == nil && n.ev.Clear() {
 		return r.heardOf(t, now)
 	}

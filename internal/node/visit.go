@@ -44,6 +44,9 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID, silent bool)
 	}
 	if n.ev.Open(r.gate, now) && r.gate.Queue.Len() == 0 && r.gate.Due == 0 && r.gate.Wanted == 0 && r.gate.Spend(now.Boot) {
 		in := r.visitors.add(v)
+		if r.gate.Promised() {
+			return r.walkIn(now, in)
+		}
 		r.admit(now, in, n.ev.Now(now))
 		r.record(AdmittedO, in.weight(), n.ev.Status().Installed.Num, in.weight())
 		return r.answer(now, in)
@@ -55,6 +58,17 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID, silent bool)
 	r.lineUp(waits)
 	n.carryOn(now)
 	return r.answer(now, waits)
+}
+
+// walkIn sets a slot aside for a newcomer who comes in as soon as an heir keeps the visit.
+func (r *room) walkIn(now eviction.Time, v *visitor) (Answer, error) {
+	v.stage = called
+	v.marks |= walkedIn
+	r.called++
+	v.due = now.Boot + r.claim(v)
+	r.schedule(v)
+	r.record(CalledIn, v.weight(), r.node.ev.Status().Installed.Num, v.weight())
+	return r.answer(now, v)
 }
 
 // lineUp puts a newcomer in line.
@@ -230,10 +244,18 @@ func (n *Node) Leave(now eviction.Time, t Ticket) (a Answer, err error) {
 		return a, nil // still called: another try may find a lease
 	}
 	v := r.visitors.get(a.Ticket.ID)
+	if r.guard(v, now); n.Unguarded(t.Room, v.id) {
+		v.marks |= tried
+		return a, nil // until an heir keeps the visit: Ready.Kept says when
+	}
 	r.called--
-	r.waits.visits.Came()
 	r.admit(now, v, n.ev.Now(now))
 	n.use(v.id)
+	if v.has(walkedIn) {
+		r.record(AdmittedO, v.weight(), n.ev.Status().Installed.Num, v.weight())
+		return r.answer(now, v)
+	}
+	r.waits.visits.Came()
 	r.record(AdmittedQ, v.weight(), 0, qpid.Weight{})
 	return r.answer(now, v)
 }
@@ -246,6 +268,7 @@ func (r *room) admit(now eviction.Time, v *visitor, started int64) {
 	v.stage = onSite
 	r.onSite++
 	v.seen, v.expires = started, r.until(now, started)
+	r.guard(v, now)
 	r.waits.visits.Begin(started, r.node.ev.LastNow())
 	v.due = now.Boot + r.gate.Session().Microseconds() + 2*r.skew()
 	r.schedule(v)
@@ -301,6 +324,7 @@ func (r *room) withdraw(v *visitor, now eviction.Time) bool {
 		r.called--
 		r.waits.visits.NoShow()
 		r.release(v, now)
+		r.unguard(v.id)
 	default:
 		return false
 	}
@@ -457,6 +481,9 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 		if n.ev.Now(now) >= v.expires {
 			return Answer{}, ticket.ErrUsed
 		}
+		if r.passUntil(v) <= n.ev.Now(now) {
+			return Answer{}, ticket.ErrUnavailable
+		}
 		a.State, a.Pass, a.Wave = Admitted, r.pass(v), v.wave
 		return a, nil
 	case spent:
@@ -510,7 +537,10 @@ func (r *room) answer(now eviction.Time, v *visitor) (Answer, error) {
 }
 
 func (r *room) pass(v *visitor) Pass {
-	p := Pass{Room: r.name, ID: v.id, Stamp: v.stamp, Home: r.gate.Ledger().Account(), Expires: v.expires}
+	p := Pass{Room: r.name, ID: v.id, Stamp: v.stamp, Home: r.gate.Ledger().Account(), Expires: r.passUntil(v)}
+	if g := r.visits[v.id]; g != nil {
+		r.becomes(g, g.kept, max(g.out, p.Expires))
+	}
 	if r.gate.Room().SessionMax > 0 {
 		p.Started = v.seen
 	}

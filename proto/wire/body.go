@@ -59,7 +59,7 @@ func FromBody(b eviction.Body) (*peerv1.Body, error) {
 	case *eviction.Copies:
 		return &peerv1.Body{Kind: &peerv1.Body_Copies{Copies: &peerv1.Copies{Lane: b.Lane, Seq: b.Seq, Rooms: encoded(b.Rooms, fromRoomCopies)}}}, nil
 	case *eviction.CopiesAck:
-		return &peerv1.Body{Kind: &peerv1.Body_CopiesAck{CopiesAck: &peerv1.CopiesAck{Lane: b.Lane, Seq: b.Seq, Unknown: b.Unknown}}}, nil
+		return &peerv1.Body{Kind: &peerv1.Body_CopiesAck{CopiesAck: &peerv1.CopiesAck{Lane: b.Lane, Seq: b.Seq, Unknown: b.Unknown, Visits: int64(b.Visits)}}}, nil
 	case *eviction.Goodbye:
 		return &peerv1.Body{Kind: &peerv1.Body_Goodbye{Goodbye: &peerv1.Goodbye{}}}, nil
 	default:
@@ -128,7 +128,7 @@ func (r *reader) body(p *peerv1.Body) eviction.Body {
 			Lane: k.Copies.GetLane(), Seq: k.Copies.GetSeq(), Rooms: list(r, "rooms", k.Copies.GetRooms(), roomsMax, r.roomCopies),
 		}
 	case *peerv1.Body_CopiesAck:
-		return &eviction.CopiesAck{Lane: k.CopiesAck.GetLane(), Seq: k.CopiesAck.GetSeq(), Unknown: k.CopiesAck.GetUnknown()}
+		return &eviction.CopiesAck{Lane: k.CopiesAck.GetLane(), Seq: k.CopiesAck.GetSeq(), Unknown: k.CopiesAck.GetUnknown(), Visits: r.number(k.CopiesAck.GetVisits())}
 	case *peerv1.Body_UsedAck:
 		return &eviction.UsedAck{Upto: k.UsedAck.GetUpto()}
 	case *peerv1.Body_Goodbye:
@@ -170,14 +170,22 @@ func (r *reader) place(p *peerv1.Place) eviction.Place {
 
 func fromRoomCopies(c eviction.RoomCopies) *peerv1.RoomCopies {
 	return &peerv1.RoomCopies{
-		Room: c.Room, Places: encoded(c.Places, fromPlace), Gone: encoded(c.Gone, func(id qpid.ItemID) []byte { return bytesOf(id[:]) }),
+		Room: c.Room, Places: encoded(c.Places, fromPlace), Gone: encoded(c.Gone, fromID), Born: c.Born, Ended: encoded(c.Ended, fromID),
+		Visits: encoded(c.Visits, func(v eviction.VisitKept) *peerv1.VisitKept {
+			return &peerv1.VisitKept{Id: fromID(v.ID), Until: v.Until}
+		}),
 	}
 }
+
+func fromID(id qpid.ItemID) []byte { return bytesOf(id[:]) }
 
 func (r *reader) roomCopies(p *peerv1.RoomCopies) eviction.RoomCopies {
 	return eviction.RoomCopies{
 		Room: r.name(p.GetRoom()), Places: list(r, "places", p.GetPlaces(), eviction.PlacesMax, r.place),
-		Gone: list(r, "ids", p.GetGone(), eviction.PlacesMax, r.id),
+		Gone: list(r, "ids", p.GetGone(), eviction.PlacesMax, r.id), Born: p.GetBorn(), Ended: list(r, "ids", p.GetEnded(), eviction.PlacesMax, r.id),
+		Visits: list(r, "visits", p.GetVisits(), eviction.PlacesMax, func(p *peerv1.VisitKept) eviction.VisitKept {
+			return eviction.VisitKept{ID: r.id(p.GetId()), Until: p.GetUntil()}
+		}),
 	}
 }
 

@@ -55,6 +55,12 @@ func fromRoomReply(b eviction.RoomReply) *peerv1.RoomReply {
 		}),
 		Newest: fromRoom(b.Newest), Digest: fromDigest(b.Digest),
 		Supplies: encoded(b.Supply, fromSupply), Calls: b.Calls, Shared: b.Shared,
+		Covers: encoded(b.Covers, func(c eviction.Cover) *peerv1.Cover {
+			return &peerv1.Cover{Member: fromMember(c.Member), At: c.At, Is: c.Is}
+		}),
+		Visits: encoded(b.Visits, func(v eviction.VisitCount) *peerv1.VisitCount {
+			return &peerv1.VisitCount{Member: fromMember(v.Member), Visits: int64(v.Visits)}
+		}),
 	}
 }
 
@@ -67,6 +73,12 @@ func (r *reader) roomReply(p *peerv1.RoomReply) eviction.RoomReply {
 		}),
 		Newest: r.room(p.GetNewest()), Digest: r.digest(p.GetDigest()),
 		Supply: list(r, "supplies", p.GetSupplies(), nodesMax, r.supply), Calls: r.rate(p.GetCalls()), Shared: p.GetShared(),
+		Covers: list(r, "covers", p.GetCovers(), recordsMax, func(p *peerv1.Cover) eviction.Cover {
+			return eviction.Cover{Member: r.member(p.GetMember()), At: p.GetAt(), Is: p.GetIs()}
+		}),
+		Visits: list(r, "visits", p.GetVisits(), recordsMax, func(p *peerv1.VisitCount) eviction.VisitCount {
+			return eviction.VisitCount{Member: r.member(p.GetMember()), Visits: r.number(p.GetVisits())}
+		}),
 	}
 }
 
@@ -91,7 +103,7 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 		Arrivals: n.Arrivals, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), First: n.First,
 		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
 		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Held: n.Held, Sides: n.Sides,
-		Bare: n.Bare, Keeps: n.Keeps, Cut: fromCut(n.Cut),
+		Bare: n.Bare, Keeps: n.Keeps, Cut: fromCut(n.Cut), Covered: n.Covered,
 	}
 }
 
@@ -103,7 +115,7 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Lightest: r.weight(p.GetLightest()), Voters: r.voters(p.GetVoters()), First: p.GetFirst(),
 		Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
 		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(), Sides: p.GetSides(),
-		Bare: p.GetBare(), Keeps: p.GetKeeps(), Cut: r.cut(p.GetCut()),
+		Bare: p.GetBare(), Keeps: p.GetKeeps(), Cut: r.cut(p.GetCut()), Covered: p.GetCovered(),
 	}
 }
 
@@ -185,7 +197,7 @@ func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 		Queued: int64(c.Queued), Waiting: encoded(c.Waiting, number), Digest: fromDigest(c.Digest), First: encoded(c.First, number),
 		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
 		Sure: c.Sure, Claims: encoded(c.Claims, fromClaim), Bound: int64(c.Bound), Held: c.Held,
-		Sides: c.Sides, Shared: c.Shared, Bare: c.Bare, Before: fromCut(c.Before),
+		Sides: c.Sides, Shared: c.Shared, Bare: c.Bare, Before: fromCut(c.Before), CoveredRuns: fromBools(c.Covered),
 	}
 }
 
@@ -196,7 +208,8 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 	return eviction.RoomCommit{
 		Room: r.name(p.GetRoom()), Config: r.room(p.GetConfig()), Agreed: p.GetAgreed(), TTL: p.GetTtl(), Line: r.line(p.GetLine()),
 		From: r.line(p.GetFrom()), Born: r.runs(p.GetBorn(), p.GetBornRuns()),
-		Void: voids(p.GetVoid()), Safe: voids(p.GetSafe()), Settled: voids(p.GetSettled()),
+		KeptBy: eviction.KeptBy{Bare: r.stamps(p.GetBare()), Covered: r.bools(p.GetCoveredRuns())},
+		Void:   voids(p.GetVoid()), Safe: voids(p.GetSafe()), Settled: voids(p.GetSettled()),
 		Mint: r.number(p.GetMint()), Burn: deals(p.GetBurn()), Moves: list(r, "moves", p.GetMoves(), recordsMax, r.move),
 		Tokens: deals(p.GetTokens()), Paced: p.GetPaced(), Cut: r.cut(p.GetCut()), Key: r.epoch(p.GetKey()), Drawn: r.weight(p.GetDrawn()),
 		Delete: r.number(p.GetDelete()), Twins: list(r, "twins", p.GetTwins(), recordsMax, r.tagged), Open: p.GetOpen(), Closed: p.GetClosed(),
@@ -205,7 +218,7 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		Rate: r.rate(p.GetRate()), Active: r.number(p.GetActive()), Called: r.number(p.GetCalled()),
 		Missing: r.number(p.GetMissing()), WholeIn: p.GetWholeIn(),
 		Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Bound: r.number(p.GetBound()), Held: p.GetHeld(),
-		Sides: p.GetSides(), Shared: p.GetShared(), Bare: r.stamps(p.GetBare()), Before: r.cut(p.GetBefore()),
+		Sides: p.GetSides(), Shared: p.GetShared(), Before: r.cut(p.GetBefore()),
 	}
 }
 

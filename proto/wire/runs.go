@@ -101,3 +101,32 @@ func (r *reader) nets(p *peerv1.Nets) []eviction.Net {
 		return eviction.Net{Account: eviction.Account{Member: eviction.Member{Name: r.node(name), Boot: boots[i]}, Born: born[i]}, Slots: r.number(slots[i])}
 	})
 }
+
+// fromBools says how many are false, then how many are true, and so on.
+func fromBools(in []bool) (runs []uint32) {
+	is := false
+	for i, b := range in {
+		switch {
+		case i == 0 && b:
+			runs, is = append(runs, 0, 1), true
+		case i == 0 || b != is:
+			runs, is = append(runs, 1), b
+		default:
+			runs[len(runs)-1]++
+		}
+	}
+	return runs
+}
+
+func (r *reader) bools(runs []uint32) (out []bool) {
+	for i, n := range runs {
+		if n > nodesMax || len(out)+int(n) > nodesMax {
+			r.fail("a list of more than %d nodes", nodesMax)
+			return nil
+		}
+		for range n {
+			out = append(out, i%2 == 1)
+		}
+	}
+	return out
+}

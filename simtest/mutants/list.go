@@ -52,7 +52,7 @@ func Unsafe() []Mutant {
 
 // Bugs lists planted bugs of the ordinary kind.
 func Bugs() []Mutant {
-	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), comebackBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), boundBugs(), forgottenBugs(), sharingBugs(), copyBugs())
+	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), comebackBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), boundBugs(), forgottenBugs(), sharingBugs(), copyBugs(), claimBugs())
 }
 
 // duesBugs are in which rooms a node looks at.
@@ -136,7 +136,7 @@ func eventBugs() []Mutant {
 func supplyBugs() []Mutant {
 	return []Mutant{
 		{Name: "a loss does not wait for its own D", Edits: []Edit{
-			{"eviction/supply.go", "	c.Claims = open(s.Claims, lost)\n", "	if c.Claims = open(s.Claims, lost); ON && len(c.Claims) > 0 {\n\t\tc.Claims = c.Claims[1:]\n\t}\n"},
+			{"eviction/supply.go", "	c.Claims, kept = rs.lowered(d, open(s.Claims, lost), safe)\n", "	if c.Claims, kept = rs.lowered(d, open(s.Claims, lost), safe); ON && len(c.Claims) > 0 {\n\t\tc.Claims = c.Claims[1:]\n\t}\n"},
 		}},
 		{Name: "every further loss starts D again for all", Run: "TestScenarioEveryLossHasItsOwnD", Edits: []Edit{
 			{"eviction/supply.go", "	case len(fresh) == 0:\n", "	case ON && len(lost) > 0:\n	case len(fresh) == 0:\n"},
@@ -205,7 +205,7 @@ func waveBugs() []Mutant {
 			},
 		}},
 		{Name: "a call that nobody follows keeps its slot", Run: "TestScenarioTheSilentLoseTheirSlotAndKeepTheirPlace", Edits: []Edit{
-			{"internal/node/room.go", "		r.called--\n		r.waits.visits.NoShow()\n		r.release(v, now)\n		v.pass()\n		r.park(v, now)\n", "		if ON {\n\t\t\tv.due = now.Boot + c.ClaimWindow.Microseconds()\n\t\t\tr.wheel.add(v)\n\t\t\treturn\n\t\t}\n		r.called--\n		r.waits.visits.NoShow()\n		r.release(v, now)\n		v.pass()\n		r.park(v, now)\n"},
+			{"internal/node/room.go", "		r.called--\n		r.waits.visits.NoShow()\n		r.release(v, now)\n		r.unguard(v.id)\n		v.pass()\n		r.park(v, now)\n", "		if ON {\n\t\t\tv.due = now.Boot + c.ClaimWindow.Microseconds()\n\t\t\tr.wheel.add(v)\n\t\t\treturn\n\t\t}\n		r.called--\n		r.waits.visits.NoShow()\n		r.release(v, now)\n		r.unguard(v.id)\n		v.pass()\n		r.park(v, now)\n"},
 		}},
 		{Name: "the silent in line are called in their turn", Run: "TestScenarioASlotIsNotKeptForTheSilentInLine", Edits: []Edit{
 			{"internal/node/room.go", "waitsFor(v); now.Boot < until {", "waitsFor(v); ON || now.Boot < until {"},

@@ -2299,8 +2299,11 @@ type RoomReply struct {
 	Supplies []*Supply `protobuf:"bytes,7,rep,name=supplies,proto3" json:"supplies,omitempty"`
 	Digest   *Digest   `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Calls per second, summed.
-	Calls         float64 `protobuf:"fixed64,9,opt,name=calls,proto3" json:"calls,omitempty"`
-	Shared        bool    `protobuf:"varint,10,opt,name=shared,proto3" json:"shared,omitempty"`
+	Calls  float64 `protobuf:"fixed64,9,opt,name=calls,proto3" json:"calls,omitempty"`
+	Shared bool    `protobuf:"varint,10,opt,name=shared,proto3" json:"shared,omitempty"`
+	// Of members that are not in the wave.
+	Covers        []*Cover      `protobuf:"bytes,11,rep,name=covers,proto3" json:"covers,omitempty"`
+	Visits        []*VisitCount `protobuf:"bytes,12,rep,name=visits,proto3" json:"visits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2405,6 +2408,133 @@ func (x *RoomReply) GetShared() bool {
 	return false
 }
 
+func (x *RoomReply) GetCovers() []*Cover {
+	if x != nil {
+		return x.Covers
+	}
+	return nil
+}
+
+func (x *RoomReply) GetVisits() []*VisitCount {
+	if x != nil {
+		return x.Visits
+	}
+	return nil
+}
+
+type Cover struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Member *Member                `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	// Number of a wave.
+	At            uint64 `protobuf:"varint,2,opt,name=at,proto3" json:"at,omitempty"`
+	Is            bool   `protobuf:"varint,3,opt,name=is,proto3" json:"is,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cover) Reset() {
+	*x = Cover{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cover) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cover) ProtoMessage() {}
+
+func (x *Cover) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cover.ProtoReflect.Descriptor instead.
+func (*Cover) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Cover) GetMember() *Member {
+	if x != nil {
+		return x.Member
+	}
+	return nil
+}
+
+func (x *Cover) GetAt() uint64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *Cover) GetIs() bool {
+	if x != nil {
+		return x.Is
+	}
+	return false
+}
+
+type VisitCount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Member        *Member                `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Visits        int64                  `protobuf:"varint,2,opt,name=visits,proto3" json:"visits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VisitCount) Reset() {
+	*x = VisitCount{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VisitCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VisitCount) ProtoMessage() {}
+
+func (x *VisitCount) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VisitCount.ProtoReflect.Descriptor instead.
+func (*VisitCount) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *VisitCount) GetMember() *Member {
+	if x != nil {
+		return x.Member
+	}
+	return nil
+}
+
+func (x *VisitCount) GetVisits() int64 {
+	if x != nil {
+		return x.Visits
+	}
+	return 0
+}
+
 type RoomNode struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Index    uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -2446,13 +2576,14 @@ type RoomNode struct {
 	Bare          uint64 `protobuf:"varint,32,opt,name=bare,proto3" json:"bare,omitempty"`
 	Keeps         uint64 `protobuf:"varint,33,opt,name=keeps,proto3" json:"keeps,omitempty"`
 	Cut           *Cut   `protobuf:"bytes,34,opt,name=cut,proto3" json:"cut,omitempty"`
+	Covered       bool   `protobuf:"varint,35,opt,name=covered,proto3" json:"covered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoomNode) Reset() {
 	*x = RoomNode{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2464,7 +2595,7 @@ func (x *RoomNode) String() string {
 func (*RoomNode) ProtoMessage() {}
 
 func (x *RoomNode) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2477,7 +2608,7 @@ func (x *RoomNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomNode.ProtoReflect.Descriptor instead.
 func (*RoomNode) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{22}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RoomNode) GetIndex() uint32 {
@@ -2704,6 +2835,13 @@ func (x *RoomNode) GetCut() *Cut {
 	return nil
 }
 
+func (x *RoomNode) GetCovered() bool {
+	if x != nil {
+		return x.Covered
+	}
+	return false
+}
+
 type Front struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Sampled  bool                   `protobuf:"varint,1,opt,name=sampled,proto3" json:"sampled,omitempty"`
@@ -2718,7 +2856,7 @@ type Front struct {
 
 func (x *Front) Reset() {
 	*x = Front{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2730,7 +2868,7 @@ func (x *Front) String() string {
 func (*Front) ProtoMessage() {}
 
 func (x *Front) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2743,7 +2881,7 @@ func (x *Front) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Front.ProtoReflect.Descriptor instead.
 func (*Front) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{23}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Front) GetSampled() bool {
@@ -2791,7 +2929,7 @@ type Tagged struct {
 
 func (x *Tagged) Reset() {
 	*x = Tagged{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2803,7 +2941,7 @@ func (x *Tagged) String() string {
 func (*Tagged) ProtoMessage() {}
 
 func (x *Tagged) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2816,7 +2954,7 @@ func (x *Tagged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tagged.ProtoReflect.Descriptor instead.
 func (*Tagged) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{24}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Tagged) GetWeight() []byte {
@@ -2846,7 +2984,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2858,7 +2996,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2871,7 +3009,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{25}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Sample) GetWeight() []byte {
@@ -2922,7 +3060,7 @@ type Nets struct {
 
 func (x *Nets) Reset() {
 	*x = Nets{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2934,7 +3072,7 @@ func (x *Nets) String() string {
 func (*Nets) ProtoMessage() {}
 
 func (x *Nets) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2947,7 +3085,7 @@ func (x *Nets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nets.ProtoReflect.Descriptor instead.
 func (*Nets) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Nets) GetNames() []string {
@@ -2990,7 +3128,7 @@ type VoidCount struct {
 
 func (x *VoidCount) Reset() {
 	*x = VoidCount{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3002,7 +3140,7 @@ func (x *VoidCount) String() string {
 func (*VoidCount) ProtoMessage() {}
 
 func (x *VoidCount) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3015,7 +3153,7 @@ func (x *VoidCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoidCount.ProtoReflect.Descriptor instead.
 func (*VoidCount) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *VoidCount) GetMember() *Member {
@@ -3060,7 +3198,7 @@ type Digest struct {
 
 func (x *Digest) Reset() {
 	*x = Digest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3072,7 +3210,7 @@ func (x *Digest) String() string {
 func (*Digest) ProtoMessage() {}
 
 func (x *Digest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3085,7 +3223,7 @@ func (x *Digest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Digest.ProtoReflect.Descriptor instead.
 func (*Digest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Digest) GetStamps() []uint64 {
@@ -3141,7 +3279,7 @@ type Commit struct {
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3153,7 +3291,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3166,7 +3304,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Commit) GetEpoch() *Epoch {
@@ -3319,15 +3457,18 @@ type RoomCommit struct {
 	Sides  bool  `protobuf:"varint,38,opt,name=sides,proto3" json:"sides,omitempty"`
 	Shared bool  `protobuf:"varint,39,opt,name=shared,proto3" json:"shared,omitempty"`
 	// By index.
-	Bare          []uint64 `protobuf:"varint,40,rep,packed,name=bare,proto3" json:"bare,omitempty"`
-	Before        *Cut     `protobuf:"bytes,41,opt,name=before,proto3" json:"before,omitempty"`
+	Bare   []uint64 `protobuf:"varint,40,rep,packed,name=bare,proto3" json:"bare,omitempty"`
+	Before *Cut     `protobuf:"bytes,41,opt,name=before,proto3" json:"before,omitempty"`
+	// By index: so many accounts that are not, then so many that are, and so on; none if
+	// nothing is said of it.
+	CoveredRuns   []uint32 `protobuf:"varint,42,rep,packed,name=covered_runs,json=coveredRuns,proto3" json:"covered_runs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoomCommit) Reset() {
 	*x = RoomCommit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3339,7 +3480,7 @@ func (x *RoomCommit) String() string {
 func (*RoomCommit) ProtoMessage() {}
 
 func (x *RoomCommit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3352,7 +3493,7 @@ func (x *RoomCommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCommit.ProtoReflect.Descriptor instead.
 func (*RoomCommit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RoomCommit) GetRoom() string {
@@ -3642,6 +3783,13 @@ func (x *RoomCommit) GetBefore() *Cut {
 	return nil
 }
 
+func (x *RoomCommit) GetCoveredRuns() []uint32 {
+	if x != nil {
+		return x.CoveredRuns
+	}
+	return nil
+}
+
 type Deal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -3652,7 +3800,7 @@ type Deal struct {
 
 func (x *Deal) Reset() {
 	*x = Deal{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3664,7 +3812,7 @@ func (x *Deal) String() string {
 func (*Deal) ProtoMessage() {}
 
 func (x *Deal) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3677,7 +3825,7 @@ func (x *Deal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deal.ProtoReflect.Descriptor instead.
 func (*Deal) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Deal) GetIndex() uint32 {
@@ -3705,7 +3853,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +3865,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +3878,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Move) GetFrom() uint32 {
@@ -3785,7 +3933,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3797,7 +3945,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3810,7 +3958,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Room) GetName() string {
@@ -3990,7 +4138,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4002,7 +4150,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4015,7 +4163,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Event) GetName() string {
@@ -4112,7 +4260,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4124,7 +4272,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4137,7 +4285,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Nack) GetEpoch() *Epoch {
@@ -4167,7 +4315,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4179,7 +4327,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4192,7 +4340,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Probe) GetLead() *PeerInfo {
@@ -4244,7 +4392,7 @@ type ProbeAck struct {
 
 func (x *ProbeAck) Reset() {
 	*x = ProbeAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4256,7 +4404,7 @@ func (x *ProbeAck) String() string {
 func (*ProbeAck) ProtoMessage() {}
 
 func (x *ProbeAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4269,7 +4417,7 @@ func (x *ProbeAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeAck.ProtoReflect.Descriptor instead.
 func (*ProbeAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ProbeAck) GetSent() int64 {
@@ -4323,7 +4471,7 @@ type Urgent struct {
 
 func (x *Urgent) Reset() {
 	*x = Urgent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4335,7 +4483,7 @@ func (x *Urgent) String() string {
 func (*Urgent) ProtoMessage() {}
 
 func (x *Urgent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4348,7 +4496,7 @@ func (x *Urgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Urgent.ProtoReflect.Descriptor instead.
 func (*Urgent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Urgent) GetRoom() string {
@@ -4370,7 +4518,7 @@ type Slots struct {
 
 func (x *Slots) Reset() {
 	*x = Slots{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4382,7 +4530,7 @@ func (x *Slots) String() string {
 func (*Slots) ProtoMessage() {}
 
 func (x *Slots) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4395,7 +4543,7 @@ func (x *Slots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slots.ProtoReflect.Descriptor instead.
 func (*Slots) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Slots) GetRoom() string {
@@ -4438,7 +4586,7 @@ type SlotsInUse struct {
 
 func (x *SlotsInUse) Reset() {
 	*x = SlotsInUse{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4450,7 +4598,7 @@ func (x *SlotsInUse) String() string {
 func (*SlotsInUse) ProtoMessage() {}
 
 func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4463,7 +4611,7 @@ func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsInUse.ProtoReflect.Descriptor instead.
 func (*SlotsInUse) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SlotsInUse) GetSlots() *Slots {
@@ -4496,7 +4644,7 @@ type VisitGiven struct {
 
 func (x *VisitGiven) Reset() {
 	*x = VisitGiven{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4508,7 +4656,7 @@ func (x *VisitGiven) String() string {
 func (*VisitGiven) ProtoMessage() {}
 
 func (x *VisitGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4521,7 +4669,7 @@ func (x *VisitGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitGiven.ProtoReflect.Descriptor instead.
 func (*VisitGiven) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *VisitGiven) GetId() []byte {
@@ -4585,7 +4733,7 @@ type SlotsAck struct {
 
 func (x *SlotsAck) Reset() {
 	*x = SlotsAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4597,7 +4745,7 @@ func (x *SlotsAck) String() string {
 func (*SlotsAck) ProtoMessage() {}
 
 func (x *SlotsAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4610,7 +4758,7 @@ func (x *SlotsAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsAck.ProtoReflect.Descriptor instead.
 func (*SlotsAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SlotsAck) GetRoom() string {
@@ -4661,7 +4809,7 @@ type RoomQPID struct {
 
 func (x *RoomQPID) Reset() {
 	*x = RoomQPID{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4673,7 +4821,7 @@ func (x *RoomQPID) String() string {
 func (*RoomQPID) ProtoMessage() {}
 
 func (x *RoomQPID) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4686,7 +4834,7 @@ func (x *RoomQPID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQPID.ProtoReflect.Descriptor instead.
 func (*RoomQPID) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RoomQPID) GetRoom() string {
@@ -4774,7 +4922,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4786,7 +4934,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4799,7 +4947,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
 }
 
 type SyncReply struct {
@@ -4812,7 +4960,7 @@ type SyncReply struct {
 
 func (x *SyncReply) Reset() {
 	*x = SyncReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4824,7 +4972,7 @@ func (x *SyncReply) String() string {
 func (*SyncReply) ProtoMessage() {}
 
 func (x *SyncReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4837,7 +4985,7 @@ func (x *SyncReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncReply.ProtoReflect.Descriptor instead.
 func (*SyncReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SyncReply) GetTaken() []*TakenTicket {
@@ -4863,7 +5011,7 @@ type SyncAck struct {
 
 func (x *SyncAck) Reset() {
 	*x = SyncAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4875,7 +5023,7 @@ func (x *SyncAck) String() string {
 func (*SyncAck) ProtoMessage() {}
 
 func (x *SyncAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4888,7 +5036,7 @@ func (x *SyncAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncAck.ProtoReflect.Descriptor instead.
 func (*SyncAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SyncAck) GetTaken() []*TakenTicket {
@@ -4909,7 +5057,7 @@ type TakenTicket struct {
 
 func (x *TakenTicket) Reset() {
 	*x = TakenTicket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4921,7 +5069,7 @@ func (x *TakenTicket) String() string {
 func (*TakenTicket) ProtoMessage() {}
 
 func (x *TakenTicket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4934,7 +5082,7 @@ func (x *TakenTicket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakenTicket.ProtoReflect.Descriptor instead.
 func (*TakenTicket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TakenTicket) GetRoom() string {
@@ -4966,7 +5114,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4978,7 +5126,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4991,7 +5139,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
 }
 
 // Used lists tickets that are not to be honoured again.
@@ -5007,7 +5155,7 @@ type Used struct {
 
 func (x *Used) Reset() {
 	*x = Used{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5019,7 +5167,7 @@ func (x *Used) String() string {
 func (*Used) ProtoMessage() {}
 
 func (x *Used) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5032,7 +5180,7 @@ func (x *Used) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Used.ProtoReflect.Descriptor instead.
 func (*Used) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Used) GetFrom() uint64 {
@@ -5059,7 +5207,7 @@ type UsedAck struct {
 
 func (x *UsedAck) Reset() {
 	*x = UsedAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5071,7 +5219,7 @@ func (x *UsedAck) String() string {
 func (*UsedAck) ProtoMessage() {}
 
 func (x *UsedAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5084,7 +5232,7 @@ func (x *UsedAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedAck.ProtoReflect.Descriptor instead.
 func (*UsedAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *UsedAck) GetUpto() uint64 {
@@ -5105,7 +5253,7 @@ type Places struct {
 
 func (x *Places) Reset() {
 	*x = Places{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5117,7 +5265,7 @@ func (x *Places) String() string {
 func (*Places) ProtoMessage() {}
 
 func (x *Places) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5130,7 +5278,7 @@ func (x *Places) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Places.ProtoReflect.Descriptor instead.
 func (*Places) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{51}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Places) GetRoom() string {
@@ -5168,7 +5316,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5180,7 +5328,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5193,7 +5341,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{52}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Place) GetId() []byte {
@@ -5299,7 +5447,7 @@ type Copies struct {
 
 func (x *Copies) Reset() {
 	*x = Copies{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5311,7 +5459,7 @@ func (x *Copies) String() string {
 func (*Copies) ProtoMessage() {}
 
 func (x *Copies) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5324,7 +5472,7 @@ func (x *Copies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Copies.ProtoReflect.Descriptor instead.
 func (*Copies) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{53}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Copies) GetLane() uint64 {
@@ -5349,17 +5497,21 @@ func (x *Copies) GetRooms() []*RoomCopies {
 }
 
 type RoomCopies struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
-	Places        []*Place               `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`
-	Gone          [][]byte               `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Room   string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Places []*Place               `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`
+	Gone   [][]byte               `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
+	// The account whose these visits are.
+	Born          uint64       `protobuf:"varint,4,opt,name=born,proto3" json:"born,omitempty"`
+	Visits        []*VisitKept `protobuf:"bytes,5,rep,name=visits,proto3" json:"visits,omitempty"`
+	Ended         [][]byte     `protobuf:"bytes,6,rep,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoomCopies) Reset() {
 	*x = RoomCopies{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5371,7 +5523,7 @@ func (x *RoomCopies) String() string {
 func (*RoomCopies) ProtoMessage() {}
 
 func (x *RoomCopies) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5384,7 +5536,7 @@ func (x *RoomCopies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCopies.ProtoReflect.Descriptor instead.
 func (*RoomCopies) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{54}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *RoomCopies) GetRoom() string {
@@ -5408,18 +5560,93 @@ func (x *RoomCopies) GetGone() [][]byte {
 	return nil
 }
 
-type CopiesAck struct {
+func (x *RoomCopies) GetBorn() uint64 {
+	if x != nil {
+		return x.Born
+	}
+	return 0
+}
+
+func (x *RoomCopies) GetVisits() []*VisitKept {
+	if x != nil {
+		return x.Visits
+	}
+	return nil
+}
+
+func (x *RoomCopies) GetEnded() [][]byte {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+type VisitKept struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Lane          uint64                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
-	Seq           uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
-	Unknown       bool                   `protobuf:"varint,3,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Until         int64                  `protobuf:"varint,2,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VisitKept) Reset() {
+	*x = VisitKept{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VisitKept) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VisitKept) ProtoMessage() {}
+
+func (x *VisitKept) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VisitKept.ProtoReflect.Descriptor instead.
+func (*VisitKept) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *VisitKept) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *VisitKept) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+type CopiesAck struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Lane    uint64                 `protobuf:"varint,1,opt,name=lane,proto3" json:"lane,omitempty"`
+	Seq     uint64                 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	Unknown bool                   `protobuf:"varint,3,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	// 1 more than are kept of the batch; 0 of a version that keeps none.
+	Visits        int64 `protobuf:"varint,4,opt,name=visits,proto3" json:"visits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CopiesAck) Reset() {
 	*x = CopiesAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5431,7 +5658,7 @@ func (x *CopiesAck) String() string {
 func (*CopiesAck) ProtoMessage() {}
 
 func (x *CopiesAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5444,7 +5671,7 @@ func (x *CopiesAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopiesAck.ProtoReflect.Descriptor instead.
 func (*CopiesAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{55}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CopiesAck) GetLane() uint64 {
@@ -5466,6 +5693,13 @@ func (x *CopiesAck) GetUnknown() bool {
 		return x.Unknown
 	}
 	return false
+}
+
+func (x *CopiesAck) GetVisits() int64 {
+	if x != nil {
+		return x.Visits
+	}
+	return 0
 }
 
 var File_anteroom_peer_v1_message_proto protoreflect.FileDescriptor
@@ -5618,7 +5852,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\bhlc_more\x18\x14 \x01(\x12R\ahlcMore\x12\x0e\n" +
 	"\x02up\x18\x15 \x01(\x03R\x02up\x122\n" +
 	"\aholdout\x18\x16 \x01(\v2\x18.anteroom.peer.v1.MemberR\aholdout\x129\n" +
-	"\fholdout_line\x18\x17 \x01(\v2\x16.anteroom.peer.v1.LineR\vholdoutLine\"\xa5\x03\n" +
+	"\fholdout_line\x18\x17 \x01(\v2\x16.anteroom.peer.v1.LineR\vholdoutLine\"\x8c\x04\n" +
 	"\tRoomReply\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.anteroom.peer.v1.RoomNodeR\x05nodes\x12-\n" +
@@ -5630,7 +5864,17 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06digest\x18\b \x01(\v2\x18.anteroom.peer.v1.DigestR\x06digest\x12\x14\n" +
 	"\x05calls\x18\t \x01(\x01R\x05calls\x12\x16\n" +
 	"\x06shared\x18\n" +
-	" \x01(\bR\x06shared\"\xdd\x06\n" +
+	" \x01(\bR\x06shared\x12/\n" +
+	"\x06covers\x18\v \x03(\v2\x17.anteroom.peer.v1.CoverR\x06covers\x124\n" +
+	"\x06visits\x18\f \x03(\v2\x1c.anteroom.peer.v1.VisitCountR\x06visits\"Y\n" +
+	"\x05Cover\x120\n" +
+	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x0e\n" +
+	"\x02at\x18\x02 \x01(\x04R\x02at\x12\x0e\n" +
+	"\x02is\x18\x03 \x01(\bR\x02is\"V\n" +
+	"\n" +
+	"VisitCount\x120\n" +
+	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x16\n" +
+	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\xf7\x06\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -5665,7 +5909,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05sides\x18\x1f \x01(\bR\x05sides\x12\x12\n" +
 	"\x04bare\x18  \x01(\x04R\x04bare\x12\x14\n" +
 	"\x05keeps\x18! \x01(\x04R\x05keeps\x12'\n" +
-	"\x03cut\x18\" \x01(\v2\x15.anteroom.peer.v1.CutR\x03cutJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
+	"\x03cut\x18\" \x01(\v2\x15.anteroom.peer.v1.CutR\x03cut\x12\x18\n" +
+	"\acovered\x18# \x01(\bR\acoveredJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -5712,7 +5957,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
 	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
 	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
-	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\x8a\n" +
+	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xad\n" +
 	"\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
@@ -5757,7 +6002,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05sides\x18& \x01(\bR\x05sides\x12\x16\n" +
 	"\x06shared\x18' \x01(\bR\x06shared\x12\x12\n" +
 	"\x04bare\x18( \x03(\x04R\x04bare\x12-\n" +
-	"\x06before\x18) \x01(\v2\x15.anteroom.peer.v1.CutR\x06before\"*\n" +
+	"\x06before\x18) \x01(\v2\x15.anteroom.peer.v1.CutR\x06before\x12!\n" +
+	"\fcovered_runs\x18* \x03(\rR\vcoveredRuns\"*\n" +
 	"\x04Deal\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\"@\n" +
@@ -5899,16 +6145,23 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06Copies\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\x04R\x04lane\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x122\n" +
-	"\x05rooms\x18\x03 \x03(\v2\x1c.anteroom.peer.v1.RoomCopiesR\x05rooms\"e\n" +
+	"\x05rooms\x18\x03 \x03(\v2\x1c.anteroom.peer.v1.RoomCopiesR\x05rooms\"\xc4\x01\n" +
 	"\n" +
 	"RoomCopies\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12/\n" +
 	"\x06places\x18\x02 \x03(\v2\x17.anteroom.peer.v1.PlaceR\x06places\x12\x12\n" +
-	"\x04gone\x18\x03 \x03(\fR\x04gone\"K\n" +
+	"\x04gone\x18\x03 \x03(\fR\x04gone\x12\x12\n" +
+	"\x04born\x18\x04 \x01(\x04R\x04born\x123\n" +
+	"\x06visits\x18\x05 \x03(\v2\x1b.anteroom.peer.v1.VisitKeptR\x06visits\x12\x14\n" +
+	"\x05ended\x18\x06 \x03(\fR\x05ended\"1\n" +
+	"\tVisitKept\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
+	"\x05until\x18\x02 \x01(\x03R\x05until\"c\n" +
 	"\tCopiesAck\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\x04R\x04lane\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x18\n" +
-	"\aunknown\x18\x03 \x01(\bR\aunknown*f\n" +
+	"\aunknown\x18\x03 \x01(\bR\aunknown\x12\x16\n" +
+	"\x06visits\x18\x04 \x01(\x03R\x06visits*f\n" +
 	"\x05Grade\x12\x15\n" +
 	"\x11GRADE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -5962,7 +6215,7 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
 	(Mode)(0),           // 1: anteroom.peer.v1.Mode
@@ -5993,63 +6246,66 @@ var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(*Rival)(nil),       // 26: anteroom.peer.v1.Rival
 	(*NodeReply)(nil),   // 27: anteroom.peer.v1.NodeReply
 	(*RoomReply)(nil),   // 28: anteroom.peer.v1.RoomReply
-	(*RoomNode)(nil),    // 29: anteroom.peer.v1.RoomNode
-	(*Front)(nil),       // 30: anteroom.peer.v1.Front
-	(*Tagged)(nil),      // 31: anteroom.peer.v1.Tagged
-	(*Sample)(nil),      // 32: anteroom.peer.v1.Sample
-	(*Nets)(nil),        // 33: anteroom.peer.v1.Nets
-	(*VoidCount)(nil),   // 34: anteroom.peer.v1.VoidCount
-	(*Digest)(nil),      // 35: anteroom.peer.v1.Digest
-	(*Commit)(nil),      // 36: anteroom.peer.v1.Commit
-	(*RoomCommit)(nil),  // 37: anteroom.peer.v1.RoomCommit
-	(*Deal)(nil),        // 38: anteroom.peer.v1.Deal
-	(*Move)(nil),        // 39: anteroom.peer.v1.Move
-	(*Room)(nil),        // 40: anteroom.peer.v1.Room
-	(*Event)(nil),       // 41: anteroom.peer.v1.Event
-	(*Nack)(nil),        // 42: anteroom.peer.v1.Nack
-	(*Probe)(nil),       // 43: anteroom.peer.v1.Probe
-	(*ProbeAck)(nil),    // 44: anteroom.peer.v1.ProbeAck
-	(*Urgent)(nil),      // 45: anteroom.peer.v1.Urgent
-	(*Slots)(nil),       // 46: anteroom.peer.v1.Slots
-	(*SlotsInUse)(nil),  // 47: anteroom.peer.v1.SlotsInUse
-	(*VisitGiven)(nil),  // 48: anteroom.peer.v1.VisitGiven
-	(*SlotsAck)(nil),    // 49: anteroom.peer.v1.SlotsAck
-	(*RoomQPID)(nil),    // 50: anteroom.peer.v1.RoomQPID
-	(*SyncRequest)(nil), // 51: anteroom.peer.v1.SyncRequest
-	(*SyncReply)(nil),   // 52: anteroom.peer.v1.SyncReply
-	(*SyncAck)(nil),     // 53: anteroom.peer.v1.SyncAck
-	(*TakenTicket)(nil), // 54: anteroom.peer.v1.TakenTicket
-	(*Goodbye)(nil),     // 55: anteroom.peer.v1.Goodbye
-	(*Used)(nil),        // 56: anteroom.peer.v1.Used
-	(*UsedAck)(nil),     // 57: anteroom.peer.v1.UsedAck
-	(*Places)(nil),      // 58: anteroom.peer.v1.Places
-	(*Place)(nil),       // 59: anteroom.peer.v1.Place
-	(*Copies)(nil),      // 60: anteroom.peer.v1.Copies
-	(*RoomCopies)(nil),  // 61: anteroom.peer.v1.RoomCopies
-	(*CopiesAck)(nil),   // 62: anteroom.peer.v1.CopiesAck
+	(*Cover)(nil),       // 29: anteroom.peer.v1.Cover
+	(*VisitCount)(nil),  // 30: anteroom.peer.v1.VisitCount
+	(*RoomNode)(nil),    // 31: anteroom.peer.v1.RoomNode
+	(*Front)(nil),       // 32: anteroom.peer.v1.Front
+	(*Tagged)(nil),      // 33: anteroom.peer.v1.Tagged
+	(*Sample)(nil),      // 34: anteroom.peer.v1.Sample
+	(*Nets)(nil),        // 35: anteroom.peer.v1.Nets
+	(*VoidCount)(nil),   // 36: anteroom.peer.v1.VoidCount
+	(*Digest)(nil),      // 37: anteroom.peer.v1.Digest
+	(*Commit)(nil),      // 38: anteroom.peer.v1.Commit
+	(*RoomCommit)(nil),  // 39: anteroom.peer.v1.RoomCommit
+	(*Deal)(nil),        // 40: anteroom.peer.v1.Deal
+	(*Move)(nil),        // 41: anteroom.peer.v1.Move
+	(*Room)(nil),        // 42: anteroom.peer.v1.Room
+	(*Event)(nil),       // 43: anteroom.peer.v1.Event
+	(*Nack)(nil),        // 44: anteroom.peer.v1.Nack
+	(*Probe)(nil),       // 45: anteroom.peer.v1.Probe
+	(*ProbeAck)(nil),    // 46: anteroom.peer.v1.ProbeAck
+	(*Urgent)(nil),      // 47: anteroom.peer.v1.Urgent
+	(*Slots)(nil),       // 48: anteroom.peer.v1.Slots
+	(*SlotsInUse)(nil),  // 49: anteroom.peer.v1.SlotsInUse
+	(*VisitGiven)(nil),  // 50: anteroom.peer.v1.VisitGiven
+	(*SlotsAck)(nil),    // 51: anteroom.peer.v1.SlotsAck
+	(*RoomQPID)(nil),    // 52: anteroom.peer.v1.RoomQPID
+	(*SyncRequest)(nil), // 53: anteroom.peer.v1.SyncRequest
+	(*SyncReply)(nil),   // 54: anteroom.peer.v1.SyncReply
+	(*SyncAck)(nil),     // 55: anteroom.peer.v1.SyncAck
+	(*TakenTicket)(nil), // 56: anteroom.peer.v1.TakenTicket
+	(*Goodbye)(nil),     // 57: anteroom.peer.v1.Goodbye
+	(*Used)(nil),        // 58: anteroom.peer.v1.Used
+	(*UsedAck)(nil),     // 59: anteroom.peer.v1.UsedAck
+	(*Places)(nil),      // 60: anteroom.peer.v1.Places
+	(*Place)(nil),       // 61: anteroom.peer.v1.Place
+	(*Copies)(nil),      // 62: anteroom.peer.v1.Copies
+	(*RoomCopies)(nil),  // 63: anteroom.peer.v1.RoomCopies
+	(*VisitKept)(nil),   // 64: anteroom.peer.v1.VisitKept
+	(*CopiesAck)(nil),   // 65: anteroom.peer.v1.CopiesAck
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	20,  // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
 	25,  // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
-	36,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
-	42,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
-	43,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
-	44,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
-	45,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
-	46,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
-	49,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
-	50,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
-	51,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
-	52,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
-	53,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
-	55,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
-	56,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
-	57,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
-	47,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
-	58,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
+	38,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
+	44,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
+	45,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
+	46,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
+	47,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
+	48,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
+	51,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
+	52,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
+	53,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
+	54,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
+	55,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
+	57,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
+	58,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
+	59,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
+	49,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
+	60,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
 	23,  // 18: anteroom.peer.v1.Body.ask:type_name -> anteroom.peer.v1.Ask
-	60,  // 19: anteroom.peer.v1.Body.copies:type_name -> anteroom.peer.v1.Copies
-	62,  // 20: anteroom.peer.v1.Body.copies_ack:type_name -> anteroom.peer.v1.CopiesAck
+	62,  // 19: anteroom.peer.v1.Body.copies:type_name -> anteroom.peer.v1.Copies
+	65,  // 20: anteroom.peer.v1.Body.copies_ack:type_name -> anteroom.peer.v1.CopiesAck
 	8,   // 21: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
 	8,   // 22: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
 	11,  // 23: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
@@ -6088,81 +6344,86 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	17,  // 56: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
 	8,   // 57: anteroom.peer.v1.NodeReply.holdout:type_name -> anteroom.peer.v1.Member
 	12,  // 58: anteroom.peer.v1.NodeReply.holdout_line:type_name -> anteroom.peer.v1.Line
-	29,  // 59: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	30,  // 60: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	33,  // 61: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
-	34,  // 62: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	40,  // 63: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	31,  // 59: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	32,  // 60: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	35,  // 61: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
+	36,  // 62: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	42,  // 63: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
 	18,  // 64: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
-	35,  // 65: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
-	12,  // 66: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	13,  // 67: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	15,  // 68: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	11,  // 69: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
-	14,  // 70: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
-	32,  // 71: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 72: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 73: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 74: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 75: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 76: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 77: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	37,  // 78: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	21,  // 79: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
-	21,  // 80: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
-	40,  // 81: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 82: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 83: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 84: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 85: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 86: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	38,  // 87: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	39,  // 88: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	38,  // 89: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 90: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 91: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	31,  // 92: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	35,  // 93: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	19,  // 94: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	14,  // 95: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
-	2,   // 96: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 97: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 98: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 99: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 100: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 101: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	41,  // 102: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	41,  // 103: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 104: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 105: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 106: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 107: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 108: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 109: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
-	9,   // 110: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 111: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 112: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
-	10,  // 113: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 114: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	46,  // 115: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	48,  // 116: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 117: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 118: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 119: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 120: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 121: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 122: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	54,  // 123: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	54,  // 124: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	59,  // 125: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 126: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	61,  // 127: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	59,  // 128: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	129, // [129:129] is the sub-list for method output_type
-	129, // [129:129] is the sub-list for method input_type
-	129, // [129:129] is the sub-list for extension type_name
-	129, // [129:129] is the sub-list for extension extendee
-	0,   // [0:129] is the sub-list for field type_name
+	37,  // 65: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
+	29,  // 66: anteroom.peer.v1.RoomReply.covers:type_name -> anteroom.peer.v1.Cover
+	30,  // 67: anteroom.peer.v1.RoomReply.visits:type_name -> anteroom.peer.v1.VisitCount
+	8,   // 68: anteroom.peer.v1.Cover.member:type_name -> anteroom.peer.v1.Member
+	8,   // 69: anteroom.peer.v1.VisitCount.member:type_name -> anteroom.peer.v1.Member
+	12,  // 70: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13,  // 71: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15,  // 72: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	11,  // 73: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
+	14,  // 74: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
+	34,  // 75: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 76: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 77: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 78: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 79: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 80: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 81: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	39,  // 82: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	21,  // 83: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
+	21,  // 84: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
+	42,  // 85: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 86: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 87: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 88: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 89: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 90: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	40,  // 91: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	41,  // 92: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	40,  // 93: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 94: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 95: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	33,  // 96: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	37,  // 97: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	19,  // 98: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	14,  // 99: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
+	2,   // 100: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 101: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 102: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 103: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 104: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 105: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	43,  // 106: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	43,  // 107: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 108: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 109: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 110: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 111: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 112: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 113: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
+	9,   // 114: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 115: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 116: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
+	10,  // 117: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 118: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	48,  // 119: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	50,  // 120: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 121: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 122: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 123: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 124: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 125: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 126: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	56,  // 127: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	56,  // 128: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	61,  // 129: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 130: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	63,  // 131: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	61,  // 132: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	64,  // 133: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
+	134, // [134:134] is the sub-list for method output_type
+	134, // [134:134] is the sub-list for method input_type
+	134, // [134:134] is the sub-list for extension type_name
+	134, // [134:134] is the sub-list for extension extendee
+	0,   // [0:134] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -6199,7 +6460,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   56,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,189 @@
+package eviction
+
+import "slices"
+
+// Each visit can be kept by an heir, as a place is, and then a loss costs no slot: what the
+// account of a lost node can still use is the visits that others keep of it, and no more.
+// So its claim (see Supply) is lowered to those, as soon as all know that it is void, and
+// the slots of the others are made again.
+//
+// A node says in its reply to a wave that its account is covered: for each pass of the
+// account that is out, a member of that wave keeps the visit, until a time that the pass
+// does not outlast. From that reply on, the node gives no pass that is not kept so
+// (promised), and takes in no visit of a leaving node, nor gives one away, since their passes
+// are out already. It may only when a primary wave has carried it that it is not covered.
+//
+// An heir forgets a visit when its home says that it is over, when it has run out, or when
+// it is somebody's own visit, with a slot. It keeps none of an account that it knows to be
+// void, and says so.
+//
+// Visits that a node gives away are nobody's while they are on their way, and their slots count
+// as the receiver's if that is lost: so the giver counts them, too.
+//
+// Proof that a lost account of x then uses no more than the visits that the members of a
+// wave keep of it (uses). Let w be the wave by which it was covered last, as far as the
+// wave knows, and let nobody but x be missing of all who were in a wave since w. By lemma 6
+// somebody here was in the last primary wave of x, and saw its list; so all that were in any
+// wave with x since w are here, in this life. Among them is the coordinator of each of
+// those waves, who knows what x said: were there a word that it is not covered, or what
+// only a wave without one of them could have carried, it would be known here. So x has
+// promised since w, and whoever it may have had keep a visit is in this wave. Each of them
+// has replied that x is void: what it does not keep in that reply it will not keep, and so
+// no pass of it is out, or will be. Nor is that of a visit that was on its way to x: who gave
+// it is here, and counts it, or was lost before w, so that its slot is in the claim of that one. Of the slots that x owns beside those visits none is
+// used any more when its lease is over: nobody takes them, and nobody is called to them.
+//
+// That is so of an account that is the first of its life: of one before, passes may be
+// about that nobody keeps.
+type cover struct {
+	carried  bool    // the last primary wave carried what was said: its coordinator is of a version that does
+	promised bool    // nobody gets a pass of this account whom no heir keeps
+	retracts bool    // the next replies say that it is not covered, so that this can end
+	said     said    // by those of the list
+	missed   []Cover // the last word of others, by member; never changed: another takes its place
+}
+
+// said is what a commit has carried of those in its wave: they share the list.
+type said struct {
+	at   uint64 // number of the wave
+	list []Member
+	of   []bool
+}
+
+// Cover is what a member said last of its account in a room.
+type Cover struct {
+	Member Member
+	At     uint64 // number of the wave
+	Is     bool   // it is covered
+}
+
+// VisitCount is how many visits of a member others keep.
+type VisitCount struct {
+	Member Member
+	Visits int
+}
+
+// Keeping is what the owner of a gate says in a wave of who keeps what.
+type Keeping struct {
+	Bare, Keeps uint64       // see RoomNode
+	Covered     bool         // each pass that is out is kept by a member of the wave
+	Visits      []VisitCount // that are kept here of members that are not in the wave
+}
+
+// Promised reports whether nobody may get a pass whom no heir keeps for as long as it is good.
+func (c *cover) Promised() bool { return c.promised }
+
+// Retract has the promise end as soon as all may know.
+func (c *cover) Retract() { c.retracts = c.promised }
+
+// coverNow is what the reply to a wave says of it: covered is whether all is kept.
+func (g *Gate) coverNow(covered bool) bool {
+	covered = covered && g.carried && !g.retracts && g.ledger.account.Born > 0 && g.oldHeld == never && !g.sides
+	g.promised = g.promised || covered
+	return covered
+}
+
+// installCovers takes in what a primary wave has carried.
+func (c *cover) installCovers(w *wave, of []bool) {
+	if c.carried = of != nil; c.carried {
+		c.said = said{w.epoch.Num, w.list, of}
+		c.promised = of[w.index]
+		c.retracts = c.retracts && c.promised
+	}
+}
+
+// missCovers keeps the last word of those who are not in a list, of the met: who is
+// remembered.
+func (c *cover) missCovers(list []Member, met []Sighting) {
+	c.missed = slices.DeleteFunc(c.coversBut(list), func(o Cover) bool {
+		return !slices.ContainsFunc(met, func(s Sighting) bool { return s.Member == o.Member })
+	})
+}
+
+// coversBut returns what was said by those who are not in a list.
+func (c *cover) coversBut(list []Member) (out []Cover) {
+	if len(c.missed) == 0 && slices.Equal(c.said.list, list) {
+		return nil
+	}
+	for _, o := range c.missed {
+		if !slices.Contains(list, o.Member) {
+			out = addCover(out, o)
+		}
+	}
+	for i, m := range c.said.list {
+		if !slices.Contains(list, m) {
+			out = addCover(out, Cover{m, c.said.at, c.said.of[i]})
+		}
+	}
+	return out
+}
+
+// addCover records o in cs, which are by member; of two of one wave's number the lesser counts.
+func addCover(cs []Cover, o Cover) []Cover {
+	i, ok := slices.BinarySearchFunc(cs, o.Member, func(c Cover, m Member) int { return c.Member.Compare(m) })
+	switch {
+	case !ok:
+		return slices.Insert(cs, i, o)
+	case cs[i].At == o.At:
+		cs[i].Is = cs[i].Is && o.Is
+	case cs[i].At < o.At:
+		cs[i] = o
+	}
+	return cs
+}
+
+func addVisits(vs []VisitCount, o VisitCount) []VisitCount {
+	i, ok := slices.BinarySearchFunc(vs, o.Member, func(v VisitCount, m Member) int { return v.Member.Compare(m) })
+	if !ok {
+		return slices.Insert(vs, i, o)
+	}
+	vs[i].Visits += o.Visits
+	return vs
+}
+
+// uses returns what the account of v can still use at the most, if others keep all of it:
+// see cover.
+func (rs *roomSums) uses(d *decision, v Void, safe map[Member]uint64) (visits int, ok bool) {
+	i, known := slices.BinarySearchFunc(rs.covers, v.Member, func(c Cover, m Member) int { return c.Member.Compare(m) })
+	if e, void := safe[v.Member]; !known || !rs.covers[i].Is || rs.shared || !void || e < v.Epoch || slices.Contains(d.list, v.Member) {
+		return 0, false
+	}
+	over := false
+	for _, s := range d.met {
+		switch {
+		case s.Member == v.Member:
+			over = s.Age >= d.reckons.leaseOver() // though it has a later life here: that may be another node of its name
+		case s.Epoch >= rs.covers[i].At:
+			return 0, false
+		}
+	}
+	if !over {
+		return 0, false
+	}
+	for _, k := range rs.visits {
+		if k.Member == v.Member {
+			visits = k.Visits
+		}
+	}
+	return visits, true
+}
+
+// lowered returns the claims with no more in any than its accounts can use, and how many that
+// is in all where it is known.
+func (rs *roomSums) lowered(d *decision, cs []Claim, safe map[Member]uint64) (low []Claim, kept int) {
+	for i, c := range cs {
+		most, all := 0, true
+		for _, v := range c.Of {
+			n, ok := rs.uses(d, v, safe)
+			most, all = most+n, all && ok
+		}
+		if all && most < c.Slots {
+			cs = slices.Clone(cs)
+			cs[i].Slots = most
+		}
+		if all {
+			kept += cs[i].Slots
+		}
+	}
+	return cs, kept
+}

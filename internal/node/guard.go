@@ -1,0 +1,251 @@
+package node
+
+import (
+	"math"
+	"slices"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
+)
+
+// Who is on the site is kept by an heir as well, like a place: then no more slots are
+// missing when this node is lost than there are visits (eviction.Keeping). The heir is told
+// of a visit when the browser hears of its call, and until when no pass of it is good. That
+// is a session longer than it has to be: who asks for a longer pass gets it at once, and the
+// heir hears of them twice in a session.
+//
+// While the account is promised (eviction.Gate.Promised), no pass is good for longer than
+// an heir has acknowledged.
+//
+// Invariant: bareVisits is how many of visits are bare.
+type guarded struct {
+	visits     map[qpid.ItemID]*guardedVisit
+	bareVisits int
+	offered    []offeredVisits
+}
+
+// guardedVisit is who keeps a visit, and until when. All times are pass times.
+type guardedVisit struct {
+	copyOf
+	stamp uint64 // of the ticket
+	said  int64
+	kept  int64 // that was acknowledged; 0: nobody keeps it
+	out   int64 // until then a pass may be good; 0: there is none
+}
+
+// bare reports whether a pass may be good for longer than anybody keeps the visit.
+func (g *guardedVisit) bare() bool { return g.out > g.kept }
+
+// becomes has a visit be kept, or a pass of it be out, until then.
+func (r *room) becomes(g *guardedVisit, kept, out int64) {
+	if g.bare() {
+		r.bareVisits--
+	}
+	if g.kept, g.out = kept, out; g.bare() {
+		r.bareVisits++
+	}
+}
+
+// guard has an heir keep the visit of v for as long as a pass may be good that it gets now.
+func (r *room) guard(v *visitor, now eviction.Time) *guardedVisit {
+	if r.bare == nil {
+		return nil
+	}
+	session := r.gate.Session().Microseconds()
+	return r.guardUntil(v.id, v.stamp, max(v.expires, r.node.ev.Now(now)+session))
+}
+
+func (r *room) guardUntil(id qpid.ItemID, stamp uint64, until int64) *guardedVisit {
+	g := r.visits[id]
+	if g == nil {
+		if r.visits == nil {
+			r.visits = make(map[qpid.ItemID]*guardedVisit)
+		}
+		g = &guardedVisit{stamp: stamp}
+		r.visits[id] = g
+	}
+	if session := r.gate.Session().Microseconds(); g.said-until < session/2 {
+		g.said = until + session
+		r.sayVisit(id, g)
+	}
+	return g
+}
+
+// guardOut is guard for one whose pass is out already.
+func (r *room) guardOut(v *visitor, now eviction.Time) {
+	if g := r.guard(v, now); g != nil {
+		r.becomes(g, g.kept, max(g.out, v.expires))
+	}
+}
+
+// sayVisit puts a visit on the way to its heir.
+func (r *room) sayVisit(id qpid.ItemID, g *guardedVisit) {
+	c := &r.node.copies
+	e := copyEntry{room: r, id: id, visit: true}
+	to := c.laneFor(r.node, id, g.stamp)
+	due := g.due && g.to == to
+	if old := g.to; old != to {
+		g.to = to
+		if old != g.at {
+			c.say(r.node, old, e)
+		}
+	}
+	if g.due = to > 0; g.due && !due {
+		c.say(r.node, to, e)
+	}
+}
+
+// unguard has nobody keep the visit of id any more: it is over, or another's.
+func (r *room) unguard(id qpid.ItemID) {
+	g := r.visits[id]
+	if g == nil {
+		return
+	}
+	r.becomes(g, 0, 0)
+	delete(r.visits, id)
+	e := copyEntry{room: r, id: id, visit: true}
+	r.node.copies.say(r.node, g.at, e)
+	if g.to != g.at && !g.due {
+		r.node.copies.say(r.node, g.to, e)
+	}
+}
+
+// sweepVisit looks for an heir of a visit that is another one by now.
+func (r *room) sweepVisit(id qpid.ItemID) {
+	g, c := r.visits[id], &r.node.copies
+	if g == nil {
+		return
+	}
+	if g.at > 0 && c.lanes[g.at-1].heir == (eviction.Member{}) {
+		g.at = 0
+		r.becomes(g, 0, g.out)
+	}
+	if to := c.laneFor(r.node, id, g.stamp); to != g.to || g.at != to && !g.due {
+		r.sayVisit(id, g)
+	}
+}
+
+// visitKept notes that the heir of lane i keeps a visit as it was said.
+func (r *room) visitKept(e copyEntry, i uint16) {
+	g := r.visits[e.id]
+	if g == nil || g.to != i {
+		return
+	}
+	if g.at > 0 && g.at != i {
+		r.node.copies.say(r.node, g.at, e)
+	}
+	g.at = i
+	r.becomes(g, e.until, g.out)
+	if len(r.node.copies.kept) < keptMax {
+		r.node.copies.kept = append(r.node.copies.kept, Place{r.name, e.id})
+	}
+	if v := r.visitors.get(e.id); v != nil && v.stage == onSite {
+		r.ours(v)
+	}
+}
+
+// offeredVisits is a message with visits that a leaving node gives, which this node takes
+// in when heirs keep them: their passes are out.
+type offeredVisits struct {
+	m       *eviction.Slots
+	anybody bool // one of the visits is nobody's, or somebody else is here under its id: no heir can keep it
+}
+
+// keepFirst reports whether heirs keep the visits of m for as long as their passes are good.
+// Else it has them do so, and takeOffered looks again.
+func (r *room) keepFirst(m *eviction.Slots) bool {
+	kept, offer := true, offeredVisits{m: m}
+	for i := range m.Visits {
+		v := &m.Visits[i]
+		if v.ID == (qpid.ItemID{}) || r.atHome(r.visitors.get(v.ID), math.MaxUint32) != nil {
+			offer.anybody, kept = true, false
+			r.gate.Retract()
+			continue
+		}
+		r.guardUntil(v.ID, v.Stamp, v.Expires)
+		kept = kept && r.guardedUntil(v.ID) >= v.Expires
+	}
+	again := slices.ContainsFunc(r.offered, func(o offeredVisits) bool { return o.m.From == m.From && o.m.Total == m.Total })
+	if !kept && !again && len(r.offered) < offeredMax {
+		r.offered = append(r.offered, offer)
+		r.node.copies.offers++
+	}
+	return kept
+}
+
+// offeredMax bounds the messages that wait in a room: more are repeated until there is room.
+const offeredMax = 256
+
+// takeOffered hands in again what waits for heirs.
+func (n *Node) takeOffered(now eviction.Time) {
+	if n.copies.offers == 0 {
+		return
+	}
+	for _, r := range n.rooms {
+		offered := r.offered
+		n.copies.offers -= len(offered)
+		r.offered = nil
+		for _, o := range offered {
+			_ = n.ev.Step(now, eviction.Message{From: o.m.From.Member, To: n.c.Self.Member, Body: o.m}) // it was in order the first time
+			if !slices.ContainsFunc(r.offered, func(p offeredVisits) bool { return p.m == o.m }) {
+				r.forgo(o.m)
+			}
+		}
+	}
+	n.advance(now)
+}
+
+// forgo has nobody keep those visits of m that did not come.
+func (r *room) forgo(m *eviction.Slots) {
+	if r.gate.Ledger().Took(m) {
+		return
+	}
+	for i := range m.Visits {
+		if id := m.Visits[i].ID; r.visitors.get(id) == nil {
+			r.unguard(id)
+		}
+	}
+}
+
+// guardedUntil is until when a pass of id may be good, while that is promised: 0 if it may
+// have none yet.
+func (r *room) guardedUntil(id qpid.ItemID) int64 {
+	g := r.visits[id]
+	if g == nil || g.at == 0 || r.node.copies.lanes[g.at-1].heir == (eviction.Member{}) {
+		return 0
+	}
+	return g.kept
+}
+
+// passUntil is until when a pass of v may be good now: 0 if it may have none yet.
+func (r *room) passUntil(v *visitor) int64 {
+	if !r.gate.Promised() {
+		return v.expires
+	}
+	return min(v.expires, r.guardedUntil(v.id))
+}
+
+// coveredBy reports whether each pass of this account that is out is kept by a member of list.
+func (r *room) coveredBy(list []eviction.Member) bool {
+	if r.bare == nil || r.unsure || r.broken != nil || r.node.leaveBy != 0 || r.bareVisits > 0 || len(r.held) > 0 || len(r.deletes.active) > 0 ||
+		slices.ContainsFunc(r.offered, func(o offeredVisits) bool { return o.anybody }) {
+		return false
+	}
+	for i := range r.node.copies.lanes {
+		if l := &r.node.copies.lanes[i]; l.heir != (eviction.Member{}) && !(l.keeps && r.node.among.has(list, l.heir)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Unguarded reports whether somebody who was called gets their pass as soon as an heir
+// keeps their visit: Ready.Kept says when.
+func (n *Node) Unguarded(name string, id qpid.ItemID) bool {
+	r, err := n.room(name)
+	if err != nil || !r.gate.Promised() {
+		return false
+	}
+	v := r.visitors.get(id)
+	return v != nil && v.stage == called && r.guardedUntil(id) < n.ev.LastNow()+r.gate.Session().Microseconds()
+}
