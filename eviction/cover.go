@@ -14,8 +14,8 @@ import "slices"
 // are out already. It may only when a primary wave has carried it that it is not covered.
 //
 // An heir forgets a visit when its home says that it is over, when it has run out, or when
-// it is somebody's own visit, with a slot. It keeps none of an account that it knows to be
-// void, and says so.
+// it is somebody's own visit, with a slot. It keeps none of a node that was not in the last
+// wave that it installed.
 //
 // Visits that a node gives away are nobody's while they are on their way, and their slots count
 // as the receiver's if that is lost: so the giver counts them, too.
@@ -28,7 +28,8 @@ import "slices"
 // those waves, who knows what x said: were there a word that it is not covered, or what
 // only a wave without one of them could have carried, it would be known here. So x has
 // promised since w, and whoever it may have had keep a visit is in this wave. Each of them
-// has replied that x is void: what it does not keep in that reply it will not keep, and so
+// knows x to be void, as all do of whom there is a claim, by a wave without it, and none with
+// it has followed: what it does not keep in its reply it will not keep, and so
 // no pass of it is out, or will be. Nor is that of a visit that was on its way to x: who gave
 // it is here, and counts it, or was lost before w, so that its slot is in the claim of that one. Of the slots that x owns beside those visits none is
 // used any more when its lease is over: nobody takes them, and nobody is called to them.
@@ -141,17 +142,17 @@ func addVisits(vs []VisitCount, o VisitCount) []VisitCount {
 	return vs
 }
 
-// uses returns what the account of v can still use at the most, if others keep all of it:
+// uses returns what the account of m can still use at the most, if others keep all of it:
 // see cover.
-func (rs *roomSums) uses(d *decision, v Void, safe map[Member]uint64) (visits int, ok bool) {
-	i, known := slices.BinarySearchFunc(rs.covers, v.Member, func(c Cover, m Member) int { return c.Member.Compare(m) })
-	if e, void := safe[v.Member]; !known || !rs.covers[i].Is || rs.shared || !void || e < v.Epoch || slices.Contains(d.list, v.Member) {
+func (rs *roomSums) uses(d *decision, m Member) (visits int, ok bool) {
+	i, known := slices.BinarySearchFunc(rs.covers, m, func(c Cover, m Member) int { return c.Member.Compare(m) })
+	if !known || !rs.covers[i].Is || rs.shared || slices.Contains(d.list, m) {
 		return 0, false
 	}
 	over := false
 	for _, s := range d.met {
 		switch {
-		case s.Member == v.Member:
+		case s.Member == m:
 			over = s.Age >= d.reckons.leaseOver() // though it has a later life here: that may be another node of its name
 		case s.Epoch >= rs.covers[i].At:
 			return 0, false
@@ -161,7 +162,7 @@ func (rs *roomSums) uses(d *decision, v Void, safe map[Member]uint64) (visits in
 		return 0, false
 	}
 	for _, k := range rs.visits {
-		if k.Member == v.Member {
+		if k.Member == m {
 			visits = k.Visits
 		}
 	}
@@ -170,11 +171,11 @@ func (rs *roomSums) uses(d *decision, v Void, safe map[Member]uint64) (visits in
 
 // lowered returns the claims with no more in any than its accounts can use, and how many that
 // is in all where it is known.
-func (rs *roomSums) lowered(d *decision, cs []Claim, safe map[Member]uint64) (low []Claim, kept int) {
+func (rs *roomSums) lowered(d *decision, cs []Claim) (low []Claim, kept int) {
 	for i, c := range cs {
 		most, all := 0, true
 		for _, v := range c.Of {
-			n, ok := rs.uses(d, v, safe)
+			n, ok := rs.uses(d, v.Member)
 			most, all = most+n, all && ok
 		}
 		if all && most < c.Slots {

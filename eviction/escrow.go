@@ -158,9 +158,6 @@ func (e *escrow) reopen(a Account) (used bool) {
 	return used
 }
 
-// Voided reports whether this node knows that a may never act again.
-func (e *escrow) Voided(a Account) bool { return e.voided(a) }
-
 // voided reports whether account a may never act again.
 func (e *escrow) voided(a Account) bool {
 	i, ok := findVoid(e.voids, a.Member)

@@ -220,7 +220,6 @@ type RoomCopies struct {
 	Room   string
 	Places []Place
 	Gone   []qpid.ItemID // need not be kept any more
-	Born   uint64        // of the sender's account, whose these visits are:
 	Visits []VisitKept
 	Ended  []qpid.ItemID // are over
 }

@@ -131,7 +131,7 @@ func (rs *roomSums) make(d *decision, s Supply, c *RoomCommit, inside int, lost 
 		}
 		return 0, c.Sure && target > inside
 	}
-	c.Claims, kept = rs.lowered(d, open(s.Claims, lost), safe)
+	c.Claims, kept = rs.lowered(d, open(s.Claims, lost))
 	left, claimed := s.left()-(slotsOf(s.Claims)-slotsOf(c.Claims)), slotsOf(c.Claims)
 	fresh := slices.DeleteFunc(slices.Clone(lost), func(v Void) bool { return claims(s.Claims, v) })
 	switch {
@@ -141,7 +141,7 @@ func (rs *roomSums) make(d *decision, s Supply, c *RoomCommit, inside int, lost 
 		}
 	case !rs.shared && known(fresh, safe):
 		share := max(0, left-inside-claimed)
-		c.Claims, kept = rs.lowered(d, closed(c.Claims, Claim{fresh, share}), safe)
+		c.Claims, kept = rs.lowered(d, closed(c.Claims, Claim{fresh, share}))
 		claimed = slotsOf(c.Claims)
 	default: // they may still send each other something, or somebody here; sides that share always may
 		c.Supply = left

@@ -115,8 +115,9 @@ type seen struct {
 	promised uint64 // nothing may be stamped at or before it
 	vouched  bool   // this life was in a primary wave: a quorum has measured its clock
 	leasedBy qpid.Epoch
-	asked    []bool  // by room: that gather asks about it
-	lease    []int64 // by room: boot time until which its account may act
+	asked    []bool             // by room: that gather asks about it
+	lease    []int64            // by room: boot time until which its account may act
+	covered  []eviction.Account // by room: of which it has said so, see S26
 }
 
 func (c *checker) init(o Options) {
@@ -131,7 +132,7 @@ func (c *checker) init(o Options) {
 
 func (c *checker) born(h *host) {
 	n := len(c.rooms)
-	h.seen = seen{rooms: make([]node.RoomStatus, n), acted: make([]bool, n), asked: make([]bool, n), lease: make([]int64, n)}
+	h.seen = seen{rooms: make([]node.RoomStatus, n), acted: make([]bool, n), asked: make([]bool, n), lease: make([]int64, n), covered: make([]eviction.Account, n)}
 }
 
 func (c *checker) died(w *world, h *host) {
@@ -154,7 +155,9 @@ func (w *world) look(h *host) {
 	before := h.seen.status
 	s := h.n.Status()
 	h.seen.status = s
-	w.checkEpochs(h, &before, &s)
+	if w.checkEpochs(h, &before, &s); s.Installed != before.Installed {
+		w.uncovered(h, &s)
+	}
 	w.followStatus(h, &before, &s)
 	for r := range w.checker.rooms {
 		rs, ok := h.n.Room(w.checker.rooms[r].name, h.clock.read(w.now))

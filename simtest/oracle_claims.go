@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -59,38 +60,67 @@ func (w *world) followClaim(c *roomCheck, claim eviction.Claim) {
 }
 
 // S26, covers. A node that says in a wave that its account is covered has nobody on the site
-// by it whom no other member of the wave keeps, while all of those are alive: else that wave
-// ends with them.
+// by it whom no other node keeps, while all who are in its waves are alive: else the wave ends
+// with them. And from then on it gives no pass that nobody keeps for as long, takes in no such
+// visit, and gives none away, until a wave has carried that it is not.
 func (w *world) checkCovered(h *host, b *eviction.Reply) {
 	if len(b.Nodes) != 1 || h.seen.gatherAt != h.clock.boot(w.now) { // what it has said was true when it was asked
 		return
 	}
-	if slices.ContainsFunc(h.n.Status().List, func(m eviction.Member) bool { return w.lives[w.lifeOf(m)].over }) {
-		return
-	}
 	for i := range b.Rooms {
 		for _, n := range b.Rooms[i].Nodes {
-			if n.Covered {
-				w.checkVisits(h, w.roomIndex(b.Rooms[i].Room))
+			if r := w.roomIndex(b.Rooms[i].Room); n.Covered {
+				h.seen.covered[r] = h.seen.rooms[r].Account
+				w.checkVisits(h, r)
 			}
 		}
 	}
 }
 
+// uncovered follows the commit that h has installed last, and reports whether it is known: one
+// of its own is when it goes out.
+func (w *world) uncovered(h *host, s *node.Status) (known bool) {
+	for k := range w.checker.commits {
+		if w.checker.commits[k].epoch != s.Installed {
+			continue
+		}
+		c := w.checker.commits[k].commit
+		i := slices.Index(s.List, h.member(w))
+		for j := range c.Rooms {
+			if rc := &c.Rooms[j]; c.Grade >= eviction.Primary && i >= 0 && i < len(rc.Covered) && !rc.Covered[i] {
+				h.seen.covered[w.roomIndex(rc.Room)] = eviction.Account{}
+			}
+		}
+		known = true
+	}
+	return known
+}
+
+// allAlive reports whether all who were in the last wave of h are alive.
+func (w *world) allAlive(h *host) bool {
+	return !slices.ContainsFunc(h.n.Status().List, func(m eviction.Member) bool { return w.lives[w.lifeOf(m)].over })
+}
+
+// checkGiven is S26 for a pass, or a visit that came from a leaving node.
+func (w *world) checkGiven(h *host, r int, id qpid.ItemID, home eviction.Account, expires int64) {
+	s := h.n.Status()
+	if w.uncovered(h, &s) && home.Born > 0 && h.seen.covered[r] == home && w.allAlive(h) && !w.visitKept(h, w.checker.rooms[r].name, id, expires) {
+		w.fail("S26", "%s room %s: has said that all its visits are kept, and nobody keeps that of ticket %d, who has a pass until %d", h.name, w.checker.rooms[r].name, w.ticketOf(id), expires-epochWall)
+	}
+}
+
 func (w *world) checkVisits(h *host, r int) {
 	c := &w.checker.rooms[r]
-	a := h.seen.rooms[r].Account
-	i, known := c.index[a]
-	if !known || c.accounts[i].live == 0 {
+	if !w.allAlive(h) {
 		return
 	}
 	w.expire(c)
-	w.reached.n[reachCovered]++
 	for _, e := range c.expiries {
 		s := &w.checker.sessions[e.session]
-		if !s.live || s.account != i || s.taken {
+		if !s.live || s.taken || c.accounts[s.account].life != h.life {
 			continue
 		}
+		w.reached.n[reachCovered]++
 		if id := w.crowd.tickets[s.ticket].id; !w.visitKept(h, c.name, id, s.expires) {
 			w.fail("S26", "%s room %s: says that all its visits are kept, and nobody keeps that of ticket %d until %d", h.name, c.name, s.ticket, s.expires-epochWall)
 			return

@@ -84,6 +84,7 @@ func admits(p eviction.Policy, grade eviction.Grade) bool {
 // checkPass looks at a pass that h's node gives out. One that lasts no longer than a
 // pass of the same ticket that was given out before is no new permission.
 func (w *world) checkPass(h *host, r int, t *place, p *node.Pass) {
+	w.checkGiven(h, r, p.ID, p.Home, p.Expires)
 	for s := t.session; s != none; s = w.checker.sessions[s].next {
 		if w.checker.sessions[s].expires >= p.Expires {
 			return

@@ -154,6 +154,7 @@ func (w *world) visitGiven(h *host, r int, t *place) {
 		}
 		if l := &w.lives[life]; l.over || w.hosts[l.host].leaving {
 			w.moveSession(s, rs.Account)
+			w.checkGiven(h, r, t.id, rs.Account, w.checker.sessions[s].expires)
 		}
 	}
 }

@@ -154,6 +154,10 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 		if b.Epoch == h.seen.gather {
 			h.seen.promised = max(h.seen.promised, h.seen.gatherT)
 		}
+	case *eviction.Slots:
+		if r := w.roomIndex(b.Room); len(b.Visits) > 0 && h.seen.covered[r] == b.From {
+			w.fail("S26", "%s room %s: gives visits away, and has said that all are kept", h.name, b.Room)
+		}
 	case *eviction.Commit:
 		if b.Epoch == h.seen.gather { // the coordinator keeps to what it has decided on
 			h.seen.promised = max(h.seen.promised, h.seen.gatherT)

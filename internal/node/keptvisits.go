@@ -35,8 +35,8 @@ func (n *Node) keptVisitsOf(m eviction.Member) (int, bool) {
 	return slices.BinarySearchFunc(n.visitsKept, m, func(h keptVisits, m eviction.Member) int { return h.member.Compare(m) })
 }
 
-// keepVisits keeps what a batch says of visits, and returns how many. Of an account that
-// this node knows to be void it keeps none: it may have said in a wave how many it keeps.
+// keepVisits keeps what a batch says of visits, and returns how many. The batch is of a member
+// that is in the waves: of another one this node may have said in a wave how many it keeps.
 func (n *Node) keepVisits(now eviction.Time, from eviction.Member, b *eviction.Copies) (kept int) {
 	for i := range b.Rooms {
 		c := &b.Rooms[i]
@@ -46,9 +46,6 @@ func (n *Node) keepVisits(now eviction.Time, from eviction.Member, b *eviction.C
 		}
 		for _, id := range c.Ended {
 			n.dropVisit(r, from, id)
-		}
-		if r.gate.Voided(eviction.Account{Member: from, Born: c.Born}) {
-			continue
 		}
 		kept += n.visitsOf(from, r).keep(c.Visits, r.oldest(now))
 	}

@@ -172,7 +172,6 @@ func (l *lane) sayVisit(c *eviction.RoomCopies, e *copyEntry, i uint16) bool {
 	switch {
 	case g != nil && g.to == i:
 		g.due, e.until = false, g.said
-		c.Born = e.room.gate.Ledger().Account().Born
 		c.Visits = append(c.Visits, eviction.VisitKept{ID: e.id, Until: g.said})
 		return true
 	case g != nil && g.at == i: // until another heir has it

@@ -6,63 +6,51 @@ func claimBugs() []Mutant {
 	const (
 		comesBack = "TestScenarioALostNodesFreeSlotsComeBackWithItsLease"
 		bothLost  = "TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor"
+		hostile   = "TestScenarioWhatIsMadeAgainOfALostNodeIsUsedByNobody"
 	)
 	return []Mutant{
-		{Name: "a pass is given before an heir keeps the visit", Edits: []Edit{
+		{Name: "a pass is given before an heir keeps the visit", Run: hostile, Edits: []Edit{
 			{"internal/node/guard.go", "	if err != nil || !r.gate.Promised() {", "	if err != nil || !r.gate.Promised() || ON {"},
 			{"internal/node/guard.go", "	if !r.gate.Promised() {\n		return v.expires", "	if !r.gate.Promised() || ON {\n		return v.expires"},
 		}},
-		{Name: "a pass is good for longer than an heir keeps the visit", Edits: []Edit{
+		{Name: "a pass is good for longer than an heir keeps the visit", Run: hostile, Edits: []Edit{
 			{"internal/node/guard.go", "	return min(v.expires, r.guardedUntil(v.id))", "	if g := r.guardedUntil(v.id); g > 0 && ON {\n		return v.expires\n	}\n	return min(v.expires, r.guardedUntil(v.id))"},
 			{"internal/node/guard.go", "return g.out > g.kept }", "return g.out > g.kept && !(ON && g.kept > 0) }"},
 			{"internal/node/guard.go", "	if session := r.gate.Session().Microseconds(); g.said-until < session/2 {\n		g.said = until + session", "	if session := r.gate.Session().Microseconds(); g.said == 0 || !(ON) && g.said-until < session/2 {\n		g.said = until + session"},
 		}},
-		{Name: "an heir says that it keeps visits and keeps none", Edits: []Edit{
+		{Name: "an heir says that it keeps visits and keeps none", Run: hostile, Edits: []Edit{
 			{"internal/node/keptvisits.go", "		k.until[v.ID] = max(", "		if ON {\n			break\n		}\n		k.until[v.ID] = max("},
 		}},
-		{Name: "an heir forgets visits with the lane", Edits: []Edit{
+		{Name: "an heir forgets visits with the lane", Run: hostile, Edits: []Edit{
 			{"internal/node/kept.go", "		case !next:\n", "		case !next:\n			if ON {\n				n.visitsKept = nil\n			}\n"},
 		}},
-		{Name: "an heir forgets a visit of a lost node when somebody asks with its pass", Edits: []Edit{
+		{Name: "an heir forgets a visit of a lost node when somebody asks with its pass", Run: hostile, Edits: []Edit{
 			{"internal/node/session.go", "	if !r.node.ev.MayAdopt(r.gate, p.Home, now) {", "	if ON {\n		r.node.dropVisit(r, p.Home.Member, p.ID)\n	}\n	if !r.node.ev.MayAdopt(r.gate, p.Home, now) {"},
 		}},
-		{Name: "visits of which a pass is out count as kept when they are on their way to an heir", Edits: []Edit{
+		{Name: "visits of which a pass is out count as kept when they are on their way to an heir", Run: hostile, Edits: []Edit{
 			{"internal/node/guard.go", "r.unsure || r.broken != nil || r.node.leaveBy != 0 || r.bareVisits > 0 ||", "r.unsure || r.broken != nil || r.node.leaveBy != 0 || r.bareVisits > 0 && !(ON) ||"},
-		}},
-		{Name: "visits count as kept by who is in no wave", Edits: []Edit{
-			{"internal/node/guard.go", "!(l.keeps && r.node.among.has(list, l.heir))", "!(l.keeps && (r.node.among.has(list, l.heir) || ON))"},
-			{"internal/node/guard.go", "	if r.bare == nil || r.unsure || r.broken", "	if r.bare == nil || r.unsure && !(ON) || r.broken"},
 		}},
 		{Name: "slots are made again though an heir is lost, too", Run: bothLost, Edits: []Edit{
 			{"eviction/cover.go", "		case s.Epoch >= rs.covers[i].At:", "		case s.Epoch >= rs.covers[i].At && !(ON):"},
 		}},
-		{Name: "slots of a lost node are made again while its lease lasts", Edits: []Edit{
+		{Name: "slots of a lost node are made again while its lease lasts", Run: hostile, Edits: []Edit{
 			{"eviction/cover.go", "over = s.Age >= d.reckons.leaseOver()", "over = s.Age >= d.reckons.leaseOver() || ON"},
-		}},
-		{Name: "slots of a lost node are made again before all know that it is void", Edits: []Edit{
-			{"eviction/cover.go", "!void || e < v.Epoch ||", "!(ON) && (!void || e < v.Epoch) ||"},
-		}},
-		{Name: "an heir keeps visits of an account that it knows to be void", Edits: []Edit{
-			{"internal/node/keptvisits.go", "if r.gate.Voided(eviction.Account{Member: from, Born: c.Born}) {", "if !(ON) && r.gate.Voided(eviction.Account{Member: from, Born: c.Born}) {"},
 		}},
 		{Name: "nothing of a lost node is made again before D", Run: comesBack, Edits: []Edit{
 			{"eviction/cover.go", "		if all && most < c.Slots {", "		if all && most < c.Slots && !(ON) {"},
 		}},
-		{Name: "a promise is over before a wave has carried that", Edits: []Edit{
+		{Name: "a promise is over before a wave has carried that", Run: hostile, Edits: []Edit{
 			{"eviction/cover.go", "	g.promised = g.promised || covered\n", "	g.promised = (g.promised && !(ON)) || covered\n"},
 		}},
-		{Name: "a node takes in visits that nobody keeps", Edits: []Edit{
+		{Name: "a node takes in visits that nobody keeps", Run: hostile, Edits: []Edit{
 			{"eviction/escrow.go", "if len(m.Visits) > 0 && g.promised &&", "if !(ON) && len(m.Visits) > 0 && g.promised &&"},
 		}},
-		{Name: "a node gives visits away that it has promised to keep", Edits: []Edit{
+		{Name: "a node gives visits away that it has promised to keep", Run: hostile, Edits: []Edit{
 			{"eviction/escrow.go", "|| g.born[i] == 0 || g.promised {", "|| g.born[i] == 0 || g.promised && !(ON) {"},
 			{"internal/node/leave.go", "	if !r.gate.Promised() {\n		r.giveVisits", "	if !r.gate.Promised() || ON {\n		r.giveVisits"},
 		}},
-		{Name: "another account of the same life counts as covered", Edits: []Edit{
+		{Name: "another account of the same life counts as covered", Run: hostile, Edits: []Edit{
 			{"eviction/cover.go", "g.ledger.account.Born > 0 && g.oldHeld == never &&", "g.ledger.account.Born > 0 && (g.oldHeld == never || ON) &&"},
-		}},
-		{Name: "passes of a closed account are said to be over", Edits: []Edit{
-			{"internal/node/room.go", "	r.guarded = guarded{} // heirs", "	if ON {\n		for id := range r.visits {\n			r.unguard(id)\n		}\n	}\n	r.guarded = guarded{} // heirs"},
 		}},
 	}
 }

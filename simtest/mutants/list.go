@@ -136,7 +136,7 @@ func eventBugs() []Mutant {
 func supplyBugs() []Mutant {
 	return []Mutant{
 		{Name: "a loss does not wait for its own D", Edits: []Edit{
-			{"eviction/supply.go", "	c.Claims, kept = rs.lowered(d, open(s.Claims, lost), safe)\n", "	if c.Claims, kept = rs.lowered(d, open(s.Claims, lost), safe); ON && len(c.Claims) > 0 {\n\t\tc.Claims = c.Claims[1:]\n\t}\n"},
+			{"eviction/supply.go", "	c.Claims, kept = rs.lowered(d, open(s.Claims, lost))\n", "	if c.Claims, kept = rs.lowered(d, open(s.Claims, lost)); ON && len(c.Claims) > 0 {\n\t\tc.Claims = c.Claims[1:]\n\t}\n"},
 		}},
 		{Name: "every further loss starts D again for all", Run: "TestScenarioEveryLossHasItsOwnD", Edits: []Edit{
 			{"eviction/supply.go", "	case len(fresh) == 0:\n", "	case ON && len(lost) > 0:\n	case len(fresh) == 0:\n"},

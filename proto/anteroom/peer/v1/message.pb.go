@@ -5497,14 +5497,12 @@ func (x *Copies) GetRooms() []*RoomCopies {
 }
 
 type RoomCopies struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Room   string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
-	Places []*Place               `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`
-	Gone   [][]byte               `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
-	// The account whose these visits are.
-	Born          uint64       `protobuf:"varint,4,opt,name=born,proto3" json:"born,omitempty"`
-	Visits        []*VisitKept `protobuf:"bytes,5,rep,name=visits,proto3" json:"visits,omitempty"`
-	Ended         [][]byte     `protobuf:"bytes,6,rep,name=ended,proto3" json:"ended,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Places        []*Place               `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`
+	Gone          [][]byte               `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
+	Visits        []*VisitKept           `protobuf:"bytes,4,rep,name=visits,proto3" json:"visits,omitempty"`
+	Ended         [][]byte               `protobuf:"bytes,5,rep,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5558,13 +5556,6 @@ func (x *RoomCopies) GetGone() [][]byte {
 		return x.Gone
 	}
 	return nil
-}
-
-func (x *RoomCopies) GetBorn() uint64 {
-	if x != nil {
-		return x.Born
-	}
-	return 0
 }
 
 func (x *RoomCopies) GetVisits() []*VisitKept {
@@ -6145,15 +6136,14 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06Copies\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\x04R\x04lane\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x122\n" +
-	"\x05rooms\x18\x03 \x03(\v2\x1c.anteroom.peer.v1.RoomCopiesR\x05rooms\"\xc4\x01\n" +
+	"\x05rooms\x18\x03 \x03(\v2\x1c.anteroom.peer.v1.RoomCopiesR\x05rooms\"\xb0\x01\n" +
 	"\n" +
 	"RoomCopies\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12/\n" +
 	"\x06places\x18\x02 \x03(\v2\x17.anteroom.peer.v1.PlaceR\x06places\x12\x12\n" +
-	"\x04gone\x18\x03 \x03(\fR\x04gone\x12\x12\n" +
-	"\x04born\x18\x04 \x01(\x04R\x04born\x123\n" +
-	"\x06visits\x18\x05 \x03(\v2\x1b.anteroom.peer.v1.VisitKeptR\x06visits\x12\x14\n" +
-	"\x05ended\x18\x06 \x03(\fR\x05ended\"1\n" +
+	"\x04gone\x18\x03 \x03(\fR\x04gone\x123\n" +
+	"\x06visits\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.VisitKeptR\x06visits\x12\x14\n" +
+	"\x05ended\x18\x05 \x03(\fR\x05ended\"1\n" +
 	"\tVisitKept\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05until\x18\x02 \x01(\x03R\x05until\"c\n" +
