@@ -304,9 +304,9 @@
 //
 // Lemma 14 (covers). Where a node has said that its account is covered, and nobody is lost
 // but it of those who were in a wave since, it uses no more than the visits that the others
-// keep of it, once its lease is over. The proof is at cover.
-// Kept by Gate.coverNow, cover.installCovers, cover.missCovers, roomSums.uses, Gate.Give, Node.onSlots, and in package node by room.guard, room.passUntil, room.coveredBy, room.keepFirst, Node.keepVisits.
-// Seen by TestScenarioALostNodesFreeSlotsComeBackWithItsLease, TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor.
+// keep of it, once its lease is over. The proof is at cover. Package node says what is kept.
+// Kept by Gate.coverNow, cover.installCovers, cover.missCovers, roomSums.uses, Gate.Give, Node.onSlots.
+// Seen by TestScenarioALostNodesFreeSlotsComeBackWithItsLease, TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor, TestScenarioAnHeirIsLostJustBeforeItsHome, TestScenarioWhatIsMadeAgainOfALostNodeIsUsedByNobody.
 //
 // # What is guaranteed
 //

@@ -242,16 +242,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 		w.became(t, h, gone)
 	case node.AdmittedO:
 		n[reachOpenAdmission]++
-		w.checkLease(h, r, "lets somebody walk in")
-		if t.state != calledIn { // when the slot was set aside
-			w.checkDoors(h, r, t)
-			w.came(h, r, t)
-		}
-		t.open, t.admitted = true, true
-		if t.home == none {
-			t.settle(w, h)
-		}
-		w.became(t, h, gone)
+		w.walkedIn(h, r, t)
 	case node.Parked:
 		n[reachParked]++
 		w.checkMissed(h, t)
@@ -286,6 +277,20 @@ func (w *world) logged(h *host, e *node.Admission) {
 		w.restamped(h, e.Weight.ID, e.Key)
 	case node.Ended, node.HandedOn: // the session's own end says so; a place is where it was
 	}
+}
+
+// walkedIn follows somebody who comes in without having waited.
+func (w *world) walkedIn(h *host, r int, t *place) {
+	w.checkLease(h, r, "lets somebody walk in")
+	if t.state != calledIn { // when the slot was set aside
+		w.checkDoors(h, r, t)
+		w.came(h, r, t)
+	}
+	t.open, t.admitted = true, true
+	if t.home == none {
+		t.settle(w, h)
+	}
+	w.became(t, h, gone)
 }
 
 // takenOver follows the place of a lost node to h: somebody has asked with it there, or

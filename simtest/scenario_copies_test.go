@@ -2,12 +2,12 @@ package simtest
 
 import (
 	"fmt"
-	"github.com/anteroom/anteroom/internal/node"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom/internal/fairness"
+	"github.com/anteroom/anteroom/internal/node"
 )
 
 // oneDies is a world in which visitors do as they are told, and one node dies and is back

@@ -85,3 +85,36 @@ func (c *cluster) withoutACall(from, to time.Time) (longest time.Duration) {
 	}
 	return longest
 }
+
+// A node is killed with people on the site by it, whose passes last for five minutes. As
+// soon as its lease is over all of the limit is in use again: what was free of its slots is made
+// again, and the others are those of people who go on with their visits.
+func TestAKilledNodesSlotsComeBackWithItsLease(t *testing.T) {
+	t.Parallel()
+	for _, which := range []string{"a node", "the one that runs the waves"} {
+		t.Run(which, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, 100)
+			c.session = 5 * time.Minute
+			c.run(5)
+			crowd, done := c.crowd(6*c.limit, 2*time.Second, 4*time.Second, 18)
+			_, x := c.coordinator()
+			c.until("people in line", 20*time.Second, func() bool { return x.room().Queued > 200 })
+			if which == "a node" {
+				x = c.nodes[(slices.Index(c.nodes, x)+1)%len(c.nodes)]
+			}
+			slots := x.room().Here.SlotsOwned
+			killed := time.Now()
+			x.kill()
+			other := c.up()[0]
+			c.until("slots missing", 10*time.Second, func() bool { return other.room().SlotsMissing > 0 })
+			c.until("all of the limit", time.Minute, func() bool { return other.room().SlotsMissing == 0 })
+			whole := time.Since(killed)
+			c.phase("kill -9 %s, which had %d slots: none is missing after %.1f s", which, slots, whole.Seconds())
+			if whole > 15*time.Second {
+				t.Errorf("the limit is whole %v after the kill", whole)
+			}
+			c.fair(crowd, <-done, 0)
+		})
+	}
+}

@@ -29,7 +29,7 @@ func ignored() map[string][]string {
 		"eviction.Node":    {"c", "start", "dues", "heirs"},    // fixed at the start; says only where there is nothing to do; worked out anew
 		"eviction.company": {"metAt", "ranked"},                // where it was found last; worked out anew
 		"eviction.Gate":    {"revised"},                        // see dues
-		"eviction.kept":    {"Prepare", "Copies"},              // fixed at the start
+		"eviction.kept":    {"Prepare", "Copies", "Keep"},      // fixed at the start
 		"eviction.inForce": {"c"},                              // likewise
 		"eviction.order":   {"cuts"},                           // only told
 		"qpid.answered":    {"at"},                             // an index of ring
