@@ -80,6 +80,10 @@ func (w *world) checkCovered(h *host, b *eviction.Reply) {
 // uncovered follows the commit that h has installed last, and reports whether it is known: one
 // of its own is when it goes out.
 func (w *world) uncovered(h *host, s *node.Status) (known bool) {
+	if len(s.List) == 1 && s.Grade >= eviction.Primary { // it tells nobody of it
+		clear(h.seen.covered)
+		return true
+	}
 	for k := range w.checker.commits {
 		if w.checker.commits[k].epoch != s.Installed {
 			continue

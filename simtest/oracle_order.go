@@ -46,6 +46,11 @@ func (w *world) checkCommit(h *host, m *eviction.Commit) {
 		c.commits = slices.Delete(c.commits, 0, remembered/2)
 	}
 	c.commits = append(c.commits, decided{m.Epoch, m})
+	for i := range w.hosts {
+		if o := &w.hosts[i]; o.up() && o.seen.status.Installed == m.Epoch {
+			w.uncovered(o, &o.seen.status)
+		}
+	}
 	w.followCommit(m)
 }
 

@@ -155,7 +155,8 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 			h.seen.promised = max(h.seen.promised, h.seen.gatherT)
 		}
 	case *eviction.Slots:
-		if r := w.roomIndex(b.Room); len(b.Visits) > 0 && h.seen.covered[r] == b.From {
+		s := h.n.Status()
+		if r := w.roomIndex(b.Room); len(b.Visits) > 0 && w.uncovered(h, &s) && h.seen.covered[r] == b.From {
 			w.fail("S26", "%s room %s: gives visits away, and has said that all are kept", h.name, b.Room)
 		}
 	case *eviction.Commit:
