@@ -51,6 +51,19 @@ type said struct {
 	of   []bool
 }
 
+// Says is what a node says in a wave of its account in a room.
+type Says uint8
+
+const (
+	// SaysNothing is what nodes say of a version that keeps no visits: beside one no
+	// account is covered.
+	SaysNothing Says = iota
+	// NotCovered is said of an account of which somebody may have a pass whom nobody keeps.
+	NotCovered
+	// IsCovered is the promise of cover.
+	IsCovered
+)
+
 // Cover is what a member said last of its account in a room.
 type Cover struct {
 	Member Member
@@ -74,23 +87,32 @@ type Keeping struct {
 // Promised reports whether nobody may get a pass whom no heir keeps for as long as it is good.
 func (c *cover) Promised() bool { return c.promised }
 
-// Retract has the promise end as soon as all may know.
-func (c *cover) Retract() { c.retracts = c.promised }
+// Retract has the promise end as soon as all may know, and reports whether it was to last
+// until now.
+func (c *cover) Retract() bool {
+	was := c.retracts
+	c.retracts = c.promised
+	return c.promised && !was
+}
 
 // coverNow is what the reply to a wave says of it: covered is whether all is kept.
-func (g *Gate) coverNow(covered bool) bool {
+func (g *Gate) coverNow(covered bool) Says {
 	covered = covered && g.carried && !g.retracts && g.ledger.account.Born > 0 && g.oldHeld == never && !g.sides
-	g.promised = g.promised || covered
-	return covered
+	if !covered {
+		return NotCovered
+	}
+	g.promised = true
+	return IsCovered
 }
 
 // installCovers takes in what a primary wave has carried.
 func (c *cover) installCovers(w *wave, of []bool) {
-	if c.carried = of != nil; c.carried {
-		c.said = said{w.epoch.Num, w.list, of}
-		c.promised = of[w.index]
-		c.retracts = c.retracts && c.promised
+	if c.carried = of != nil; !c.carried {
+		of = make([]bool, len(w.list))
 	}
+	c.said = said{w.epoch.Num, w.list, of}
+	c.promised = of[w.index]
+	c.retracts = c.retracts && c.promised
 }
 
 // missCovers keeps the last word of those who are not in a list, of the met: who is
@@ -146,7 +168,8 @@ func addVisits(vs []VisitCount, o VisitCount) []VisitCount {
 // see cover.
 func (rs *roomSums) uses(d *decision, m Member) (visits int, ok bool) {
 	i, known := slices.BinarySearchFunc(rs.covers, m, func(c Cover, m Member) int { return c.Member.Compare(m) })
-	if !known || !rs.covers[i].Is || rs.shared || slices.Contains(d.list, m) {
+	old := func(n RoomNode) bool { return n.Says == SaysNothing } // it may have run the waves, and not told what x said last
+	if !known || !rs.covers[i].Is || rs.shared || slices.ContainsFunc(rs.nodes, old) || slices.Contains(d.list, m) {
 		return 0, false
 	}
 	over := false

@@ -73,15 +73,15 @@ func (n *Node) nextWave(now Time) int64 {
 	return l.started + micros(n.c.Period)
 }
 
-// probing reports whether a new coordinator still waits to hear who is there.
+// probing reports whether a new coordinator still waits to hear who is there: not of who has
+// left, nor of a life of whose node another one has answered.
 func (n *Node) probing(now Time) bool {
-	heard := 0
-	for _, c := range n.lead.peers {
-		if c.heard != never {
-			heard++
-		}
+	if now.Boot-n.lead.since >= micros(n.c.Deadline) {
+		return false
 	}
-	return heard < len(n.others()) && now.Boot-n.lead.since < micros(n.c.Deadline)
+	return slices.ContainsFunc(n.others(), func(p Peer) bool {
+		return !n.hasLeft(p.Member) && !slices.ContainsFunc(n.lead.peers, func(c candidate) bool { return c.Name == p.Name && c.heard != never })
+	})
 }
 
 // probe asks members of the view whether they could take part: the unheard every period,

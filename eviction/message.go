@@ -221,7 +221,8 @@ type RoomCopies struct {
 	Places []Place
 	Gone   []qpid.ItemID // need not be kept any more
 	Visits []VisitKept
-	Ended  []qpid.ItemID // are over
+	Ended  []qpid.ItemID // are over: their passes are good for nothing
+	Moved  []qpid.ItemID // go on, and are kept by another member
 }
 
 // VisitKept is somebody on the site who has, or is about to get, a pass that is good for

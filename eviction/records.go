@@ -90,9 +90,9 @@ type RoomNode struct {
 	Bare  uint64
 	Cut   Cut    // where it is newer than the gather's
 	Keeps uint64 // likewise of the first whom this node keeps for one that is not in the wave; 0: it keeps none
-	// Covered says that each pass of its account is kept by a member of the wave, and that
-	// none is given from now on that is not, see cover.
-	Covered bool
+	// Says is what it says of its account. That it is covered: each pass of it is kept by a
+	// member of the wave, and none is given from now on that is not, see cover.
+	Says Says
 }
 
 // Nobody is later than all stamps: see RoomNode.Bare.

@@ -26,11 +26,11 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	if g.cut.newer(rg.Cut) {
 		n.Cut = g.cut
 	}
-	var kept *Keeping
+	kept := &Keeping{}
 	if g.Copies != nil {
 		kept = g.Copies(w.list)
-		n.Bare, n.Keeps, n.Covered = kept.Bare, kept.Keeps, g.coverNow(kept.Covered)
 	}
+	n.Bare, n.Keeps, n.Says = kept.Bare, kept.Keeps, g.coverNow(kept.Covered)
 	n.Queued = g.Queue.CountLE(qpid.UpTo(w.T))
 	if m, ok := g.Queue.Min(); ok {
 		n.Lightest = m
@@ -46,9 +46,7 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 		r.Digest = g.sampled
 	}
 	r.Covers = g.coversBut(w.list)
-	if kept != nil {
-		r.Visits = kept.Visits
-	}
+	r.Visits = kept.Visits
 	for _, s := range g.ledger.given { // what is on its way to an account may count as that one's
 		if !slices.Contains(w.list, s.To.Member) {
 			r.Visits = addVisits(r.Visits, VisitCount{s.To.Member, len(s.Visits)})

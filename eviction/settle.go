@@ -78,9 +78,12 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 	if c.Sure {
 		c.Claims = supply.Claims
 	}
-	c.Covered = make([]bool, len(rs.nodes))
-	for i, n := range rs.nodes {
-		c.Covered[i] = n.Covered && b.valid[i]
+	if !slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return n.Says == SaysNothing }) {
+		c.Covered = make([]bool, len(rs.nodes))
+	}
+	for i := range c.Covered {
+		n := &rs.nodes[i]
+		c.Covered[i] = n.Says == IsCovered && b.valid[i] && !c.Sides
 	}
 	inside := 0
 	for i, n := range rs.nodes {

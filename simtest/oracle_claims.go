@@ -69,7 +69,7 @@ func (w *world) checkCovered(h *host, b *eviction.Reply) {
 	}
 	for i := range b.Rooms {
 		for _, n := range b.Rooms[i].Nodes {
-			if r := w.roomIndex(b.Rooms[i].Room); n.Covered {
+			if r := w.roomIndex(b.Rooms[i].Room); n.Says == eviction.IsCovered {
 				h.seen.covered[r] = h.seen.rooms[r].Account
 				w.checkVisits(h, r)
 			}

@@ -33,6 +33,7 @@ type copies struct {
 	answers map[eviction.Member]bool   // who has ever acknowledged anything; an older version does not
 	mute    []muteHeir                 // who did not acknowledge anything for long, and are no heirs for a while
 	kept    []Place                    // that an heir keeps since Ready was called
+	look    bool                       // something has become of what they wait for
 	offers  int                        // messages with visits that wait in rooms until those are kept
 	sweeps  int                        // rooms in which places are looked at for another heir
 	epoch   qpid.Epoch                 // of the last wave,
@@ -239,6 +240,11 @@ func (r *room) sweepOn(most int) int {
 	c := &r.node.copies
 	for ; most > 0; most-- {
 		if r.sweep >= r.visitors.records() {
+			for _, o := range r.offered {
+				for i := range o.m.Visits {
+					r.sweepVisit(o.m.Visits[i].ID)
+				}
+			}
 			r.swept()
 			return most
 		}

@@ -81,17 +81,16 @@ func (r *room) guardOut(v *visitor, now eviction.Time) {
 // sayVisit puts a visit on the way to its heir.
 func (r *room) sayVisit(id qpid.ItemID, g *guardedVisit) {
 	c := &r.node.copies
-	e := copyEntry{room: r, id: id, visit: true}
 	to := c.laneFor(r.node, id, g.stamp)
 	due := g.due && g.to == to
 	if old := g.to; old != to {
 		g.to = to
 		if old != g.at {
-			c.say(r.node, old, e)
+			c.say(r.node, old, copyEntry{room: r, id: id, visit: true, over: true})
 		}
 	}
 	if g.due = to > 0; g.due && !due {
-		c.say(r.node, to, e)
+		c.say(r.node, to, copyEntry{room: r, id: id, visit: true})
 	}
 }
 
@@ -103,7 +102,7 @@ func (r *room) unguard(id qpid.ItemID) {
 	}
 	r.becomes(g, 0, 0)
 	delete(r.visits, id)
-	e := copyEntry{room: r, id: id, visit: true}
+	e := copyEntry{room: r, id: id, visit: true, over: true}
 	r.node.copies.say(r.node, g.at, e)
 	if g.to != g.at && !g.due {
 		r.node.copies.say(r.node, g.to, e)
@@ -131,16 +130,28 @@ func (r *room) visitKept(e copyEntry, i uint16) {
 	if g == nil || g.to != i {
 		return
 	}
-	if g.at > 0 && g.at != i {
-		r.node.copies.say(r.node, g.at, e)
+	if old := g.at; old > 0 && old != i {
+		g.at = i
+		r.node.copies.say(r.node, old, copyEntry{room: r, id: e.id, visit: true, over: true})
 	}
-	g.at = i
+	g.at, r.node.copies.look = i, true
 	r.becomes(g, e.until, g.out)
 	if len(r.node.copies.kept) < keptMax {
 		r.node.copies.kept = append(r.node.copies.kept, Place{r.name, e.id})
 	}
 	if v := r.visitors.get(e.id); v != nil && v.stage == onSite {
 		r.ours(v)
+	}
+}
+
+// visitRefused notes that the heir of lane i has no room for visits, or is of a version that
+// keeps none.
+func (r *room) visitRefused(e copyEntry, i uint16) {
+	if g := r.visits[e.id]; g != nil && g.to == i {
+		g.said = 0 // it is said again as soon as somebody asks
+	}
+	if r.gate.Retract() {
+		r.node.ev.Urge(r.gate)
 	}
 }
 
@@ -154,14 +165,20 @@ type offeredVisits struct {
 // keepFirst reports whether heirs keep the visits of m for as long as their passes are good.
 // Else it has them do so, and takeOffered looks again.
 func (r *room) keepFirst(m *eviction.Slots) bool {
+	if r.gate.Ledger().Took(m) {
+		return true // it is repeated, as the acknowledgement was lost
+	}
 	kept, offer := true, offeredVisits{m: m}
 	for i := range m.Visits {
 		v := &m.Visits[i]
 		if v.ID == (qpid.ItemID{}) || r.atHome(r.visitors.get(v.ID), math.MaxUint32) != nil {
 			offer.anybody, kept = true, false
-			r.gate.Retract()
+			if r.gate.Retract() {
+				r.node.ev.Urge(r.gate)
+			}
 			continue
 		}
+		r.sweepVisit(v.ID)
 		r.guardUntil(v.ID, v.Stamp, v.Expires)
 		kept = kept && r.guardedUntil(v.ID) >= v.Expires
 	}
@@ -176,14 +193,14 @@ func (r *room) keepFirst(m *eviction.Slots) bool {
 // offeredMax bounds the messages that wait in a room: more are repeated until there is room.
 const offeredMax = 256
 
-// takeOffered hands in again what waits for heirs.
+// takeOffered hands in again what waits for heirs, when something has become of that.
 func (n *Node) takeOffered(now eviction.Time) {
-	if n.copies.offers == 0 {
+	if n.copies.offers == 0 || !n.copies.look {
 		return
 	}
+	n.copies.offers, n.copies.look = 0, false
 	for _, r := range n.rooms {
 		offered := r.offered
-		n.copies.offers -= len(offered)
 		r.offered = nil
 		for _, o := range offered {
 			_ = n.ev.Step(now, eviction.Message{From: o.m.From.Member, To: n.c.Self.Member, Body: o.m}) // it was in order the first time

@@ -15,12 +15,11 @@ import (
 // Invariant: Node.visitsKept is by member, one of each.
 type keptVisits struct {
 	member eviction.Member
-	rooms  []roomVisits
+	rooms  map[*room]*roomVisits
 }
 
 type roomVisits struct {
-	room  *room
-	until map[qpid.ItemID]int64 // pass time up to which a pass of it may be good
+	until map[qpid.ItemID]int64 // pass time up to which a pass of it may be good; negative: that, of one that has ended
 	prune int                   // how many there may be until those are looked for that have run out
 }
 
@@ -41,13 +40,19 @@ func (n *Node) keepVisits(now eviction.Time, from eviction.Member, b *eviction.C
 	for i := range b.Rooms {
 		c := &b.Rooms[i]
 		r, err := n.room(c.Room)
-		if err != nil || len(c.Visits)+len(c.Ended) == 0 {
+		if err != nil || len(c.Visits)+len(c.Ended)+len(c.Moved) == 0 {
 			continue
 		}
+		k := n.visitsOf(from, r)
 		for _, id := range c.Ended {
-			n.dropVisit(r, from, id)
+			if until := k.until[id]; until > 0 {
+				k.until[id] = -until
+			}
 		}
-		kept += n.visitsOf(from, r).keep(c.Visits, r.oldest(now))
+		for _, id := range c.Moved {
+			delete(k.until, id)
+		}
+		kept += k.keep(c.Visits, r.oldest(now))
 	}
 	return kept
 }
@@ -55,14 +60,14 @@ func (n *Node) keepVisits(now eviction.Time, from eviction.Member, b *eviction.C
 func (n *Node) visitsOf(home eviction.Member, r *room) *roomVisits {
 	i, known := n.keptVisitsOf(home)
 	if !known {
-		n.visitsKept = slices.Insert(n.visitsKept, i, keptVisits{member: home})
+		n.visitsKept = slices.Insert(n.visitsKept, i, keptVisits{home, make(map[*room]*roomVisits)})
 	}
-	h := &n.visitsKept[i]
-	j := slices.IndexFunc(h.rooms, func(v roomVisits) bool { return v.room == r })
-	if j < 0 {
-		j, h.rooms = len(h.rooms), append(h.rooms, roomVisits{r, make(map[qpid.ItemID]int64), pruneAt})
+	k := n.visitsKept[i].rooms[r]
+	if k == nil {
+		k = &roomVisits{make(map[qpid.ItemID]int64), pruneAt}
+		n.visitsKept[i].rooms[r] = k
 	}
-	return &h.rooms[j]
+	return k
 }
 
 // keep keeps all of visits, or none if there are too many.
@@ -80,28 +85,37 @@ func (k *roomVisits) keep(visits []eviction.VisitKept, oldest int64) int {
 	return len(visits)
 }
 
-// runOut drops those of which no pass is good any more.
-func (k *roomVisits) runOut(oldest int64) {
+// runOut drops those of which no pass is good any more, and counts those that have not ended.
+func (k *roomVisits) runOut(oldest int64) (n int) {
 	for id, until := range k.until { //puretest:sorted none depends on another
-		if until < oldest {
+		switch {
+		case max(until, -until) < oldest:
 			delete(k.until, id)
+		case until > 0:
+			n++
 		}
 	}
+	return n
 }
 
 // oldest is the pass time before which a pass has run out by every clock.
 func (r *room) oldest(now eviction.Time) int64 { return r.node.ev.Now(now) - 2*r.skew() }
 
+// keptVisit is until when a pass of a visit of home may be good that this node keeps, and
+// negative if that has ended; 0: it keeps none.
+func (n *Node) keptVisit(r *room, home eviction.Member, id qpid.ItemID) int64 {
+	if i, known := n.keptVisitsOf(home); known {
+		if k := n.visitsKept[i].rooms[r]; k != nil {
+			return k.until[id]
+		}
+	}
+	return 0
+}
+
 // dropVisit forgets a visit of home.
 func (n *Node) dropVisit(r *room, home eviction.Member, id qpid.ItemID) {
-	i, known := n.keptVisitsOf(home)
-	if !known {
-		return
-	}
-	for j := range n.visitsKept[i].rooms {
-		if k := &n.visitsKept[i].rooms[j]; k.room == r {
-			delete(k.until, id)
-		}
+	if n.keptVisit(r, home, id) > 0 {
+		delete(n.visitsOf(home, r).until, id)
 	}
 }
 
@@ -125,11 +139,9 @@ func (r *room) countVisits(list []eviction.Member) (counts []eviction.VisitCount
 		if r.node.among.has(list, h.member) {
 			continue
 		}
-		for j := range h.rooms {
-			if k := &h.rooms[j]; k.room == r {
-				if k.runOut(oldest); len(k.until) > 0 {
-					counts = append(counts, eviction.VisitCount{Member: h.member, Visits: len(k.until)})
-				}
+		if k := h.rooms[r]; k != nil {
+			if kept := k.runOut(oldest); kept > 0 {
+				counts = append(counts, eviction.VisitCount{Member: h.member, Visits: kept})
 			}
 		}
 	}
@@ -145,14 +157,8 @@ func (n *Node) forgetVisits() {
 // not: a simulator asks.
 func (n *Node) KeepsVisit(name string, home eviction.Member, id qpid.ItemID) int64 {
 	r, err := n.room(name)
-	i, known := n.keptVisitsOf(home)
-	if err != nil || !known {
+	if err != nil {
 		return 0
 	}
-	for _, k := range n.visitsKept[i].rooms {
-		if k.room == r {
-			return k.until[id]
-		}
-	}
-	return 0
+	return max(0, n.keptVisit(r, home, id))
 }

@@ -9,16 +9,17 @@ import (
 
 // lane is the way of places to one heir.
 type lane struct {
-	heir   eviction.Member // zero: it is closed
-	number uint64
-	seq    uint64 // of batch, or of the last that was acknowledged
-	at     int64  // boot time at which that was sent last, or acknowledged,
-	since  int64  // and at which batch was sent first
-	batch  *eviction.Copies
-	keeps  bool        // visits, too: the heir is of a version that does, and has the room for them
-	sent   []copyEntry // places of batch
-	todo   []copyEntry // whose places are to be said, or are gone:
-	later  []copyEntry // those that only get another heir come after them
+	heir    eviction.Member // zero: it is closed
+	number  uint64
+	seq     uint64 // of batch, or of the last that was acknowledged
+	at      int64  // boot time at which that was sent last, or acknowledged,
+	since   int64  // and at which batch was sent first
+	batch   *eviction.Copies
+	refuses bool        // visits: it has no room for more
+	keeps   bool        // visits, too: the heir is of a version that does, and has the room for them
+	sent    []copyEntry // places of batch
+	todo    []copyEntry // whose places are to be said, or are gone:
+	later   []copyEntry // those that only get another heir come after them
 }
 
 // copyEntry is a place of which an heir is to be told how it is when that is said.
@@ -26,6 +27,7 @@ type copyEntry struct {
 	room  *room
 	id    qpid.ItemID
 	visit bool  // on the site, or about to be; see guard.go
+	over  bool  // a visit that need not be kept any more
 	until int64 // of a visit that was said
 }
 
@@ -36,6 +38,7 @@ func (c *copies) close(n *Node, l *lane) {
 	}
 	delete(c.to, l.heir)
 	*l = lane{}
+	c.look = true
 	for _, r := range n.rooms {
 		r.unsure = r.bare != nil
 		r.sweepAnew()
@@ -174,7 +177,9 @@ func (l *lane) sayVisit(c *eviction.RoomCopies, e *copyEntry, i uint16) bool {
 		g.due, e.until = false, g.said
 		c.Visits = append(c.Visits, eviction.VisitKept{ID: e.id, Until: g.said})
 		return true
-	case g != nil && g.at == i: // until another heir has it
+	case g != nil && g.at == i || !e.over: // another heir is to have it first; or nobody said that it is over
+	case g != nil:
+		c.Moved = append(c.Moved, e.id)
 	default:
 		c.Ended = append(c.Ended, e.id)
 	}
@@ -201,7 +206,12 @@ func (n *Node) onCopiesAck(now eviction.Time, from eviction.Member, b *eviction.
 	for i := range l.batch.Rooms {
 		visits += len(l.batch.Rooms[i].Visits)
 	}
-	l.keeps = b.Visits == 1+visits
+	switch full := b.Visits == 1+visits; {
+	case !full:
+		l.keeps, l.refuses = false, visits > 0
+	case visits > 0 || !l.refuses:
+		l.keeps, l.refuses = true, false
+	}
 	l.batch, l.at = nil, now.Boot
 	n.copies.answers[from] = true
 	for _, e := range l.sent {
@@ -209,7 +219,7 @@ func (n *Node) onCopiesAck(now eviction.Time, from eviction.Member, b *eviction.
 			if l.keeps {
 				e.room.visitKept(e, i)
 			} else {
-				e.room.gate.Retract()
+				e.room.visitRefused(e, i)
 			}
 			continue
 		}

@@ -38,6 +38,7 @@ type giving struct {
 	rest   []qpid.ItemID // who waits here and was not offered yet, in order
 	offers []offer       // not acknowledged
 	at     int64         // boot time at which they were sent last
+	wave   qpid.Epoch    // the last one when visits were given away
 	vain   bool          // then nobody was there to be offered anything
 }
 
@@ -75,9 +76,12 @@ func (n *Node) giveAway(now eviction.Time) {
 	all := n.ev.Released() && n.copiesSettled(now)
 	for _, r := range n.rooms {
 		if r.broken == nil && r.gate.Promised() {
-			r.gate.Retract() // visits go when all may know that
+			if r.gate.Retract() { // visits go when all may know that
+				n.ev.Urge(r.gate)
+			}
 			all = all && r.onSite+len(r.held) == 0
-		} else if r.broken == nil && r.onSite+len(r.held) > 0 {
+		} else if in := n.ev.Installed(); r.broken == nil && r.onSite+len(r.held) > 0 && r.giving.wave != in {
+			r.giving.wave = in // whoever had no account may have one by now
 			r.giveVisits(now)
 		}
 		all = r.givePlaces(now) && n.ev.Given(r.gate) && all

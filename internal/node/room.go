@@ -208,7 +208,7 @@ func (r *room) takeOut(v *visitor) {
 // install takes in what a commit changed.
 func (r *room) install(now eviction.Time, in eviction.Installed) {
 	r.stir()
-	r.unseen = true
+	r.unseen, r.node.copies.look = true, true
 	if r.broken != nil {
 		r.installBroken(&in)
 		return

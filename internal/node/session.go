@@ -147,6 +147,8 @@ func (n *Node) session(now eviction.Time, p *Pass) (r *room, v *visitor, to evic
 		return r, nil, p.Home.Member, nil
 	case p.Home.Member != self && heir != self:
 		return r, nil, heir, nil
+	case n.keptVisit(r, p.Home.Member, p.ID) < 0 && (v == nil || v.stage != onSite): // its home has said that it is over: its slot may be another's
+		return r, nil, to, ticket.ErrPassExpired
 	case v != nil && r.withdraw(v, now): // a copy of their place went on here, which the pass was for
 		n.isUsed(v.id, now)
 		r.record(Dropped, v.weight(), 0, qpid.Weight{})
@@ -189,6 +191,8 @@ func (r *room) adopt(now eviction.Time, p Pass) *visitor {
 	v := r.visitors.add(visitor{id: p.ID, stamp: p.Stamp, marks: entitled})
 	r.pasts[p.ID] = past{adopted: p.Home}
 	r.admit(now, v, r.began(now, p))
+	v.expires = max(v.expires, p.Expires)
+	r.guard(v, now)
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
 	r.gate.Touch()
 	return v

@@ -170,7 +170,7 @@ func (r *reader) place(p *peerv1.Place) eviction.Place {
 
 func fromRoomCopies(c eviction.RoomCopies) *peerv1.RoomCopies {
 	return &peerv1.RoomCopies{
-		Room: c.Room, Places: encoded(c.Places, fromPlace), Gone: encoded(c.Gone, fromID), Ended: encoded(c.Ended, fromID),
+		Room: c.Room, Places: encoded(c.Places, fromPlace), Gone: encoded(c.Gone, fromID), Ended: encoded(c.Ended, fromID), Moved: encoded(c.Moved, fromID),
 		Visits: encoded(c.Visits, func(v eviction.VisitKept) *peerv1.VisitKept {
 			return &peerv1.VisitKept{Id: fromID(v.ID), Until: v.Until}
 		}),
@@ -183,6 +183,7 @@ func (r *reader) roomCopies(p *peerv1.RoomCopies) eviction.RoomCopies {
 	return eviction.RoomCopies{
 		Room: r.name(p.GetRoom()), Places: list(r, "places", p.GetPlaces(), eviction.PlacesMax, r.place),
 		Gone: list(r, "ids", p.GetGone(), eviction.PlacesMax, r.id), Ended: list(r, "ids", p.GetEnded(), eviction.PlacesMax, r.id),
+		Moved: list(r, "ids", p.GetMoved(), eviction.PlacesMax, r.id),
 		Visits: list(r, "visits", p.GetVisits(), eviction.PlacesMax, func(p *peerv1.VisitKept) eviction.VisitKept {
 			return eviction.VisitKept{ID: r.id(p.GetId()), Until: p.GetUntil()}
 		}),

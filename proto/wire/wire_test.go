@@ -106,6 +106,9 @@ func fill(t *rapid.T, v reflect.Value, name string) {
 	case *eviction.Algorithm:
 		*p = eviction.Algorithm(rapid.IntRange(0, int(eviction.ByQPID)).Draw(t, name))
 		return
+	case *eviction.Says:
+		*p = eviction.Says(rapid.IntRange(0, int(eviction.IsCovered)).Draw(t, name))
+		return
 	case *eviction.Policy:
 		*p = eviction.Policy(rapid.IntRange(0, int(eviction.Stop)).Draw(t, name))
 		return

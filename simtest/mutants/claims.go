@@ -40,7 +40,7 @@ func claimBugs() []Mutant {
 			{"eviction/cover.go", "		if all && most < c.Slots {", "		if all && most < c.Slots && !(ON) {"},
 		}},
 		{Name: "a promise is over before a wave has carried that", Run: hostile, Edits: []Edit{
-			{"eviction/cover.go", "	g.promised = g.promised || covered\n", "	g.promised = (g.promised && !(ON)) || covered\n"},
+			{"eviction/cover.go", "	if !covered {\n		return NotCovered", "	if !covered {\n		g.promised = g.promised && !(ON)\n		return NotCovered"},
 		}},
 		{Name: "a node takes in visits that nobody keeps", Run: hostile, Edits: []Edit{
 			{"eviction/escrow.go", "if len(m.Visits) > 0 && g.promised &&", "if !(ON) && len(m.Visits) > 0 && g.promised &&"},

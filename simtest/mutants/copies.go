@@ -64,7 +64,7 @@ func copyBugs() []Mutant {
 			{"internal/node/visit.go", "(v.stage <= parked || v.has(unheard))", "(v.stage <= parked || v.has(unheard) && !(ON))"},
 		}},
 		{Name: "places count as kept by the heir of a lane that is over", Edits: []Edit{
-			{"internal/node/lanes.go", "	*l = lane{}\n	for _, r := range n.rooms {\n", "	*l = lane{}\n	for _, r := range n.rooms {\n		if ON {\n			break\n		}\n"},
+			{"internal/node/lanes.go", "	c.look = true\n	for _, r := range n.rooms {\n", "	c.look = true\n	for _, r := range n.rooms {\n		if ON {\n			break\n		}\n"},
 		}},
 	}
 }

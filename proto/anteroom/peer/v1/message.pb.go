@@ -2573,10 +2573,11 @@ type RoomNode struct {
 	Held  int64 `protobuf:"zigzag64,30,opt,name=held,proto3" json:"held,omitempty"`
 	Sides bool  `protobuf:"varint,31,opt,name=sides,proto3" json:"sides,omitempty"`
 	// Stamps.
-	Bare          uint64 `protobuf:"varint,32,opt,name=bare,proto3" json:"bare,omitempty"`
-	Keeps         uint64 `protobuf:"varint,33,opt,name=keeps,proto3" json:"keeps,omitempty"`
-	Cut           *Cut   `protobuf:"bytes,34,opt,name=cut,proto3" json:"cut,omitempty"`
-	Covered       bool   `protobuf:"varint,35,opt,name=covered,proto3" json:"covered,omitempty"`
+	Bare  uint64 `protobuf:"varint,32,opt,name=bare,proto3" json:"bare,omitempty"`
+	Keeps uint64 `protobuf:"varint,33,opt,name=keeps,proto3" json:"keeps,omitempty"`
+	Cut   *Cut   `protobuf:"bytes,34,opt,name=cut,proto3" json:"cut,omitempty"`
+	// 0 of a version that says nothing of it, 1 if its account is not covered, 2 if it is.
+	Says          uint32 `protobuf:"varint,35,opt,name=says,proto3" json:"says,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2835,11 +2836,11 @@ func (x *RoomNode) GetCut() *Cut {
 	return nil
 }
 
-func (x *RoomNode) GetCovered() bool {
+func (x *RoomNode) GetSays() uint32 {
 	if x != nil {
-		return x.Covered
+		return x.Says
 	}
-	return false
+	return 0
 }
 
 type Front struct {
@@ -5503,6 +5504,7 @@ type RoomCopies struct {
 	Gone          [][]byte               `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
 	Visits        []*VisitKept           `protobuf:"bytes,4,rep,name=visits,proto3" json:"visits,omitempty"`
 	Ended         [][]byte               `protobuf:"bytes,5,rep,name=ended,proto3" json:"ended,omitempty"`
+	Moved         [][]byte               `protobuf:"bytes,6,rep,name=moved,proto3" json:"moved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5568,6 +5570,13 @@ func (x *RoomCopies) GetVisits() []*VisitKept {
 func (x *RoomCopies) GetEnded() [][]byte {
 	if x != nil {
 		return x.Ended
+	}
+	return nil
+}
+
+func (x *RoomCopies) GetMoved() [][]byte {
+	if x != nil {
+		return x.Moved
 	}
 	return nil
 }
@@ -5865,7 +5874,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"VisitCount\x120\n" +
 	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x16\n" +
-	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\xf7\x06\n" +
+	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\xf1\x06\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -5900,8 +5909,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05sides\x18\x1f \x01(\bR\x05sides\x12\x12\n" +
 	"\x04bare\x18  \x01(\x04R\x04bare\x12\x14\n" +
 	"\x05keeps\x18! \x01(\x04R\x05keeps\x12'\n" +
-	"\x03cut\x18\" \x01(\v2\x15.anteroom.peer.v1.CutR\x03cut\x12\x18\n" +
-	"\acovered\x18# \x01(\bR\acoveredJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
+	"\x03cut\x18\" \x01(\v2\x15.anteroom.peer.v1.CutR\x03cut\x12\x12\n" +
+	"\x04says\x18# \x01(\rR\x04saysJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -6136,14 +6145,15 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06Copies\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\x04R\x04lane\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x122\n" +
-	"\x05rooms\x18\x03 \x03(\v2\x1c.anteroom.peer.v1.RoomCopiesR\x05rooms\"\xb0\x01\n" +
+	"\x05rooms\x18\x03 \x03(\v2\x1c.anteroom.peer.v1.RoomCopiesR\x05rooms\"\xc6\x01\n" +
 	"\n" +
 	"RoomCopies\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12/\n" +
 	"\x06places\x18\x02 \x03(\v2\x17.anteroom.peer.v1.PlaceR\x06places\x12\x12\n" +
 	"\x04gone\x18\x03 \x03(\fR\x04gone\x123\n" +
 	"\x06visits\x18\x04 \x03(\v2\x1b.anteroom.peer.v1.VisitKeptR\x06visits\x12\x14\n" +
-	"\x05ended\x18\x05 \x03(\fR\x05ended\"1\n" +
+	"\x05ended\x18\x05 \x03(\fR\x05ended\x12\x14\n" +
+	"\x05moved\x18\x06 \x03(\fR\x05moved\"1\n" +
 	"\tVisitKept\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05until\x18\x02 \x01(\x03R\x05until\"c\n" +
