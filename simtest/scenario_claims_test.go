@@ -86,7 +86,7 @@ func hostileToClaims(seed uint64) Options {
 	o.Faults = Faults{
 		Mix:   []Fault{Crash, CrashRich, CrashLead, CrashInWave, CrashAfterFirst, Leave, Leave, CutPair, CutOneWay, CutOff, Pause, PauseInAnswer, Suspicion},
 		Every: d.between(2*time.Second, 6*time.Second), Last: Range{2 * time.Second, 8 * time.Second},
-		Detect: Range{300 * time.Millisecond, 900 * time.Millisecond}, KeepKeys: true, Disk: d.one(2), Resessions: d.pick(0, 0, 1, 2),
+		Detect: Range{300 * time.Millisecond, 900 * time.Millisecond}, KeepKeys: true, Disk: d.one(2), Resessions: d.pick(0, 0, 0, 0, 1),
 	}
 	return o
 }
