@@ -181,3 +181,15 @@ func TestSeedsWithAnEarlierLifeInTheList(t *testing.T) {
 func TestSeedsWithATicketThatIsRenewedAfterAPause(t *testing.T) {
 	hold(t, simtest.Swarm, 90017774)
 }
+
+// A node leaves, and tells the others whose tickets are used. One that it had given up for
+// silence is not: its bearer asked elsewhere.
+func TestSeedsWithAPlaceGivenUpByANodeThatLeaves(t *testing.T) {
+	hold(t, simtest.Swarm, 90500861)
+}
+
+// A home and an heir of its stand still together, and go on with a wave: what the heir keeps is
+// not out of date for that.
+func TestSeedsWithAnHeirThatStoodStill(t *testing.T) {
+	hold(t, simtest.Swarm, 90500884)
+}

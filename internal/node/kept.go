@@ -234,10 +234,11 @@ func (n *Node) goOn(now eviction.Time) {
 	if now.Boot < n.goOnAt && !n.hasten {
 		return
 	}
-	n.goOnAt, n.hasten = now.Boot+n.c.Cluster.WithDefaults().Period.Microseconds()/4, false
 	stale, list := 2*n.ev.LongestExclude(), n.ev.Members()
+	stood := now.Boot-n.goOnAt > stale/4 // this node stood still, and has heard nothing of anybody
+	n.goOnAt, n.hasten = now.Boot+n.c.Cluster.WithDefaults().Period.Microseconds()/4, false
 	for i := range n.kept {
-		if h := &n.kept[i]; now.Boot-n.ev.SeenAt(h.member) > stale/4 {
+		if h := &n.kept[i]; stood || now.Boot-n.ev.SeenAt(h.member) > stale/4 {
 			h.heard = now.Boot // nobody hears anything of it
 		}
 	}

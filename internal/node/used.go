@@ -254,7 +254,7 @@ func (n *Node) handOverUsed(now eviction.Time) {
 	})
 	for _, r := range n.rooms {
 		r.visitors.all(func(v *visitor) {
-			if v.stage >= onSite && !n.used.has(usedHash(v.id)) {
+			if v.stage >= onSite && !v.has(unheard) && !n.used.has(usedHash(v.id)) {
 				n.used.tells = append(n.used.tells, usedHash(v.id))
 			}
 		})

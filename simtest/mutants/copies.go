@@ -56,12 +56,24 @@ func copyBugs() []Mutant {
 		{Name: "an heir forgets what it is to keep until another has it", Run: "TestSeedsWithAnHeirThatIsToKeepAPlaceUntilAnotherHasIt", Edits: []Edit{
 			{"internal/node/lanes.go", "		case known && e.room.copyOf(v).at == i:\n", "		case !(ON) && known && e.room.copyOf(v).at == i:\n"},
 		}},
+	}
+}
+
+// copyLaneBugs are in how long somebody keeps what, and what nodes that leave say of it.
+func copyLaneBugs() []Mutant {
+	return []Mutant{
 		{Name: "a join that was taken back leaves a place that was given up", Run: "TestSeedsWithAJoinThatWasTakenBack", Edits: []Edit{
 			{"internal/node/visit.go", "		r.remove(v)\n		n.carryOn(now)\n	}\n}\n\n// withdraw", "		if ON {\n			r.retire(v, dropped, now)\n		} else {\n			r.remove(v)\n		}\n		n.carryOn(now)\n	}\n}\n\n// withdraw"},
 		}},
 		{Name: "a node that leaves takes up a place again", Run: "TestSeedsWithAPlaceTakenUpByANodeThatLeaves", Edits: []Edit{
 			{"internal/node/visit.go", "		case n.leaveBy != 0: // what", "		case n.leaveBy != 0 && !(ON): // what"},
 			{"internal/node/visit.go", "(v.stage <= parked || v.has(unheard))", "(v.stage <= parked || v.has(unheard) && !(ON))"},
+		}},
+		{Name: "an heir that stood still forgets what it keeps", Run: "TestSeedsWithAnHeirThatStoodStill", Edits: []Edit{
+			{"internal/node/kept.go", "stood || now.Boot", "stood && !(ON) || now.Boot"},
+		}},
+		{Name: "a node that leaves says that places are used which it gave up for silence", Run: "TestSeedsWithAPlaceGivenUpByANodeThatLeaves", Edits: []Edit{
+			{"internal/node/used.go", "!v.has(unheard) && !n.used.has", "(ON || !v.has(unheard)) && !n.used.has"},
 		}},
 		{Name: "places count as kept by the heir of a lane that is over", Edits: []Edit{
 			{"internal/node/lanes.go", "	c.look = true\n	for _, r := range n.rooms {\n", "	c.look = true\n	for _, r := range n.rooms {\n		if ON {\n			break\n		}\n"},
