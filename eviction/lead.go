@@ -73,14 +73,14 @@ func (n *Node) nextWave(now Time) int64 {
 	return l.started + micros(n.c.Period)
 }
 
-// probing reports whether a new coordinator still waits to hear who is there: not of who has
-// left, nor of a life of whose node another one has answered.
+// probing reports whether a new coordinator still waits to hear who is there: not of a life
+// of whose node another one has answered.
 func (n *Node) probing(now Time) bool {
 	if now.Boot-n.lead.since >= micros(n.c.Deadline) {
 		return false
 	}
 	return slices.ContainsFunc(n.others(), func(p Peer) bool {
-		return !n.hasLeft(p.Member) && !slices.ContainsFunc(n.lead.peers, func(c candidate) bool { return c.Name == p.Name && c.heard != never })
+		return !slices.ContainsFunc(n.lead.peers, func(c candidate) bool { return c.Name == p.Name && c.heard != never })
 	})
 }
 

@@ -56,6 +56,17 @@ func (w *world) checkBare(h *host, b *eviction.Reply) {
 	}
 }
 
+// S24, until another has it. No heir is told to forget a place that it is the one to keep.
+func (w *world) checkGone(h *host, to eviction.Member, b *eviction.Copies) {
+	for i := range b.Rooms {
+		for _, id := range b.Rooms[i].Gone {
+			if h.n.KeptBy(b.Rooms[i].Room, id) == to {
+				w.fail("S24", "%s room %s: tells %v to forget ticket %d, whose place that one keeps", h.name, b.Rooms[i].Room, to, w.ticketOf(id))
+			}
+		}
+	}
+}
+
 func (h *host) member(w *world) eviction.Member { return w.lives[h.life].member }
 
 // meets notes, as h installs a wave, whether anybody is in it who was not before, or the

@@ -154,6 +154,8 @@ func (w *world) sent(h *host, m *eviction.Message, kind msgKind) {
 		if b.Epoch == h.seen.gather {
 			h.seen.promised = max(h.seen.promised, h.seen.gatherT)
 		}
+	case *eviction.Copies:
+		w.checkGone(h, m.To, b)
 	case *eviction.Slots:
 		s := h.n.Status()
 		if r := w.roomIndex(b.Room); len(b.Visits) > 0 && w.uncovered(h, &s) && h.seen.covered[r] == b.From {

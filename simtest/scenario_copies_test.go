@@ -152,3 +152,25 @@ func reachedIn(r *Result, g goal) int64 {
 	}
 	panic(fmt.Sprintf("simtest: no goal %v", g))
 }
+
+// Heirs come and go, and what they are told is lost on the way, as is what they answer: nobody
+// is told to forget a place before another has it.
+func TestScenarioHeirsComeAndGo(t *testing.T) {
+	for seed := range uint64(40) {
+		d := dice{rand.New(rand.NewPCG(seed, 24))}
+		o := short(d.pick(4, 5, 6))
+		o.Seed, o.Users, o.Span, o.Limit = seed, 300, 12*time.Second, 4*time.Minute
+		o.Cluster.Copies, o.Cluster.Period, o.Cluster.ExcludeAfter, o.Cluster.Lease = 1, 60*time.Millisecond, 2*time.Second, 5*time.Second
+		o.Net = Net{Latency: Range{time.Millisecond, 20 * time.Millisecond}, Copies: d.pick(6000, 8000, 9000)}
+		r := &o.Rooms[0]
+		r.Target, r.QueueAll, r.TicketTTL = 10, true, time.Minute
+		o.Load = Load{Flash: 1, Browse: Range{200 * time.Millisecond, time.Second}, Timeout: time.Second, Sticky: true}
+		o.Faults = Faults{
+			Mix:   []Fault{SlowLink, Pause, Pause, CutOff},
+			Every: 300 * time.Millisecond, Last: Range{100 * time.Millisecond, 600 * time.Millisecond}, Grays: 3, Detect: Range{100 * time.Millisecond, 300 * time.Millisecond}, KeepKeys: true,
+		}
+		if _, err := Run(o); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}

@@ -50,6 +50,44 @@ func TestScenarioWhoAsksACutOffNodeKeepsTheirPlace(t *testing.T) {
 	}
 }
 
+// Somebody's home has given their place up for silence, as they asked a node that is cut off
+// from it. When they find their way back it leaves: it sends them on, and takes nothing up that
+// it could not give away any more.
+func TestScenarioAPlaceThatWasGivenUpIsNotTakenUpByANodeThatLeaves(t *testing.T) {
+	const home, alone = 0, 2
+	o := short(3)
+	o.Cluster.Copies = 1
+	r := &o.Rooms[0]
+	r.Target, r.QueueAll, r.Session = 1, true, time.Hour
+	s := founded(t, o)
+	s.visit(1)
+	b := s.browser()
+	b.must(home, opJoin)
+	place := b.ticket.Weight()
+	s.run(time.Second)
+	s.split(hosts(0, 1), hosts(alone))
+	for end := s.now + 3*r.TicketTTL.Microseconds(); s.now < end; s.run(r.Refresh) {
+		b.patient(alone, opCheckIn)
+	}
+	if s.reached.n[reachDropped] == 0 {
+		t.Fatal("the home has not given the place up")
+	}
+	s.mend()
+	s.until(5*time.Second, "all together", func() bool { return s.together(3) })
+	s.goodbye(&s.hosts[home])
+	for range 20 {
+		_, _ = b.ask(home, opCheckIn) // it may say anything but that it has the place
+		s.run(50 * time.Millisecond)
+		if rs := &s.hosts[home].seen.rooms[0]; rs.Queued+rs.Parked > 0 {
+			t.Fatal("a node that leaves has taken a place up")
+		}
+	}
+	if a := b.patient(1, opCheckIn); a.State != node.Waiting || b.ticket.Weight() != place {
+		t.Errorf("%v with the place %v, want to be waiting with %v", a.State, b.ticket.Weight(), place)
+	}
+	s.check()
+}
+
 // A node is away for a moment, and another goes on with somebody's place, of whose browser
 // neither hears from then on: it asks a third node, which is cut off from both for longer
 // than a place is kept. Their ticket is of the first one, which knows where the place went

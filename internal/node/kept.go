@@ -370,6 +370,21 @@ func (n *Node) Copied(name string, fn func(id qpid.ItemID, heir eviction.Member)
 	})
 }
 
+// KeptBy is the heir that keeps the place of id, as far as this node knows, zero if nobody
+// does: a simulator asks.
+func (n *Node) KeptBy(name string, id qpid.ItemID) (heir eviction.Member) {
+	r, err := n.room(name)
+	if err != nil || r.bare == nil {
+		return heir
+	}
+	if v := r.visitors.get(id); v != nil && v.stage <= parked {
+		if at := r.copyOf(v).at; at > 0 {
+			heir = n.copies.lanes[at-1].heir
+		}
+	}
+	return heir
+}
+
 // FirstUnkept is the stamp under which the first waits here whom no heir keeps, as far as
 // this node knows, eviction.Nobody if there is none: a simulator asks.
 func (n *Node) FirstUnkept(name string) uint64 {

@@ -53,7 +53,7 @@ func copyBugs() []Mutant {
 		{Name: "a copy that was given up is asked for rather than the one that goes on", Run: "TestSeedsWithTwoCopiesOfOneGeneration", Edits: []Edit{
 			{"internal/node/moved.go", "to.gen == t.Gen && t.Home != self", "to.gen == t.Gen && (t.Home != self || ON)"},
 		}},
-		{Name: "an heir forgets what it is to keep until another has it", Run: "TestSeedsWithAnHeirThatIsToKeepAPlaceUntilAnotherHasIt", Edits: []Edit{
+		{Name: "an heir forgets what it is to keep until another has it", Run: "TestScenarioHeirsComeAndGo", Edits: []Edit{
 			{"internal/node/lanes.go", "		case known && e.room.copyOf(v).at == i:\n", "		case !(ON) && known && e.room.copyOf(v).at == i:\n"},
 		}},
 	}
@@ -65,7 +65,7 @@ func copyLaneBugs() []Mutant {
 		{Name: "a join that was taken back leaves a place that was given up", Run: "TestSeedsWithAJoinThatWasTakenBack", Edits: []Edit{
 			{"internal/node/visit.go", "		r.remove(v)\n		n.carryOn(now)\n	}\n}\n\n// withdraw", "		if ON {\n			r.retire(v, dropped, now)\n		} else {\n			r.remove(v)\n		}\n		n.carryOn(now)\n	}\n}\n\n// withdraw"},
 		}},
-		{Name: "a node that leaves takes up a place again", Run: "TestSeedsWithAPlaceTakenUpByANodeThatLeaves", Edits: []Edit{
+		{Name: "a node that leaves takes up a place again", Run: "TestScenarioAPlaceThatWasGivenUpIsNotTakenUpByANodeThatLeaves", Edits: []Edit{
 			{"internal/node/visit.go", "		case n.leaveBy != 0: // what", "		case n.leaveBy != 0 && !(ON): // what"},
 			{"internal/node/visit.go", "(v.stage <= parked || v.has(unheard))", "(v.stage <= parked || v.has(unheard) && !(ON))"},
 		}},
