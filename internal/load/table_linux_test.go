@@ -46,18 +46,14 @@ rooms:
 // generator; requests of a visitor, 3 unless somebody asks before the next wave. With
 // --no-jwt visitors have no use for pass_jwt, and say so.
 func BenchmarkTable62(b *testing.B) {
-	binary := filepath.Join(b.TempDir(), "anteroom")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/anteroom").CombinedOutput(); err != nil {
-		b.Fatalf("go build: %v\n%s", err, out)
-	}
-	least := 0.0
+	binary, least := build(b), 0.0
 	for _, at := range []struct {
 		nodes int
 		flags []string
 	}{{3, nil}, {8, nil}, {16, nil}, {3, []string{"--no-jwt"}}} {
 		nodes := at.nodes
 		b.Run(strings.Join(append([]string{fmt.Sprintf("nodes=%d", nodes)}, at.flags...), ","), func(b *testing.B) {
-			c := startNodes(b, binary, nodes)
+			c := startNodes(b, binary, nodes, tableFile)
 			c.flags = at.flags
 			c.send(b)
 			figures := map[string][]float64{}
@@ -77,21 +73,28 @@ func BenchmarkTable62(b *testing.B) {
 			}
 			b.ReportMetric(0, "ns/op")
 			for unit, v := range figures {
-				slices.Sort(v)
-				b.ReportMetric((v[(len(v)-1)/2]+v[len(v)/2])/2, unit)
+				b.ReportMetric(median(v), unit)
 			}
-			rates := figures["visitors/s"]
+			rates := figures["visitors/s"] // in order by now
 			b.ReportMetric(rates[0], "least/s")
 			b.ReportMetric(rates[len(rates)-1], "most/s")
-			median := (rates[(len(rates)-1)/2] + rates[len(rates)/2]) / 2
 			if nodes == 3 && at.flags == nil {
-				least = median
+				least = median(rates)
 			}
 			if least > 0 {
-				b.ReportMetric(median/least, "of-3-nodes")
+				b.ReportMetric(median(rates)/least, "of-3-nodes")
 			}
 		})
 	}
+}
+
+func build(b *testing.B) (binary string) {
+	b.Helper()
+	binary = filepath.Join(b.TempDir(), "anteroom")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/anteroom").CombinedOutput(); err != nil {
+		b.Fatalf("go build: %v\n%s", err, out)
+	}
+	return binary
 }
 
 // nodes are processes that make a cluster.
@@ -103,8 +106,8 @@ type nodes struct {
 	logs   []*bytes.Buffer // to be read once they have ended
 }
 
-// startNodes returns when all of them serve.
-func startNodes(b *testing.B, binary string, n int) *nodes {
+// startNodes returns when all of them serve. The configuration begins as tableFile does.
+func startNodes(b *testing.B, binary string, n int, configuration string) *nodes {
 	b.Helper()
 	c, first := &nodes{binary: binary}, freePorts(b, 4*n)
 	at := func(node, port int) string { return fmt.Sprintf("127.0.0.1:%d", first+4*node+port) }
@@ -114,7 +117,7 @@ func startNodes(b *testing.B, binary string, n int) *nodes {
 	}
 	b.Cleanup(func() { c.stop(b) })
 	file := filepath.Join(b.TempDir(), "anteroom.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, tableFile, strings.Join(gossip, ", "), n), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, configuration, strings.Join(gossip, ", "), n), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	for i := range n {

@@ -35,7 +35,7 @@ func usedTickets() []Mend {
 	const used = "internal/node/used.go"
 	again := []Test{{"simtest", "TestScenarioAUsedTicketStaysUsed", "ticket"}}
 	return []Mend{
-		{8, "a restart forgets used tickets", []Edit{{"internal/node/visit.go", "	if r.node.used.has(usedHash(t.ID)) {", "	if !(ON) && r.node.used.has(usedHash(t.ID)) {"}}, again},
+		{8, "a restart forgets used tickets", []Edit{{"internal/node/resolve.go", "	if r.node.used.has(usedHash(t.ID)) {", "	if !(ON) && r.node.used.has(usedHash(t.ID)) {"}}, again},
 		{8, "a leave hands over no used tickets", []Edit{{used, "			if v.stage >= onSite && ", "			if !(ON) && v.stage >= onSite && "}}, again},
 		{8, "used tickets on a disk are told to nobody", []Edit{{used, "			if n.used.add(h, b.At, n.c.UsedMax) {", "			if n.used.add(h, b.At, n.c.UsedMax) && !(ON) {"}}, again},
 	}

@@ -144,7 +144,7 @@ func links() []Mend {
 		[]Test{{"gateway", "TestAPlaceGoesOnByALink", "were taken over by opening the link"}},
 	}, {
 		14, "the browser of before keeps a place that has gone on",
-		[]Edit{{"internal/node/visit.go", "		case r.handedOn(v, *t):\n", "		case !(ON) && r.handedOn(v, *t):\n"}},
+		[]Edit{{"internal/node/resolve.go", "		case r.handedOn(v, *t):\n", "		case !(ON) && r.handedOn(v, *t):\n"}},
 		[]Test{{"internal/node", "TestAPlaceGoesOnToAnotherBrowserOnce", "with the old ticket"}},
 	}}
 }

@@ -67,7 +67,7 @@ func copyLaneBugs() []Mutant {
 		}},
 		{Name: "a node that leaves takes up a place again", Run: "TestScenarioAPlaceThatWasGivenUpIsNotTakenUpByANodeThatLeaves", Edits: []Edit{
 			{"internal/node/visit.go", "		case n.leaveBy != 0: // what", "		case n.leaveBy != 0 && !(ON): // what"},
-			{"internal/node/visit.go", "(v.stage <= parked || v.has(unheard))", "(v.stage <= parked || v.has(unheard) && !(ON))"},
+			{"internal/node/resolve.go", "(v.stage <= parked || v.has(unheard))", "(v.stage <= parked || v.has(unheard) && !(ON))"},
 		}},
 		{Name: "an heir that stood still forgets what it keeps", Run: "TestSeedsWithAnHeirThatStoodStill", Edits: []Edit{
 			{"internal/node/kept.go", "stood || now.Boot", "stood && !(ON) || now.Boot"},

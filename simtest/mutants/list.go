@@ -333,13 +333,13 @@ func visitorBugs() []Mutant {
 			{"eviction/ledger.go", "	l.used++\n	return true\n", "	if !(ON) || l.used%5 != 4 {\n\t\tl.used++\n\t}\n	return true\n"},
 		}},
 		{Name: "shown positions may rise", Edits: []Edit{
-			{"internal/node/visit.go", "if v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {", "if ON || v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {"},
+			{"internal/node/answer.go", "if v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {", "if ON || v.shown == 0 && known || v.shown > 0 && at < int(v.shown) {"},
 		}},
 		{Name: "the parked come back at the end", Run: "TestScenarioTheSilentLoseTheirSlotAndKeepTheirPlace", Edits: []Edit{
 			{"internal/node/visit.go", "			r.waits.visits.Back()\n		}\n", "			r.waits.visits.Back()\n		}\n		if ON {\n\t\t\tv.stamp, v.marks = n.ev.Stamp(), v.marks&^entitled\n\t\t}\n"},
 		}},
 		{Name: "a restart forgets used tickets", Edits: []Edit{
-			{"internal/node/visit.go", "	if r.node.used.has(usedHash(t.ID)) {", "	if !(ON) && r.node.used.has(usedHash(t.ID)) {"},
+			{"internal/node/resolve.go", "	if r.node.used.has(usedHash(t.ID)) {", "	if !(ON) && r.node.used.has(usedHash(t.ID)) {"},
 		}},
 		{Name: "a leave hands over no used tickets", Run: "TestScenarioAUsedTicketStaysUsed", Edits: []Edit{
 			{"internal/node/used.go", "			if v.stage >= onSite && ", "			if !(ON) && v.stage >= onSite && "},
@@ -357,15 +357,15 @@ func visitorBugs() []Mutant {
 			{"eviction/lease.go", "return n.leased(g, now) && len(n.unsynced) == 0 }", "return ON || n.leased(g, now) && len(n.unsynced) == 0 }"},
 		}},
 		{Name: "a copy that was given up counts, though another is kept", Run: "TestScenarioTheCopyThatIsKeptCounts", Edits: []Edit{
-			{"internal/node/visit.go", "		case t.Home != self && n.ev.Listed(t.Home):\n", "		case !(ON) && t.Home != self && n.ev.Listed(t.Home):\n"},
+			{"internal/node/resolve.go", "		case t.Home != self && n.ev.Listed(t.Home):\n", "		case !(ON) && t.Home != self && n.ev.Listed(t.Home):\n"},
 		}},
 		{Name: "the calls of a node that leaves keep their slots", Run: "TestScenarioWhoWasCalledByANodeThatLeavesIsCalledElsewhere", Edits: []Edit{
 			{"internal/node/call.go", "		if v.stage == called {\n			r.takeBack(v, now)\n", "		if !(ON) && v.stage == called {\n			r.takeBack(v, now)\n"},
 		}},
 		{Name: "a used ticket is good again", Run: "TestThesisACopiedTicketQueuesOnce", Edits: []Edit{
 			{"internal/node/room.go", "	v.stage = s\n	r.uncopy(v)\n", "	v.stage = s\n	r.uncopy(v)\n	if ON {\n\t\tr.visitors.remove(v)\n\t\treturn\n\t}\n"},
-			{"internal/node/visit.go", "case t.Home == self:", "case !(ON) && t.Home == self:"},
-			{"internal/node/visit.go", "case n.ev.Listed(t.Home):", "case !(ON) && n.ev.Listed(t.Home):"},
+			{"internal/node/resolve.go", "case t.Home == self:", "case !(ON) && t.Home == self:"},
+			{"internal/node/resolve.go", "case n.ev.Listed(t.Home):", "case !(ON) && n.ev.Listed(t.Home):"},
 		}},
 	}
 }
@@ -383,7 +383,7 @@ func callBugs() []Mutant {
 			{"internal/node/claim.go", "		if v.slept > 1 {", "		if !(ON) && v.slept > 1 {"},
 		}},
 		{Name: "a node that takes over forgets the calls slept through", Run: "TestScenarioCallsSleptThroughAreCountedOnAfterACrash", Edits: []Edit{
-			{"internal/node/visit.go", "max(v.slept, min(t.Slept, sleptMost))", "max(v.slept, min(t.Slept, sleptMost))\n	if ON {\n		v.slept = 0\n	}"},
+			{"internal/node/resolve.go", "max(v.slept, min(t.Slept, sleptMost))", "max(v.slept, min(t.Slept, sleptMost))\n	if ON {\n		v.slept = 0\n	}"},
 		}},
 		{Name: "a place that is stamped anew stays where it was", Edits: []Edit{
 			{"internal/node/claim.go", "	in := visitor{id: successor(v.id, stamp), stamp: stamp,", "	if ON {\n		stamp = v.stamp + 1\n	}\n	in := visitor{id: successor(v.id, stamp), stamp: stamp,"},

@@ -73,13 +73,13 @@ func waitBugs() []Mutant {
 func comebackBugs() []Mutant {
 	return []Mutant{
 		{Name: "who asks too early is told to ask late", Run: "TestScenarioWhoAsksBeforeTheyCanBeTakenOverIsToldWhenTo", Edits: []Edit{
-			{"internal/node/visit.go", "	if !ok || in == 0 {", "	if ON || !ok || in == 0 {"},
+			{"internal/node/resolve.go", "	if !ok || in == 0 {", "	if ON || !ok || in == 0 {"},
 		}},
 		{Name: "a long exclude_after is forgotten where people are waited for", Run: "TestScenarioWhoCanBeTakenOverLateIsWaitedFor", Edits: []Edit{
 			{"eviction/comeback.go", "g.c.waits.Exclude) // who", "g.c.waits.Exclude)\n\t\tif ON {\n\t\t\tback = micros(min(soon, g.cfg.Refresh) * 11 / 10)\n\t\t} // who"},
 		}},
 		{Name: "who can be taken over in a moment is asked back at once", Run: "TestScenarioNobodyIsAskedBackWithinAMoment", Edits: []Edit{
-			{"internal/node/visit.go", "	spread := max(atOnce, ", "	atOnce := atOnce\n\tif ON {\n\t\tatOnce = 0\n\t}\n\tspread := max(atOnce, "},
+			{"internal/node/resolve.go", "	spread := max(atOnce, ", "	atOnce := atOnce\n\tif ON {\n\t\tatOnce = 0\n\t}\n\tspread := max(atOnce, "},
 		}},
 		{Name: "a node that is left out asks nobody", Run: "TestScenarioANodeWithOneBadLinkKeepsItsVisitorsMoving", Edits: []Edit{
 			{"internal/node/relay.go", "		if s.member == r.known && heardOf(s) {", "		if ON {\n\t\t\treturn eviction.Member{}, false\n\t\t}\n\t\tif s.member == r.known && heardOf(s) {"},
