@@ -36,6 +36,8 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Mode.calls() && cfg.Algorithm == ByCut && !g.shy(d.now.Boot)
 	switch {
 	case free == 0:
+	case waiting && c.Paced: // there may be slots to spare for long
+		c.Moves = plan(b.free, spare(b.free, need))
 	case waiting:
 		c.Moves = plan(b.free, need)
 	default:
@@ -54,10 +56,15 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	}
 }
 
-// part returns how many slots this side has, for its share of the rate. Those that
-// the governor has burned count at a majority alone: it calls only while no more
-// exist anywhere than the governed limit, so that two sides never count them twice.
+// part is this side's part of the rate, of Target. Where a side without a quorum may call
+// as well it is that of the slots that the side has; those that the governor has burned count
+// at a majority alone: it calls only while no more exist anywhere than the governed limit,
+// so that two sides never count them twice. Elsewhere it is all: one side alone calls, with
+// however few slots the loss of a node has left it.
 func (rs *roomSums) part(b *books, grade Grade) int {
+	if grade >= Primary && !rs.shared {
+		return rs.cfg.Target
+	}
 	owned := 0
 	for i, n := range rs.nodes {
 		if n.Born > 0 && n.Born == b.born[i] {

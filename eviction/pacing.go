@@ -26,9 +26,11 @@ const allowance = 1e15
 // lost members may spend until their tokens lapse and what was spent in the last
 // minute, is within the allowance.
 //
-// What was let in under another coordinator is not known. It was at most a burst
-// and the rate times the time, so who takes over begins with a debt of a burst; so
-// it goes on when it lists members who were in the waves of another.
+// What was let in under another coordinator is not known, nor what of it may still be: the
+// tokens that were dealt and not spent. Since its bucket was never fuller than a burst, both
+// together are at most a burst and the rate times the time until it dealt last. So who takes
+// over begins with a debt of a burst, and nothing accrues to it before; so it goes on when it
+// lists members who were in the waves of another.
 type pacer struct {
 	level int64 // millionths of a token; below 0: a debt
 	at    int64 // boot time of level
@@ -167,13 +169,13 @@ const noteEvery = 250_000
 // fill adds what has accrued by now and returns how many tokens there may be.
 func (p *pacer) fill(now int64, q quota) int {
 	p.spent = slices.DeleteFunc(p.spent, func(s spending) bool { return now-s.last >= drifted(minute) })
+	if p.owes && q.share > 0 {
+		p.level, p.at, p.from, p.owes = min(p.level, -q.burst()), now, min(p.from, now), false
+	}
 	since := min(max(p.at, p.from), now)
 	p.at = now
 	if q.share <= 0 || q.all <= 0 {
 		return 0
-	}
-	if p.owes {
-		p.level, p.owes = max(p.level, 0)-q.burst(), false
 	}
 	accrued := float64(now-since) * float64(q.perMinute) / 60 * float64(q.share) / float64(q.all)
 	p.level = min(p.level+int64(accrued), q.burst())
@@ -212,7 +214,8 @@ func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset in
 }
 
 // restart empties the pacer of a coordinator that took over at now: nothing is
-// dealt until every token dealt before has lapsed.
+// dealt until every token dealt before has lapsed, unless it hears of those who were in
+// the waves of another, and owes a burst.
 func (p *pacer) restart(now int64, deadline int64) {
 	*p = pacer{at: now, from: now + drifted(tokenLife) + deadline}
 }

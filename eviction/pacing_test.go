@@ -144,20 +144,63 @@ func TestPacerKeepsTokensReady(t *testing.T) {
 	}
 }
 
-// A new coordinator deals nothing before all dealt before has lapsed, and a
-// burst less than it would.
+// S13 where one coordinator takes over from another, now and then, while people wait: those
+// who were not listed then spend what they had been dealt as late as they may.
+func TestPacersHoldTheRateOneAfterAnother(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newPaceWorld(rapid.IntRange(1, 4).Draw(t, "nodes"), rapid.SampledFrom([]int{6, 60, 61, 1200}).Draw(t, "rate"))
+		all, away := w.list, 0
+		quiet := rapid.Int64Range(0, 40).Draw(t, "quiet") * second
+		lost := []int64{quiet + rapid.Int64Range(0, 3).Draw(t, "first")*second, quiet + rapid.Int64Range(3, 60).Draw(t, "second")*second}
+		for w.now < quiet+70*second {
+			w.now += rapid.SampledFrom([]int64{200_000, 200_000, 1_000_000}).Draw(t, "later")
+			for _, m := range all[len(all)-away:] {
+				if h := w.have[m]; w.now+second >= h.until {
+					w.spend(m, 1<<20)
+				}
+			}
+			if len(lost) > 0 && w.now > lost[0] {
+				lost = lost[1:]
+				away = rapid.IntRange(0, len(all)-1).Draw(t, "away")
+				alone := w.now - rapid.Int64Range(0, 8).Draw(t, "alone")*second // it has led a side of its own since
+				for w.p.restart(alone, 0); alone < w.now; alone += second {
+					w.p.hear(alone, w.q, []Member{{Name: "x"}}, []RoomNode{{}})
+					w.p.fill(alone, w.q)
+				}
+			}
+			list := all[:len(all)-away]
+			need := make([]int, len(list))
+			for i := range need {
+				need[i] = 1 << 20
+			}
+			w.wave(list, need, func() {})
+			for _, m := range list {
+				if w.now > quiet {
+					w.spend(m, rapid.SampledFrom([]int{0, 1, 1 << 20, 1 << 20}).Draw(t, "spends"))
+				}
+			}
+			if n := w.most(); n > w.q.perMinute {
+				t.Fatalf("%d let in within a minute at a rate of %d", n, w.q.perMinute)
+			}
+		}
+	})
+}
+
+// A new coordinator deals a burst less than it would from when it hears of those who were
+// in the waves of another, and where it hears of none nothing before all dealt before has lapsed.
 func TestPacerRestarts(t *testing.T) {
-	p, q := pacer{}, quota{6000, 1, 1, 1}
-	p.restart(102*second, 500_000)
-	p.hear(102*second, q, []Member{{Name: "a"}}, []RoomNode{{Born: 1}})
-	if got := p.fill(104*second+400_000, q); got != 0 {
-		t.Errorf("a new coordinator deals %d tokens before all dealt before have lapsed", got)
-	}
-	if got := p.fill(105*second+400_000, q); got > 0 {
-		t.Errorf("a new coordinator deals %d tokens before a burst is paid off", got)
-	}
-	if got := p.fill(106*second, q); got < 30 || got > 50 {
-		t.Errorf("a new coordinator has %d tokens half a second after that, want nearly 50", got)
+	for born, from := range []int64{104*second + 500_000, 103*second + 400_000} {
+		p, q := pacer{}, quota{6000, 1, 1, 1}
+		p.restart(102*second, 500_000)
+		p.hear(102*second+400_000, q, []Member{{Name: "a"}}, []RoomNode{{Born: uint64(born)}})
+		for at := 102*second + 400_000; at <= from; at += 100_000 {
+			if got := p.fill(at, q); got != 0 {
+				t.Fatalf("a new coordinator deals %d tokens after %d ms, and should begin at %d", got, at/1000-102_000, from/1000-102_000)
+			}
+		}
+		if got := p.fill(from+500_000, q); got < 45 || got > 50 {
+			t.Errorf("a new coordinator has %d tokens half a second after that, want nearly 50", got)
+		}
 	}
 }
 
@@ -170,6 +213,17 @@ func TestPacerOfASide(t *testing.T) {
 	}
 	if got := p.fill(2*second, quota{6000, 0, 4, 1}); got != 0 {
 		t.Errorf("%d tokens for a share of nothing", got)
+	}
+}
+
+// What a node let in at another side, of that one's share, is no dearer for this side's
+// being small.
+func TestPacerCountsWhatAnotherSideLetIn(t *testing.T) {
+	p, q, at := pacer{}, quota{6000, 1, 100, 1}, []Member{{Name: "a"}}
+	p.hear(0, q, at, []RoomNode{{Born: 1, Spent: 3}})
+	p.hear(second, q, at, []RoomNode{{Born: 1, Spent: 13}})
+	if want := 10 * (quota{6000, 100, 100, 1}).parts(); len(p.spent) != 1 || p.spent[0].parts != want {
+		t.Errorf("10 who were let in at another side are %+v, want %d parts", p.spent, want)
 	}
 }
 

@@ -38,6 +38,21 @@ func plan(free, need []int) []Move {
 	return moves
 }
 
+// spare adds to need, where every node has what it needs, an even part of the slots beyond
+// that: else most of them could be at one node, and be lost for a time with it.
+func spare(free, need []int) []int {
+	rest, all := make([]int, len(free)), slices.Clone(need)
+	for i := range free {
+		if rest[i] = free[i] - need[i]; rest[i] < 0 {
+			return need
+		}
+	}
+	for i, n := range spread(rest, make([]float64, len(rest))) {
+		all[i] += n
+	}
+	return all
+}
+
 // spread returns how many slots each node should hold while nobody waits: an
 // even part, and a part by recent arrivals. What is left over when shares are
 // rounded down goes to the largest remainders: with fewer slots than nodes that is

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"strings"
 	"testing"
 	"time"
 
@@ -326,10 +327,13 @@ func TestScenarioRandomRoomUnderACrash(t *testing.T) {
 // held in every window (S13), and it is not lost either.
 func TestScenarioNewUsersPerMinute(t *testing.T) {
 	const rate = 1200 // per minute: 20 a second
-	for _, trouble := range []string{"nobody for a while", "crash", "pause", "split", "split of the small side"} {
+	for _, trouble := range []string{"nobody for a while", "crash", "pause", "split", "split of the small side", "split, and both share", "split of the small side, and both share"} {
 		t.Run(trouble, func(t *testing.T) {
 			o := short(5)
 			o.Rooms[0].NewPerMinute, o.Rooms[0].Target = rate, 1000
+			if strings.HasSuffix(trouble, "share") {
+				o.Rooms[0].OnPartition = eviction.Share
+			}
 			o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
 			s := founded(t, o)
 			if trouble == "nobody for a while" { // what could have been let in meanwhile is forfeit, at every node
@@ -346,9 +350,9 @@ func TestScenarioNewUsersPerMinute(t *testing.T) {
 				s.down(0)
 			case "pause":
 				s.stall(0, 3*time.Second)
-			case "split":
+			case "split", "split, and both share":
 				s.split(hosts(0, 1), hosts(2, 3, 4))
-			case "split of the small side":
+			case "split of the small side", "split of the small side, and both share":
 				s.split(hosts(4), hosts(0, 1, 2, 3))
 			}
 			s.run(5 * time.Second)
@@ -438,5 +442,41 @@ func TestScenarioDeleteMinsDuringWaves(t *testing.T) {
 				s.finish()
 			})
 		}
+	}
+}
+
+// A paced room with slots to spare goes on at its rate when the coordinator is killed, or
+// another node: nobody waits until all tokens of before have lapsed, a third of the nodes does
+// not leave two thirds of the rate, and the spare slots were not all at one node.
+func TestScenarioAPacedRoomGoesOnAtItsRate(t *testing.T) {
+	const rate = 3000 // per minute: 50 a second
+	for _, host := range []int{0, 1} {
+		t.Run(fmt.Sprintf("n%02d is lost", host), func(t *testing.T) {
+			o := short(3)
+			o.Cluster = eviction.Config{Copies: 1}
+			o.Rooms[0] = eviction.Room{
+				Name: "shop", NewPerMinute: rate, Target: 100, QueueAll: true,
+				Session: 5 * time.Minute, Refresh: 2 * time.Second, ClaimWindow: time.Minute, TicketTTL: time.Hour,
+			}
+			o.Load.Browse = Range{time.Minute, time.Minute}
+			o.Faults.Detect = Range{1200 * time.Millisecond, 1800 * time.Millisecond}
+			s := founded(t, o)
+			s.arriveOver(none, 2000, time.Second)
+			s.run(time.Second)
+			o.Rooms[0].Target = 1000
+			s.setRoom(&s.hosts[0], 0, o.Rooms[0])
+			s.run(7 * time.Second)
+			lost := s.now
+			s.down(host)
+			s.run(4 * time.Second)
+			if s.calls(lost) == 0 {
+				t.Error("nobody is called for 4 s")
+			}
+			again := s.now
+			s.run(5 * time.Second)
+			if n, want := s.calls(again), 5*rate/60*9/10; n < want {
+				t.Errorf("%d visitors were called in 5 s at %d a second", n, rate/60)
+			}
+		})
 	}
 }

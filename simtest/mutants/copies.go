@@ -72,7 +72,7 @@ func copyLaneBugs() []Mutant {
 		{Name: "an heir that stood still forgets what it keeps", Run: "TestSeedsWithAnHeirThatStoodStill", Edits: []Edit{
 			{"internal/node/kept.go", "stood || now.Boot", "stood && !(ON) || now.Boot"},
 		}},
-		{Name: "a node that leaves says that places are used which it gave up for silence", Run: "TestSeedsWithAPlaceGivenUpByANodeThatLeaves", Edits: []Edit{
+		{Name: "a node that leaves says that places are used which it gave up for silence", Run: "TestScenarioAPlaceThatWasGivenUpIsNotTakenUpByANodeThatLeaves", Edits: []Edit{
 			{"internal/node/used.go", "!v.has(unheard) && !n.used.has", "(ON || !v.has(unheard)) && !n.used.has"},
 		}},
 		{Name: "places count as kept by the heir of a lane that is over", Edits: []Edit{

@@ -229,8 +229,14 @@ func waveBugs() []Mutant {
 		{Name: "what a new coordinator does not know of did not happen", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
 			{"eviction/pacing.go", "		p.owes = true\n", "		p.owes = !(ON)\n"},
 		}},
-		{Name: "what another side let in counts by this side's share", Run: "TestScenarioNewUsersPerMinute", Edits: []Edit{
-			{"eviction/pacing.go", "	q.share = q.all\n", "	if !(ON) {\n\t\tq.share = q.all\n\t}\n"},
+		{Name: "a new coordinator waits until the tokens of before have lapsed", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
+			{"eviction/pacing.go", "min(p.from, now), false", "p.from, false\n\t\tif !(ON) {\n\t\t\tp.from = min(p.from, now)\n\t\t}"},
+		}},
+		{Name: "the rate is shared with a side that may not call", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
+			{"eviction/next.go", "if grade >= Primary && !rs.shared {", "if grade >= Primary && !rs.shared && !(ON) {"},
+		}},
+		{Name: "the slots to spare stay at one node", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
+			{"eviction/next.go", "spare(b.free, need))", "func() []int {\n\t\t\tif ON {\n\t\t\t\treturn need\n\t\t\t}\n\t\t\treturn spare(b.free, need)\n\t\t}())"},
 		}},
 		{Name: "pacing tokens keep for ever", Run: "TestScenarioNewUsersPerMinute", Edits: []Edit{
 			{"eviction/lease.go", "(g.tokens <= 0 || now >= g.tokenTo)", "(g.tokens <= 0 || !(ON) && now >= g.tokenTo)"},
