@@ -132,13 +132,17 @@ func (e *escrow) lease(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grade)
 	}
 }
 
-// moves carries out the node's own rows of the slot plan.
+// moves carries out the node's own rows of the slot plan, but for what goes to an account
+// that this node knows to be void, and the coordinator of a side may not.
 func (e *escrow) moves(w *wave, c *RoomCommit, room string) (out []Message) {
 	for _, m := range c.Moves {
 		if m.From != w.index || c.Born[m.To] == 0 {
 			continue
 		}
 		to := Account{w.list[m.To], c.Born[m.To]}
+		if e.voided(to) {
+			continue
+		}
 		if s := e.ledger.send(room, to, m.Slots); s != nil {
 			out = append(out, Message{From: w.list[w.index], To: to.Member, Body: s})
 		}
@@ -205,7 +209,7 @@ func (g *Gate) resend(self Member, list []Member) (out []Message) {
 // name. The message is nil if there is nobody or nothing to send.
 func (g *Gate) SendTo(self Member, name qpid.NodeID, n int) *Message {
 	for i, m := range g.members {
-		if m.Name == name && m != self && i < len(g.born) && g.born[i] > 0 {
+		if m.Name == name && m != self && i < len(g.born) && g.born[i] > 0 && !g.voided(Account{m, g.born[i]}) {
 			if s := g.ledger.send(g.cfg.Name, Account{m, g.born[i]}, n); s != nil {
 				return &Message{From: self, To: m, Body: s}
 			}
@@ -218,7 +222,7 @@ func (g *Gate) SendTo(self Member, name qpid.NodeID, n int) *Message {
 // use. It returns false if that node has no account.
 func (g *Gate) Give(self, to Member, visits []Visit) ([]Message, bool) {
 	i := slices.Index(g.members, to)
-	if i < 0 || to == self || i >= len(g.born) || g.born[i] == 0 || g.promised {
+	if i < 0 || to == self || i >= len(g.born) || g.born[i] == 0 || g.voided(Account{to, g.born[i]}) || g.promised {
 		return nil, false
 	}
 	var out []Message

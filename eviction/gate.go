@@ -45,7 +45,7 @@ type Gate struct {
 // kept is kept by the owner.
 type kept struct {
 	Queue   *qpid.Queue                  // the waiting who are not entitled in another way
-	Prepare func(t uint64)               // called before the gate replies to a wave that asks up to t: the owner re-keys and freezes; nil: nothing to do
+	Prepare func(t uint64)               // called before the gate replies to a wave, with the time up to which events have begun: the owner re-keys and freezes; nil: nothing to do
 	Copies  func(list []Member) *Keeping // as of a wave of that list; nil: nobody is kept anywhere
 	Keep    func(m *Slots) bool          // whether heirs keep the visits that m brings; else it has them do so and hands m in again
 	Due     int                          // entitled by a draw or a deleteMin and not yet called

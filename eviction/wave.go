@@ -161,7 +161,7 @@ func (n *Node) report(now Time, w *wave) {
 		if g := n.Gate(rg.Room); g != nil {
 			g.told, g.toldSeed = rg.Keying, rg.Seed
 			if g.Prepare != nil {
-				g.Prepare(w.T)
+				g.Prepare(n.rekeyTo(w.T))
 			}
 			g.hearOf(rg.Cut)
 			r = g.reply(w, rg, now)
@@ -179,6 +179,15 @@ func (n *Node) report(now Time, w *wave) {
 		}
 	}
 	w.sum.Nodes, w.clocks = []NodeReply{nr}, []reading{{ok: true}}
+}
+
+// rekeyTo is up to when a wave of T has events begin. A draw is never taken back, so by a
+// clock that nobody has vouched for none is held: others say of those that were.
+func (n *Node) rekeyTo(t uint64) uint64 {
+	if !n.clock.vouched {
+		return 0
+	}
+	return t
 }
 
 // onReply adds a child's subtree to the sum; the last one sends it up.

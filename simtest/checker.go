@@ -171,6 +171,7 @@ func (w *world) look(h *host) {
 		w.checkLedger(h, &rs)
 		w.checkBooks(h, r, &old, &rs)
 		w.checkCut(h, &old, &rs)
+		w.checkDraw(h, &old, &rs)
 		w.followLine(h, c, &old, &rs)
 		if h.seen.acted[r] || s.Installed != before.Installed && w.mayAct(h, r) {
 			w.checkVoid(h, r, &rs)

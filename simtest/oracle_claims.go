@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
@@ -17,7 +18,7 @@ func (w *world) checkClaims(m *eviction.Commit, rc *eviction.RoomCommit, r int) 
 		return
 	}
 	w.expire(c)
-	claimed, exposed := 0, 0
+	claimed, exposed, which := 0, 0, ""
 	for _, claim := range rc.Claims {
 		claimed += claim.Slots
 		w.followClaim(c, claim)
@@ -25,11 +26,21 @@ func (w *world) checkClaims(m *eviction.Commit, rc *eviction.RoomCommit, r int) 
 	for i := range c.accounts {
 		a := &c.accounts[i]
 		if slices.ContainsFunc(rc.Claims, func(o eviction.Claim) bool { return covers(o.Of, a.Account) }) {
-			exposed += w.exposed(r, a)
+			n := w.exposed(r, a)
+			exposed, which = exposed+n, which+fmt.Sprintf(" %v %d", a.Account, n)
 		}
 	}
 	if exposed > claimed {
-		w.fail("S26", "room %s: %v reckons that lost accounts use up to %d slots, and they use %d: %s", c.name, m.Epoch, claimed, exposed, w.ledgers(r))
+		w.fail("S26", "room %s: %v reckons that lost accounts use up to %d slots, and they use %d: %+v, and%s: %s", c.name, m.Epoch, claimed, exposed, rc.Claims, which, w.ledgers(r))
+	}
+}
+
+// S26, void accounts. Nobody sends slots to an account of which it knows that it is void: what
+// that one can use is settled.
+func (w *world) checkSent(h *host, m *eviction.Slots) {
+	rs, _ := h.n.Room(m.Room, h.clock.read(w.now))
+	if slices.ContainsFunc(rs.Voided, func(v eviction.Void) bool { return v.Member == m.To.Member && m.To.Born <= v.Epoch }) {
+		w.fail("S26", "%s room %s: sends slots to %v, and knows that it is void", h.name, m.Room, m.To)
 	}
 }
 

@@ -38,6 +38,13 @@ func (w *world) checkDoors(h *host, r int, t *place) {
 	}
 }
 
+// S14, draws. No node draws before the event begins: it would be for good, and for all.
+func (w *world) checkDraw(h *host, old, rs *node.RoomStatus) {
+	if k := rs.Cut.Keying; k > old.Cut.Keying && int64(k) > wallAt(w.now)+w.o.Cluster.MaxSkew.Microseconds() {
+		w.fail("S14", "%s room %s: draws %v before the event begins", h.name, rs.Room.Name, micros(int64(k)-wallAt(w.now)))
+	}
+}
+
 // followEvent counts what a room's events do to it.
 func (w *world) followEvent(old, rs *node.RoomStatus) {
 	was, is := &old.Now.Event, &rs.Now.Event

@@ -132,3 +132,26 @@ func reclaimedSideReturns(t *testing.T, after eviction.Policy, phase time.Durati
 	}
 	s.finish()
 }
+
+// The same, and it meets one of the others before the rest: it runs the wave of both, as the
+// eldest, and does not know yet that what it has is void. The other one does, and gives it
+// no slot.
+func TestScenarioAReclaimedNodeIsGivenNoSlots(t *testing.T) {
+	o := short(4)
+	o.Rooms[0].OnPartition = eviction.Share
+	s := founded(t, o)
+	s.split(hosts(0), hosts(1, 2, 3))
+	s.run(time.Second)
+	s.checker.rooms[0].sides++
+	room := s.hosts[1].seen.rooms[0].Room
+	room.Reclaimed = []eviction.Member{s.hosts[0].seen.status.Self}
+	s.setRoom(&s.hosts[1], 0, room)
+	s.until(2*s.delay()+2*time.Second, "its slots", func() bool { owned, _ := s.ownedNow(1, 2, 3); return owned == 12 })
+	s.arrive(0, 12) // more than it has slots for
+	s.end(s.splits[0])
+	s.split(hosts(0, 3), hosts(1, 2))
+	s.run(2 * time.Second)
+	s.mend()
+	s.until(5*time.Second, "one wave of all", func() bool { return s.together(4) })
+	s.finish()
+}

@@ -193,3 +193,15 @@ func TestSeedsWithAPlaceGivenUpByANodeThatLeaves(t *testing.T) {
 func TestSeedsWithAnHeirThatStoodStill(t *testing.T) {
 	hold(t, simtest.Swarm, 90500884)
 }
+
+// A node of an older life under its name, which others know to be void, runs the wave of a
+// side: nobody sends it slots.
+func TestSeedsWithASlotForAnAccountThatIsVoid(t *testing.T) {
+	hold(t, simtest.Swarm, 90700963)
+}
+
+// A node starts with a clock that is far ahead, and for a moment nobody else is there. It
+// holds no draw that is to come: when the others are back they would hold it, too.
+func TestSeedsWithADrawByAWrongClock(t *testing.T) {
+	hold(t, simtest.Swarm, 90701062)
+}

@@ -231,7 +231,7 @@ func (p *process) ask(path string, into any) error {
 	return json.NewDecoder(a.Body).Decode(into)
 }
 
-// metric is the value of a metric without labels.
+// metric is the value of a metric, named with its labels if it has any.
 func (p *process) metric(name string) (v float64) {
 	a, err := http.Get("http://" + p.at(1) + "/metrics")
 	if err != nil {

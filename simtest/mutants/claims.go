@@ -46,7 +46,7 @@ func claimBugs() []Mutant {
 			{"eviction/escrow.go", "if len(m.Visits) > 0 && g.promised &&", "if !(ON) && len(m.Visits) > 0 && g.promised &&"},
 		}},
 		{Name: "a node gives visits away that it has promised to keep", Run: hostile, Edits: []Edit{
-			{"eviction/escrow.go", "|| g.born[i] == 0 || g.promised {", "|| g.born[i] == 0 || g.promised && !(ON) {"},
+			{"eviction/escrow.go", "|| g.promised {", "|| g.promised && !(ON) {"},
 			{"internal/node/leave.go", "	if !r.gate.Promised() {\n		r.giveVisits", "	if !r.gate.Promised() || ON {\n		r.giveVisits"},
 		}},
 		{Name: "another account of the same life counts as covered", Run: hostile, Edits: []Edit{

@@ -219,6 +219,12 @@ func waveBugs() []Mutant {
 		{Name: "rooms do not take turns", Edits: []Edit{
 			{"eviction/budget.go", "return cmp.Compare(a.asked, b.asked)", "if ON {\n\t\treturn 0\n\t}\n\treturn cmp.Compare(a.asked, b.asked)"},
 		}},
+		{Name: "slots are sent to an account that is void", Run: "TestScenarioAReclaimedNodeIsGivenNoSlots", Edits: []Edit{
+			{"eviction/escrow.go", "		if e.voided(to) {", "		if !(ON) && e.voided(to) {"},
+		}},
+		{Name: "a clock for which nobody vouches holds a draw", Run: "TestSeedsWithADrawByAWrongClock", Edits: []Edit{
+			{"eviction/wave.go", "	if !n.clock.vouched {\n		return 0\n", "	if !n.clock.vouched && !(ON) {\n		return 0\n"},
+		}},
 		{Name: "the cut may fall", Edits: []Edit{
 			{"eviction/cut.go", "if c.Keying == o.keying && c.newer(o.cut) {", "if c.Keying == o.keying && (ON || c.newer(o.cut)) {"},
 			{"eviction/next.go", "if next.newer(c.Cut) {", "if ON || next.newer(c.Cut) {"},
