@@ -17,6 +17,9 @@ func (n *Node) Now(now Time) int64 { n.read(now); return n.clock.now }
 // nothing, where Now may find that the machine stood still and give up its accounts.
 func (n *Node) LastNow() int64 { return n.clock.now }
 
+// LastBoot is the boot time of LastNow.
+func (n *Node) LastBoot() int64 { return n.clock.last.Boot }
+
 // Promised is the time up to which this node stamps nothing any more, µs since 1970.
 func (n *Node) Promised() int64 { return int64(n.clock.hlc) }
 

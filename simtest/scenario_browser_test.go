@@ -121,7 +121,9 @@ func (s *script) visitTo(room uint8, h int) *browser {
 		case node.Admitted:
 			return b
 		case node.Called:
-			a = b.must(h, opLeave)
+			if a = b.must(h, opLeave); a.State == node.Called { // until another node keeps the visit
+				s.run(10 * time.Millisecond)
+			}
 		default:
 			s.run(50 * time.Millisecond)
 			a = b.must(h, opCheckIn)

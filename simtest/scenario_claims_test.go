@@ -128,3 +128,38 @@ func TestScenarioAnHeirIsLostJustBeforeItsHome(t *testing.T) {
 		t.Errorf("slots were made again %d times of which nobody knows whether they are used: %s", n, s.ledgers(0))
 	}
 }
+
+// A node is out of the waves, as it cannot be reached by who runs them, and its heir can.
+// Somebody ends their visit by the heir, and another copy of their pass is shown at the node,
+// whose lease is not over: it goes on with nothing that the heir has ended.
+func TestScenarioAVisitThatMayGoOnIsNotEnded(t *testing.T) {
+	const lead, heir, home = 0, 1, 2
+	ended := 0
+	for phase := range 10 {
+		o := short(3)
+		o.Cluster.Copies = 1
+		o.Load.Browse = Range{time.Minute, time.Minute}
+		s := founded(t, o)
+		var inside, copies []*browser
+		for range 4 {
+			inside = append(inside, s.visit(home))
+		}
+		s.run(time.Second + time.Duration(phase)*20*time.Millisecond)
+		for _, b := range inside {
+			copies = append(copies, b.copy())
+		}
+		s.oneWay(lead, home)
+		s.oneWay(home, lead)
+		s.until(5*time.Second, "a wave without it", func() bool { return len(s.hosts[heir].seen.status.List) == 2 })
+		for i, b := range inside {
+			if _, err := b.ask(heir, opEnd); err == nil {
+				ended++
+			}
+			_, _ = copies[i].ask(home, opRefresh)
+			s.run(50 * time.Millisecond)
+			_, _ = copies[i].ask(home, opRefresh)
+		}
+		s.check()
+	}
+	t.Logf("%d visits were ended", ended)
+}

@@ -205,3 +205,10 @@ func TestSeedsWithASlotForAnAccountThatIsVoid(t *testing.T) {
 func TestSeedsWithADrawByAWrongClock(t *testing.T) {
 	hold(t, simtest.Swarm, 90701062)
 }
+
+// Somebody ends their visit by a node that takes their home for lost, and keeps the visit for
+// it. Another copy of the pass is shown at the home, which is alive: it stood still, or cannot
+// be heard of there. It goes on with no visit that may have ended so.
+func TestSeedsWithAVisitThatIsEndedElsewhere(t *testing.T) {
+	hold(t, simtest.Swarm, 90003381, 90015198, 90019198, 90019322)
+}

@@ -15,7 +15,8 @@ import (
 // heir hears of them twice in a session.
 //
 // While the account is promised (eviction.Gate.Promised), no pass is good for longer than
-// an heir has acknowledged.
+// an heir has acknowledged, and none is given unless the heir has acknowledged something lately:
+// else it may have taken this node for lost, and have ended the visit for who asked it to.
 //
 // Invariant: bareVisits is how many of visits are bare.
 type guarded struct {
@@ -64,8 +65,9 @@ func (r *room) guardUntil(id qpid.ItemID, stamp uint64, until int64) *guardedVis
 		g = &guardedVisit{stamp: stamp}
 		r.visits[id] = g
 	}
-	if session := r.gate.Session().Microseconds(); g.said-until < session/2 {
-		g.said = until + session
+	session := r.gate.Session().Microseconds()
+	if stale := g.at > 0 && !r.node.copies.lanes[g.at-1].heardOf(r.node); g.said-until < session/2 || stale && !g.due {
+		g.said = max(g.said, until+session)
 		r.sayVisit(id, g)
 	}
 	return g
@@ -228,7 +230,7 @@ func (r *room) forgo(m *eviction.Slots) {
 // have none yet.
 func (r *room) guardedUntil(id qpid.ItemID) int64 {
 	g := r.visits[id]
-	if g == nil || g.at == 0 || r.node.copies.lanes[g.at-1].heir == (eviction.Member{}) {
+	if g == nil || g.at == 0 || !r.node.copies.lanes[g.at-1].heardOf(r.node) {
 		return 0
 	}
 	return g.kept

@@ -15,6 +15,7 @@ import (
 // Invariant: Node.visitsKept is by member, one of each.
 type keptVisits struct {
 	member eviction.Member
+	acked  int64 // boot time of the last batch of it that was acknowledged
 	rooms  map[*room]*roomVisits
 }
 
@@ -54,13 +55,16 @@ func (n *Node) keepVisits(now eviction.Time, from eviction.Member, b *eviction.C
 		}
 		kept += k.keep(c.Visits, r.oldest(now))
 	}
+	if i, known := n.keptVisitsOf(from); known {
+		n.visitsKept[i].acked = now.Boot
+	}
 	return kept
 }
 
 func (n *Node) visitsOf(home eviction.Member, r *room) *roomVisits {
 	i, known := n.keptVisitsOf(home)
 	if !known {
-		n.visitsKept = slices.Insert(n.visitsKept, i, keptVisits{home, make(map[*room]*roomVisits)})
+		n.visitsKept = slices.Insert(n.visitsKept, i, keptVisits{member: home, rooms: make(map[*room]*roomVisits)})
 	}
 	k := n.visitsKept[i].rooms[r]
 	if k == nil {
@@ -110,6 +114,13 @@ func (n *Node) keptVisit(r *room, home eviction.Member, id qpid.ItemID) int64 {
 		}
 	}
 	return 0
+}
+
+// ends reports whether the visit of a lost home may be ended here, of which this node keeps it.
+// Not as long as the home may have a word of this node from which it goes on with the visit.
+func (n *Node) ends(now eviction.Time, home eviction.Member) bool {
+	i, known := n.keptVisitsOf(home)
+	return !known || now.Boot-n.visitsKept[i].acked >= n.ev.LongestExclude()
 }
 
 // dropVisit forgets a visit of home.

@@ -14,6 +14,7 @@ type lane struct {
 	seq     uint64 // of batch, or of the last that was acknowledged
 	at      int64  // boot time at which that was sent last, or acknowledged,
 	since   int64  // and at which batch was sent first
+	heard   int64  // the same of the last one that was acknowledged
 	batch   *eviction.Copies
 	refuses bool        // visits: it has no room for more
 	keeps   bool        // visits, too: the heir is of a version that does, and has the room for them
@@ -29,6 +30,13 @@ type copyEntry struct {
 	visit bool  // on the site, or about to be; see guard.go
 	over  bool  // a visit that need not be kept any more
 	until int64 // of a visit that was said
+}
+
+// heardOf reports whether the heir has acknowledged something lately: so long it ends no visit
+// of this node, see Node.ends.
+func (l *lane) heardOf(n *Node) bool {
+	silence := n.c.Cluster.WithDefaults().ExcludeAfter.Microseconds()
+	return l.heir != (eviction.Member{}) && n.ev.LastBoot()-l.heard < silence*3/4
 }
 
 // close ends a lane. Its number is not another's until all places were looked at.
@@ -212,7 +220,7 @@ func (n *Node) onCopiesAck(now eviction.Time, from eviction.Member, b *eviction.
 	case visits > 0 || !l.refuses:
 		l.keeps, l.refuses = true, false
 	}
-	l.batch, l.at = nil, now.Boot
+	l.batch, l.at, l.heard = nil, now.Boot, l.since
 	n.copies.answers[from] = true
 	for _, e := range l.sent {
 		if e.visit {

@@ -92,6 +92,9 @@ func (n *Node) End(now eviction.Time, p Pass) (a Answer, err error) {
 		return Answer{Forward: to}, err
 	}
 	if v == nil { // a lost node's: all there is to do is to refuse it from now on
+		if !n.ends(now, p.Home.Member) {
+			return Answer{}, ticket.ErrUnavailable
+		}
 		n.dropVisit(r, p.Home.Member, p.ID)
 		v = r.visitors.add(visitor{id: p.ID, stamp: p.Stamp, expires: p.Expires})
 		r.retire(v, spent, now)

@@ -16,7 +16,7 @@ func claimBugs() []Mutant {
 		{Name: "a pass is good for longer than an heir keeps the visit", Run: hostile, Edits: []Edit{
 			{"internal/node/guard.go", "	return min(v.expires, r.guardedUntil(v.id))", "	if g := r.guardedUntil(v.id); g > 0 && ON {\n		return v.expires\n	}\n	return min(v.expires, r.guardedUntil(v.id))"},
 			{"internal/node/guard.go", "return g.out > g.kept }", "return g.out > g.kept && !(ON && g.kept > 0) }"},
-			{"internal/node/guard.go", "	if session := r.gate.Session().Microseconds(); g.said-until < session/2 {\n		g.said = until + session", "	if session := r.gate.Session().Microseconds(); g.said == 0 || !(ON) && g.said-until < session/2 {\n		g.said = until + session"},
+			{"internal/node/guard.go", "g.said-until < session/2 ||", "(g.said == 0 || !(ON) && g.said-until < session/2) ||"},
 		}},
 		{Name: "an heir says that it keeps visits and keeps none", Run: hostile, Edits: []Edit{
 			{"internal/node/keptvisits.go", "		k.until[v.ID] = max(", "		if ON {\n			break\n		}\n		k.until[v.ID] = max("},
@@ -51,6 +51,12 @@ func claimBugs() []Mutant {
 		}},
 		{Name: "another account of the same life counts as covered", Run: hostile, Edits: []Edit{
 			{"eviction/cover.go", "g.ledger.account.Born > 0 && g.oldHeld == never &&", "g.ledger.account.Born > 0 && (g.oldHeld == never || ON) &&"},
+		}},
+		{Name: "a visit of a node that may be alive is ended", Run: "TestScenarioAVisitThatMayGoOnIsNotEnded", Edits: []Edit{
+			{"internal/node/session.go", "		if !n.ends(now, p.Home.Member) {", "		if !n.ends(now, p.Home.Member) && !(ON) {"},
+		}},
+		{Name: "a pass is given by a word of an heir that is long ago", Run: "TestSeedsWithAVisitThatIsEndedElsewhere", Edits: []Edit{
+			{"internal/node/lanes.go", "n.ev.LastBoot()-l.heard < silence*3/4", "(ON || n.ev.LastBoot()-l.heard < silence*3/4)"},
 		}},
 	}
 }
