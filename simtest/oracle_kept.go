@@ -42,14 +42,15 @@ func (w *world) checkKept() {
 }
 
 // S24, who is kept by nobody. A node that says in a wave where those begin whom nobody
-// else keeps leaves none of them out. One that asks others adds up what it heard.
+// else keeps leaves none of them out, but for who has joined since T: the cut does not pass
+// them. One that asks others adds up what it heard.
 func (w *world) checkBare(h *host, b *eviction.Reply) {
 	if len(b.Nodes) != 1 || h.seen.gatherAt != h.clock.boot(w.now) { // what it has said was true when it was asked
 		return
 	}
 	for i := range b.Rooms {
 		for _, n := range b.Rooms[i].Nodes {
-			if first := h.n.FirstUnkept(b.Rooms[i].Room); n.Bare > first {
+			if first := h.n.FirstUnkept(b.Rooms[i].Room); n.Bare > first && first <= h.seen.gatherT {
 				w.fail("S24", "%s room %s: says that those whom nobody keeps begin at %d, and one waits at %d", h.name, b.Rooms[i].Room, int64(n.Bare)-epochWall, int64(first)-epochWall)
 			}
 		}

@@ -52,7 +52,7 @@ func Unsafe() []Mutant {
 
 // Bugs lists planted bugs of the ordinary kind.
 func Bugs() []Mutant {
-	return slices.Concat(supplyBugs(), waveBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), comebackBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), boundBugs(), forgottenBugs(), sharingBugs(), copyBugs(), copyLaneBugs(), claimBugs())
+	return slices.Concat(supplyBugs(), waveBugs(), pacingBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), comebackBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), boundBugs(), forgottenBugs(), sharingBugs(), copyBugs(), copyLaneBugs(), claimBugs())
 }
 
 // duesBugs are in which rooms a node looks at.
@@ -228,26 +228,6 @@ func waveBugs() []Mutant {
 		{Name: "the cut may fall", Edits: []Edit{
 			{"eviction/cut.go", "if c.Keying == o.keying && c.newer(o.cut) {", "if c.Keying == o.keying && (ON || c.newer(o.cut)) {"},
 			{"eviction/next.go", "if next.newer(c.Cut) {", "if ON || next.newer(c.Cut) {"},
-		}},
-		{Name: "what was let in within the last minute does not count", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
-			{"eviction/pacing.go", "		left -= s.parts\n", "		if !(ON) {\n\t\t\tleft -= s.parts\n\t\t}\n"},
-		}},
-		{Name: "what a new coordinator does not know of did not happen", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
-			{"eviction/pacing.go", "		p.owes = true\n", "		p.owes = !(ON)\n"},
-		}},
-		{Name: "a new coordinator waits until the tokens of before have lapsed", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
-			{"eviction/pacing.go", "min(p.from, now), false", "p.from, false\n\t\tif !(ON) {\n\t\t\tp.from = min(p.from, now)\n\t\t}"},
-		}},
-		{Name: "the rate is shared with a side that may not call", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
-			{"eviction/next.go", "if grade >= Primary && !rs.shared {", "if grade >= Primary && !rs.shared && !(ON) {"},
-		}},
-		{Name: "the slots to spare stay at one node", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
-			{"eviction/next.go", "spare(b.free, need))", "func() []int {\n\t\t\tif ON {\n\t\t\t\treturn need\n\t\t\t}\n\t\t\treturn spare(b.free, need)\n\t\t}())"},
-		}},
-		{Name: "pacing tokens keep for ever", Run: "TestScenarioNewUsersPerMinute", Edits: []Edit{
-			{"eviction/lease.go", "(g.tokens <= 0 || now >= g.tokenTo)", "(g.tokens <= 0 || !(ON) && now >= g.tokenTo)"},
-			{"eviction/pacing.go", "	p.tokens, p.tokenTo = 0, now+tokenLife\n", "	if !(ON) {\n\t\tp.tokens = 0\n\t}\n\tp.tokenTo = now + tokenLife\n"},
-			{"eviction/pacing.go", "			p.tokens = max(0, t.N-int(p.spent-p.spentThen))\n", "			p.tokens += t.N\n"},
 		}},
 	}
 }
