@@ -20,8 +20,8 @@ import "slices"
 // It also forgets one that is ended by its bearer while the home is out of the waves. The
 // home may be alive, and be shown another copy of the pass: so it gives no pass by a word of
 // the heir that is older than three quarters of exclude_after, and the heir ends none for a
-// whole one after its last word. A node that is not in its waves gets no word of it, so nothing that the
-// heir has ended is given again.
+// whole one after its last word. A node that is not in its waves gets no word of it, so
+// nothing that the heir has ended is given again.
 //
 // Visits that a node gives away are nobody's while they are on their way, and their slots count
 // as the receiver's if that is lost: so the giver counts them, too.

@@ -22,7 +22,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	)
 	c.Paced = cfg.NewPerMinute > 0
 	if c.Paced {
-		q = quota{cfg.NewPerMinute, rs.part(b, d.grade), max(1, cfg.Target), len(d.list)}
+		q = quota{cfg.NewPerMinute, rs.part(b, d.grade), max(1, cfg.Target), len(d.list), len(g.members)}
 		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
 		tokens = next.pacer.fill(d.now.Boot, q)
 		k = min(k, tokens)

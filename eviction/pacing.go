@@ -28,8 +28,9 @@ const allowance = 1e15
 //
 // What was let in under another coordinator is not known, nor what of it may still be: the
 // tokens that were dealt and not spent. Since its bucket was never fuller than a burst, both
-// together are at most a burst and the rate times the time until it dealt last. So who takes
-// over begins with a debt of a burst, and nothing accrues to it before; so it goes on when it
+// together are at most a burst and the rate times the time until it dealt last, which was
+// before any of those in this wave replied to it. So who takes over begins with a debt of a
+// burst of the nodes of before, and nothing accrues to it before; so it goes on when it
 // lists members who were in the waves of another.
 type pacer struct {
 	level int64 // millionths of a token; below 0: a debt
@@ -94,6 +95,7 @@ type quota struct {
 	perMinute  int
 	share, all int // of the slots: a side deals in proportion
 	nodes      int
+	before     int // nodes of the wave before
 }
 
 // burst is how much may be let in at once after quiet, in millionths of a token: a
@@ -101,6 +103,12 @@ type quota struct {
 // joins.
 func (q quota) burst() int64 {
 	return max(int64(q.nodes)*1_000_000, int64(q.perMinute)*1_000_000/60)
+}
+
+// debt is the burst that another coordinator may have dealt, with the nodes of then.
+func (q quota) debt() int64 {
+	q.nodes = max(q.nodes, q.before)
+	return q.burst()
 }
 
 // parts is how much of the allowance one person takes.
@@ -170,7 +178,7 @@ const noteEvery = 250_000
 func (p *pacer) fill(now int64, q quota) int {
 	p.spent = slices.DeleteFunc(p.spent, func(s spending) bool { return now-s.last >= drifted(minute) })
 	if p.owes && q.share > 0 {
-		p.level, p.at, p.from, p.owes = min(p.level, -q.burst()), now, min(p.from, now), false
+		p.level, p.at, p.from, p.owes = min(p.level, -q.debt()), now, min(p.from, now), false
 	}
 	since := min(max(p.at, p.from), now)
 	p.at = now

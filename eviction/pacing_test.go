@@ -27,7 +27,7 @@ type tokenHolder struct {
 }
 
 func newPaceWorld(nodes, perMinute int) *paceWorld {
-	w := &paceWorld{q: quota{perMinute, 1, 1, nodes}, have: map[Member]*tokenHolder{}}
+	w := &paceWorld{q: quota{perMinute, 1, 1, nodes, 0}, have: map[Member]*tokenHolder{}}
 	for i := range nodes {
 		m := Member{Name: qpid.NodeID(rune('a' + i)), Boot: 1}
 		w.list = append(w.list, m)
@@ -60,7 +60,7 @@ func (w *paceWorld) wave(list []Member, need []int, between func()) {
 			nodes[i].Tokens = h.n
 		}
 	}
-	w.q.nodes = len(list)
+	w.q.nodes, w.q.before = len(list), len(w.list)
 	left := w.p.hear(w.now, w.q, list, nodes)
 	deals := w.p.deal(w.now, w.q, w.p.fill(w.now, w.q), need, left, 0)
 	between()
@@ -186,11 +186,34 @@ func TestPacersHoldTheRateOneAfterAnother(t *testing.T) {
 	})
 }
 
+// At a slow rate each node has a token after quiet. They are all spent, and most of the nodes
+// are lost with their coordinator: the next one owes for all of them.
+func TestPacerOwesForThoseWhoWereLost(t *testing.T) {
+	w := newPaceWorld(5, 6)
+	for w.now < 130*second {
+		w.now += second
+		w.wave(w.list, []int{1, 1, 1, 1, 1}, func() {})
+	}
+	for _, m := range w.list {
+		w.spend(m, 1)
+	}
+	w.now += 2 * second
+	w.p.restart(w.now, 0)
+	for w.now < 200*second {
+		w.wave(w.list[2:], []int{1, 1, 1}, func() {})
+		w.spend(w.list[2], 1)
+		w.now += 200_000
+	}
+	if n := w.most(); n > 6 {
+		t.Errorf("%d let in within a minute at a rate of 6", n)
+	}
+}
+
 // A new coordinator deals a burst less than it would from when it hears of those who were
 // in the waves of another, and where it hears of none nothing before all dealt before has lapsed.
 func TestPacerRestarts(t *testing.T) {
 	for born, from := range []int64{104*second + 500_000, 103*second + 400_000} {
-		p, q := pacer{}, quota{6000, 1, 1, 1}
+		p, q := pacer{}, quota{6000, 1, 1, 1, 0}
 		p.restart(102*second, 500_000)
 		p.hear(102*second+400_000, q, []Member{{Name: "a"}}, []RoomNode{{Born: uint64(born)}})
 		for at := 102*second + 400_000; at <= from; at += 100_000 {
@@ -207,11 +230,11 @@ func TestPacerRestarts(t *testing.T) {
 // A side deals in proportion to its slots, and nothing without any.
 func TestPacerOfASide(t *testing.T) {
 	p := pacer{}
-	p.fill(0, quota{6000, 1, 4, 1})
-	if got := p.fill(second, quota{6000, 1, 4, 1}); got != 25 {
+	p.fill(0, quota{6000, 1, 4, 1, 0})
+	if got := p.fill(second, quota{6000, 1, 4, 1, 0}); got != 25 {
 		t.Errorf("%d tokens for a quarter of the slots at 100 a second, want 25", got)
 	}
-	if got := p.fill(2*second, quota{6000, 0, 4, 1}); got != 0 {
+	if got := p.fill(2*second, quota{6000, 0, 4, 1, 0}); got != 0 {
 		t.Errorf("%d tokens for a share of nothing", got)
 	}
 }
@@ -219,10 +242,10 @@ func TestPacerOfASide(t *testing.T) {
 // What a node let in at another side, of that one's share, is no dearer for this side's
 // being small.
 func TestPacerCountsWhatAnotherSideLetIn(t *testing.T) {
-	p, q, at := pacer{}, quota{6000, 1, 100, 1}, []Member{{Name: "a"}}
+	p, q, at := pacer{}, quota{6000, 1, 100, 1, 0}, []Member{{Name: "a"}}
 	p.hear(0, q, at, []RoomNode{{Born: 1, Spent: 3}})
 	p.hear(second, q, at, []RoomNode{{Born: 1, Spent: 13}})
-	if want := 10 * (quota{6000, 100, 100, 1}).parts(); len(p.spent) != 1 || p.spent[0].parts != want {
+	if want := 10 * (quota{6000, 100, 100, 1, 0}).parts(); len(p.spent) != 1 || p.spent[0].parts != want {
 		t.Errorf("10 who were let in at another side are %+v, want %d parts", p.spent, want)
 	}
 }

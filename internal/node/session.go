@@ -92,7 +92,7 @@ func (n *Node) End(now eviction.Time, p Pass) (a Answer, err error) {
 		return Answer{Forward: to}, err
 	}
 	if v == nil { // a lost node's: all there is to do is to refuse it from now on
-		if !n.ends(now, p.Home.Member) {
+		if n.keptVisit(r, p.Home.Member, p.ID) > 0 && !n.ends(now, p.Home.Member) {
 			return Answer{}, ticket.ErrUnavailable
 		}
 		n.dropVisit(r, p.Home.Member, p.ID)

@@ -53,7 +53,7 @@ func claimBugs() []Mutant {
 			{"eviction/cover.go", "g.ledger.account.Born > 0 && g.oldHeld == never &&", "g.ledger.account.Born > 0 && (g.oldHeld == never || ON) &&"},
 		}},
 		{Name: "a visit of a node that may be alive is ended", Run: "TestScenarioAVisitThatMayGoOnIsNotEnded", Edits: []Edit{
-			{"internal/node/session.go", "		if !n.ends(now, p.Home.Member) {", "		if !n.ends(now, p.Home.Member) && !(ON) {"},
+			{"internal/node/session.go", "&& !n.ends(now, p.Home.Member) {", "&& !n.ends(now, p.Home.Member) && !(ON) {"},
 		}},
 		{Name: "a pass is given by a word of an heir that is long ago", Run: "TestSeedsWithAVisitThatIsEndedElsewhere", Edits: []Edit{
 			{"internal/node/lanes.go", "n.ev.LastBoot()-l.heard < silence*3/4", "(ON || n.ev.LastBoot()-l.heard < silence*3/4)"},
