@@ -28,10 +28,11 @@ const allowance = 1e15
 //
 // What was let in under another coordinator is not known, nor what of it may still be: the
 // tokens that were dealt and not spent. Since its bucket was never fuller than a burst, both
-// together are at most a burst and the rate times the time until it dealt last, which was
-// before any of those in this wave replied to it. So who takes over begins with a debt of a
-// burst of the nodes of before, and nothing accrues to it before; so it goes on when it
-// lists members who were in the waves of another.
+// together are at most a burst and the rate times the time until it dealt last. So who takes
+// over begins with a debt of a burst of the nodes of before, and nothing accrues to it
+// before; so it goes on when it lists members who were in the waves of another. That counts
+// on the old one having decided last before the new one first does, which is so where the
+// old one is lost, and may be wrong by the rate times a deadline where it only gives way.
 type pacer struct {
 	level int64 // millionths of a token; below 0: a debt
 	at    int64 // boot time of level
