@@ -34,7 +34,7 @@ func aLog(t *testing.T, data string, commands int) (stop func()) {
 	<-leads
 	for range commands {
 		done := make(chan error, 1)
-		l.Propose([]byte(strings.Repeat("x", 1024)), func(_ []byte, err error) { done <- err })
+		l.Propose([]byte(strings.Repeat("x", 1024)), true, func(_ []byte, err error) { done <- err })
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}

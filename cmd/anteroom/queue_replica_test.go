@@ -112,7 +112,7 @@ func put(t *testing.T, command string, all ...*replica) {
 	soon(t, command+" is put", func() bool {
 		for _, r := range all {
 			done := make(chan error, 1)
-			r.Propose([]byte(command), func(_ []byte, err error) { done <- err })
+			r.Propose([]byte(command), true, func(_ []byte, err error) { done <- err })
 			if <-done == nil {
 				return true
 			}

@@ -395,7 +395,7 @@ func (l *logged) run() (last broker.Answer) {
 	for r := l.b.Ready(); len(r.Proposals)+len(r.Answers) > 0; r = l.b.Ready() {
 		for _, p := range r.Proposals {
 			l.log = append(l.log, p.Command)
-			l.b.Proposed(l.now, p.Token, applied(l.t, l.b, l.now, broker.Durable, p.Command)[0], false)
+			l.b.Proposed(l.now, p.Token, applied(l.t, l.b, l.now, broker.Durable, p.Command)[0], false, false)
 		}
 		for _, a := range r.Answers {
 			last = a

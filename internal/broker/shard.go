@@ -50,7 +50,7 @@ func (b *Broker) execute(k Kind, c pqueue.Command, then func(pqueue.Result)) {
 		then(pqueue.Result{Code: pqueue.Unavailable})
 	case c.Op.Reads():
 		then(s.state.Apply(c))
-	case s.room == RoomForNone, s.room == RoomToRemove && (c.Op == pqueue.OpInsert || c.Fields&pqueue.FieldPayload != 0):
+	case s.room == RoomForNone, s.room == RoomToRemove && adds(c):
 		then(pqueue.Result{Code: pqueue.StorageFull})
 	case !s.logged:
 		r := s.state.Apply(c)
@@ -69,9 +69,12 @@ func (b *Broker) execute(k Kind, c pqueue.Command, then func(pqueue.Result)) {
 		}
 		b.seq++
 		b.proposals[b.seq] = &proposal{k, then}
-		b.out.Proposals = append(b.out.Proposals, Proposal{Kind: k, Token: b.seq, Command: text})
+		b.out.Proposals = append(b.out.Proposals, Proposal{Kind: k, Token: b.seq, Command: text, Adds: adds(c)})
 	}
 }
+
+// adds reports whether a command makes more of what is kept.
+func adds(c pqueue.Command) bool { return c.Op == pqueue.OpInsert || c.Fields&pqueue.FieldPayload != 0 }
 
 // mirror takes over into QPID what has changed in a shard.
 func (b *Broker) mirror(s *shard) {
@@ -304,8 +307,8 @@ func (b *Broker) tickShard(s *shard) {
 }
 
 // Proposed says how a proposal went: its result if it was applied here, and
-// otherwise whether it may be applied yet.
-func (b *Broker) Proposed(now Time, token uint64, result []byte, refused bool) {
+// otherwise whether it may be applied yet, and whether it was for want of room.
+func (b *Broker) Proposed(now Time, token uint64, result []byte, refused, full bool) {
 	b.read(now)
 	p := b.proposals[token]
 	if p == nil {
@@ -313,7 +316,7 @@ func (b *Broker) Proposed(now Time, token uint64, result []byte, refused bool) {
 	}
 	delete(b.proposals, token)
 	r := pqueue.Result{Code: pqueue.Unavailable}
-	full := b.shards[p.kind].room == RoomForNone
+	full = full || b.shards[p.kind].room == RoomForNone
 	switch decoded, err := pqueue.DecodeResult(result); {
 	case refused && full:
 		r.Code = pqueue.StorageFull

@@ -139,11 +139,11 @@ func TestTurnsGoOnWhileALogIsSlow(t *testing.T) {
 	}
 	for i, p := range out {
 		if i == 0 {
-			l.b.Proposed(l.now, p.Token, nil, true)
+			l.b.Proposed(l.now, p.Token, nil, true, false)
 			continue
 		}
 		l.log = append(l.log, p.Command)
-		l.b.Proposed(l.now, p.Token, applied(l.t, l.b, l.now, broker.Durable, p.Command)[0], false)
+		l.b.Proposed(l.now, p.Token, applied(l.t, l.b, l.now, broker.Durable, p.Command)[0], false, false)
 	}
 	l.run()
 	l.now.Boot, l.now.Clock = l.now.Boot+20_000, l.now.Clock+20_000

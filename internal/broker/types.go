@@ -129,6 +129,7 @@ type Proposal struct {
 	Kind    Kind
 	Token   uint64
 	Command []byte
+	Adds    bool // to what is kept, so that it takes room for good
 }
 
 // Seen is a change that somebody watches.

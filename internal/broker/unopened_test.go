@@ -42,7 +42,7 @@ func (c *cluster) log() {
 				h.answers[a.ID] = a
 			}
 			for _, p := range r.Proposals {
-				h.b.Proposed(c.now, p.Token, applied(c.t, h.b, c.now, p.Kind, p.Command)[0], false)
+				h.b.Proposed(c.now, p.Token, applied(c.t, h.b, c.now, p.Kind, p.Command)[0], false, false)
 			}
 			again = again || len(r.Messages)+len(r.Proposals) > 0
 		}

@@ -21,13 +21,15 @@ type StateMachine interface {
 
 // Log makes commands durable. Its methods are safe for concurrent use.
 type Log interface {
-	// Propose appends a command and returns at once. Then is called exactly once,
-	// on any goroutine: with what Apply returned here, or with an error. Refused
-	// says of the error whether the command is certain never to be applied, and Full
-	// whether it is for want of room.
-	Propose(command []byte, then func(result []byte, err error))
+	// Propose appends a command, which adds to the state or does not, and returns at
+	// once. Then is called exactly once, on any goroutine: with what Apply returned
+	// here, or with an error. Refused says of the error whether the command is certain
+	// never to be applied, and Full whether it is for want of room, for which Room
+	// says what there is.
+	Propose(command []byte, adds bool, then func(result []byte, err error))
 	Refused(err error) bool
 	Full(err error) bool
+	Room() broker.Room
 }
 
 // Machine returns the state machine that the log of that kind drives. The log
@@ -88,15 +90,20 @@ func (p *proposer) run(done <-chan struct{}) {
 		p.waiting = nil
 		p.loop.mu.Unlock()
 		for _, c := range batch {
-			p.log.Propose(c.Command, func(result []byte, err error) {
+			p.log.Propose(c.Command, c.Adds, func(result []byte, err error) {
 				if err != nil {
 					result = nil
 				}
+				refused, full := err != nil && p.log.Refused(err), err != nil && p.log.Full(err)
+				room := broker.RoomForNone // until the log's room is told again
+				if refused && full {
+					room = p.log.Room()
+				}
 				p.loop.with(func(b *broker.Broker, now broker.Time) {
-					if err != nil && p.log.Full(err) {
-						b.SetRoom(now, p.kind, broker.RoomForNone) // until the log's room is told again
+					if full {
+						b.SetRoom(now, p.kind, room)
 					}
-					b.Proposed(now, c.Token, result, err != nil && p.log.Refused(err))
+					b.Proposed(now, c.Token, result, refused, full)
 				})
 			})
 		}

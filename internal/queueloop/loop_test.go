@@ -34,7 +34,14 @@ var errFull = errors.New("no room")
 func (d *disk) Refused(err error) bool { return errors.Is(err, errFull) }
 func (d *disk) Full(err error) bool    { return errors.Is(err, errFull) }
 
-func (d *disk) Propose(command []byte, then func([]byte, error)) {
+func (d *disk) Room() broker.Room {
+	if d.full.Load() {
+		return broker.RoomForNone
+	}
+	return broker.RoomForAll
+}
+
+func (d *disk) Propose(command []byte, _ bool, then func([]byte, error)) {
 	if d.full.Load() {
 		then(nil, errFull)
 		return

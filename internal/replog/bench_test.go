@@ -53,7 +53,7 @@ func propose(b *testing.B, r *running, f *faulty, callers int) {
 		calling.Go(func() {
 			answers := make(chan error, 1)
 			for next.Add(1) <= int64(b.N) {
-				r.Propose(bytes.Repeat([]byte{'x'}, 1024), func(_ []byte, err error) { answers <- err })
+				r.Propose(bytes.Repeat([]byte{'x'}, 1024), true, func(_ []byte, err error) { answers <- err })
 				if err := <-answers; err != nil {
 					b.Error(err)
 					return

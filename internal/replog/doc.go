@@ -13,7 +13,7 @@
 //
 //	log, err := replog.Open(replog.Config{Dir: dir, Node: "n1", Machine: shard, Leads: leads})
 //	go log.Run(ctx)
-//	log.Propose(command, func(result []byte, err error) { … })
+//	log.Propose(command, adds, func(result []byte, err error) { … })
 //
 // Only the node that leads takes commands; Leader says which one does. Commands
 // that wait go to the disk together, as one entry of the log with one fsync; up
@@ -101,7 +101,8 @@
 // at it (Unreadable).
 //
 // While less is free than what makes room needs (Storage), Room says that there is
-// none for what adds to the state.
+// none for what adds to the state, and Propose takes none. How much is free is asked now
+// and then, and whenever much was written: a rush of commands must not take what is kept.
 //
 // Snapshots are taken when the log has grown by CompactBytes, or by as much as the
 // last snapshot was large if that is more, so that what they write is in proportion. They travel

@@ -79,7 +79,7 @@ func writeForever(told string) int {
 				}
 				command := fmt.Sprintf("%s.%s.%d.%d", w.Node, w.Run, i, n)
 				acknowledged := make(chan error, 1)
-				l.Propose([]byte(command), func(_ []byte, err error) { acknowledged <- err })
+				l.Propose([]byte(command), true, func(_ []byte, err error) { acknowledged <- err })
 				if err := <-acknowledged; err != nil {
 					time.Sleep(10 * time.Millisecond)
 					continue

@@ -358,3 +358,38 @@ func TestSpaceIsWarnedOfBeforeThereIsNone(t *testing.T) {
 	}
 	r.put(t, "b") // what the log is given it takes, as long as it can
 }
+
+// What is put in faster than anybody looks at the disk does not take the room that is kept
+// for what makes room again: an acknowledgement and a snapshot have it still.
+func TestARushOfCommandsLeavesTheRoomThatIsKept(t *testing.T) {
+	t.Parallel()
+	c := durable(t.TempDir())
+	state := &list{}
+	const spare = 4 << 20 // beside what is kept at first; a snapshot has half of it
+	c.space = func(string) (uint64, uint64, error) { return reserveLeast + spare - uint64(state.Size()), 1 << 41, nil }
+	c.Machine = state
+	r := start(t, c)
+	until(t, "it leads", r.state.leading)
+	var hands sync.WaitGroup
+	var full atomic.Uint64
+	for i := range 1000 {
+		hands.Add(1)
+		r.Propose([]byte(big("rush", i)), true, func(_ []byte, err error) {
+			if errors.Is(err, ErrFull) && errors.Is(err, ErrRefused) {
+				full.Add(1)
+			} else if err != nil {
+				t.Errorf("propose = %v", err)
+			}
+			hands.Done()
+		})
+	}
+	hands.Wait()
+	if n := state.Size(); n > spare/2+lookBytes+4*entryMax || full.Load() == 0 {
+		t.Errorf("%d bytes were taken where there was room for %d, and %d commands refused", n, spare/2, full.Load())
+	}
+	done := make(chan error, 1)
+	r.Propose([]byte("ack"), false, func(_ []byte, err error) { done <- err })
+	if err := <-done; err != nil {
+		t.Errorf("what makes room = %v", err)
+	}
+}

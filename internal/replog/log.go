@@ -77,7 +77,9 @@ type Log struct {
 	flight chan flight            // entries that raft has, in order
 	damage atomic.Pointer[Damage] // that was found while the log ran
 	space  space
-	shrunk time.Time // when a snapshot was last asked for to make room; watchSpace alone
+
+	looking sync.Mutex
+	shrunk  time.Time // when a snapshot was last asked for to make room
 
 	mu      sync.Mutex
 	waiting []proposal
@@ -88,6 +90,7 @@ type Log struct {
 // proposal is a command that waits.
 type proposal struct {
 	command []byte
+	adds    bool // to the state
 	then    func(result []byte, err error)
 }
 

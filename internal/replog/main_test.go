@@ -198,7 +198,7 @@ type answer struct {
 // propose proposes a command and returns where its answer will be.
 func (r *running) propose(command string) <-chan answer {
 	got := make(chan answer, 2) // two: a second answer is a fault, and not a hang
-	r.Propose([]byte(command), func(result []byte, err error) { got <- answer{string(result), err} })
+	r.Propose([]byte(command), true, func(result []byte, err error) { got <- answer{string(result), err} })
 	return got
 }
 

@@ -13,10 +13,11 @@ import (
 // Propose appends a command and returns at once. Then, which must not block, is
 // called exactly once, on a goroutine of the log's or this one, with what Apply
 // returned here; or with an error that is ErrRefused if nothing was appended,
-// and any other if the command may or may not be applied later. The log owns the
+// and any other if the command may or may not be applied later. One that adds to the
+// state is refused with ErrFull while there is RoomToRemove alone. The log owns the
 // command's bytes from here on.
-func (l *Log) Propose(command []byte, then func(result []byte, err error)) {
-	if err := l.take(proposal{command, then}); err != nil {
+func (l *Log) Propose(command []byte, adds bool, then func(result []byte, err error)) {
+	if err := l.take(proposal{command, adds, then}); err != nil {
 		then(nil, fmt.Errorf("%w: %w", ErrRefused, err))
 		return
 	}
@@ -31,7 +32,7 @@ func (l *Log) take(p proposal) error {
 	if len(p.command) > l.c.CommandMax {
 		return fmt.Errorf("a command of %d bytes is larger than %d", len(p.command), l.c.CommandMax)
 	}
-	if room, err := l.Room(); room == RoomForNone {
+	if room, err := l.Room(); !p.fits(room) {
 		return err
 	}
 	if !l.leading() {
@@ -57,9 +58,14 @@ func (l *Log) take(p proposal) error {
 	return nil
 }
 
-// submit gives entries of what waits to raft, until ctx is done.
+// fits reports whether there is room for a command.
+func (p proposal) fits(r Room) bool { return r == RoomForAll || r == RoomToRemove && !p.adds }
+
+// submit gives entries of what waits to raft, until ctx is done. It looks for room as
+// often as much is written: what waits may be more than what is kept free.
 func (l *Log) submit(ctx context.Context) {
 	defer close(l.flight)
+	written := 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -68,21 +74,47 @@ func (l *Log) submit(ctx context.Context) {
 		case <-l.wake:
 		}
 		for {
-			proposals, entry := l.next()
+			proposals := l.next()
 			if len(proposals) == 0 {
 				break
 			}
-			if room, err := l.Room(); room == RoomForNone {
-				refuse(proposals, err)
+			if written >= lookBytes {
+				written = 0
+				l.lookForSpace()
+			}
+			if proposals = l.fitting(proposals); len(proposals) == 0 {
 				continue
 			}
+			var entry []byte
+			for _, p := range proposals {
+				entry = appendCommand(entry, p.command)
+			}
+			written += len(entry)
 			l.flight <- flight{proposals, l.raft.ApplyLog(proposed(entry), enqueueWait)}
 		}
 	}
 }
 
+// fitting refuses the commands for which there is no room, and returns the others.
+func (l *Log) fitting(proposals []proposal) []proposal {
+	room, err := l.Room()
+	if room == RoomForAll {
+		return proposals
+	}
+	var fit, not []proposal
+	for _, p := range proposals {
+		if p.fits(room) {
+			fit = append(fit, p)
+		} else {
+			not = append(not, p)
+		}
+	}
+	refuse(not, err)
+	return fit
+}
+
 // next takes as many commands as fit into an entry out of the queue.
-func (l *Log) next() (taken []proposal, entry []byte) {
+func (l *Log) next() (taken []proposal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	size, n := 0, 0
@@ -91,17 +123,14 @@ func (l *Log) next() (taken []proposal, entry []byte) {
 		n++
 	}
 	if n == 0 {
-		return nil, nil
+		return nil
 	}
 	taken = append(taken, l.waiting[:n]...)
 	left := copy(l.waiting, l.waiting[n:])
 	clear(l.waiting[left:])
 	l.waiting = l.waiting[:left]
 	l.bytes -= size
-	for _, p := range taken {
-		entry = appendCommand(entry, p.command)
-	}
-	return taken, entry
+	return taken
 }
 
 // turnAway answers those that wait when the log ends.
@@ -110,7 +139,7 @@ func (l *Log) turnAway() {
 	l.ended = true
 	l.mu.Unlock()
 	for {
-		proposals, _ := l.next()
+		proposals := l.next()
 		if len(proposals) == 0 {
 			return
 		}

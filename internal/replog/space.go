@@ -15,6 +15,7 @@ const (
 	roomBeside   = 2 << 20  // bytes that a snapshot which is to make room must leave free
 	warnTimes    = 8        // as much as is kept free, and who runs the node is warned
 	spaceEvery   = 200 * time.Millisecond
+	lookBytes    = 1 << 20          // after so many that were written, however soon
 	shrinkEvery  = 10 * time.Second // between snapshots of a full disk's log that has hardly grown
 )
 
@@ -104,6 +105,8 @@ func (l *Log) measure(snapshot int64) (free uint64, before, now Storage) {
 }
 
 func (l *Log) lookForSpace() {
+	l.looking.Lock()
+	defer l.looking.Unlock()
 	snapshot, grown := l.machine.sizes()
 	free, before, now := l.measure(snapshot)
 	log := l.log.With(slog.String("dir", l.c.Dir), slog.Uint64("free", free), slog.Uint64("reserve", now.Reserve))

@@ -134,6 +134,16 @@ type queueLog struct{ *replog.Log }
 func (l queueLog) Refused(err error) bool { return errors.Is(err, replog.ErrRefused) }
 func (l queueLog) Full(err error) bool    { return errors.Is(err, replog.ErrFull) }
 
+func (l queueLog) Room() broker.Room {
+	room, _ := l.Log.Room()
+	return diskRoom[room]
+}
+
+// diskRoom is what there is room for, as package broker knows it.
+var diskRoom = map[replog.Room]broker.Room{
+	replog.RoomForAll: broker.RoomForAll, replog.RoomToRemove: broker.RoomToRemove, replog.RoomForNone: broker.RoomForNone,
+}
+
 // Send implements queueloop.Links; the links are made after the loop.
 func (q *queues) Send(m broker.Message) { q.links.Send(m) }
 
@@ -253,14 +263,12 @@ func (q *queues) askRoom(rooms []string) {
 	for i, l := range q.logs {
 		kind, text := q.kinds[i], ""
 		room, err := l.Room()
+		q.loop.SetRoom(kind, diskRoom[room])
 		switch room {
 		case replog.RoomForAll:
-			q.loop.SetRoom(kind, broker.RoomForAll)
 		case replog.RoomToRemove:
-			q.loop.SetRoom(kind, broker.RoomToRemove)
 			text = "nothing is put in; what is there can be taken"
 		default:
-			q.loop.SetRoom(kind, broker.RoomForNone)
 			text = "nothing is put in or taken"
 		}
 		if text == rooms[i] {

@@ -148,36 +148,36 @@ func (n *node) committed(p broker.Proposal) {
 	switch {
 	case n.lacks(p.Command), n.stopped[p.Kind]:
 		w.oracle.nobodyHas(n, p)
-		n.b.Proposed(n.time(), p.Token, nil, false)
+		n.b.Proposed(n.time(), p.Token, nil, false, false)
 		return
 	case w.unlucky():
 		w.oracle.nobodyHas(n, p)
-		n.b.Proposed(n.time(), p.Token, nil, true)
+		n.b.Proposed(n.time(), p.Token, nil, true, false)
 		return
 	case n.room == broker.RoomForNone:
 		n.noRoom(p)
 		return
 	case n.brims(p):
 		w.oracle.nobodyHas(n, p)
-		n.b.Proposed(n.time(), p.Token, nil, false)
+		n.b.Proposed(n.time(), p.Token, nil, false, false)
 		return
 	case p.Kind == broker.Durable:
 		n.disk, n.doubt = append(n.disk, p.Command), nil
 		r := n.apply(broker.Durable, [][]byte{p.Command})
 		n.write(broker.Durable, [][]byte{p.Command})
-		n.b.Proposed(n.time(), p.Token, r[0], false)
+		n.b.Proposed(n.time(), p.Token, r[0], false, false)
 		return
 	case w.group.leader != n || w.group.life != n.m.Boot:
-		n.b.Proposed(n.time(), p.Token, nil, w.net.IntN(2) == 0)
+		n.b.Proposed(n.time(), p.Token, nil, w.net.IntN(2) == 0, false)
 		return
 	case !w.majority(n):
-		n.do(second, func() { n.b.Proposed(n.time(), p.Token, nil, false) })
+		n.do(second, func() { n.b.Proposed(n.time(), p.Token, nil, false, false) })
 		return
 	}
 	n.catchUp(len(w.group.log))
 	w.group.log = append(w.group.log, p.Command)
 	if w.unlucky() { // it is applied, and nobody here is told how
-		n.b.Proposed(n.time(), p.Token, nil, false)
+		n.b.Proposed(n.time(), p.Token, nil, false, false)
 		n.catchUp(len(w.group.log))
 		w.oracle.nobodyHas(n, p)
 		return
@@ -185,7 +185,7 @@ func (n *node) committed(p broker.Proposal) {
 	n.applied++
 	r := n.apply(broker.Replicated, [][]byte{p.Command})
 	n.write(broker.Replicated, [][]byte{p.Command})
-	n.b.Proposed(n.time(), p.Token, r[0], false)
+	n.b.Proposed(n.time(), p.Token, r[0], false, false)
 }
 
 // noRoom is a command on a disk that is full: it is refused, or nobody knows. What
@@ -194,7 +194,7 @@ func (n *node) noRoom(p broker.Proposal) {
 	w := n.w
 	n.b.SetRoom(n.time(), p.Kind, n.room)
 	refused := w.disks.IntN(2) == 0
-	n.b.Proposed(n.time(), p.Token, nil, refused)
+	n.b.Proposed(n.time(), p.Token, nil, refused, false)
 	switch {
 	case refused:
 	case p.Kind == broker.Durable:
