@@ -317,9 +317,9 @@
 //   - Epochs never fall; a node installs at most one commit of each. The cut
 //     never falls within a line and a keying.
 //   - No more than new_users_per_minute are called in any minute: a call spends a
-//     token, tokens lapse after two seconds, and a new coordinator begins with a debt of
-//     as many as the old one may have dealt at once. Not so where three or more sides of a
-//     room that shares meet: each may have let in a burst, and one is owed.
+//     token, tokens lapse after two seconds, sides that call have parts of the rate, and who
+//     takes over or meets others begins with a debt of as many as all that were may have
+//     dealt at once.
 //   - With a stable view a wave commits within the deadline and a period. Every slot
 //     is back within about D of its own loss, whatever else was lost since, and if all visits of
 //     the lost node are kept, about when its lease is over, or who uses it leaves; a raised

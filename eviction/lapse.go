@@ -221,6 +221,9 @@ func (n *Node) forget(now Time, met []Sighting, grade Grade) {
 	keep := int64(0)
 	for _, g := range n.gates {
 		keep = max(keep, 2*g.delay())
+		if g.cfg.NewPerMinute > 0 {
+			keep = max(keep, drifted(minute)) // who takes over counts them, see decision.lately
+		}
 	}
 	before := len(n.met)
 	n.met = slices.DeleteFunc(n.met, func(s sight) bool {

@@ -22,7 +22,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	)
 	c.Paced = cfg.NewPerMinute > 0
 	if c.Paced {
-		q = quota{cfg.NewPerMinute, rs.part(b, d.grade), max(1, cfg.Target), len(d.list), len(g.members)}
+		q = quota{cfg.NewPerMinute, rs.part(b, d.grade), cfg.Target, len(d.list), d.lately(), !rs.shared || c.Mint > 0 && len(c.Void) > 0}
 		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
 		tokens = next.pacer.fill(d.now.Boot, q)
 		k = min(k, tokens)
@@ -56,13 +56,27 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	}
 }
 
+// lately is how many nodes were in a wave with any of these within the last minute: how many
+// may have had a token at once. Who said goodbye and is back is one.
+func (d *decision) lately() int {
+	n := len(d.list)
+	for _, m := range d.met {
+		if m.Age < drifted(minute) && !(m.Left && succeeded(d.list, m.Member)) {
+			n++
+		}
+	}
+	return n
+}
+
 // part is this side's part of the rate, of Target. Where a side without a quorum may call
 // as well it is that of the slots that the side has; those that the governor has burned count
 // at a majority alone: it calls only while no more exist anywhere than the governed limit,
-// so that two sides never count them twice. Elsewhere it is all: one side alone calls, with
-// however few slots the loss of a node has left it.
+// so that two sides never count them twice. The parts of all sides are no more than all: none
+// calls while more slots may exist than its own limit (hold), so that a lowered one makes no
+// part larger, and none are minted while somebody is away who may act (make). Elsewhere it is
+// all: one side alone calls, with however few slots the loss of a node has left it.
 func (rs *roomSums) part(b *books, grade Grade) int {
-	if grade >= Primary && !rs.shared {
+	if !rs.shared {
 		return rs.cfg.Target
 	}
 	owned := 0

@@ -28,16 +28,24 @@ const allowance = 1e15
 //
 // What was let in under another coordinator is not known, nor what of it may still be: the
 // tokens that were dealt and not spent. Since its bucket was never fuller than a burst, both
-// together are at most a burst and the rate times the time until it dealt last. So who takes
-// over begins with a debt of a burst of the nodes of before, and nothing accrues to it
-// before; so it goes on when it lists members who were in the waves of another. That counts
+// together are at most a burst and what accrued to it until it dealt last. So who takes
+// over begins with a debt, and nothing accrues to it before; so it goes on when it lists
+// members who were in the waves of another, and when slots of which nobody knows what they
+// were used for are made again at a side of a room that shares. That counts
 // on the old one having decided last before the new one first does, which is so where the
 // old one is lost, and may be wrong by the rate times a deadline where it only gives way.
+//
+// Sides, each with a coordinator, have parts of the rate that are together no more than all
+// of it: those of the slots that they have. So have their bursts, but for a token at each
+// node. What a side has let in when it ends, and any number of others with it, is then at
+// most the sum of their bursts, and what accrued to them, and the debt of who goes on with
+// their nodes is as large as the bursts of all sides that there can be.
 type pacer struct {
-	level int64 // millionths of a token; below 0: a debt
-	at    int64 // boot time of level
-	from  int64 // boot time before which nothing is dealt
-	owes  bool  // a burst is to be taken off the level
+	level int64   // millionths of a token; below 0: a debt
+	at    int64   // boot time of level
+	from  int64   // boot time before which nothing is dealt
+	owes  bool    // a debt is to be taken off the level
+	part  float64 // of the rate, in the last wave
 	spent []spending
 	out   []grant // who may spend tokens
 }
@@ -87,34 +95,50 @@ type grant struct {
 // of another side's share: those are as good as any of the whole.
 func (g *grant) taken(d int, q quota) int64 {
 	own := min(d, g.n)
-	q.share = q.all
-	return int64(own)*g.parts + int64(d-own)*q.parts()
+	return int64(own)*g.parts + int64(d-own)*q.whole().parts()
 }
 
 // quota is the rate that a side may deal.
 type quota struct {
 	perMinute  int
-	share, all int // of the slots: a side deals in proportion
+	share, all int // of the slots: a side deals in proportion; all 0: nothing
 	nodes      int
-	before     int // nodes of the wave before
+	lately     int  // nodes that have been in a wave within the last minute, these among them
+	remade     bool // a larger share than in the wave before may be that of a side that is over
+}
+
+// part is what this side may deal of the rate.
+func (q quota) part() float64 {
+	if q.share <= 0 || q.all <= 0 {
+		return 0
+	}
+	return float64(q.share) / float64(q.all)
+}
+
+// whole is the quota without sides.
+func (q quota) whole() quota {
+	q.share, q.all = 1, 1
+	return q
 }
 
 // burst is how much may be let in at once after quiet, in millionths of a token: a
-// second's worth, and a token at each node, since nobody knows where the next one
+// second's worth, or a token at each node, since nobody knows where the next one
 // joins.
 func (q quota) burst() int64 {
-	return max(int64(q.nodes)*1_000_000, int64(q.perMinute)*1_000_000/60)
+	return max(int64(q.nodes)*1_000_000, int64(q.second()*q.part()))
 }
 
-// debt is the burst that another coordinator may have dealt, with the nodes of then.
+// debt is the bursts that other coordinators may have dealt, of one side or several.
 func (q quota) debt() int64 {
-	q.nodes = max(q.nodes, q.before)
-	return q.burst()
+	return int64(q.lately)*1_000_000 + int64(q.second())
 }
+
+// second is a second's worth of the whole rate, in millionths of a token.
+func (q quota) second() float64 { return float64(q.perMinute) * 1_000_000 / 60 }
 
 // parts is how much of the allowance one person takes.
 func (q quota) parts() int64 {
-	return int64(allowance / float64(q.perMinute) * float64(q.all) / float64(q.share))
+	return int64(allowance / (float64(q.perMinute) * q.part()))
 }
 
 // clone returns a pacer that goes on by itself.
@@ -131,7 +155,7 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 	left = make([]int, len(list))
 	unknown := false
 	for i, m := range list {
-		g := grant{member: m, spent: nodes[i].Spent}
+		g := grant{member: m, spent: nodes[i].Spent, parts: q.whole().parts()} // what it has left may be of another side's share
 		left[i] = nodes[i].Tokens
 		if j := slices.IndexFunc(p.out, func(g grant) bool { return g.member == m }); j >= 0 {
 			n := int(min(max(nodes[i].Spent, p.out[j].spent)-p.out[j].spent, visitorsMax))
@@ -178,15 +202,19 @@ const noteEvery = 250_000
 // fill adds what has accrued by now and returns how many tokens there may be.
 func (p *pacer) fill(now int64, q quota) int {
 	p.spent = slices.DeleteFunc(p.spent, func(s spending) bool { return now-s.last >= drifted(minute) })
-	if p.owes && q.share > 0 {
+	part := q.part()
+	if p.owes = p.owes || q.remade && part > p.part; p.owes && part > 0 {
 		p.level, p.at, p.from, p.owes = min(p.level, -q.debt()), now, min(p.from, now), false
+	}
+	if q.all > 0 {
+		p.part = part
 	}
 	since := min(max(p.at, p.from), now)
 	p.at = now
-	if q.share <= 0 || q.all <= 0 {
+	if part == 0 {
 		return 0
 	}
-	accrued := float64(now-since) * float64(q.perMinute) / 60 * float64(q.share) / float64(q.all)
+	accrued := float64(now-since) / 1_000_000 * q.second() * part
 	p.level = min(p.level+int64(accrued), q.burst())
 	if now <= p.from {
 		return 0
@@ -202,20 +230,27 @@ func (p *pacer) fill(now int64, q quota) int {
 }
 
 // deal settles how many tokens each node gets in place of what it has left, so
-// that all that may be spent is within tokens.
+// that all that may be spent is within tokens. A side does not go on with what it has not: what
+// is left at its nodes of before they were a side is counted, until it lapses, by who dealt it.
 func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset int) (deals []Deal) {
+	keep := tokens
 	for _, n := range left {
 		tokens -= n
 	}
 	for j := range need {
 		i := (j + offset) % len(need)
-		n := min(need[i], left[i]+max(0, tokens))
+		own := left[i]
+		if q.part() < 1 {
+			own = min(own, keep)
+			keep -= own
+		}
+		n := min(need[i], own+max(0, tokens))
 		tokens -= max(0, n-left[i])
 		if n > 0 {
 			deals = append(deals, Deal{i, n})
 		}
 		o := &p.out[i]
-		if o.n, o.until = max(n, left[i]), now+drifted(tokenLife); o.n > left[i] && q.share > 0 {
+		if o.n, o.until = max(n, left[i]), now+drifted(tokenLife); n > 0 && q.share > 0 {
 			o.parts = max(q.parts(), o.parts*int64(min(left[i], 1))) // the dearer of both, if some are left
 		}
 	}
@@ -224,7 +259,7 @@ func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset in
 
 // restart empties the pacer of a coordinator that took over at now: nothing is
 // dealt until every token dealt before has lapsed, unless it hears of those who were in
-// the waves of another, and owes a burst.
+// the waves of another, and owes.
 func (p *pacer) restart(now int64, deadline int64) {
-	*p = pacer{at: now, from: now + drifted(tokenLife) + deadline}
+	*p = pacer{at: now, from: now + drifted(tokenLife) + deadline, part: 1}
 }

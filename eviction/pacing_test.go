@@ -1,7 +1,9 @@
 package eviction
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -27,7 +29,7 @@ type tokenHolder struct {
 }
 
 func newPaceWorld(nodes, perMinute int) *paceWorld {
-	w := &paceWorld{q: quota{perMinute, 1, 1, nodes, 0}, have: map[Member]*tokenHolder{}}
+	w := &paceWorld{q: quota{perMinute, 1, 1, nodes, nodes, false}, have: map[Member]*tokenHolder{}}
 	for i := range nodes {
 		m := Member{Name: qpid.NodeID(rune('a' + i)), Boot: 1}
 		w.list = append(w.list, m)
@@ -60,7 +62,7 @@ func (w *paceWorld) wave(list []Member, need []int, between func()) {
 			nodes[i].Tokens = h.n
 		}
 	}
-	w.q.nodes, w.q.before = len(list), len(w.list)
+	w.q.nodes = len(list)
 	left := w.p.hear(w.now, w.q, list, nodes)
 	deals := w.p.deal(w.now, w.q, w.p.fill(w.now, w.q), need, left, 0)
 	between()
@@ -186,6 +188,174 @@ func TestPacersHoldTheRateOneAfterAnother(t *testing.T) {
 	})
 }
 
+// S13 where sides with a coordinator each come apart and meet again, nodes are lost, and
+// their slots are made again when nobody else is away: before, while and after a crowd
+// comes to where all was quiet. Those who were lost let in what they may as late as they may.
+func TestPacersOfSidesHoldTheRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newSidesWorld(rapid.IntRange(2, 6).Draw(t, "nodes"), rapid.SampledFrom([]int{6, 60, 61, 1200}).Draw(t, "rate"))
+		for range 2 {
+			for range rapid.IntRange(0, 3).Draw(t, "before") {
+				w.happens(t)
+			}
+			w.run(t, 60*second, 0)
+			for range rapid.IntRange(1, 4).Draw(t, "while") {
+				w.run(t, rapid.Int64Range(0, 10).Draw(t, "later")*second, rapid.SampledFrom([]int{0, 1, 1 << 20, 1 << 20}).Draw(t, "come"))
+				w.happens(t)
+			}
+			w.run(t, 62*second, 1<<20)
+		}
+	})
+}
+
+// lately notes that list is in a wave, and returns how many were in one with any of it within
+// a minute, as far as these have heard.
+func (w *sidesWorld) lately(list []Member) int {
+	heard := map[Member]int64{}
+	for _, m := range list {
+		for o, at := range w.met[m] {
+			if w.now-at < drifted(minute) {
+				heard[o] = max(heard[o], at)
+			}
+		}
+	}
+	for _, m := range list {
+		heard[m] = w.now
+	}
+	for _, m := range list {
+		w.met[m] = maps.Clone(heard)
+	}
+	return len(heard)
+}
+
+// sidesWorld is a paceWorld of sides that share slots between them. Those of the lost are
+// made again when all that are left are one side.
+type sidesWorld struct {
+	*paceWorld
+	sides  []*pacedSide
+	lost   []Member
+	gone   int  // slots of the lost
+	remake bool // make them again
+	met    map[Member]map[Member]int64
+}
+
+type pacedSide struct {
+	pacer pacer
+	list  []Member
+	slots int
+}
+
+func newSidesWorld(nodes, perMinute int) *sidesWorld {
+	w := &sidesWorld{paceWorld: newPaceWorld(nodes, perMinute), met: map[Member]map[Member]int64{}}
+	w.q.all = 12
+	w.sides = []*pacedSide{{list: slices.Clone(w.list), slots: w.q.all}}
+	w.sides[0].pacer.restart(0, 0)
+	return w
+}
+
+// happens changes who is a side with whom.
+func (w *sidesWorld) happens(t *rapid.T) {
+	switch rapid.SampledFrom([]string{"split", "split", "meet", "whole", "loss", "lead"}).Draw(t, "what") {
+	case "split":
+		w.split(t)
+	case "meet":
+		w.meet(t)
+	case "whole":
+		for len(w.sides) > 1 {
+			w.meet(t)
+		}
+		w.remake = w.gone > 0
+	case "loss":
+		w.lose(t)
+	case "lead":
+		rapid.SampledFrom(w.sides).Draw(t, "led").pacer.restart(w.now, 0)
+	}
+}
+
+// split has some nodes of a side go on by themselves, with their slots.
+func (w *sidesWorld) split(t *rapid.T) {
+	s := rapid.SampledFrom(w.sides).Draw(t, "side")
+	if len(s.list) < 2 {
+		return
+	}
+	k := rapid.IntRange(1, len(s.list)-1).Draw(t, "stay")
+	off := &pacedSide{list: slices.Clone(s.list[k:]), slots: rapid.IntRange(0, s.slots).Draw(t, "slots")}
+	off.pacer.restart(w.now, 0)
+	s.list, s.slots = s.list[:k:k], s.slots-off.slots
+	w.sides = append(w.sides, off)
+}
+
+// meet has two sides go on as one, under either's coordinator.
+func (w *sidesWorld) meet(t *rapid.T) {
+	if len(w.sides) < 2 {
+		return
+	}
+	w.sides = rapid.Permutation(w.sides).Draw(t, "order")
+	n := len(w.sides) - 1
+	to, from := w.sides[n-1], w.sides[n]
+	to.list, to.slots, w.sides = append(to.list, from.list...), to.slots+from.slots, w.sides[:n]
+	w.waveOf(to, 1) // in which nobody is let in: slots pass between those alone who are in one
+}
+
+// lose ends a node, and its side's coordinator if it is that.
+func (w *sidesWorld) lose(t *rapid.T) {
+	i := rapid.IntRange(0, len(w.sides)-1).Draw(t, "of")
+	s := w.sides[i]
+	j := rapid.IntRange(0, len(s.list)-1).Draw(t, "lost")
+	if len(w.sides) == 1 && len(s.list) == 1 {
+		return
+	}
+	w.lost = append(w.lost, s.list[j])
+	s.list = slices.Delete(slices.Clone(s.list), j, j+1)
+	slots := rapid.IntRange(0, s.slots).Draw(t, "slots")
+	if len(s.list) == 0 {
+		slots = s.slots
+	}
+	w.gone, s.slots = w.gone+slots, s.slots-slots
+	switch {
+	case len(s.list) == 0:
+		w.sides = slices.Delete(w.sides, i, i+1)
+	case j == 0:
+		s.pacer.restart(w.now, 0)
+	}
+}
+
+// run has each side make waves, after each of which up to come people are let in at each node.
+func (w *sidesWorld) run(t *rapid.T, long int64, come int) {
+	for end := w.now + long; w.now < end; {
+		w.now += 200_000
+		for _, m := range w.lost {
+			if w.now+second >= w.have[m].until {
+				w.spend(m, come)
+			}
+		}
+		for _, s := range w.sides {
+			w.waveOf(s, max(1, come))
+			for _, m := range s.list {
+				w.spend(m, come)
+			}
+		}
+		if n := w.most(); n > w.q.perMinute {
+			t.Fatalf("%d let in within a minute at a rate of %d", n, w.q.perMinute)
+		}
+	}
+}
+
+// waveOf makes a wave of a side, each node of which needs so many tokens.
+func (w *sidesWorld) waveOf(s *pacedSide, needs int) {
+	w.p, w.q.remade = s.pacer, w.remake && len(w.sides) == 1
+	if w.q.remade {
+		s.slots, w.gone, w.remake = s.slots+w.gone, 0, false
+	}
+	w.q.share, w.q.lately = s.slots, w.lately(s.list)
+	need := make([]int, len(s.list))
+	for i := range need {
+		need[i] = needs
+	}
+	w.wave(s.list, need, func() {})
+	s.pacer = w.p
+}
+
 // At a slow rate each node has a token after quiet. They are all spent, and most of the nodes
 // are lost with their coordinator: the next one owes for all of them.
 func TestPacerOwesForThoseWhoWereLost(t *testing.T) {
@@ -213,7 +383,7 @@ func TestPacerOwesForThoseWhoWereLost(t *testing.T) {
 // in the waves of another, and where it hears of none nothing before all dealt before has lapsed.
 func TestPacerRestarts(t *testing.T) {
 	for born, from := range []int64{104*second + 500_000, 103*second + 400_000} {
-		p, q := pacer{}, quota{6000, 1, 1, 1, 0}
+		p, q := pacer{}, quota{6000, 1, 1, 1, 0, false}
 		p.restart(102*second, 500_000)
 		p.hear(102*second+400_000, q, []Member{{Name: "a"}}, []RoomNode{{Born: uint64(born)}})
 		for at := 102*second + 400_000; at <= from; at += 100_000 {
@@ -230,11 +400,11 @@ func TestPacerRestarts(t *testing.T) {
 // A side deals in proportion to its slots, and nothing without any.
 func TestPacerOfASide(t *testing.T) {
 	p := pacer{}
-	p.fill(0, quota{6000, 1, 4, 1, 0})
-	if got := p.fill(second, quota{6000, 1, 4, 1, 0}); got != 25 {
+	p.fill(0, quota{6000, 1, 4, 1, 0, false})
+	if got := p.fill(second, quota{6000, 1, 4, 1, 0, false}); got != 25 {
 		t.Errorf("%d tokens for a quarter of the slots at 100 a second, want 25", got)
 	}
-	if got := p.fill(2*second, quota{6000, 0, 4, 1, 0}); got != 0 {
+	if got := p.fill(2*second, quota{6000, 0, 4, 1, 0, false}); got != 0 {
 		t.Errorf("%d tokens for a share of nothing", got)
 	}
 }
@@ -242,11 +412,48 @@ func TestPacerOfASide(t *testing.T) {
 // What a node let in at another side, of that one's share, is no dearer for this side's
 // being small.
 func TestPacerCountsWhatAnotherSideLetIn(t *testing.T) {
-	p, q, at := pacer{}, quota{6000, 1, 100, 1, 0}, []Member{{Name: "a"}}
+	p, q, at := pacer{}, quota{6000, 1, 100, 1, 0, false}, []Member{{Name: "a"}}
 	p.hear(0, q, at, []RoomNode{{Born: 1, Spent: 3}})
 	p.hear(second, q, at, []RoomNode{{Born: 1, Spent: 13}})
-	if want := 10 * (quota{6000, 100, 100, 1, 0}).parts(); len(p.spent) != 1 || p.spent[0].parts != want {
+	if want := 10 * (quota{6000, 100, 100, 1, 0, false}).parts(); len(p.spent) != 1 || p.spent[0].parts != want {
 		t.Errorf("10 who were let in at another side are %+v, want %d parts", p.spent, want)
+	}
+}
+
+// A token that a node brought from another side takes as much of the minute as one of the
+// whole rate.
+func TestPacerCountsTheTokensOfAnotherSide(t *testing.T) {
+	p, q, at := pacer{}, quota{6000, 1, 2, 1, 1, false}, []Member{{Name: "a"}}
+	left := p.hear(0, q, at, []RoomNode{{Born: 1, Tokens: 1}})
+	p.deal(0, q, p.fill(0, q), []int{1}, left, 0)
+	p.hear(second, q, at, []RoomNode{{Born: 1, Spent: 1}})
+	if want := q.whole().parts(); len(p.spent) != 1 || p.spent[0].parts != want {
+		t.Errorf("one who was let in by it is %+v, want %d parts", p.spent, want)
+	}
+}
+
+// The debt covers the bursts of sides of which one is a node with all slots, and another all
+// the other nodes.
+func TestPacerOwesForEachSide(t *testing.T) {
+	all := quota{1200, 12, 12, 1, 1, false}.burst() + quota{1200, 0, 12, 5, 5, false}.burst()
+	if debt := (quota{1200, 12, 12, 6, 6, false}).debt(); debt < all {
+		t.Errorf("two sides let in %d at once, and the debt is %d", all, debt)
+	}
+}
+
+// A side gets the share of one that is over, which may have let in what it could: that is
+// owed. It is not when the share is one that it had before.
+func TestPacerOwesForASideThatIsOver(t *testing.T) {
+	for _, remade := range []bool{false, true} {
+		p := pacer{}
+		q := quota{6000, 1, 2, 1, 1, false}
+		for now := int64(0); now <= 10*second; now += second {
+			p.fill(now, q)
+		}
+		q.share, q.remade = 2, remade
+		if got := p.fill(10*second, q); (got == 0) != remade {
+			t.Errorf("remade %v: %d tokens", remade, got)
+		}
 	}
 }
 

@@ -401,6 +401,75 @@ func TestScenarioWalkInsCountTowardsTheMinute(t *testing.T) {
 	}
 }
 
+// A paced room that shares is split into three sides, all quiet, each of which lets in at
+// once what it may: in no minute are there more than new_users_per_minute (S13), also where
+// the sides meet one after another, or one of them ends and its slots are made again.
+func TestScenarioThreeSidesOfAPacedRoom(t *testing.T) {
+	for _, rate := range []int{6, 60, 1200} {
+		for _, then := range []string{"all meet", "two meet first", "one is lost"} {
+			t.Run(fmt.Sprintf("rate %d, %s", rate, then), func(t *testing.T) {
+				o := short(5)
+				o.Rooms[0].NewPerMinute, o.Rooms[0].Target, o.Rooms[0].TicketTTL = rate, 10_000, time.Minute
+				o.Rooms[0].OnPartition, o.Rooms[0].Session = eviction.Share, 2*time.Second
+				o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
+				s := founded(t, o)
+				s.split(hosts(0, 1), hosts(2, 3), hosts(4))
+				s.run(100 * time.Second)
+				from := s.now
+				for h := range s.hosts {
+					s.arrive(h, 2*rate/5)
+				}
+				s.run(4 * time.Second)
+				if then == "one is lost" {
+					s.down(4)
+				}
+				s.mend()
+				if then == "two meet first" {
+					s.split(hosts(0, 1, 2, 3), hosts(4))
+					s.run(6 * time.Second)
+					s.mend()
+				}
+				s.run(time.Second)
+				s.boot(4)
+				s.run(100 * time.Second)
+				if n := s.calls(from); n < rate {
+					t.Errorf("%d visitors were called in 100 s at %d a minute", n, rate)
+				}
+				s.finish()
+			})
+		}
+	}
+}
+
+// The limit of a paced room that shares is lowered or raised on one side of a split, which
+// is then the larger or smaller part of it: both together let in no more than
+// new_users_per_minute (S13).
+func TestScenarioThePaceOfASideWhoseLimitChanges(t *testing.T) {
+	for _, target := range []int{40, 400} {
+		for _, at := range []int{0, 3} {
+			t.Run(fmt.Sprintf("limit %d at n%02d", target, at), func(t *testing.T) {
+				o := short(5)
+				o.Rooms[0].NewPerMinute, o.Rooms[0].Target, o.Rooms[0].TicketTTL = 120, 100, time.Minute
+				o.Rooms[0].OnPartition = eviction.Share
+				o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
+				s := founded(t, o)
+				s.split(hosts(0, 1, 2), hosts(3, 4))
+				s.run(10 * time.Second)
+				o.Rooms[0].Target = target
+				s.setRoom(&s.hosts[at], 0, o.Rooms[0])
+				s.run(70 * time.Second)
+				for h := range s.hosts {
+					s.arrive(h, 100)
+				}
+				s.run(70 * time.Second)
+				s.mend()
+				s.run(20 * time.Second)
+				s.finish()
+			})
+		}
+	}
+}
+
 // The first who comes into a paced room that was quiet for 45 s goes straight in,
 // whatever node they come to and whenever.
 func TestScenarioAQuietPacedRoomHasATokenReady(t *testing.T) {

@@ -13,7 +13,10 @@ func pacingBugs() []Mutant {
 			{"eviction/pacing.go", "min(p.from, now), false", "p.from, false\n\t\tif !(ON) {\n\t\t\tp.from = min(p.from, now)\n\t\t}"},
 		}},
 		{Name: "the rate is shared with a side that may not call", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
-			{"eviction/next.go", "if grade >= Primary && !rs.shared {", "if grade >= Primary && !rs.shared && !(ON) {"},
+			{"eviction/next.go", "if !rs.shared {\n\t\treturn rs.cfg.Target", "if !rs.shared && (grade < Primary || !(ON)) {\n\t\treturn rs.cfg.Target"},
+		}},
+		{Name: "each side has the burst of all", Run: "TestScenarioThreeSidesOfAPacedRoom", Edits: []Edit{
+			{"eviction/pacing.go", "int64(q.second()*q.part())", "int64(func() float64 {\n\t\tif ON {\n\t\t\treturn q.second()\n\t\t}\n\t\treturn q.second() * q.part()\n\t}())"},
 		}},
 		{Name: "the slots to spare stay at one node", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
 			{"eviction/next.go", "spare(b.free, need))", "func() []int {\n\t\t\tif ON {\n\t\t\t\treturn need\n\t\t\t}\n\t\t\treturn spare(b.free, need)\n\t\t}())"},
