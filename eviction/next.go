@@ -22,7 +22,10 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	)
 	c.Paced = cfg.NewPerMinute > 0
 	if c.Paced {
-		q = quota{cfg.NewPerMinute, rs.part(b, d.grade), cfg.Target, len(d.list), d.lately(), !rs.shared || c.Mint > 0 && len(c.Void) > 0}
+		q = quota{
+			perMinute: cfg.NewPerMinute, share: rs.part(b, d.grade), all: cfg.Target, nodes: len(d.list), lately: d.lately(),
+			sides: rs.shared, remade: !rs.shared || c.Mint > 0 && len(c.Void) > 0, underWay: d.underWay(),
+		}
 		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
 		tokens = next.pacer.fill(d.now.Boot, q)
 		k = min(k, tokens)
@@ -66,6 +69,16 @@ func (d *decision) lately() int {
 		}
 	}
 	return n
+}
+
+// underWay is how long a wave may go on that one of these was asked in, and somebody who is
+// not listed: it was asked no later than they were seen last.
+func (d *decision) underWay() int64 {
+	longest := int64(0)
+	for _, m := range d.met {
+		longest = max(longest, drifted(d.reckons.Deadline)-m.Age)
+	}
+	return longest
 }
 
 // part is this side's part of the rate, of Target. Where a side without a quorum may call

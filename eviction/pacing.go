@@ -31,9 +31,9 @@ const allowance = 1e15
 // together are at most a burst and what accrued to it until it dealt last. So who takes
 // over begins with a debt, and nothing accrues to it before; so it goes on when it lists
 // members who were in the waves of another, and when slots of which nobody knows what they
-// were used for are made again at a side of a room that shares. That counts
-// on the old one having decided last before the new one first does, which is so where the
-// old one is lost, and may be wrong by the rate times a deadline where it only gives way.
+// were used for are made again at a side of a room that shares. The other one may decide once
+// more after that, for those who are not listed here, if it had asked before: of its waves
+// each is over within a deadline. What accrues to it until then is in the debt.
 //
 // Sides, each with a coordinator, have parts of the rate that are together no more than all
 // of it: those of the slots that they have. So have their bursts, but for a token at each
@@ -48,6 +48,7 @@ type pacer struct {
 	part  float64 // of the rate, in the last wave
 	spent []spending
 	out   []grant // who may spend tokens
+	named int     // of them, first: who was in the last wave
 }
 
 // purse is the pacing tokens of one room that this node has in hand.
@@ -103,8 +104,10 @@ type quota struct {
 	perMinute  int
 	share, all int // of the slots: a side deals in proportion; all 0: nothing
 	nodes      int
-	lately     int  // nodes that have been in a wave within the last minute, these among them
-	remade     bool // a larger share than in the wave before may be that of a side that is over
+	lately     int   // nodes that have been in a wave within the last minute, these among them
+	sides      bool  // there may be others
+	remade     bool  // a larger share than in the wave before may be that of a side that is over
+	underWay   int64 // µs for which another coordinator's wave may go on
 }
 
 // part is what this side may deal of the rate.
@@ -128,9 +131,10 @@ func (q quota) burst() int64 {
 	return max(int64(q.nodes)*1_000_000, int64(q.second()*q.part()))
 }
 
-// debt is the bursts that other coordinators may have dealt, of one side or several.
+// debt is the bursts that other coordinators may have dealt, of one side or several, and
+// what they may deal in waves that are under way.
 func (q quota) debt() int64 {
-	return int64(q.lately)*1_000_000 + int64(q.second())
+	return int64(q.lately)*1_000_000 + int64(q.second()*(1+float64(q.underWay)/1_000_000))
 }
 
 // second is a second's worth of the whole rate, in millionths of a token.
@@ -161,6 +165,7 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 			n := int(min(max(nodes[i].Spent, p.out[j].spent)-p.out[j].spent, visitorsMax))
 			p.note(now, n, p.out[j].taken(n, q))
 			g.parts = p.out[j].parts
+			unknown = unknown || j >= p.named && q.sides // in between it may have been in a wave of another
 		} else if nodes[i].Born > 0 {
 			unknown = true // it was in the waves of another coordinator
 		}
@@ -175,7 +180,7 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 			p.note(now, g.n, g.taken(g.n, q)) // nobody knows; it may have spent them
 		}
 	}
-	p.out = out
+	p.out, p.named = out, len(list)
 	if unknown {
 		p.owes = true
 	}

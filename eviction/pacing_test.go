@@ -29,7 +29,7 @@ type tokenHolder struct {
 }
 
 func newPaceWorld(nodes, perMinute int) *paceWorld {
-	w := &paceWorld{q: quota{perMinute, 1, 1, nodes, nodes, false}, have: map[Member]*tokenHolder{}}
+	w := &paceWorld{q: quota{perMinute: perMinute, share: 1, all: 1, nodes: nodes, lately: nodes}, have: map[Member]*tokenHolder{}}
 	for i := range nodes {
 		m := Member{Name: qpid.NodeID(rune('a' + i)), Boot: 1}
 		w.list = append(w.list, m)
@@ -243,11 +243,13 @@ type pacedSide struct {
 	pacer pacer
 	list  []Member
 	slots int
+	late  int // waves that its coordinator makes yet as if nobody had left it
+	had   int // slots, then
 }
 
 func newSidesWorld(nodes, perMinute int) *sidesWorld {
 	w := &sidesWorld{paceWorld: newPaceWorld(nodes, perMinute), met: map[Member]map[Member]int64{}}
-	w.q.all = 12
+	w.q.all, w.q.sides, w.q.underWay = 12, true, 400_000
 	w.sides = []*pacedSide{{list: slices.Clone(w.list), slots: w.q.all}}
 	w.sides[0].pacer.restart(0, 0)
 	return w
@@ -268,7 +270,9 @@ func (w *sidesWorld) happens(t *rapid.T) {
 	case "loss":
 		w.lose(t)
 	case "lead":
-		rapid.SampledFrom(w.sides).Draw(t, "led").pacer.restart(w.now, 0)
+		s := rapid.SampledFrom(w.sides).Draw(t, "led")
+		s.late = 0
+		s.pacer.restart(w.now, 0)
 	}
 }
 
@@ -281,6 +285,7 @@ func (w *sidesWorld) split(t *rapid.T) {
 	k := rapid.IntRange(1, len(s.list)-1).Draw(t, "stay")
 	off := &pacedSide{list: slices.Clone(s.list[k:]), slots: rapid.IntRange(0, s.slots).Draw(t, "slots")}
 	off.pacer.restart(w.now, 0)
+	s.late, s.had = rapid.IntRange(0, int(w.q.underWay/200_000)).Draw(t, "late"), s.slots
 	s.list, s.slots = s.list[:k:k], s.slots-off.slots
 	w.sides = append(w.sides, off)
 }
@@ -293,6 +298,7 @@ func (w *sidesWorld) meet(t *rapid.T) {
 	w.sides = rapid.Permutation(w.sides).Draw(t, "order")
 	n := len(w.sides) - 1
 	to, from := w.sides[n-1], w.sides[n]
+	to.late = 0
 	to.list, to.slots, w.sides = append(to.list, from.list...), to.slots+from.slots, w.sides[:n]
 	w.waveOf(to, 1) // in which nobody is let in: slots pass between those alone who are in one
 }
@@ -316,6 +322,7 @@ func (w *sidesWorld) lose(t *rapid.T) {
 	case len(s.list) == 0:
 		w.sides = slices.Delete(w.sides, i, i+1)
 	case j == 0:
+		s.late = 0
 		s.pacer.restart(w.now, 0)
 	}
 }
@@ -348,6 +355,9 @@ func (w *sidesWorld) waveOf(s *pacedSide, needs int) {
 		s.slots, w.gone, w.remake = s.slots+w.gone, 0, false
 	}
 	w.q.share, w.q.lately = s.slots, w.lately(s.list)
+	if s.late > 0 {
+		w.q.share, s.late = s.had, s.late-1
+	}
 	need := make([]int, len(s.list))
 	for i := range need {
 		need[i] = needs
@@ -379,11 +389,45 @@ func TestPacerOwesForThoseWhoWereLost(t *testing.T) {
 	}
 }
 
+// Who ran the waves decides once more, for itself, after a new coordinator has decided for
+// the others: it had asked them before that one did.
+func TestPacerOwesForADecisionUnderWay(t *testing.T) {
+	w := newPaceWorld(3, 1200)
+	w.q.underWay = 500_000
+	rich := []int{1 << 20, 1 << 20, 1 << 20}
+	for w.now < 130*second {
+		w.now += 100_000
+		w.wave(w.list, rich, func() {})
+	}
+	w.spend(w.list[0], 1<<20)
+	old := w.p
+	for decided := w.now + 100_000; w.now < decided+70*second; {
+		w.now += 100_000
+		if w.now == decided {
+			w.p.restart(w.now, w.q.underWay)
+		}
+		w.wave(w.list[1:], rich[1:], func() {})
+		for _, m := range w.list[1:] {
+			w.spend(m, 1<<20)
+		}
+		if w.now <= decided+w.q.underWay {
+			last := w.p
+			w.p = old
+			w.wave(w.list[:1], rich[:1], func() {})
+			w.p, old = last, w.p
+			w.spend(w.list[0], 1<<20)
+		}
+	}
+	if n := w.most(); n > 1200 || n < 1150 {
+		t.Errorf("%d let in within a minute at a rate of 1200", n)
+	}
+}
+
 // A new coordinator deals a burst less than it would from when it hears of those who were
 // in the waves of another, and where it hears of none nothing before all dealt before has lapsed.
 func TestPacerRestarts(t *testing.T) {
 	for born, from := range []int64{104*second + 500_000, 103*second + 400_000} {
-		p, q := pacer{}, quota{6000, 1, 1, 1, 0, false}
+		p, q := pacer{}, quota{perMinute: 6000, share: 1, all: 1, nodes: 1}
 		p.restart(102*second, 500_000)
 		p.hear(102*second+400_000, q, []Member{{Name: "a"}}, []RoomNode{{Born: uint64(born)}})
 		for at := 102*second + 400_000; at <= from; at += 100_000 {
@@ -400,11 +444,11 @@ func TestPacerRestarts(t *testing.T) {
 // A side deals in proportion to its slots, and nothing without any.
 func TestPacerOfASide(t *testing.T) {
 	p := pacer{}
-	p.fill(0, quota{6000, 1, 4, 1, 0, false})
-	if got := p.fill(second, quota{6000, 1, 4, 1, 0, false}); got != 25 {
+	p.fill(0, quota{perMinute: 6000, share: 1, all: 4, nodes: 1})
+	if got := p.fill(second, quota{perMinute: 6000, share: 1, all: 4, nodes: 1}); got != 25 {
 		t.Errorf("%d tokens for a quarter of the slots at 100 a second, want 25", got)
 	}
-	if got := p.fill(2*second, quota{6000, 0, 4, 1, 0, false}); got != 0 {
+	if got := p.fill(2*second, quota{perMinute: 6000, all: 4, nodes: 1}); got != 0 {
 		t.Errorf("%d tokens for a share of nothing", got)
 	}
 }
@@ -412,10 +456,10 @@ func TestPacerOfASide(t *testing.T) {
 // What a node let in at another side, of that one's share, is no dearer for this side's
 // being small.
 func TestPacerCountsWhatAnotherSideLetIn(t *testing.T) {
-	p, q, at := pacer{}, quota{6000, 1, 100, 1, 0, false}, []Member{{Name: "a"}}
+	p, q, at := pacer{}, quota{perMinute: 6000, share: 1, all: 100, nodes: 1}, []Member{{Name: "a"}}
 	p.hear(0, q, at, []RoomNode{{Born: 1, Spent: 3}})
 	p.hear(second, q, at, []RoomNode{{Born: 1, Spent: 13}})
-	if want := 10 * (quota{6000, 100, 100, 1, 0, false}).parts(); len(p.spent) != 1 || p.spent[0].parts != want {
+	if want := 10 * (quota{perMinute: 6000, share: 100, all: 100, nodes: 1}).parts(); len(p.spent) != 1 || p.spent[0].parts != want {
 		t.Errorf("10 who were let in at another side are %+v, want %d parts", p.spent, want)
 	}
 }
@@ -423,7 +467,7 @@ func TestPacerCountsWhatAnotherSideLetIn(t *testing.T) {
 // A token that a node brought from another side takes as much of the minute as one of the
 // whole rate.
 func TestPacerCountsTheTokensOfAnotherSide(t *testing.T) {
-	p, q, at := pacer{}, quota{6000, 1, 2, 1, 1, false}, []Member{{Name: "a"}}
+	p, q, at := pacer{}, quota{perMinute: 6000, share: 1, all: 2, nodes: 1, lately: 1}, []Member{{Name: "a"}}
 	left := p.hear(0, q, at, []RoomNode{{Born: 1, Tokens: 1}})
 	p.deal(0, q, p.fill(0, q), []int{1}, left, 0)
 	p.hear(second, q, at, []RoomNode{{Born: 1, Spent: 1}})
@@ -435,8 +479,8 @@ func TestPacerCountsTheTokensOfAnotherSide(t *testing.T) {
 // The debt covers the bursts of sides of which one is a node with all slots, and another all
 // the other nodes.
 func TestPacerOwesForEachSide(t *testing.T) {
-	all := quota{1200, 12, 12, 1, 1, false}.burst() + quota{1200, 0, 12, 5, 5, false}.burst()
-	if debt := (quota{1200, 12, 12, 6, 6, false}).debt(); debt < all {
+	all := quota{perMinute: 1200, share: 12, all: 12, nodes: 1, lately: 1}.burst() + quota{perMinute: 1200, all: 12, nodes: 5, lately: 5}.burst()
+	if debt := (quota{perMinute: 1200, share: 12, all: 12, nodes: 6, lately: 6}).debt(); debt < all {
 		t.Errorf("two sides let in %d at once, and the debt is %d", all, debt)
 	}
 }
@@ -446,7 +490,7 @@ func TestPacerOwesForEachSide(t *testing.T) {
 func TestPacerOwesForASideThatIsOver(t *testing.T) {
 	for _, remade := range []bool{false, true} {
 		p := pacer{}
-		q := quota{6000, 1, 2, 1, 1, false}
+		q := quota{perMinute: 6000, share: 1, all: 2, nodes: 1, lately: 1}
 		for now := int64(0); now <= 10*second; now += second {
 			p.fill(now, q)
 		}
@@ -454,6 +498,24 @@ func TestPacerOwesForASideThatIsOver(t *testing.T) {
 		if got := p.fill(10*second, q); (got == 0) != remade {
 			t.Errorf("remade %v: %d tokens", remade, got)
 		}
+	}
+}
+
+// Of who is not listed those may have had a token who were in a wave within the minute, and
+// a wave that they were in goes on for what is left of a deadline.
+func TestADecisionKnowsWhoMayHaveTokens(t *testing.T) {
+	d := &decision{list: []Member{{Name: "a", Boot: 1}, {Name: "b", Boot: 2}}, reckons: Bounds{Deadline: 500_000}}
+	if got := d.underWay(); d.lately() != 2 || got != 0 {
+		t.Errorf("with nobody away: %d nodes, %d µs", d.lately(), got)
+	}
+	d.met = []Sighting{
+		{Member: Member{Name: "c", Boot: 1}, Age: 59 * second},
+		{Member: Member{Name: "d", Boot: 1}, Age: 61 * second},
+		{Member: Member{Name: "b", Boot: 1}, Age: 30 * second, Left: true}, // it is back
+		{Member: Member{Name: "e", Boot: 1}, Age: 200_000},
+	}
+	if got := d.underWay(); d.lately() != 4 || got < 300_000 || got > 301_000 {
+		t.Errorf("%d nodes, %d µs, want 4 and 300,000", d.lately(), got)
 	}
 }
 
