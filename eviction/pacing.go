@@ -30,8 +30,9 @@ const allowance = 1e15
 // tokens that were dealt and not spent. Since its bucket was never fuller than a burst, both
 // together are at most a burst and what accrued to it until it dealt last. So who takes
 // over begins with a debt, and nothing accrues to it before; so it goes on when it lists
-// members who were in the waves of another, and when slots of which nobody knows what they
-// were used for are made again at a side of a room that shares. The other one may decide once
+// members who were in the waves of another, when it stood still for as long as tokens live,
+// and when slots of which nobody knows what they were used for are made again in a room that
+// shares. No minute has anything of before in it when one is over, and no debt is left. The other one may decide once
 // more after that, for those who are not listed here, if it had asked before: of its waves
 // each is over within a deadline. What accrues to it until then is in the debt.
 //
@@ -41,11 +42,12 @@ const allowance = 1e15
 // most the sum of their bursts, and what accrued to them, and the debt of who goes on with
 // their nodes is as large as the bursts of all sides that there can be.
 type pacer struct {
-	level int64   // millionths of a token; below 0: a debt
-	at    int64   // boot time of level
-	from  int64   // boot time before which nothing is dealt
-	owes  bool    // a debt is to be taken off the level
-	part  float64 // of the rate, in the last wave
+	level int64 // millionths of a token; below 0: a debt
+	at    int64 // boot time of level
+	from  int64 // boot time before which nothing is dealt
+	owes  bool  // a debt is to be taken off the level
+	dueTo int64 // boot time from which no debt counts; never: there is none
+	lost  bool  // somebody was, of whom nobody knew what they do, and their slots have not been made again since
 	spent []spending
 	out   []grant // who may spend tokens
 	named int     // of them, first: who was in the last wave
@@ -96,7 +98,7 @@ type grant struct {
 // of another side's share: those are as good as any of the whole.
 func (g *grant) taken(d int, q quota) int64 {
 	own := min(d, g.n)
-	return int64(own)*g.parts + int64(d-own)*q.whole().parts()
+	return int64(min(float64(own)*float64(g.parts)+float64(d-own)*float64(q.whole().parts()), allowance))
 }
 
 // quota is the rate that a side may deal.
@@ -106,7 +108,8 @@ type quota struct {
 	nodes      int
 	lately     int   // nodes that have been in a wave within the last minute, these among them
 	sides      bool  // there may be others
-	remade     bool  // a larger share than in the wave before may be that of a side that is over
+	lost       bool  // somebody is who may have a side of their own
+	remade     bool  // what they had may have been made again
 	underWay   int64 // µs for which another coordinator's wave may go on
 }
 
@@ -137,6 +140,9 @@ func (q quota) debt() int64 {
 	return int64(q.lately)*1_000_000 + int64(q.second()*(1+float64(q.underWay)/1_000_000))
 }
 
+// dueFrom is from when on no debt of now counts: no minute has anything of it in it.
+func (q quota) dueFrom(now int64) int64 { return now + drifted(minute+tokenLife) + q.underWay }
+
 // second is a second's worth of the whole rate, in millionths of a token.
 func (q quota) second() float64 { return float64(q.perMinute) * 1_000_000 / 60 }
 
@@ -157,7 +163,7 @@ func (p *pacer) clone() pacer {
 func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left []int) {
 	out := make([]grant, 0, len(list))
 	left = make([]int, len(list))
-	unknown := false
+	unknown, shared := false, false
 	for i, m := range list {
 		g := grant{member: m, spent: nodes[i].Spent, parts: q.whole().parts()} // what it has left may be of another side's share
 		left[i] = nodes[i].Tokens
@@ -165,7 +171,8 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 			n := int(min(max(nodes[i].Spent, p.out[j].spent)-p.out[j].spent, visitorsMax))
 			p.note(now, n, p.out[j].taken(n, q))
 			g.parts = p.out[j].parts
-			unknown = unknown || j >= p.named && q.sides // in between it may have been in a wave of another
+			unknown = unknown || len(list) > 1 && now >= p.out[j].until // this coordinator stood still, and another may have run waves
+			shared = shared || j >= p.named && q.sides
 		} else if nodes[i].Born > 0 {
 			unknown = true // it was in the waves of another coordinator
 		}
@@ -183,6 +190,10 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 	p.out, p.named = out, len(list)
 	if unknown {
 		p.owes = true
+		p.dueTo = q.dueFrom(now)
+	}
+	if shared { // a wave of another side that one of them was in may be under way
+		p.level -= int64(q.second() * float64(q.underWay) / 1_000_000)
 	}
 	return left
 }
@@ -208,18 +219,24 @@ const noteEvery = 250_000
 func (p *pacer) fill(now int64, q quota) int {
 	p.spent = slices.DeleteFunc(p.spent, func(s spending) bool { return now-s.last >= drifted(minute) })
 	part := q.part()
-	if p.owes = p.owes || q.remade && part > p.part; p.owes && part > 0 {
+	switch {
+	case q.lost:
+		p.lost = true
+	case p.lost && q.remade:
+		p.lost, p.owes, p.dueTo = false, true, q.dueFrom(now)
+	}
+	if p.owes && part > 0 {
 		p.level, p.at, p.from, p.owes = min(p.level, -q.debt()), now, min(p.from, now), false
 	}
-	if q.all > 0 {
-		p.part = part
+	if p.dueTo != never && now >= p.dueTo {
+		p.level, p.dueTo = max(p.level, 0), never
 	}
 	since := min(max(p.at, p.from), now)
 	p.at = now
 	if part == 0 {
 		return 0
 	}
-	accrued := float64(now-since) / 1_000_000 * q.second() * part
+	accrued := min(float64(now-since)/1_000_000*q.second()*part, allowance)
 	p.level = min(p.level+int64(accrued), q.burst())
 	if now <= p.from {
 		return 0
@@ -266,5 +283,5 @@ func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset in
 // dealt until every token dealt before has lapsed, unless it hears of those who were in
 // the waves of another, and owes.
 func (p *pacer) restart(now int64, deadline int64) {
-	*p = pacer{at: now, from: now + drifted(tokenLife) + deadline, part: 1}
+	*p = pacer{at: now, from: now + drifted(tokenLife) + deadline, dueTo: never}
 }

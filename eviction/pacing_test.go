@@ -350,9 +350,9 @@ func (w *sidesWorld) run(t *rapid.T, long int64, come int) {
 
 // waveOf makes a wave of a side, each node of which needs so many tokens.
 func (w *sidesWorld) waveOf(s *pacedSide, needs int) {
-	w.p, w.q.remade = s.pacer, w.remake && len(w.sides) == 1
+	w.p, w.q.remade, w.q.lost = s.pacer, w.remake && len(w.sides) == 1, w.gone > 0
 	if w.q.remade {
-		s.slots, w.gone, w.remake = s.slots+w.gone, 0, false
+		s.slots, w.gone, w.remake, w.q.lost = s.slots+w.gone, 0, false, false
 	}
 	w.q.share, w.q.lately = s.slots, w.lately(s.list)
 	if s.late > 0 {
@@ -489,15 +489,55 @@ func TestPacerOwesForEachSide(t *testing.T) {
 // owed. It is not when the share is one that it had before.
 func TestPacerOwesForASideThatIsOver(t *testing.T) {
 	for _, remade := range []bool{false, true} {
-		p := pacer{}
-		q := quota{perMinute: 6000, share: 1, all: 2, nodes: 1, lately: 1}
+		p := pacer{dueTo: never}
+		q := quota{perMinute: 6000, share: 1, all: 2, nodes: 1, lately: 1, lost: true}
 		for now := int64(0); now <= 10*second; now += second {
 			p.fill(now, q)
 		}
-		q.share, q.remade = 2, remade
+		q.share, q.lost, q.remade = 2, false, remade
 		if got := p.fill(10*second, q); (got == 0) != remade {
 			t.Errorf("remade %v: %d tokens", remade, got)
 		}
+	}
+}
+
+// A coordinator that stood still goes on as one that takes over: another may have run waves
+// meanwhile, with one of those whom it named last and one who is lost since.
+func TestPacerOwesAfterAPause(t *testing.T) {
+	w := newPaceWorld(3, 1200)
+	rich := []int{1 << 20, 1 << 20, 1 << 20}
+	for w.now < 30*second {
+		w.now += 200_000
+		w.wave(w.list, rich, func() {})
+	}
+	stood := w.p
+	w.p.restart(w.now, 0)
+	for w.now < 88*second {
+		w.now += 200_000
+		w.wave(w.list[1:], rich[1:], func() {})
+		w.spend(w.list[2], 1<<20)
+	}
+	w.p = stood
+	for w.now < 160*second {
+		w.now += 200_000
+		w.wave(w.list[:2], rich[:2], func() {})
+		w.spend(w.list[0], 1<<20)
+	}
+	if n := w.most(); n > 1200 {
+		t.Errorf("%d let in within a minute at a rate of 1200", n)
+	}
+}
+
+// A debt counts for a minute: nothing of before is in any then, however slow the rate is.
+func TestPacerForgetsADebtAfterAMinute(t *testing.T) {
+	w := newPaceWorld(5, 6)
+	w.q.share, w.q.all = 3, 100
+	for w.now < 63*second {
+		w.now += 200_000
+		w.wave(w.list, make([]int, 5), func() {})
+	}
+	if w.p.level < 0 {
+		t.Errorf("a minute after nodes were heard of that are not known, %d are owed", w.p.level)
 	}
 }
 

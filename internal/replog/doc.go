@@ -102,7 +102,8 @@
 //
 // While less is free than what makes room needs (Storage), Room says that there is
 // none for what adds to the state, and Propose takes none. How much is free is asked now
-// and then, and whenever much was written: a rush of commands must not take what is kept.
+// and then, and whenever much was written: a rush of commands must not take what is kept. Of
+// the disks of a replicated log, its own among them, the leader knows what they answered last.
 //
 // Snapshots are taken when the log has grown by CompactBytes, or by as much as the
 // last snapshot was large if that is more, so that what they write is in proportion. They travel

@@ -136,12 +136,19 @@ func (l queueLog) Full(err error) bool    { return errors.Is(err, replog.ErrFull
 
 func (l queueLog) Room() broker.Room {
 	room, _ := l.Log.Room()
-	return diskRoom[room]
+	return diskRoom(room)
 }
 
 // diskRoom is what there is room for, as package broker knows it.
-var diskRoom = map[replog.Room]broker.Room{
-	replog.RoomForAll: broker.RoomForAll, replog.RoomToRemove: broker.RoomToRemove, replog.RoomForNone: broker.RoomForNone,
+func diskRoom(r replog.Room) broker.Room {
+	switch r {
+	case replog.RoomForAll:
+		return broker.RoomForAll
+	case replog.RoomToRemove:
+		return broker.RoomToRemove
+	default:
+		return broker.RoomForNone
+	}
 }
 
 // Send implements queueloop.Links; the links are made after the loop.
@@ -263,7 +270,7 @@ func (q *queues) askRoom(rooms []string) {
 	for i, l := range q.logs {
 		kind, text := q.kinds[i], ""
 		room, err := l.Room()
-		q.loop.SetRoom(kind, diskRoom[room])
+		q.loop.SetRoom(kind, diskRoom(room))
 		switch room {
 		case replog.RoomForAll:
 		case replog.RoomToRemove:
