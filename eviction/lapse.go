@@ -221,7 +221,7 @@ func (n *Node) forget(now Time, met []Sighting, grade Grade) {
 	keep := int64(0)
 	for _, g := range n.gates {
 		keep = max(keep, 2*g.delay())
-		if g.cfg.NewPerMinute > 0 {
+		if g.cfg.NewPerMinute > 0 || g.now.NewPerMinute > 0 {
 			keep = max(keep, drifted(minute)) // who takes over counts them, see decision.lately
 		}
 	}

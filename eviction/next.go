@@ -23,7 +23,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	c.Paced = cfg.NewPerMinute > 0
 	if c.Paced {
 		q = quota{
-			perMinute: cfg.NewPerMinute, share: rs.part(b, d.grade), all: cfg.Target, nodes: len(d.list), lately: d.lately(),
+			perMinute: cfg.NewPerMinute, share: rs.part(b, d.grade), all: cfg.Target, nodes: len(d.list), lately: d.lately(rs.shared),
 			sides: rs.shared, lost: rs.shared && b.lost, remade: c.Mint > 0 || !rs.shared, underWay: d.underWay(),
 		}
 		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
@@ -59,12 +59,16 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	}
 }
 
-// lately is how many nodes were in a wave with any of these within the last minute: how many
-// may have had a token at once. Who said goodbye and is back is one.
-func (d *decision) lately() int {
+// lately is how many nodes may have had a token at once within the last minute: these, those
+// that were in a wave with any of them in it, and in a room that shares those that may have
+// gone on on a side of their own since. Who said goodbye and is back is one.
+func (d *decision) lately(shared bool) int {
 	n := len(d.list)
 	for _, m := range d.met {
-		if m.Age < drifted(minute) && !(m.Left && succeeded(d.list, m.Member)) {
+		later := successor(d.list, m.Member)
+		switch {
+		case m.Left && later >= 0:
+		case m.Age < drifted(minute), shared && !m.Left && (later < 0 || d.up[later] < drifted(minute)):
 			n++
 		}
 	}
@@ -86,7 +90,7 @@ func (d *decision) underWay() int64 {
 // at a majority alone: it calls only while no more exist anywhere than the governed limit,
 // so that two sides never count them twice. The parts of all sides are no more than all: none
 // calls while more slots may exist than its own limit (hold), so that a lowered one makes no
-// part larger, and none are minted while somebody is away who may act (make). Elsewhere it is
+// part of one that calls larger, and none are minted while somebody is away who may act (make). Elsewhere it is
 // all: one side alone calls, with however few slots the loss of a node has left it.
 func (rs *roomSums) part(b *books, grade Grade) int {
 	if !rs.shared {

@@ -6,11 +6,14 @@ import "slices"
 // the next wave speaks of a quiet room, and some time more.
 const tokenLife = 2_000_000
 
+// tokensMax bounds what a node may say that it has.
+const tokensMax = 1 << 20
+
 // minute is new_users_per_minute's, in microseconds.
 const minute = 60_000_000
 
 // allowance is what may be let in within a minute, in parts: of any rate, and of
-// any side's share of it, so that what was let in before a change counts after it.
+// any side's share of it, so that what a coordinator has dealt before a change counts after it.
 const allowance = 1e15
 
 // pacer meters new users per minute at a coordinator: of those let in within any
@@ -45,7 +48,7 @@ type pacer struct {
 	level int64 // millionths of a token; below 0: a debt
 	at    int64 // boot time of level
 	from  int64 // boot time before which nothing is dealt
-	owes  bool  // a debt is to be taken off the level
+	owes  bool  // the level is to be a debt
 	dueTo int64 // boot time from which no debt counts; never: there is none
 	lost  bool  // somebody was, of whom nobody knew what they do, and their slots have not been made again since
 	spent []spending
@@ -106,7 +109,7 @@ type quota struct {
 	perMinute  int
 	share, all int // of the slots: a side deals in proportion; all 0: nothing
 	nodes      int
-	lately     int   // nodes that have been in a wave within the last minute, these among them
+	lately     int   // nodes that may have had a token within the last minute, these among them
 	sides      bool  // there may be others
 	lost       bool  // somebody is who may have a side of their own
 	remade     bool  // what they had may have been made again
@@ -166,7 +169,7 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 	unknown, shared := false, false
 	for i, m := range list {
 		g := grant{member: m, spent: nodes[i].Spent, parts: q.whole().parts()} // what it has left may be of another side's share
-		left[i] = nodes[i].Tokens
+		left[i] = min(nodes[i].Tokens, tokensMax)
 		if j := slices.IndexFunc(p.out, func(g grant) bool { return g.member == m }); j >= 0 {
 			n := int(min(max(nodes[i].Spent, p.out[j].spent)-p.out[j].spent, visitorsMax))
 			p.note(now, n, p.out[j].taken(n, q))

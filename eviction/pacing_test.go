@@ -208,15 +208,13 @@ func TestPacersOfSidesHoldTheRate(t *testing.T) {
 	})
 }
 
-// lately notes that list is in a wave, and returns how many were in one with any of it within
-// a minute, as far as these have heard.
+// lately notes that list is in a wave, and returns how many were ever in one with any of it, as
+// far as these have heard.
 func (w *sidesWorld) lately(list []Member) int {
 	heard := map[Member]int64{}
 	for _, m := range list {
 		for o, at := range w.met[m] {
-			if w.now-at < drifted(minute) {
-				heard[o] = max(heard[o], at)
-			}
+			heard[o] = max(heard[o], at)
 		}
 	}
 	for _, m := range list {
@@ -528,6 +526,38 @@ func TestPacerOwesAfterAPause(t *testing.T) {
 	}
 }
 
+// A large side of few nodes and a small one of many are apart for longer than a minute, and
+// let in what they may at once. Then the small one ends, and its slots are made again.
+func TestPacerOwesForASideThatWasLongAway(t *testing.T) {
+	w := newSidesWorld(9, 60)
+	few := w.sides[0]
+	many := &pacedSide{list: few.list[5:], slots: 3}
+	run := func(d int64, come int) {
+		for end := w.now + d; w.now < end; {
+			w.now += 200_000
+			for _, s := range w.sides {
+				w.waveOf(s, max(1, come))
+				for _, m := range s.list {
+					w.spend(m, come)
+				}
+			}
+		}
+	}
+	run(20*second, 0)
+	few.list, few.slots = few.list[:5], 9
+	many.pacer.restart(w.now, 0)
+	w.sides = append(w.sides, many)
+	run(150*second, 0)
+	run(200_000, 1<<20)
+	w.sides, w.gone = w.sides[:1], 3
+	run(800_000, 1<<20)
+	w.remake = true
+	run(70*second, 1<<20)
+	if n := w.most(); n > 60 {
+		t.Errorf("%d let in within a minute at a rate of 60", n)
+	}
+}
+
 // A debt counts for a minute: nothing of before is in any then, however slow the rate is.
 func TestPacerForgetsADebtAfterAMinute(t *testing.T) {
 	w := newPaceWorld(5, 6)
@@ -545,8 +575,8 @@ func TestPacerForgetsADebtAfterAMinute(t *testing.T) {
 // a wave that they were in goes on for what is left of a deadline.
 func TestADecisionKnowsWhoMayHaveTokens(t *testing.T) {
 	d := &decision{list: []Member{{Name: "a", Boot: 1}, {Name: "b", Boot: 2}}, reckons: Bounds{Deadline: 500_000}}
-	if got := d.underWay(); d.lately() != 2 || got != 0 {
-		t.Errorf("with nobody away: %d nodes, %d µs", d.lately(), got)
+	if got := d.underWay(); d.lately(true) != 2 || got != 0 {
+		t.Errorf("with nobody away: %d nodes, %d µs", d.lately(true), got)
 	}
 	d.met = []Sighting{
 		{Member: Member{Name: "c", Boot: 1}, Age: 59 * second},
@@ -554,8 +584,16 @@ func TestADecisionKnowsWhoMayHaveTokens(t *testing.T) {
 		{Member: Member{Name: "b", Boot: 1}, Age: 30 * second, Left: true}, // it is back
 		{Member: Member{Name: "e", Boot: 1}, Age: 200_000},
 	}
-	if got := d.underWay(); d.lately() != 4 || got < 300_000 || got > 301_000 {
-		t.Errorf("%d nodes, %d µs, want 4 and 300,000", d.lately(), got)
+	if got := d.underWay(); d.lately(false) != 4 || got < 300_000 || got > 301_000 {
+		t.Errorf("%d nodes, %d µs, want 4 and 300,000", d.lately(false), got)
+	}
+	// Where they share d may have gone on since, and so may an earlier life of a until this one began.
+	d.met, d.up = append(d.met, Sighting{Member: Member{Name: "a"}, Age: 90 * second}), []int64{50 * second, 0}
+	if d.lately(true) != 6 || d.lately(false) != 4 {
+		t.Errorf("%d and %d nodes, want 6 where they share and 4 else", d.lately(true), d.lately(false))
+	}
+	if d.up[0] = 70 * second; d.lately(true) != 5 {
+		t.Errorf("%d nodes, want 5: what an earlier life let in is longer ago", d.lately(true))
 	}
 }
 
