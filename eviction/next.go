@@ -88,10 +88,11 @@ func (d *decision) underWay() int64 {
 // part is this side's part of the rate, of Target. Where a side without a quorum may call
 // as well it is that of the slots that the side has; those that the governor has burned count
 // at a majority alone: it calls only while no more exist anywhere than the governed limit,
-// so that two sides never count them twice. The parts of all sides are no more than all: none
-// calls while more slots may exist than its own limit (hold), so that a lowered one makes no
-// part of one that calls larger, and none are minted while somebody is away who may act (make). Elsewhere it is
-// all: one side alone calls, with however few slots the loss of a node has left it.
+// so that two sides never count them twice. The parts of all sides that call are no more than
+// all: none calls while more slots may exist than its own limit (hold), so that a lowered one
+// makes no part larger, and none are minted while somebody is away who may act (make).
+// Elsewhere it is all: one side alone calls, with however few slots the loss of a node has
+// left it.
 func (rs *roomSums) part(b *books, grade Grade) int {
 	if !rs.shared {
 		return rs.cfg.Target

@@ -35,9 +35,10 @@ const allowance = 1e15
 // over begins with a debt, and nothing accrues to it before; so it goes on when it lists
 // members who were in the waves of another, when it stood still for as long as tokens live,
 // and when slots of which nobody knows what they were used for are made again in a room that
-// shares. No minute has anything of before in it when one is over, and no debt is left. The other one may decide once
-// more after that, for those who are not listed here, if it had asked before: of its waves
-// each is over within a deadline. What accrues to it until then is in the debt.
+// shares. When a minute is over none has anything of before in it, and no debt is left. The
+// other one may decide once more after the first decision here, for those who are not listed
+// here, if it had asked before: of its waves each is over within a deadline. What accrues to
+// it until then is in the debt.
 //
 // Sides, each with a coordinator, have parts of the rate that are together no more than all
 // of it: those of the slots that they have. So have their bursts, but for a token at each
@@ -50,7 +51,7 @@ type pacer struct {
 	from  int64 // boot time before which nothing is dealt
 	owes  bool  // the level is to be a debt
 	dueTo int64 // boot time from which no debt counts; never: there is none
-	lost  bool  // somebody was, of whom nobody knew what they do, and their slots have not been made again since
+	lost  bool  // somebody was who may have had a side, and no slots were made again since
 	spent []spending
 	out   []grant // who may spend tokens
 	named int     // of them, first: who was in the last wave
@@ -222,12 +223,10 @@ const noteEvery = 250_000
 func (p *pacer) fill(now int64, q quota) int {
 	p.spent = slices.DeleteFunc(p.spent, func(s spending) bool { return now-s.last >= drifted(minute) })
 	part := q.part()
-	switch {
-	case q.lost:
-		p.lost = true
-	case p.lost && q.remade:
+	if p.lost && q.remade {
 		p.lost, p.owes, p.dueTo = false, true, q.dueFrom(now)
 	}
+	p.lost = p.lost || q.lost
 	if p.owes && part > 0 {
 		p.level, p.at, p.from, p.owes = min(p.level, -q.debt()), now, min(p.from, now), false
 	}

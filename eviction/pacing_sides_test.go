@@ -1,0 +1,277 @@
+package eviction
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// S13 where sides with a coordinator each come apart and meet again, nodes are lost, and
+// their slots are made again when nobody else is away: before, while and after a crowd
+// comes to where all was quiet. Those who were lost let in what they may as late as they may.
+func TestPacersOfSidesHoldTheRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newSidesWorld(rapid.IntRange(2, 6).Draw(t, "nodes"), rapid.SampledFrom([]int{6, 60, 61, 1200}).Draw(t, "rate"))
+		for range 2 {
+			for range rapid.IntRange(0, 3).Draw(t, "before") {
+				w.happens(t)
+			}
+			w.run(t, 60*second, 0)
+			for range rapid.IntRange(1, 4).Draw(t, "while") {
+				w.run(t, rapid.Int64Range(0, 10).Draw(t, "later")*second, rapid.SampledFrom([]int{0, 1, 1 << 20, 1 << 20}).Draw(t, "come"))
+				w.happens(t)
+			}
+			w.run(t, 62*second, 1<<20)
+		}
+	})
+}
+
+// lately notes that list is in a wave, and returns how many were ever in one with any of it, as
+// far as these have heard.
+func (w *sidesWorld) lately(list []Member) int {
+	heard := map[Member]int64{}
+	for _, m := range list {
+		for o, at := range w.met[m] {
+			heard[o] = max(heard[o], at)
+		}
+	}
+	for _, m := range list {
+		heard[m] = w.now
+	}
+	for _, m := range list {
+		w.met[m] = maps.Clone(heard)
+	}
+	return len(heard)
+}
+
+// sidesWorld is a paceWorld of sides that share slots between them. Those of the lost are
+// made again when all that are left are one side.
+type sidesWorld struct {
+	*paceWorld
+	sides  []*pacedSide
+	lost   []Member
+	gone   int  // slots of the lost
+	remake bool // make them again
+	met    map[Member]map[Member]int64
+}
+
+type pacedSide struct {
+	pacer pacer
+	list  []Member
+	slots int
+	late  int // waves that its coordinator makes yet as if nobody had left it
+	had   int // slots, then
+}
+
+func newSidesWorld(nodes, perMinute int) *sidesWorld {
+	w := &sidesWorld{paceWorld: newPaceWorld(nodes, perMinute), met: map[Member]map[Member]int64{}}
+	w.q.all, w.q.sides, w.q.underWay = 12, true, 400_000
+	w.sides = []*pacedSide{{list: slices.Clone(w.list), slots: w.q.all}}
+	w.sides[0].pacer.restart(0, 0)
+	return w
+}
+
+// happens changes who is a side with whom.
+func (w *sidesWorld) happens(t *rapid.T) {
+	switch rapid.SampledFrom([]string{"split", "split", "meet", "whole", "loss", "lead"}).Draw(t, "what") {
+	case "split":
+		w.split(t)
+	case "meet":
+		w.meet(t)
+	case "whole":
+		for len(w.sides) > 1 {
+			w.meet(t)
+		}
+		w.remake = w.gone > 0
+	case "loss":
+		w.lose(t)
+	case "lead":
+		s := rapid.SampledFrom(w.sides).Draw(t, "led")
+		s.late = 0
+		s.pacer.restart(w.now, 0)
+	}
+}
+
+// split has some nodes of a side go on by themselves, with their slots.
+func (w *sidesWorld) split(t *rapid.T) {
+	s := rapid.SampledFrom(w.sides).Draw(t, "side")
+	if len(s.list) < 2 {
+		return
+	}
+	k := rapid.IntRange(1, len(s.list)-1).Draw(t, "stay")
+	off := &pacedSide{list: slices.Clone(s.list[k:]), slots: rapid.IntRange(0, s.slots).Draw(t, "slots")}
+	off.pacer.restart(w.now, 0)
+	s.late, s.had = rapid.IntRange(0, int(w.q.underWay/200_000)).Draw(t, "late"), s.slots
+	s.list, s.slots = s.list[:k:k], s.slots-off.slots
+	w.sides = append(w.sides, off)
+}
+
+// meet has two sides go on as one, under either's coordinator.
+func (w *sidesWorld) meet(t *rapid.T) {
+	if len(w.sides) < 2 {
+		return
+	}
+	w.sides = rapid.Permutation(w.sides).Draw(t, "order")
+	n := len(w.sides) - 1
+	to, from := w.sides[n-1], w.sides[n]
+	to.late = 0
+	to.list, to.slots, w.sides = append(to.list, from.list...), to.slots+from.slots, w.sides[:n]
+	w.waveOf(to, 1) // in which nobody is let in: slots pass between those alone who are in one
+}
+
+// lose ends a node, and its side's coordinator if it is that.
+func (w *sidesWorld) lose(t *rapid.T) {
+	i := rapid.IntRange(0, len(w.sides)-1).Draw(t, "of")
+	s := w.sides[i]
+	j := rapid.IntRange(0, len(s.list)-1).Draw(t, "lost")
+	if len(w.sides) == 1 && len(s.list) == 1 {
+		return
+	}
+	w.lost = append(w.lost, s.list[j])
+	s.list = slices.Delete(slices.Clone(s.list), j, j+1)
+	slots := rapid.IntRange(0, s.slots).Draw(t, "slots")
+	if len(s.list) == 0 {
+		slots = s.slots
+	}
+	w.gone, s.slots = w.gone+slots, s.slots-slots
+	switch {
+	case len(s.list) == 0:
+		w.sides = slices.Delete(w.sides, i, i+1)
+	case j == 0:
+		s.late = 0
+		s.pacer.restart(w.now, 0)
+	}
+}
+
+// run has each side make waves, after each of which up to come people are let in at each node.
+func (w *sidesWorld) run(t *rapid.T, long int64, come int) {
+	for end := w.now + long; w.now < end; {
+		w.now += 200_000
+		for _, m := range w.lost {
+			if w.now+second >= w.have[m].until {
+				w.spend(m, come)
+			}
+		}
+		for _, s := range w.sides {
+			w.waveOf(s, max(1, come))
+			for _, m := range s.list {
+				w.spend(m, come)
+			}
+		}
+		if n := w.most(); n > w.q.perMinute {
+			t.Fatalf("%d let in within a minute at a rate of %d", n, w.q.perMinute)
+		}
+	}
+}
+
+// waveOf makes a wave of a side, each node of which needs so many tokens.
+func (w *sidesWorld) waveOf(s *pacedSide, needs int) {
+	w.p, w.q.remade, w.q.lost = s.pacer, w.remake && len(w.sides) == 1, w.gone > 0
+	if w.q.remade {
+		s.slots, w.gone, w.remake, w.q.lost = s.slots+w.gone, 0, false, false
+	}
+	w.q.share, w.q.lately = s.slots, w.lately(s.list)
+	if s.late > 0 {
+		w.q.share, s.late = s.had, s.late-1
+	}
+	need := make([]int, len(s.list))
+	for i := range need {
+		need[i] = needs
+	}
+	w.wave(s.list, need, func() {})
+	s.pacer = w.p
+}
+
+// A side deals in proportion to its slots, and nothing without any.
+func TestPacerOfASide(t *testing.T) {
+	p := pacer{}
+	p.fill(0, quota{perMinute: 6000, share: 1, all: 4, nodes: 1})
+	if got := p.fill(second, quota{perMinute: 6000, share: 1, all: 4, nodes: 1}); got != 25 {
+		t.Errorf("%d tokens for a quarter of the slots at 100 a second, want 25", got)
+	}
+	if got := p.fill(2*second, quota{perMinute: 6000, all: 4, nodes: 1}); got != 0 {
+		t.Errorf("%d tokens for a share of nothing", got)
+	}
+}
+
+// What a node let in at another side, of that one's share, is no dearer for this side's
+// being small.
+func TestPacerCountsWhatAnotherSideLetIn(t *testing.T) {
+	p, q, at := pacer{}, quota{perMinute: 6000, share: 1, all: 100, nodes: 1}, []Member{{Name: "a"}}
+	p.hear(0, q, at, []RoomNode{{Born: 1, Spent: 3}})
+	p.hear(second, q, at, []RoomNode{{Born: 1, Spent: 13}})
+	if want := 10 * (quota{perMinute: 6000, share: 100, all: 100, nodes: 1}).parts(); len(p.spent) != 1 || p.spent[0].parts != want {
+		t.Errorf("10 who were let in at another side are %+v, want %d parts", p.spent, want)
+	}
+}
+
+// A token that a node brought from another side takes as much of the minute as one of the
+// whole rate.
+func TestPacerCountsTheTokensOfAnotherSide(t *testing.T) {
+	p, q, at := pacer{}, quota{perMinute: 6000, share: 1, all: 2, nodes: 1, lately: 1}, []Member{{Name: "a"}}
+	left := p.hear(0, q, at, []RoomNode{{Born: 1, Tokens: 1}})
+	p.deal(0, q, p.fill(0, q), []int{1}, left, 0)
+	p.hear(second, q, at, []RoomNode{{Born: 1, Spent: 1}})
+	if want := q.whole().parts(); len(p.spent) != 1 || p.spent[0].parts != want {
+		t.Errorf("one who was let in by it is %+v, want %d parts", p.spent, want)
+	}
+}
+
+// The debt covers the bursts of sides of which one is a node with all slots, and another all
+// the other nodes.
+func TestPacerOwesForEachSide(t *testing.T) {
+	all := quota{perMinute: 1200, share: 12, all: 12, nodes: 1, lately: 1}.burst() + quota{perMinute: 1200, all: 12, nodes: 5, lately: 5}.burst()
+	if debt := (quota{perMinute: 1200, share: 12, all: 12, nodes: 6, lately: 6}).debt(); debt < all {
+		t.Errorf("two sides let in %d at once, and the debt is %d", all, debt)
+	}
+}
+
+// A side gets the share of one that is over, which may have let in what it could: that is
+// owed. It is not when the share is one that it had before.
+func TestPacerOwesForASideThatIsOver(t *testing.T) {
+	for _, remade := range []bool{false, true} {
+		p := pacer{dueTo: never}
+		q := quota{perMinute: 6000, share: 1, all: 2, nodes: 1, lately: 1, lost: true}
+		for now := int64(0); now <= 10*second; now += second {
+			p.fill(now, q)
+		}
+		q.share, q.lost, q.remade = 2, false, remade
+		if got := p.fill(10*second, q); (got == 0) != remade {
+			t.Errorf("remade %v: %d tokens", remade, got)
+		}
+	}
+}
+
+// A large side of few nodes and a small one of many are apart for longer than a minute, and
+// let in what they may at once. Then the small one ends, and its slots are made again.
+func TestPacerOwesForASideThatWasLongAway(t *testing.T) {
+	w := newSidesWorld(9, 60)
+	few := w.sides[0]
+	many := &pacedSide{list: few.list[5:], slots: 3}
+	run := func(d int64, come int) {
+		for end := w.now + d; w.now < end; {
+			w.now += 200_000
+			for _, s := range w.sides {
+				w.waveOf(s, max(1, come))
+				for _, m := range s.list {
+					w.spend(m, come)
+				}
+			}
+		}
+	}
+	run(20*second, 0)
+	few.list, few.slots = few.list[:5], 9
+	many.pacer.restart(w.now, 0)
+	w.sides = append(w.sides, many)
+	run(150*second, 0)
+	run(200_000, 1<<20)
+	w.sides, w.gone = w.sides[:1], 3
+	run(800_000, 1<<20)
+	w.remake = true
+	run(70*second, 1<<20)
+	if n := w.most(); n > 60 {
+		t.Errorf("%d let in within a minute at a rate of 60", n)
+	}
+}
