@@ -291,6 +291,11 @@ func (w *world) drain(h *host) {
 	}
 	w.keepUsed(h, &r)
 	w.lookOver(h)
+	for i := range r.Messages {
+		if s, ok := r.Messages[i].Body.(*eviction.Slots); ok {
+			w.checkSent(h, s)
+		}
+	}
 	life := h.life
 	messages := w.passOn(h, &r)
 	if h.life != life {

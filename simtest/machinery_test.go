@@ -226,3 +226,32 @@ func TestACrashInASaveLeavesOneRecordOrTheOther(t *testing.T) {
 		}
 	}
 }
+
+// TestASuspectedNodeMayTakePlacesOver from homes to which nothing has happened, and so it may
+// for a while after the others have heard of it again. Nobody else may.
+func TestASuspectedNodeMayTakePlacesOver(t *testing.T) {
+	w := quiet(Net{})
+	home, suspected := &w.hosts[0], &w.hosts[1]
+	allowed := func() int32 {
+		w.now += 1000
+		w.checker.installs[home.index], w.checker.installs[suspected.index] = w.now, w.now
+		p := place{}
+		p.settle(w, home)
+		return w.partedFrom(&p, suspected)
+	}
+	w.now = 60_000_000
+	for _, step := range []struct {
+		what string
+		do   func()
+		want int32
+	}{
+		{"nothing", func() {}, 0},
+		{"all others hold it for dead", func() { w.afflict(suspected.index, 1) }, 1},
+		{"no more, a moment ago", func() { w.afflict(suspected.index, -1) }, 1},
+		{"no more, and waves list it", func() { w.now += w.settleTime() }, 0},
+	} {
+		if step.do(); allowed() != step.want {
+			t.Errorf("%s: it may take over %d places of a home that is well, want %d", step.what, allowed(), step.want)
+		}
+	}
+}

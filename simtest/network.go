@@ -115,9 +115,6 @@ func (w *world) send(from *host, m eviction.Message, kind msgKind) {
 		w.fail("send", "%s sends a %s to itself", from.name, kind)
 		return
 	}
-	if s, ok := m.Body.(*eviction.Slots); ok {
-		w.checkSent(from, s)
-	}
 	lost := l.cut > 0 && !x.net.Held || !x.calm && chance(x.rng, x.net.Loss, 10_000)
 	lost = lost || (kind == mCopies || kind == mCopiesAck) && chance(x.rngCopies, x.net.Copies, 10_000)
 	if lost {

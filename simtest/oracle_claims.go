@@ -36,7 +36,8 @@ func (w *world) checkClaims(m *eviction.Commit, rc *eviction.RoomCommit, r int) 
 }
 
 // S26, void accounts. Nobody sends slots to an account of which it knows that it is void: what
-// that one can use is settled.
+// that one can use is settled. What it decided before it knew may be on its way, and as long
+// as its own disk holds it up it is.
 func (w *world) checkSent(h *host, m *eviction.Slots) {
 	rs, _ := h.n.Room(m.Room, h.clock.read(w.now))
 	if slices.ContainsFunc(rs.Voided, func(v eviction.Void) bool { return v.Member == m.To.Member && m.To.Born <= v.Epoch }) {

@@ -19,7 +19,7 @@ func schedule(o *eviction.Room) []eviction.Event {
 // S14, closed doors. Between the beginning of a pre-queue and its event nobody
 // is called and nobody walks in. The clock of a node may be wrong by the greatest
 // skew; that of a machine that stood still may be wrong by anything until it has heard of
-// it, see Standstill. Nor does a node call anybody into a room that it knows to be held,
+// it, see Standstill, and so may those by which a few go on alone, see falseQuorum. Nor does a node call anybody into a room that it knows to be held,
 // before this step and after.
 func (w *world) checkDoors(h *host, r int, t *place) {
 	if h.seen.rooms[r].Room.Mode == eviction.Held {
@@ -27,7 +27,7 @@ func (w *world) checkDoors(h *host, r int, t *place) {
 			w.fail("S14", "%s calls ticket %d into a room that is held", h.name, w.ticketOf(t.id))
 		}
 	}
-	if h.stopped {
+	if h.stopped || w.falseQuorum(h) {
 		return
 	}
 	skew := w.o.Cluster.MaxSkew.Microseconds()
@@ -40,9 +40,21 @@ func (w *world) checkDoors(h *host, r int, t *place) {
 
 // S14, draws. No node draws before the event begins: it would be for good, and for all.
 func (w *world) checkDraw(h *host, old, rs *node.RoomStatus) {
-	if k := rs.Cut.Keying; k > old.Cut.Keying && int64(k) > wallAt(w.now)+w.o.Cluster.MaxSkew.Microseconds() {
+	if k := rs.Cut.Keying; k > old.Cut.Keying && int64(k) > wallAt(w.now)+w.o.Cluster.MaxSkew.Microseconds() && !w.falseQuorum(h) {
 		w.fail("S14", "%s room %s: draws %v before the event begins", h.name, rs.Room.Name, micros(int64(k)-wallAt(w.now)))
 	}
+}
+
+// falseQuorum reports whether half of those who tell h what time it is are wrong, or more. Of
+// all nodes fewer are, see ClockJump; but a few may be left over, and go on alone.
+func (w *world) falseQuorum(h *host) bool {
+	voters, wrong := h.seen.status.Voters.Names, 0
+	for i := range w.hosts {
+		if o := &w.hosts[i]; slices.Contains(voters, o.name) && !w.clockRight(o) {
+			wrong++
+		}
+	}
+	return 2*wrong >= len(voters) && wrong > 0
 }
 
 // followEvent counts what a room's events do to it.

@@ -81,22 +81,23 @@ func (w *world) mishapsOf(t *place) int32 {
 }
 
 // partedFrom counts what may have made h take the ticket over: what has happened to its
-// home, and at least one if something has happened to h since, or h is gray or cannot save
-// anything, or was or could not a moment ago.
+// home, and at least one if something has happened to h since, or h is cut off, suspected, gray
+// or cannot save anything, or was or could not a moment ago.
 //
 // Proof that no more is promised. A node takes a place over if it may let people in and
 // was in no wave with the home for exclude_after. A cut link is held against both of its
 // ends. A node that was paused is in no wave for as long, and has heard of none when it
-// wakes up; where a room shares it lets people in by a wave of its own. The links of a gray node are slow towards all others, and that is held against
-// it alone. While they are, none of the others is in a wave with it; if it is the most
-// senior it leads waves of its own, and where a room shares, or by survivor_after, it
-// may let people in by those. So all homes but itself are as cut off from it, and it from
-// them. A node that cannot save hears everything and sends nothing, which comes to the
-// same. Of other nodes this is not true: among themselves their links are good. It ends
-// when waves list it again, no later than settleTime after its links are fast.
+// wakes up; where a room shares it lets people in by a wave of its own. The links of a gray
+// node are slow towards all others, and that is held against it alone. While they are, none
+// of the others is in a wave with it; if it is the most senior it leads waves of its own, and
+// where a room shares, or by survivor_after, it may let people in by those. So all homes but
+// itself are as cut off from it, and it from them. The same goes for a node that all others
+// hold for dead, and for one that cannot save, which hears everything and sends nothing. Of
+// other nodes this is not true: among themselves their links are good. It ends when waves list
+// it again, no later than settleTime after its links are fast.
 func (w *world) partedFrom(t *place, h *host) int32 {
-	n := w.mishapsOf(t)
-	if n == 0 && (h.mishapAt >= t.since || w.outOfWaves(h) || w.checker.gray.parts(h, w.now-w.settleTime()) || !h.sends(w.now-w.settleTime())) {
+	n, settled := w.mishapsOf(t), w.now-w.settleTime()
+	if n == 0 && (h.mishapAt >= t.since || h.cuts > 0 || h.calm > max(0, min(t.since, settled)) || w.outOfWaves(h) || w.checker.gray.parts(h, settled) || !h.sends(settled)) {
 		n = 1
 	}
 	return n

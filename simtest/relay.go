@@ -17,6 +17,7 @@ type relay struct {
 	own    node.Answer
 	err    error
 	sealed uint64
+	judged int64
 }
 
 // relayWithin is how long who was asked is given, in microseconds.
@@ -72,7 +73,7 @@ func (w *world) askAnother(i int32, h *host) bool {
 		return false
 	}
 	to := w.lives[w.lifeOf(m)].host
-	q.relay = relay{host: to, member: m, tried: true, own: q.answer, err: q.err, sealed: q.sealed}
+	q.relay = relay{host: to, member: m, tried: true, own: q.answer, err: q.err, sealed: q.sealed, judged: q.judged}
 	if q.err == nil && q.answer.State != node.Admitted && q.answer.Ticket != (node.Ticket{}) {
 		q.ticket = q.answer.Ticket
 	}
@@ -103,7 +104,7 @@ func (w *world) relayed(i int32, h *host) {
 	case q.op == opJoin:
 		w.work(i, h)
 	default:
-		q.answer, q.err, q.sealed = r.own, r.err, r.sealed
+		q.answer, q.err, q.sealed, q.judged = r.own, r.err, r.sealed, r.judged
 		w.askedBack(h, q)
 		w.sendAnswer(i)
 	}

@@ -212,3 +212,21 @@ func TestSeedsWithADrawByAWrongClock(t *testing.T) {
 func TestSeedsWithAVisitThatIsEndedElsewhere(t *testing.T) {
 	hold(t, simtest.Swarm, 90003381, 90015198, 90019198, 90019322)
 }
+
+// A disk holds up slots that are on their way to an account, which is known to be void when
+// they leave at last: they were sent before that.
+func TestSeedsWithSlotsThatADiskHeldUp(t *testing.T) {
+	hold(t, simtest.Swarm, 90002210, 90008384)
+}
+
+// A node that is cut off renews a ticket and asks another one, which can say nothing: what the
+// bearer is told is of when it was renewed.
+func TestSeedsWithAnAnswerThatWaitedForAnother(t *testing.T) {
+	hold(t, simtest.Swarm, 90007254)
+}
+
+// The last of three nodes goes on alone, with a clock that is 80 s ahead, and begins an event
+// by it: nobody is left who could tell.
+func TestSeedsWithOneClockThatIsLeftAndWrong(t *testing.T) {
+	hold(t, simtest.Swarm, 90014105)
+}
