@@ -171,7 +171,7 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 			in.Twins = append(in.Twins, t.Weight)
 		}
 	}
-	g.purse.refill(c, w.index, w.at)
+	g.purse.refill(c, w)
 	g.roomWide = roomWide{
 		waiting: c.Waiting, total: c.Queued, active: c.Active, calledAll: c.Called, rate: c.Rate,
 		open: c.Open, closed: c.Closed, missing: c.Missing, wholeAt: w.at + c.WholeIn,

@@ -24,7 +24,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	if c.Paced {
 		q = quota{
 			perMinute: cfg.NewPerMinute, share: rs.part(b, d.grade), all: cfg.Target, nodes: len(d.list), lately: d.lately(rs.shared),
-			sides: rs.shared, lost: rs.shared && b.lost, remade: c.Mint > 0 || !rs.shared, underWay: d.underWay(),
+			sides: rs.shared, lost: rs.shared && b.lost, remade: c.Mint > 0 || !rs.shared, underWay: d.underWay(), by: d.epoch.Coordinator,
 		}
 		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
 		tokens = next.pacer.fill(d.now.Boot, q)

@@ -1,6 +1,10 @@
 package eviction
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
 
 // tokenLife is how long a dealt pacing token may be spent, in microseconds: until
 // the next wave speaks of a quiet room, and some time more.
@@ -33,12 +37,13 @@ const allowance = 1e15
 // tokens that were dealt and not spent. Since its bucket was never fuller than a burst, both
 // together are at most a burst and what accrued to it until it dealt last. So who takes
 // over begins with a debt, and nothing accrues to it before; so it goes on when it lists
-// members who were in the waves of another, when it stood still for as long as tokens live,
-// and when slots of which nobody knows what they were used for are made again in a room that
-// shares. When a minute is over none has anything of before in it, and no debt is left. The
-// other one may decide once more after the first decision here, for those who are not listed
-// here, if it had asked before: of its waves each is over within a deadline. What accrues to
-// it until then is in the debt.
+// members who were in the waves of another, or to whom another has dealt meanwhile, as it
+// stood still, and when slots of which nobody knows what they were used for are made again in
+// a room that shares. When a minute is over none has anything of before in it, and no debt is
+// left. The other one may decide once more after the first decision here, for those who are
+// not listed here, if it had asked before: of its waves each is over within a deadline. What
+// accrues to it until then is in the debt. It may have gone by a higher rate: the debt is
+// smaller then, and takes no less time to accrue.
 //
 // Sides, each with a coordinator, have parts of the rate that are together no more than all
 // of it: those of the slots that they have. So have their bursts, but for a token at each
@@ -63,21 +68,23 @@ type pacer struct {
 type purse struct {
 	paced     bool
 	tokens    int
-	tokenTo   int64  // boot time at which they lapse
-	spent     uint64 // ever
-	spentThen uint64 // by the last reply
+	tokenTo   int64      // boot time at which they lapse
+	spent     uint64     // ever
+	spentThen uint64     // by the last reply
+	dealt     qpid.Epoch // of the last wave that dealt any
 }
 
-// refill takes in what a commit deals to the node at index: what it has spent since it
-// replied is of that.
-func (p *purse) refill(c *RoomCommit, index int, now int64) {
+// refill takes in what a commit of w deals to this node: what it has spent since it replied is
+// of that.
+func (p *purse) refill(c *RoomCommit, w *wave) {
 	p.paced = c.Paced
 	if !p.paced {
 		return
 	}
-	p.tokens, p.tokenTo = 0, now+tokenLife
+	p.dealt = w.epoch
+	p.tokens, p.tokenTo = 0, w.at+tokenLife
 	for _, t := range c.Tokens {
-		if t.Index == index {
+		if t.Index == w.index {
 			p.tokens = max(0, t.N-int(p.spent-p.spentThen))
 		}
 	}
@@ -92,10 +99,11 @@ type spending struct {
 // grant is what one member may spend.
 type grant struct {
 	member Member
-	spent  uint64 // by its last reply
-	n      int    // at most so many more,
-	until  int64  // and no later
-	parts  int64  // of the allowance, each: by the share of when it was dealt
+	spent  uint64     // by its last reply
+	dealt  qpid.Epoch // likewise
+	n      int        // at most so many more,
+	until  int64      // and no later
+	parts  int64      // of the allowance, each: by the share of when it was dealt
 }
 
 // taken is how much of the allowance it is that d were spent. More than were granted came
@@ -108,7 +116,8 @@ func (g *grant) taken(d int, q quota) int64 {
 // quota is the rate that a side may deal.
 type quota struct {
 	perMinute  int
-	share, all int // of the slots: a side deals in proportion; all 0: nothing
+	by         qpid.NodeID // who deals
+	share, all int         // of the slots: a side deals in proportion; all 0: nothing
 	nodes      int
 	lately     int   // nodes that may have had a token within the last minute, these among them
 	sides      bool  // there may be others
@@ -169,13 +178,13 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 	left = make([]int, len(list))
 	unknown, shared := false, false
 	for i, m := range list {
-		g := grant{member: m, spent: nodes[i].Spent, parts: q.whole().parts()} // what it has left may be of another side's share
+		g := grant{member: m, spent: nodes[i].Spent, dealt: nodes[i].Dealt, parts: q.whole().parts()} // what it has left may be of another side's share
 		left[i] = min(nodes[i].Tokens, tokensMax)
 		if j := slices.IndexFunc(p.out, func(g grant) bool { return g.member == m }); j >= 0 {
 			n := int(min(max(nodes[i].Spent, p.out[j].spent)-p.out[j].spent, visitorsMax))
 			p.note(now, n, p.out[j].taken(n, q))
 			g.parts = p.out[j].parts
-			unknown = unknown || len(list) > 1 && now >= p.out[j].until // this coordinator stood still, and another may have run waves
+			unknown = unknown || g.dealt != p.out[j].dealt && g.dealt.Coordinator != q.by
 			shared = shared || j >= p.named && q.sides
 		} else if nodes[i].Born > 0 {
 			unknown = true // it was in the waves of another coordinator

@@ -15,33 +15,36 @@ type paceWorld struct {
 	p     pacer
 	q     quota
 	list  []Member
-	have  map[Member]*tokenHolder
+	have  map[Member]*purse
 	calls []int64
 	now   int64
-}
-
-type tokenHolder struct {
-	n     int
-	until int64
-	spent uint64
+	waves uint64
+	leads rune // how many have led
 }
 
 func newPaceWorld(nodes, perMinute int) *paceWorld {
-	w := &paceWorld{q: quota{perMinute: perMinute, share: 1, all: 1, nodes: nodes, lately: nodes}, have: map[Member]*tokenHolder{}}
+	w := &paceWorld{q: quota{perMinute: perMinute, share: 1, all: 1, nodes: nodes, lately: nodes}, have: map[Member]*purse{}}
 	for i := range nodes {
 		m := Member{Name: qpid.NodeID(rune('a' + i)), Boot: 1}
 		w.list = append(w.list, m)
-		w.have[m] = &tokenHolder{}
+		w.have[m] = &purse{}
 	}
-	w.p.restart(0, 0)
+	w.takeOver(0)
 	return w
+}
+
+// takeOver has a coordinator lead that has not, or no more.
+func (w *paceWorld) takeOver(deadline int64) {
+	w.leads++
+	w.q.by = qpid.NodeID('0' + w.leads)
+	w.p.restart(w.now, deadline)
 }
 
 // spend lets in up to n people at m, and returns how many.
 func (w *paceWorld) spend(m Member, n int) (in int) {
 	h := w.have[m]
-	for in < n && h.n > 0 && w.now < h.until {
-		h.n--
+	for in < n && h.tokens > 0 && w.now < h.tokenTo {
+		h.tokens--
 		h.spent++
 		in++
 		w.calls = append(w.calls, w.now)
@@ -52,26 +55,21 @@ func (w *paceWorld) spend(m Member, n int) (in int) {
 // wave asks list, lets spend happen before its commit comes, and gives each node
 // what it needs.
 func (w *paceWorld) wave(list []Member, need []int, between func()) {
-	nodes, then := make([]RoomNode, len(list)), make([]uint64, len(list))
+	nodes := make([]RoomNode, len(list))
+	w.q.nodes = len(list)
 	for i, m := range list {
 		h := w.have[m]
-		nodes[i] = RoomNode{Born: 1, Spent: h.spent}
-		if then[i] = h.spent; w.now < h.until {
-			nodes[i].Tokens = h.n
+		nodes[i] = RoomNode{Born: 1, Spent: h.spent, Dealt: h.dealt}
+		if h.spentThen = h.spent; w.now < h.tokenTo {
+			nodes[i].Tokens = h.tokens
 		}
 	}
-	w.q.nodes = len(list)
 	left := w.p.hear(w.now, w.q, list, nodes)
 	deals := w.p.deal(w.now, w.q, w.p.fill(w.now, w.q), need, left, 0)
 	between()
+	w.waves++
 	for i, m := range list {
-		h := w.have[m]
-		h.n, h.until = 0, w.now+tokenLife
-		for _, d := range deals {
-			if d.Index == i {
-				h.n = max(0, d.N-int(h.spent-then[i]))
-			}
-		}
+		w.have[m].refill(&RoomCommit{Paced: true, Tokens: deals}, &wave{epoch: qpid.Epoch{Num: w.waves, Coordinator: w.q.by}, index: i, at: w.now})
 	}
 }
 
@@ -155,7 +153,7 @@ func TestPacersHoldTheRateOneAfterAnother(t *testing.T) {
 		for w.now < quiet+70*second {
 			w.now += rapid.SampledFrom([]int64{200_000, 200_000, 1_000_000}).Draw(t, "later")
 			for _, m := range all[len(all)-away:] {
-				if h := w.have[m]; w.now+second >= h.until {
+				if h := w.have[m]; w.now+second >= h.tokenTo {
 					w.spend(m, 1<<20)
 				}
 			}
@@ -163,6 +161,7 @@ func TestPacersHoldTheRateOneAfterAnother(t *testing.T) {
 				lost = lost[1:]
 				away = rapid.IntRange(0, len(all)-1).Draw(t, "away")
 				alone := w.now - rapid.Int64Range(0, 8).Draw(t, "alone")*second // it has led a side of its own since
+				w.takeOver(0)
 				for w.p.restart(alone, 0); alone < w.now; alone += second {
 					w.p.hear(alone, w.q, []Member{{Name: "x"}}, []RoomNode{{}})
 					w.p.fill(alone, w.q)
@@ -198,7 +197,7 @@ func TestPacerOwesForThoseWhoWereLost(t *testing.T) {
 		w.spend(m, 1)
 	}
 	w.now += 2 * second
-	w.p.restart(w.now, 0)
+	w.takeOver(0)
 	for w.now < 200*second {
 		w.wave(w.list[2:], []int{1, 1, 1}, func() {})
 		w.spend(w.list[2], 1)
@@ -220,21 +219,21 @@ func TestPacerOwesForADecisionUnderWay(t *testing.T) {
 		w.wave(w.list, rich, func() {})
 	}
 	w.spend(w.list[0], 1<<20)
-	old := w.p
+	old, by := w.p, w.q.by
 	for decided := w.now + 100_000; w.now < decided+70*second; {
 		w.now += 100_000
 		if w.now == decided {
-			w.p.restart(w.now, w.q.underWay)
+			w.takeOver(w.q.underWay)
 		}
 		w.wave(w.list[1:], rich[1:], func() {})
 		for _, m := range w.list[1:] {
 			w.spend(m, 1<<20)
 		}
 		if w.now <= decided+w.q.underWay {
-			last := w.p
-			w.p = old
+			last, is := w.p, w.q.by
+			w.p, w.q.by = old, by
 			w.wave(w.list[:1], rich[:1], func() {})
-			w.p, old = last, w.p
+			w.p, w.q.by, old = last, is, w.p
 			w.spend(w.list[0], 1<<20)
 		}
 	}
@@ -270,14 +269,14 @@ func TestPacerOwesAfterAPause(t *testing.T) {
 		w.now += 200_000
 		w.wave(w.list, rich, func() {})
 	}
-	stood := w.p
-	w.p.restart(w.now, 0)
+	stood, by := w.p, w.q.by
+	w.takeOver(0)
 	for w.now < 88*second {
 		w.now += 200_000
 		w.wave(w.list[1:], rich[1:], func() {})
 		w.spend(w.list[2], 1<<20)
 	}
-	w.p = stood
+	w.p, w.q.by = stood, by
 	for w.now < 160*second {
 		w.now += 200_000
 		w.wave(w.list[:2], rich[:2], func() {})
@@ -285,6 +284,33 @@ func TestPacerOwesAfterAPause(t *testing.T) {
 	}
 	if n := w.most(); n > 1200 {
 		t.Errorf("%d let in within a minute at a rate of 1200", n)
+	}
+}
+
+// A coordinator stands still for less time than tokens live, and so do those that it dealt.
+// Another one leads meanwhile, and deals to a node that is lost.
+func TestPacerOwesForWhoLedWhileItStoodStill(t *testing.T) {
+	w := newPaceWorld(4, 60_000)
+	rich := []int{1 << 20, 1 << 20, 1 << 20, 1 << 20}
+	for w.now < 90*second {
+		w.now += 100_000
+		w.wave(w.list, rich, func() {})
+	}
+	stood, by := w.p.clone(), w.q.by
+	w.takeOver(0)
+	for end := w.now + tokenLife - 200_000; w.now < end; {
+		w.now += 100_000
+		w.wave(w.list[1:], []int{0, 0, 1 << 20}, func() {})
+		w.spend(w.list[3], 1<<20)
+	}
+	w.p, w.q.by = stood, by
+	for w.now < 170*second {
+		w.now += 100_000
+		w.wave(w.list[:3], rich[:3], func() {})
+		w.spend(w.list[0], 1<<20)
+	}
+	if n := w.most(); n > 60_000 || n < 55_000 {
+		t.Errorf("%d let in within a minute at a rate of 60,000", n)
 	}
 }
 

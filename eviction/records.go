@@ -80,11 +80,12 @@ type RoomNode struct {
 	Voters   Voters      // of Line, when the node itself has gone on to another line
 	First    uint64      // with a digest: stamp of the lightest ticket beyond the cut; 0: none
 	Keying   uint64
-	Seed     [32]byte // of a draw that the coordinator does not know
-	Spent    uint64   // pacing tokens, ever
-	Tokens   int      // that it still has
-	Held     int64    // µs until people are called, after a cold start; 0: they are; else heldUnknown or heldAnew
-	Sides    bool     // its account may act on a side
+	Seed     [32]byte   // of a draw that the coordinator does not know
+	Spent    uint64     // pacing tokens, ever
+	Tokens   int        // that it still has
+	Dealt    qpid.Epoch // of the last wave that dealt any here; zero: none did
+	Held     int64      // µs until people are called, after a cold start; 0: they are; else heldUnknown or heldAnew
+	Sides    bool       // its account may act on a side
 	// Bare is the stamp under which the first waits here whom no other member of the wave
 	// keeps: Nobody if all are kept, 0 if this node does not know.
 	Bare  uint64

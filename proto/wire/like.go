@@ -43,11 +43,11 @@ func fromRoomNodes(in []eviction.RoomNode) []*peerv1.RoomNode {
 	for i := range in {
 		out[i] = fromRoomNode(in[i])
 		n, first := &in[i], &in[0]
-		if i == 0 || n.Line != first.Line || n.Holds != first.Holds || n.Version != first.Version || n.Sum != first.Sum || n.TTL != first.TTL {
+		if i == 0 || n.Line != first.Line || n.Holds != first.Holds || n.Version != first.Version || n.Sum != first.Sum || n.TTL != first.TTL || n.Dealt != first.Dealt {
 			continue
 		}
 		p := out[i]
-		p.Like, p.Line, p.Holds, p.Version, p.Sum, p.Ttl = true, nil, nil, nil, 0, 0
+		p.Like, p.Line, p.Holds, p.Version, p.Sum, p.Ttl, p.Dealt = true, nil, nil, nil, 0, 0, nil
 		if n.First != 0 {
 			p.First, p.FirstMore = 1, int64(n.First-first.First)
 		}
@@ -63,7 +63,7 @@ func (r *reader) roomNodes(in []*peerv1.RoomNode) []eviction.RoomNode {
 			continue
 		}
 		n, first := &out[i], &out[0]
-		n.Line, n.Holds, n.Version, n.Sum, n.TTL = first.Line, first.Holds, first.Version, first.Sum, first.TTL
+		n.Line, n.Holds, n.Version, n.Sum, n.TTL, n.Dealt = first.Line, first.Holds, first.Version, first.Sum, first.TTL, first.Dealt
 		if n.First != 0 {
 			n.First = first.First + uint64(p.GetFirstMore())
 		}

@@ -2565,8 +2565,8 @@ type RoomNode struct {
 	// Pacing tokens: spent ever, and left.
 	Spent  uint64 `protobuf:"varint,26,opt,name=spent,proto3" json:"spent,omitempty"`
 	Tokens int64  `protobuf:"varint,27,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	// The line, holds, version, sum, ttl are those of the first node, and its first is
-	// added to one that is not 0.
+	// The line, holds, version, sum, ttl, dealt are those of the first node, and its
+	// first is added to one that is not 0.
 	Like      bool  `protobuf:"varint,28,opt,name=like,proto3" json:"like,omitempty"`
 	FirstMore int64 `protobuf:"zigzag64,29,opt,name=first_more,json=firstMore,proto3" json:"first_more,omitempty"`
 	// Microseconds, or -1, -2.
@@ -2577,7 +2577,9 @@ type RoomNode struct {
 	Keeps uint64 `protobuf:"varint,33,opt,name=keeps,proto3" json:"keeps,omitempty"`
 	Cut   *Cut   `protobuf:"bytes,34,opt,name=cut,proto3" json:"cut,omitempty"`
 	// 0 of a version that says nothing of it, 1 if its account is not covered, 2 if it is.
-	Says          uint32 `protobuf:"varint,35,opt,name=says,proto3" json:"says,omitempty"`
+	Says uint32 `protobuf:"varint,35,opt,name=says,proto3" json:"says,omitempty"`
+	// The wave that dealt pacing tokens last.
+	Dealt         *Epoch `protobuf:"bytes,36,opt,name=dealt,proto3" json:"dealt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2841,6 +2843,13 @@ func (x *RoomNode) GetSays() uint32 {
 		return x.Says
 	}
 	return 0
+}
+
+func (x *RoomNode) GetDealt() *Epoch {
+	if x != nil {
+		return x.Dealt
+	}
+	return nil
 }
 
 type Front struct {
@@ -5874,7 +5883,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"VisitCount\x120\n" +
 	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x16\n" +
-	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\xf1\x06\n" +
+	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\xa0\a\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -5910,7 +5919,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04bare\x18  \x01(\x04R\x04bare\x12\x14\n" +
 	"\x05keeps\x18! \x01(\x04R\x05keeps\x12'\n" +
 	"\x03cut\x18\" \x01(\v2\x15.anteroom.peer.v1.CutR\x03cut\x12\x12\n" +
-	"\x04says\x18# \x01(\rR\x04saysJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
+	"\x04says\x18# \x01(\rR\x04says\x12-\n" +
+	"\x05dealt\x18$ \x01(\v2\x17.anteroom.peer.v1.EpochR\x05dealtJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -6360,70 +6370,71 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	15,  // 72: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
 	11,  // 73: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
 	14,  // 74: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
-	34,  // 75: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 76: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 77: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 78: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 79: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 80: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 81: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	39,  // 82: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	21,  // 83: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
-	21,  // 84: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
-	42,  // 85: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 86: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 87: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 88: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 89: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 90: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	40,  // 91: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	41,  // 92: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	40,  // 93: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 94: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 95: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	33,  // 96: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	37,  // 97: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	19,  // 98: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	14,  // 99: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
-	2,   // 100: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 101: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 102: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 103: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 104: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 105: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	43,  // 106: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	43,  // 107: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 108: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 109: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 110: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 111: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 112: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 113: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
-	9,   // 114: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 115: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 116: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
-	10,  // 117: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 118: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	48,  // 119: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	50,  // 120: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 121: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 122: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 123: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 124: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 125: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 126: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	56,  // 127: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	56,  // 128: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	61,  // 129: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 130: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	63,  // 131: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	61,  // 132: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	64,  // 133: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
-	134, // [134:134] is the sub-list for method output_type
-	134, // [134:134] is the sub-list for method input_type
-	134, // [134:134] is the sub-list for extension type_name
-	134, // [134:134] is the sub-list for extension extendee
-	0,   // [0:134] is the sub-list for field type_name
+	11,  // 75: anteroom.peer.v1.RoomNode.dealt:type_name -> anteroom.peer.v1.Epoch
+	34,  // 76: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 77: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 78: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 79: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 80: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 81: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 82: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	39,  // 83: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	21,  // 84: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
+	21,  // 85: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
+	42,  // 86: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 87: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 88: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 89: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 90: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 91: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	40,  // 92: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	41,  // 93: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	40,  // 94: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 95: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 96: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	33,  // 97: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	37,  // 98: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	19,  // 99: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	14,  // 100: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
+	2,   // 101: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 102: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 103: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 104: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 105: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 106: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	43,  // 107: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	43,  // 108: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 109: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 110: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 111: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 112: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 113: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 114: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
+	9,   // 115: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 116: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 117: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
+	10,  // 118: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 119: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	48,  // 120: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	50,  // 121: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 122: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 123: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 124: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 125: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 126: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 127: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	56,  // 128: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	56,  // 129: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	61,  // 130: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 131: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	63,  // 132: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	61,  // 133: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	64,  // 134: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
+	135, // [135:135] is the sub-list for method output_type
+	135, // [135:135] is the sub-list for method input_type
+	135, // [135:135] is the sub-list for extension type_name
+	135, // [135:135] is the sub-list for extension extendee
+	0,   // [0:135] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
