@@ -50,10 +50,10 @@ type layer struct {
 func layers(pkg string) []layer {
 	return []layer{
 		{"own", []string{"-short", "-timeout=2m", pkg}},
-		{"scenarios", []string{"-short", "-failfast", "-skip=^TestSwarm$", "-timeout=5m", "./simtest"}},
-		{"swarm", []string{"-run=^TestSwarm$", "-timeout=8m", "./simtest", "-seeds=400", "-fails=1"}},
+		{"scenarios", []string{"-short", "-failfast", "-skip=^TestSwarm$", "-timeout=14m", "./simtest"}},
+		{"swarm", []string{"-run=^TestSwarm$", "-timeout=14m", "./simtest", "-seeds=400", "-fails=1"}},
 		{"rest", []string{
-			"-short", "-failfast", "-timeout=8m",
+			"-short", "-failfast", "-timeout=14m",
 			"./qpid", "./simtest/explore", "./internal/node", "./internal/server", "./gateway/...", "./cmd/anteroom",
 		}},
 	}
