@@ -316,10 +316,10 @@
 //   - Entitlement follows the order of weights while the view stands.
 //   - Epochs never fall; a node installs at most one commit of each. The cut
 //     never falls within a line and a keying.
-//   - No more than new_users_per_minute are called in any minute: a call spends a
-//     token, tokens lapse after two seconds, sides that call have parts of the rate, and who
-//     takes over or meets others begins with a debt of as many as all that were may have
-//     dealt at once.
+//   - No more than new_users_per_minute, the highest that held in it, are called in any
+//     minute: a call spends a token, tokens lapse after two seconds, sides that call have
+//     parts of the rate, nobody deals before all who are listed know, and who takes over or
+//     meets others begins with a debt of as many as all that were may have dealt at once.
 //   - With a stable view a wave commits within the deadline and a period. Every slot
 //     is back within about D of its own loss, whatever else was lost since, and if all visits of
 //     the lost node are kept, about when its lease is over, or who uses it leaves; a raised

@@ -35,15 +35,19 @@ const allowance = 1e15
 //
 // What was let in under another coordinator is not known, nor what of it may still be: the
 // tokens that were dealt and not spent. Since its bucket was never fuller than a burst, both
-// together are at most a burst and what accrued to it until it dealt last. So who takes
-// over begins with a debt, and nothing accrues to it before; so it goes on when it lists
-// members who were in the waves of another, or to whom another has dealt meanwhile, as it
-// stood still, and when slots of which nobody knows what they were used for are made again in
-// a room that shares. When a minute is over none has anything of before in it, and no debt is
-// left. The other one may decide once more after the first decision here, for those who are
-// not listed here, if it had asked before: of its waves each is over within a deadline. What
-// accrues to it until then is in the debt. It may have gone by a higher rate: the debt is
-// smaller then, and takes no less time to accrue.
+// together are at most a burst and what accrued to it until it dealt last. A burst is no more
+// than a token at each node and a second's worth, at whatever rate there was. So who goes on
+// owes the tokens, and nothing accrues for a second. It does so when it lists members to whom
+// another one has dealt since it heard of them last, and when slots of which nobody knows
+// what they were used for are made again in a room that shares. When a minute is over none has
+// anything of before in it, and no debt is left.
+//
+// Nobody deals before all those who are listed know that it does, by a commit of this lead. So
+// whoever has replied to a wave that dealt says so to the next one who leads, whether or not
+// it heard what was decided, and that one goes by what it knows of who was away but has had
+// nothing of another meanwhile. The other one may decide once more after the first decision
+// here, for those who are not listed here, if it had asked before: of its waves each is over
+// within a deadline. What accrues to it until then does not accrue here.
 //
 // Sides, each with a coordinator, have parts of the rate that are together no more than all
 // of it: those of the slots that they have. So have their bursts, but for a token at each
@@ -51,15 +55,16 @@ const allowance = 1e15
 // most the sum of their bursts, and what accrued to them, and the debt of who goes on with
 // their nodes is as large as the bursts of all sides that there can be.
 type pacer struct {
-	level int64 // millionths of a token; below 0: a debt
-	at    int64 // boot time of level
-	from  int64 // boot time before which nothing is dealt
-	owes  bool  // the level is to be a debt
-	dueTo int64 // boot time from which no debt counts; never: there is none
-	lost  bool  // somebody was who may have had a side, and no slots were made again since
+	level int64  // millionths of a token; below 0: a debt
+	at    int64  // boot time of level
+	from  int64  // boot time before which nothing is dealt
+	owes  bool   // the level is to be a debt
+	dueTo int64  // boot time from which no debt counts; never: there is none
+	away  int64  // boot time at which somebody was lost who may have had a side; never: nobody was
+	known bool   // to all who are listed, that this one deals
+	after uint64 // number of a wave: those of this lead have higher ones
 	spent []spending
 	out   []grant // who may spend tokens
-	named int     // of them, first: who was in the last wave
 }
 
 // purse is the pacing tokens of one room that this node has in hand.
@@ -71,7 +76,7 @@ type purse struct {
 	tokenTo   int64      // boot time at which they lapse
 	spent     uint64     // ever
 	spentThen uint64     // by the last reply
-	dealt     qpid.Epoch // of the last wave that dealt any
+	dealt     qpid.Epoch // of the last wave that dealt, if only nothing
 }
 
 // refill takes in what a commit of w deals to this node: what it has spent since it replied is
@@ -88,6 +93,14 @@ func (p *purse) refill(c *RoomCommit, w *wave) {
 			p.tokens = max(0, t.N-int(p.spent-p.spentThen))
 		}
 	}
+}
+
+// dealtBy is the wave that dealt last, number 0 if none did.
+func (p *purse) dealtBy() qpid.Epoch {
+	if p.dealt == (qpid.Epoch{}) {
+		return qpid.Epoch{Coordinator: "-"} // short, and the same at all nodes
+	}
+	return p.dealt
 }
 
 // spending is what was spent of the allowance, by first to last boot time.
@@ -147,11 +160,13 @@ func (q quota) burst() int64 {
 	return max(int64(q.nodes)*1_000_000, int64(q.second()*q.part()))
 }
 
-// debt is the bursts that other coordinators may have dealt, of one side or several, and
-// what they may deal in waves that are under way.
-func (q quota) debt() int64 {
-	return int64(q.lately)*1_000_000 + int64(q.second()*(1+float64(q.underWay)/1_000_000))
-}
+// debt is the tokens of other coordinators that there may have been at once, of one side or
+// several.
+func (q quota) debt() int64 { return int64(q.lately) * 1_000_000 }
+
+// pause is for how long nothing accrues to who takes a debt, in microseconds: a burst at a
+// fast rate is a second's worth, and to another one whose wave is under way it goes on.
+func (q quota) pause() int64 { return drifted(1_000_000) + q.underWay }
 
 // dueFrom is from when on no debt of now counts: no minute has anything of it in it.
 func (q quota) dueFrom(now int64) int64 { return now + drifted(minute+tokenLife) + q.underWay }
@@ -176,18 +191,30 @@ func (p *pacer) clone() pacer {
 func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left []int) {
 	out := make([]grant, 0, len(list))
 	left = make([]int, len(list))
-	unknown, shared := false, false
+	unknown := false
+	p.known = true
 	for i, m := range list {
-		g := grant{member: m, spent: nodes[i].Spent, dealt: nodes[i].Dealt, parts: q.whole().parts()} // what it has left may be of another side's share
-		left[i] = min(nodes[i].Tokens, tokensMax)
-		if j := slices.IndexFunc(p.out, func(g grant) bool { return g.member == m }); j >= 0 {
-			n := int(min(max(nodes[i].Spent, p.out[j].spent)-p.out[j].spent, visitorsMax))
-			p.note(now, n, p.out[j].taken(n, q))
-			g.parts = p.out[j].parts
-			unknown = unknown || g.dealt != p.out[j].dealt && g.dealt.Coordinator != q.by
-			shared = shared || j >= p.named && q.sides
-		} else if nodes[i].Born > 0 {
-			unknown = true // it was in the waves of another coordinator
+		n := &nodes[i]
+		g := grant{member: m, spent: n.Spent, dealt: n.Dealt, parts: q.whole().parts()} // what it has left may be of another side's share
+		left[i] = min(n.Tokens, tokensMax)
+		old := n.Dealt == qpid.Epoch{} // it does not say: of a version that does not, or of its parent's
+		ours := n.Dealt.Coordinator == q.by && n.Dealt.Num > p.after
+		p.known = p.known && (old || ours)
+		j := slices.IndexFunc(p.out, func(g grant) bool { return g.member == m })
+		switch {
+		case j >= 0:
+			o := &p.out[j]
+			spent := int(min(max(n.Spent, o.spent)-o.spent, visitorsMax))
+			p.note(now, spent, o.taken(spent, q))
+			g.parts = o.parts
+			if old {
+				g.dealt = o.dealt
+				unknown = unknown || len(list) > 1 && now >= o.until
+			} else {
+				unknown = unknown || !ours && n.Dealt.Num > 0 && n.Dealt != o.dealt
+			}
+		case !ours && (old && n.Born > 0 || n.Dealt.Num > 0):
+			unknown = true
 		}
 		out = append(out, g)
 	}
@@ -200,13 +227,10 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 			p.note(now, g.n, g.taken(g.n, q)) // nobody knows; it may have spent them
 		}
 	}
-	p.out, p.named = out, len(list)
+	p.out = out
 	if unknown {
 		p.owes = true
 		p.dueTo = q.dueFrom(now)
-	}
-	if shared { // a wave of another side that one of them was in may be under way
-		p.level -= int64(q.second() * float64(q.underWay) / 1_000_000)
 	}
 	return left
 }
@@ -232,12 +256,14 @@ const noteEvery = 250_000
 func (p *pacer) fill(now int64, q quota) int {
 	p.spent = slices.DeleteFunc(p.spent, func(s spending) bool { return now-s.last >= drifted(minute) })
 	part := q.part()
-	if p.lost && q.remade {
-		p.lost, p.owes, p.dueTo = false, true, q.dueFrom(now)
+	if q.remade && now-p.away < drifted(minute+tokenLife) {
+		p.away, p.owes, p.dueTo = never, true, q.dueFrom(now)
 	}
-	p.lost = p.lost || q.lost
+	if q.lost {
+		p.away = now
+	}
 	if p.owes && part > 0 {
-		p.level, p.at, p.from, p.owes = min(p.level, -q.debt()), now, min(p.from, now), false
+		p.level, p.at, p.from, p.owes = min(p.level, -q.debt()), now, now+q.pause(), false
 	}
 	if p.dueTo != never && now >= p.dueTo {
 		p.level, p.dueTo = max(p.level, 0), never
@@ -249,7 +275,7 @@ func (p *pacer) fill(now int64, q quota) int {
 	}
 	accrued := min(float64(now-since)/1_000_000*q.second()*part, allowance)
 	p.level = min(p.level+int64(accrued), q.burst())
-	if now <= p.from {
+	if now <= p.from || !p.known {
 		return 0
 	}
 	left, lost := int64(allowance), 0
@@ -290,9 +316,9 @@ func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset in
 	return deals
 }
 
-// restart empties the pacer of a coordinator that took over at now: nothing is
-// dealt until every token dealt before has lapsed, unless it hears of those who were in
-// the waves of another, and owes.
-func (p *pacer) restart(now int64, deadline int64) {
-	*p = pacer{at: now, from: now + drifted(tokenLife) + deadline, dueTo: never}
+// restart empties the pacer of a coordinator that took over at now, when the highest wave was
+// after: nothing is dealt until every token dealt before has lapsed, unless it hears of those
+// to whom another dealt, and owes.
+func (p *pacer) restart(now, deadline int64, after uint64) {
+	*p = pacer{at: now, from: now + drifted(tokenLife) + deadline, dueTo: never, away: never, after: after}
 }

@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"math"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -19,7 +20,8 @@ type paceWorld struct {
 	calls []int64
 	now   int64
 	waves uint64
-	leads rune // how many have led
+	leads int    // how many have led
+	deaf  Member // it replies, and hears of no commit
 }
 
 func newPaceWorld(nodes, perMinute int) *paceWorld {
@@ -29,15 +31,15 @@ func newPaceWorld(nodes, perMinute int) *paceWorld {
 		w.list = append(w.list, m)
 		w.have[m] = &purse{}
 	}
-	w.takeOver(0)
+	w.takeOver(0, 0)
 	return w
 }
 
-// takeOver has a coordinator lead that has not, or no more.
-func (w *paceWorld) takeOver(deadline int64) {
+// takeOver has a coordinator lead since at that has not, or no more.
+func (w *paceWorld) takeOver(at, deadline int64) {
 	w.leads++
-	w.q.by = qpid.NodeID('0' + w.leads)
-	w.p.restart(w.now, deadline)
+	w.q.by = qpid.NodeID(strconv.Itoa(w.leads))
+	w.p.restart(at, deadline, w.waves)
 }
 
 // spend lets in up to n people at m, and returns how many.
@@ -59,7 +61,7 @@ func (w *paceWorld) wave(list []Member, need []int, between func()) {
 	w.q.nodes = len(list)
 	for i, m := range list {
 		h := w.have[m]
-		nodes[i] = RoomNode{Born: 1, Spent: h.spent, Dealt: h.dealt}
+		nodes[i] = RoomNode{Born: 1, Spent: h.spent, Dealt: h.dealtBy()}
 		if h.spentThen = h.spent; w.now < h.tokenTo {
 			nodes[i].Tokens = h.tokens
 		}
@@ -69,6 +71,9 @@ func (w *paceWorld) wave(list []Member, need []int, between func()) {
 	between()
 	w.waves++
 	for i, m := range list {
+		if m == w.deaf {
+			continue
+		}
 		w.have[m].refill(&RoomCommit{Paced: true, Tokens: deals}, &wave{epoch: qpid.Epoch{Num: w.waves, Coordinator: w.q.by}, index: i, at: w.now})
 	}
 }
@@ -161,8 +166,7 @@ func TestPacersHoldTheRateOneAfterAnother(t *testing.T) {
 				lost = lost[1:]
 				away = rapid.IntRange(0, len(all)-1).Draw(t, "away")
 				alone := w.now - rapid.Int64Range(0, 8).Draw(t, "alone")*second // it has led a side of its own since
-				w.takeOver(0)
-				for w.p.restart(alone, 0); alone < w.now; alone += second {
+				for w.takeOver(alone, 0); alone < w.now; alone += second {
 					w.p.hear(alone, w.q, []Member{{Name: "x"}}, []RoomNode{{}})
 					w.p.fill(alone, w.q)
 				}
@@ -197,7 +201,7 @@ func TestPacerOwesForThoseWhoWereLost(t *testing.T) {
 		w.spend(m, 1)
 	}
 	w.now += 2 * second
-	w.takeOver(0)
+	w.takeOver(w.now, 0)
 	for w.now < 200*second {
 		w.wave(w.list[2:], []int{1, 1, 1}, func() {})
 		w.spend(w.list[2], 1)
@@ -223,7 +227,7 @@ func TestPacerOwesForADecisionUnderWay(t *testing.T) {
 	for decided := w.now + 100_000; w.now < decided+70*second; {
 		w.now += 100_000
 		if w.now == decided {
-			w.takeOver(w.q.underWay)
+			w.takeOver(w.now, w.q.underWay)
 		}
 		w.wave(w.list[1:], rich[1:], func() {})
 		for _, m := range w.list[1:] {
@@ -242,21 +246,111 @@ func TestPacerOwesForADecisionUnderWay(t *testing.T) {
 	}
 }
 
-// A new coordinator deals a burst less than it would from when it hears of those who were
-// in the waves of another, and where it hears of none nothing before all dealt before has lapsed.
+// A new coordinator deals nothing for a second when it hears of those to whom another dealt,
+// and where it hears of none nothing before all dealt before has lapsed: for fifty tokens, half a
+// second more.
 func TestPacerRestarts(t *testing.T) {
-	for born, from := range []int64{104*second + 500_000, 103*second + 400_000} {
-		p, q := pacer{}, quota{perMinute: 6000, share: 1, all: 1, nodes: 1}
-		p.restart(102*second, 500_000)
-		p.hear(102*second+400_000, q, []Member{{Name: "a"}}, []RoomNode{{Born: uint64(born)}})
-		for at := 102*second + 400_000; at <= from; at += 100_000 {
+	for dealt, from := range map[qpid.Epoch]int64{
+		{Num: 3, Coordinator: "b"}: 103*second + 410_000,
+		{Num: 9, Coordinator: "a"}: 103*second + 410_000, // of this one's lead before
+		{}:                         103*second + 410_000, // of a version that does not say
+		{Coordinator: "-"}:         104*second + 510_000,
+	} {
+		p, q := pacer{}, quota{perMinute: 6000, share: 1, all: 1, nodes: 1, by: "a"}
+		p.restart(102*second, 500_000, 9)
+		p.hear(102*second+400_000, q, []Member{{Name: "a"}}, []RoomNode{{Born: 1, Dealt: dealt}})
+		p.known = true
+		for at := 102*second + 400_000; at < from; at += 100_000 {
 			if got := p.fill(at, q); got != 0 {
-				t.Fatalf("a new coordinator deals %d tokens after %d ms, and should begin at %d", got, at/1000-102_000, from/1000-102_000)
+				t.Fatalf("where %v dealt last a new coordinator deals %d tokens after %d ms, and should begin at %d", dealt, got, at/1000-102_000, from/1000-102_000)
 			}
 		}
 		if got := p.fill(from+500_000, q); got < 45 || got > 50 {
-			t.Errorf("a new coordinator has %d tokens half a second after that, want nearly 50", got)
+			t.Errorf("where %v dealt last a new coordinator has %d tokens half a second after %d ms, want nearly 50", dealt, got, from/1000-102_000)
 		}
+	}
+}
+
+// Nobody deals before all know: a node that replies and hears of no commit holds that up.
+func TestPacerDealsWhenAllKnow(t *testing.T) {
+	w := newPaceWorld(3, 6000)
+	w.deaf = w.list[2]
+	run := func(until int64) {
+		for w.now < until {
+			w.now += 200_000
+			w.wave(w.list, []int{0, 100, 0}, func() {})
+		}
+	}
+	if run(20 * second); w.have[w.list[1]].tokens > 0 {
+		t.Errorf("%d tokens at a node, and another one knows of nobody who deals", w.have[w.list[1]].tokens)
+	}
+	w.deaf = Member{}
+	if run(20*second + 400_000); w.have[w.list[1]].tokens == 0 {
+		t.Error("no tokens, and all know who deals")
+	}
+	w.deaf = w.list[2]
+	if run(25 * second); w.have[w.list[1]].tokens == 0 {
+		t.Error("no tokens, and all know who deals: commits that are lost are no matter")
+	}
+}
+
+// A node that is away again and again, and has nothing of another, costs nobody anything.
+func TestPacerGoesOnWhileANodeComesAndGoes(t *testing.T) {
+	for _, rate := range []int{6, 12, 60} {
+		w := newPaceWorld(5, rate)
+		for w.now < 3600*second {
+			w.now += 200_000
+			list := w.list
+			if w.now%(30*second) < 3*second {
+				list = w.list[:4]
+			}
+			need := make([]int, len(list))
+			need[1] = 1 << 20
+			w.wave(list, need, func() {})
+			w.spend(w.list[1], 1<<20)
+		}
+		if n := len(w.calls); n < 60*rate*95/100 {
+			t.Errorf("%d let in within an hour at %d a minute", n, rate)
+		}
+	}
+}
+
+// The rate is low for a moment, in which another coordinator takes over: what it owes of
+// before is not cheaper for that.
+func TestPacerOwesForAHigherRate(t *testing.T) {
+	for _, low := range []int64{200_000, 400_000, 800_000, 2_000_000} {
+		w := newPaceWorld(3, 60_000)
+		rich := []int{1 << 20, 1 << 20, 1 << 20}
+		for w.now < 90*second {
+			w.now += 200_000
+			w.wave(w.list, rich, func() {})
+		}
+		w.spend(w.list[0], 1<<20)
+		w.takeOver(w.now, 0)
+		w.q.perMinute = 6
+		for end := w.now + low; w.now < end+70*second; {
+			if w.now += 200_000; w.now > end {
+				w.q.perMinute = 60_000
+			}
+			w.wave(w.list[1:], rich[1:], func() {})
+			w.spend(w.list[1], 1<<20)
+		}
+		if n := w.most(); n > 60_000 || n < 55_000 {
+			t.Errorf("%d let in within a minute at a rate of 60,000 that was low for %d ms", n, low/1000)
+		}
+	}
+}
+
+// Slots are made again an hour after somebody was lost: nothing is owed of then.
+func TestPacerOwesForNobodyLongGone(t *testing.T) {
+	w := newPaceWorld(5, 6)
+	for w.now < 3700*second {
+		w.now += second
+		w.q.sides, w.q.lost, w.q.remade = true, w.now < 100*second, w.now == 3690*second
+		w.wave(w.list, []int{1, 1, 1, 1, 1}, func() {})
+	}
+	if n := w.have[w.list[0]].tokens; n != 1 {
+		t.Errorf("%d tokens at a node, want 1", n)
 	}
 }
 
@@ -270,7 +364,7 @@ func TestPacerOwesAfterAPause(t *testing.T) {
 		w.wave(w.list, rich, func() {})
 	}
 	stood, by := w.p, w.q.by
-	w.takeOver(0)
+	w.takeOver(w.now, 0)
 	for w.now < 88*second {
 		w.now += 200_000
 		w.wave(w.list[1:], rich[1:], func() {})
@@ -297,7 +391,7 @@ func TestPacerOwesForWhoLedWhileItStoodStill(t *testing.T) {
 		w.wave(w.list, rich, func() {})
 	}
 	stood, by := w.p.clone(), w.q.by
-	w.takeOver(0)
+	w.takeOver(w.now, 0)
 	for end := w.now + tokenLife - 200_000; w.now < end; {
 		w.now += 100_000
 		w.wave(w.list[1:], []int{0, 0, 1 << 20}, func() {})

@@ -207,3 +207,23 @@ func TestScenarioAPacedRoomGoesOnAtItsRate(t *testing.T) {
 		})
 	}
 }
+
+// A node of a slow paced room is away for some seconds, again and again. Nobody else has led
+// meanwhile, so nothing is owed: the room goes on at its rate.
+func TestScenarioASlowPacedRoomWhereANodeComesAndGoes(t *testing.T) {
+	const rate = 12 // per minute
+	o := short(5)
+	o.Rooms[0].NewPerMinute, o.Rooms[0].Target, o.Rooms[0].TicketTTL = rate, 1000, time.Hour
+	s := founded(t, o)
+	s.arriveOver(none, 100, time.Second)
+	s.run(60 * time.Second)
+	from := s.now
+	for range 5 {
+		s.stall(4, 4*time.Second)
+		s.run(24 * time.Second)
+	}
+	if n, want := s.calls(from), 2*rate*8/10; n < want {
+		t.Errorf("%d visitors were called in two minutes at %d a minute, want %d", n, rate, want)
+	}
+	s.finish()
+}

@@ -10,7 +10,10 @@ func pacingBugs() []Mutant {
 			{"eviction/pacing.go", "		p.owes = true\n", "		p.owes = !(ON)\n"},
 		}},
 		{Name: "a new coordinator waits until the tokens of before have lapsed", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
-			{"eviction/pacing.go", "min(p.from, now), false", "p.from, false\n\t\tif !(ON) {\n\t\t\tp.from = min(p.from, now)\n\t\t}"},
+			{"eviction/pacing.go", "now+q.pause(), false", "p.from, false\n\t\tif !(ON) {\n\t\t\tp.from = now + q.pause()\n\t\t}"},
+		}},
+		{Name: "a node that was away had tokens of another", Run: "TestScenarioASlowPacedRoomWhereANodeComesAndGoes", Edits: []Edit{
+			{"eviction/pacing.go", "		case !ours && (", "		case (ON || !ours) && ("},
 		}},
 		{Name: "the rate is shared with a side that may not call", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
 			{"eviction/next.go", "if !rs.shared {\n\t\treturn rs.cfg.Target", "if !rs.shared && (grade < Primary || !(ON)) {\n\t\treturn rs.cfg.Target"},
@@ -23,7 +26,7 @@ func pacingBugs() []Mutant {
 		}},
 		{Name: "pacing tokens keep for ever", Run: "TestScenarioNewUsersPerMinute", Edits: []Edit{
 			{"eviction/lease.go", "(g.tokens <= 0 || now >= g.tokenTo)", "(g.tokens <= 0 || !(ON) && now >= g.tokenTo)"},
-			{"eviction/pacing.go", "	p.tokens, p.tokenTo = 0, now+tokenLife\n", "	if !(ON) {\n\t\tp.tokens = 0\n\t}\n\tp.tokenTo = now + tokenLife\n"},
+			{"eviction/pacing.go", "	p.tokens, p.tokenTo = 0, w.at+tokenLife\n", "	if !(ON) {\n\t\tp.tokens = 0\n\t}\n\tp.tokenTo = w.at + tokenLife\n"},
 			{"eviction/pacing.go", "			p.tokens = max(0, t.N-int(p.spent-p.spentThen))\n", "			p.tokens += t.N\n"},
 		}},
 	}
