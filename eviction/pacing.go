@@ -213,7 +213,7 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 			} else {
 				unknown = unknown || !ours && n.Dealt.Num > 0 && n.Dealt != o.dealt
 			}
-		case !ours && (old && n.Born > 0 || n.Dealt.Num > 0):
+		case !ours && (n.Dealt.Num > 0 || n.Born > 0 && (old || q.sides)):
 			unknown = true
 		}
 		out = append(out, g)

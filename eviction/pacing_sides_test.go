@@ -254,6 +254,19 @@ func TestPacerOfASide(t *testing.T) {
 	}
 }
 
+// A node that heard of no commit of the side that it comes from may have left it in the middle
+// of a wave, which goes on by its slots, too.
+func TestPacerOwesForWhomASideMayCountYet(t *testing.T) {
+	for _, sides := range []bool{false, true} {
+		p := pacer{}
+		p.restart(0, 0, 0)
+		p.hear(0, quota{perMinute: 6000, share: 1, all: 2, nodes: 1, sides: sides}, []Member{{Name: "a"}}, []RoomNode{{Born: 1, Dealt: qpid.Epoch{Coordinator: "-"}}})
+		if p.owes != sides {
+			t.Errorf("where there may be sides %t: it owes %t", sides, p.owes)
+		}
+	}
+}
+
 // What a node let in at another side, of that one's share, is no dearer for this side's
 // being small.
 func TestPacerCountsWhatAnotherSideLetIn(t *testing.T) {
