@@ -88,7 +88,7 @@ func newGate(c *terms, r Room) *Gate {
 		inForce: inForce{c: c, cfg: r, now: r.At(0), sum: r.Sum(), session: r.Session, ttl: r.longest(), durable: unbounded},
 		escrow:  escrow{heldAt: never, leasedAt: never, lapses: ever, oldHeld: never},
 		turn:    turn{busy: true, asked: never, digested: never},
-		pacer:   pacer{from: never, dueTo: never},
+		pacer:   pacer{from: never, dueTo: never, away: never},
 	}
 }
 
@@ -171,7 +171,7 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 			in.Twins = append(in.Twins, t.Weight)
 		}
 	}
-	g.purse.refill(c, w)
+	g.purse.refill(c, w, c.Shared || g.cfg.OnPartition.admits(all.Grade, true, false))
 	g.roomWide = roomWide{
 		waiting: c.Waiting, total: c.Queued, active: c.Active, calledAll: c.Called, rate: c.Rate,
 		open: c.Open, closed: c.Closed, missing: c.Missing, wholeAt: w.at + c.WholeIn,

@@ -37,17 +37,18 @@ const allowance = 1e15
 // tokens that were dealt and not spent. Since its bucket was never fuller than a burst, both
 // together are at most a burst and what accrued to it until it dealt last. A burst is no more
 // than a token at each node and a second's worth, at whatever rate there was. So who goes on
-// owes the tokens, and nothing accrues for a second. It does so when it lists members to whom
-// another one has dealt since it heard of them last, and when slots of which nobody knows
-// what they were used for are made again in a room that shares. When a minute is over none has
-// anything of before in it, and no debt is left.
+// owes the tokens, and nothing accrues for a second. It does so as long as it lists members to
+// whom another one was the last to deal, and when slots of which nobody knows what they were
+// used for are made again in a room that shares. When a minute is over none has anything of
+// before in it, and no debt is left.
 //
 // Nobody deals before all those who are listed know that it does, by a commit of this lead. So
 // whoever has replied to a wave that dealt says so to the next one who leads, whether or not
 // it heard what was decided, and that one goes by what it knows of who was away but has had
 // nothing of another meanwhile. The other one may decide once more after the first decision
 // here, for those who are not listed here, if it had asked before: of its waves each is over
-// within a deadline. What accrues to it until then does not accrue here.
+// within a deadline. What accrues to it until then does not accrue here. Of nodes of a version
+// that does not say who dealt last it is taken that they know.
 //
 // Sides, each with a coordinator, have parts of the rate that are together no more than all
 // of it: those of the slots that they have. So have their bursts, but for a token at each
@@ -76,17 +77,19 @@ type purse struct {
 	tokenTo   int64      // boot time at which they lapse
 	spent     uint64     // ever
 	spentThen uint64     // by the last reply
-	dealt     qpid.Epoch // of the last wave that dealt, if only nothing
+	dealt     qpid.Epoch // of the last wave that dealt, or would have in a paced room, if only nothing
 }
 
 // refill takes in what a commit of w deals to this node: what it has spent since it replied is
-// of that.
-func (p *purse) refill(c *RoomCommit, w *wave) {
+// of that. With !calls the side of w lets nobody in.
+func (p *purse) refill(c *RoomCommit, w *wave, calls bool) {
 	p.paced = c.Paced
+	if calls {
+		p.dealt = w.epoch
+	}
 	if !p.paced {
 		return
 	}
-	p.dealt = w.epoch
 	p.tokens, p.tokenTo = 0, w.at+tokenLife
 	for _, t := range c.Tokens {
 		if t.Index == w.index {
@@ -112,11 +115,10 @@ type spending struct {
 // grant is what one member may spend.
 type grant struct {
 	member Member
-	spent  uint64     // by its last reply
-	dealt  qpid.Epoch // likewise
-	n      int        // at most so many more,
-	until  int64      // and no later
-	parts  int64      // of the allowance, each: by the share of when it was dealt
+	spent  uint64 // by its last reply
+	n      int    // at most so many more,
+	until  int64  // and no later
+	parts  int64  // of the allowance, each: by the share of when it was dealt
 }
 
 // taken is how much of the allowance it is that d were spent. More than were granted came
@@ -195,7 +197,7 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 	p.known = true
 	for i, m := range list {
 		n := &nodes[i]
-		g := grant{member: m, spent: n.Spent, dealt: n.Dealt, parts: q.whole().parts()} // what it has left may be of another side's share
+		g := grant{member: m, spent: n.Spent, parts: q.whole().parts()} // what it has left may be of another side's share
 		left[i] = min(n.Tokens, tokensMax)
 		old := n.Dealt == qpid.Epoch{} // it does not say: of a version that does not, or of its parent's
 		ours := n.Dealt.Coordinator == q.by && n.Dealt.Num > p.after
@@ -207,12 +209,7 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 			spent := int(min(max(n.Spent, o.spent)-o.spent, visitorsMax))
 			p.note(now, spent, o.taken(spent, q))
 			g.parts = o.parts
-			if old {
-				g.dealt = o.dealt
-				unknown = unknown || len(list) > 1 && now >= o.until
-			} else {
-				unknown = unknown || !ours && n.Dealt.Num > 0 && n.Dealt != o.dealt
-			}
+			unknown = unknown || !ours && n.Dealt.Num > 0 || old && len(list) > 1 && now >= o.until
 		case !ours && (n.Dealt.Num > 0 || n.Born > 0 && (old || q.sides)):
 			unknown = true
 		}

@@ -226,7 +226,7 @@ func (w *sidesWorld) run(t *rapid.T, long int64, come int) {
 
 // waveOf makes a wave of a side, each node of which needs so many tokens.
 func (w *sidesWorld) waveOf(s *pacedSide, needs int) {
-	w.p, w.q.by, w.q.remade, w.q.lost = s.pacer, s.by, w.remake && len(w.sides) == 1, w.gone > 0
+	w.p, w.q.by, w.q.remade, w.q.lost = s.pacer, s.by, w.remake && len(w.sides) == 1, w.gone > 0 || len(w.sides) > 1
 	if w.q.remade {
 		s.slots, w.gone, w.remake, w.q.lost = s.slots+w.gone, 0, false, false
 	}

@@ -74,7 +74,7 @@ func (w *paceWorld) wave(list []Member, need []int, between func()) {
 		if m == w.deaf {
 			continue
 		}
-		w.have[m].refill(&RoomCommit{Paced: true, Tokens: deals}, &wave{epoch: qpid.Epoch{Num: w.waves, Coordinator: w.q.by}, index: i, at: w.now})
+		w.have[m].refill(&RoomCommit{Paced: true, Tokens: deals}, &wave{epoch: qpid.Epoch{Num: w.waves, Coordinator: w.q.by}, index: i, at: w.now}, true)
 	}
 }
 
@@ -405,6 +405,39 @@ func TestPacerOwesForWhoLedWhileItStoodStill(t *testing.T) {
 	}
 	if n := w.most(); n > 60_000 || n < 55_000 {
 		t.Errorf("%d let in within a minute at a rate of 60,000", n)
+	}
+}
+
+// A coordinator stands still, asks once, and stands still again while another one leads: a
+// node that hears of no commit meanwhile replies to both. The other one deals as that node
+// knows, and is lost.
+func TestPacerOwesUntilAllKnow(t *testing.T) {
+	w := newPaceWorld(4, 6000)
+	rich := []int{1 << 20, 1 << 20, 1 << 20, 1 << 20}
+	lead := func(list []Member, long int64, at ...Member) {
+		for end := w.now + long; w.now < end; {
+			w.now += 200_000
+			w.wave(list, rich[:len(list)], func() {})
+			for _, m := range at {
+				w.spend(m, 1<<20)
+			}
+		}
+	}
+	lead(w.list, 90*second)
+	first, by := w.p.clone(), w.q.by
+	w.takeOver(w.now, 0)
+	lead(w.list[1:], 70*second)
+	w.deaf = w.list[2]
+	other, otherBy := w.p.clone(), w.q.by
+	w.p, w.q.by = first, by
+	lead([]Member{w.list[0], w.deaf}, 200_000)
+	first = w.p.clone()
+	w.p, w.q.by = other, otherBy
+	lead(w.list[1:], 3*second, w.list[1], w.list[3])
+	w.p, w.q.by, w.deaf = first, by, Member{}
+	lead([]Member{w.list[0], w.list[2]}, 70*second, w.list[0], w.list[2])
+	if n := w.most(); n > 6000 || n < 5500 {
+		t.Errorf("%d let in within a minute at a rate of 6,000", n)
 	}
 }
 

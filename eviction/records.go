@@ -83,7 +83,7 @@ type RoomNode struct {
 	Seed     [32]byte   // of a draw that the coordinator does not know
 	Spent    uint64     // pacing tokens, ever
 	Tokens   int        // that it still has
-	Dealt    qpid.Epoch // of the last wave that dealt any here; number 0: none did; zero: of a version that does not say
+	Dealt    qpid.Epoch // of the last wave that dealt here, or would have, if only nothing; number 0: none did; zero: of a version that does not say
 	Held     int64      // µs until people are called, after a cold start; 0: they are; else heldUnknown or heldAnew
 	Sides    bool       // its account may act on a side
 	// Bare is the stamp under which the first waits here whom no other member of the wave

@@ -208,22 +208,55 @@ func TestScenarioAPacedRoomGoesOnAtItsRate(t *testing.T) {
 	}
 }
 
-// A node of a slow paced room is away for some seconds, again and again. Nobody else has led
-// meanwhile, so nothing is owed: the room goes on at its rate.
+// A node of a slow paced room is away for some seconds, again and again, or cut off. Nobody
+// else has let anybody in meanwhile, so nothing is owed: the room goes on at its rate.
 func TestScenarioASlowPacedRoomWhereANodeComesAndGoes(t *testing.T) {
 	const rate = 12 // per minute
-	o := short(5)
-	o.Rooms[0].NewPerMinute, o.Rooms[0].Target, o.Rooms[0].TicketTTL = rate, 1000, time.Hour
-	s := founded(t, o)
-	s.arriveOver(none, 100, time.Second)
-	s.run(60 * time.Second)
-	from := s.now
-	for range 5 {
-		s.stall(4, 4*time.Second)
-		s.run(24 * time.Second)
+	for _, cut := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cut off %t", cut), func(t *testing.T) {
+			o := short(5)
+			o.Rooms[0].NewPerMinute, o.Rooms[0].Target, o.Rooms[0].TicketTTL = rate, 1000, time.Hour
+			s := founded(t, o)
+			s.arriveOver(none, 100, time.Second)
+			s.run(60 * time.Second)
+			from := s.now
+			for range 5 {
+				if cut {
+					s.split(hosts(4), hosts(0, 1, 2, 3))
+					s.run(8 * time.Second)
+					s.mend()
+				} else {
+					s.stall(4, 8*time.Second)
+					s.run(8 * time.Second)
+				}
+				s.run(16 * time.Second)
+			}
+			if n, want := s.calls(from), 2*rate*8/10; n < want {
+				t.Errorf("%d visitors were called in two minutes at %d a minute, want %d", n, rate, want)
+			}
+			s.finish()
+		})
 	}
-	if n, want := s.calls(from), 2*rate*8/10; n < want {
-		t.Errorf("%d visitors were called in two minutes at %d a minute, want %d", n, rate, want)
+}
+
+// A room is paced by its events. Another node runs the waves when the second one begins, and
+// has for long: nothing is owed of the first one.
+func TestScenarioAnEventThatPacesBeginsAtOnce(t *testing.T) {
+	o := short(5)
+	o.Rooms[0].Target, o.Rooms[0].TicketTTL, o.Rooms[0].QueueAll = 1000, time.Hour, true
+	paces := eviction.Event{Set: eviction.SetNewPerMinute, NewPerMinute: 6}
+	o.Rooms[0].Events = []eviction.Event{
+		from(4*time.Second, 5*time.Second, 20*time.Second, paces),
+		from(90*time.Second, 95*time.Second, 200*time.Second, paces),
+	}
+	s := founded(t, o)
+	s.run(30 * time.Second)
+	s.down(0)
+	s.run(60 * time.Second)
+	s.arriveOver(none, 50, time.Second)
+	s.run(101*time.Second - micros(s.now))
+	if n := s.calls(95_000_000); n == 0 {
+		t.Error("nobody is called in the first six seconds of the event")
 	}
 	s.finish()
 }

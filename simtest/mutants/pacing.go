@@ -15,6 +15,12 @@ func pacingBugs() []Mutant {
 		{Name: "a node that was away had tokens of another", Run: "TestScenarioASlowPacedRoomWhereANodeComesAndGoes", Edits: []Edit{
 			{"eviction/pacing.go", "		case !ours && (", "		case (ON || !ours) && ("},
 		}},
+		{Name: "a side that lets nobody in is owed for", Run: "TestScenarioASlowPacedRoomWhereANodeComesAndGoes", Edits: []Edit{
+			{"eviction/gate.go", "g.purse.refill(c, w, c.Shared || ", "g.purse.refill(c, w, ON || c.Shared || "},
+		}},
+		{Name: "who led before the room was paced is not known", Run: "TestScenarioAnEventThatPacesBeginsAtOnce", Edits: []Edit{
+			{"eviction/pacing.go", "	if calls {\n", "	if calls && (c.Paced || !(ON)) {\n"},
+		}},
 		{Name: "the rate is shared with a side that may not call", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
 			{"eviction/next.go", "if !rs.shared {\n\t\treturn rs.cfg.Target", "if !rs.shared && (grade < Primary || !(ON)) {\n\t\treturn rs.cfg.Target"},
 		}},
