@@ -55,7 +55,7 @@ func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
 		}
 	}
 	b := rs.books()
-	c := RoomCommit{Room: g.cfg.Name, Agreed: rs.agreed, TTL: rs.ttl, Born: b.born, Cut: g.cut}
+	c := RoomCommit{Room: g.cfg.Name, Agreed: rs.agreed, TTL: rs.ttl, Born: b.born, Cut: g.cut, Pace: Pace{Idle: true}}
 	if !rs.agreed {
 		c.Config = &rs.plan
 	}

@@ -88,7 +88,7 @@ func newGate(c *terms, r Room) *Gate {
 		inForce: inForce{c: c, cfg: r, now: r.At(0), sum: r.Sum(), session: r.Session, ttl: r.longest(), durable: unbounded},
 		escrow:  escrow{heldAt: never, leasedAt: never, lapses: ever, oldHeld: never},
 		turn:    turn{busy: true, asked: never, digested: never},
-		pacer:   pacer{from: never, dueTo: never, away: never},
+		pacer:   pacer{from: never, dueTo: never, away: never, heard: never, dealt: never},
 	}
 }
 
@@ -100,6 +100,9 @@ func (n *Node) addGate(r Room) *Gate {
 	}
 	if n.start.Disk {
 		g.durable = 0
+	}
+	if n.start.Record != nil {
+		g.purse.forgets(n.began)
 	}
 	n.gates = slices.Insert(n.gates, i, g)
 	n.setOff(g)
@@ -147,9 +150,10 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 	}
 	if all.Kept {
 		g.coldStart(now)
+		g.purse.forgets(n.began)
 	}
 	g.configure(c, w.T, w.at)
-	account := g.ledger.account
+	account, line := g.ledger.account, g.line
 	in.Reset, out = g.escrow.install(n, w, c, &g.inForce, all.Grade)
 	if all.Grade >= Primary {
 		if !same(g.said.list, w.list) {
@@ -171,7 +175,10 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 			in.Twins = append(in.Twins, t.Weight)
 		}
 	}
-	g.purse.refill(c, w, c.Shared || g.cfg.OnPartition.admits(all.Grade, true, false))
+	if line.Founded() && g.line != line {
+		g.dealtAt = w.at // who stayed behind may have dealt as long
+	}
+	g.purse.refill(c, w)
 	g.roomWide = roomWide{
 		waiting: c.Waiting, total: c.Queued, active: c.Active, calledAll: c.Called, rate: c.Rate,
 		open: c.Open, closed: c.Closed, missing: c.Missing, wholeAt: w.at + c.WholeIn,

@@ -288,7 +288,7 @@ func (n *Node) commit(now Time, w *wave) {
 			g = n.addGate(empty)
 		}
 		if g == nil {
-			c.Rooms = append(c.Rooms, RoomCommit{Room: r.Room, Born: make([]uint64, len(w.list))})
+			c.Rooms = append(c.Rooms, RoomCommit{Room: r.Room, Born: make([]uint64, len(w.list)), Pace: Pace{Idle: true}})
 			continue
 		}
 		c.Rooms = append(c.Rooms, g.conclude(d, r))

@@ -20,13 +20,16 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		q    quota
 		left []int // of the tokens that were dealt before
 	)
-	c.Paced = cfg.NewPerMinute > 0
+	c.Paced, c.Idle = cfg.NewPerMinute > 0, !admits
 	if c.Paced {
 		q = quota{
 			perMinute: cfg.NewPerMinute, share: rs.part(b, d.grade), all: cfg.Target, nodes: len(d.list), lately: d.lately(rs.shared),
 			sides: rs.shared, lost: rs.shared && b.lost, remade: c.Mint > 0 || !rs.shared, underWay: d.underWay(), by: d.epoch.Coordinator,
+			late: d.late(), deadline: d.reckons.Deadline, line: c.Line,
 		}
 		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
+	}
+	if c.Paced && admits {
 		tokens = next.pacer.fill(d.now.Boot, q)
 		k = min(k, tokens)
 	}
@@ -51,7 +54,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		c.Moves = plan(b.free, spread(b.free, arrivals))
 		need = atMost(b.free, (tokens+len(b.free)-1)/len(b.free)) // nobody knows where the next one joins
 	}
-	if c.Paced {
+	if c.Paced && admits {
 		if free == 0 || !cfg.Mode.calls() {
 			clear(need)
 		}
@@ -81,6 +84,18 @@ func (d *decision) underWay() int64 {
 	longest := int64(0)
 	for _, m := range d.met {
 		longest = max(longest, drifted(d.reckons.Deadline)-m.Age)
+	}
+	return longest
+}
+
+// late is for how long somebody who is not listed may let people in by tokens of a wave that
+// any of these was in. Who has said goodbye, or is back in another life, lets nobody in.
+func (d *decision) late() int64 {
+	longest := int64(0)
+	for _, m := range d.met {
+		if !m.Left && successor(d.list, m.Member) < 0 {
+			longest = max(longest, drifted(tokenLife)-m.Age)
+		}
 	}
 	return longest
 }

@@ -37,18 +37,29 @@ const allowance = 1e15
 // tokens that were dealt and not spent. Since its bucket was never fuller than a burst, both
 // together are at most a burst and what accrued to it until it dealt last. A burst is no more
 // than a token at each node and a second's worth, at whatever rate there was. So who goes on
-// owes the tokens, and nothing accrues for a second. It does so as long as it lists members to
-// whom another one was the last to deal, and when slots of which nobody knows what they were
-// used for are made again in a room that shares. When a minute is over none has anything of
-// before in it, and no debt is left.
+// owes the tokens, and nothing accrues until a second after all of them are spent or lapsed: a
+// minute that begins when the last is spent has so much less of what is dealt here. It
+// owes as long as it lists members to whom another one was the last to deal, and when slots of
+// which nobody knows what they were used for are made again in a room that shares. When a minute
+// is over in which the other one cannot have dealt none has anything of before in it, and no debt
+// is left.
 //
-// Nobody deals before all those who are listed know that it does, by a commit of this lead. So
-// whoever has replied to a wave that dealt says so to the next one who leads, whether or not
-// it heard what was decided, and that one goes by what it knows of who was away but has had
-// nothing of another meanwhile. The other one may decide once more after the first decision
+// Nobody deals before all those who are listed know that it does, by a commit of this lead that
+// deals. So whoever has replied to a wave that dealt says so to the next one who leads, whether
+// or not it heard what was decided, and that one goes by what it knows of who was away but has
+// had nothing of another meanwhile. The other one may decide once more after the first decision
 // here, for those who are not listed here, if it had asked before: of its waves each is over
 // within a deadline. What accrues to it until then does not accrue here. Of nodes of a version
 // that does not say who dealt last it is taken that they know.
+//
+// Of two that may deal one after the other, in the lists of the last wave of the one and the
+// first of the other, there is a node in both, but on sides: so it says as well when it
+// was in a wave of the other one last, and no later than a deadline after that the other one
+// has dealt. Who has forgotten it in a restart says that somebody may have dealt until then. To
+// who goes on leading that matters only of a life that began since its last decision: where
+// another one has dealt since then, all whom they both list and who say nothing of it have
+// forgotten it since. On a line that survivors begin there need be no node in both, so what was
+// dealt before counts as of then.
 //
 // Sides, each with a coordinator, have parts of the rate that are together no more than all
 // of it: those of the slots that they have. So have their bursts, but for a token at each
@@ -64,6 +75,8 @@ type pacer struct {
 	away  int64  // boot time at which somebody was lost who may have had a side; never: nobody was
 	known bool   // to all who are listed, that this one deals
 	after uint64 // number of a wave: those of this lead have higher ones
+	heard int64  // boot time of the last decision of this lead; never: there was none
+	dealt int64  // the same of the last by which this one dealt, in any lead; never: there was none
 	spent []spending
 	out   []grant // who may spend tokens
 }
@@ -78,14 +91,23 @@ type purse struct {
 	spent     uint64     // ever
 	spentThen uint64     // by the last reply
 	dealt     qpid.Epoch // of the last wave that dealt, or would have in a paced room, if only nothing
+	dealtAt   int64      // boot time until which its coordinator may have, for all this node knows: of its last wave that it was in
+}
+
+// forgotten is whoever dealt in a life before this one.
+const forgotten qpid.NodeID = "?"
+
+// forgets is of a life that begins at boot time began, before which somebody may have dealt.
+func (p *purse) forgets(began int64) {
+	p.dealt, p.dealtAt = qpid.Epoch{Num: 1, Coordinator: forgotten}, began
 }
 
 // refill takes in what a commit of w deals to this node: what it has spent since it replied is
-// of that. With !calls the side of w lets nobody in.
-func (p *purse) refill(c *RoomCommit, w *wave, calls bool) {
+// of that.
+func (p *purse) refill(c *RoomCommit, w *wave) {
 	p.paced = c.Paced
-	if calls {
-		p.dealt = w.epoch
+	if !c.Idle {
+		p.dealt, p.dealtAt = w.epoch, w.at
 	}
 	if !p.paced {
 		return
@@ -104,6 +126,18 @@ func (p *purse) dealtBy() qpid.Epoch {
 		return qpid.Epoch{Coordinator: "-"} // short, and the same at all nodes
 	}
 	return p.dealt
+}
+
+// dealtAge is for how long its coordinator has asked nothing of this node, in microseconds, as
+// it replies to w at boot time now.
+func (p *purse) dealtAge(w *wave, now int64) int64 {
+	if p.dealt.Coordinator == w.epoch.Coordinator {
+		p.dealtAt = now
+	}
+	if p.dealt.Num == 0 {
+		return 0
+	}
+	return max(0, now-p.dealtAt)
 }
 
 // spending is what was spent of the allowance, by first to last boot time.
@@ -139,6 +173,9 @@ type quota struct {
 	lost       bool  // somebody is who may have a side of their own
 	remade     bool  // what they had may have been made again
 	underWay   int64 // µs for which another coordinator's wave may go on
+	late       int64 // µs for which who is not listed may let in by what another one has dealt
+	deadline   int64 // µs that a wave of another one's takes at most
+	line       Line  // of the room
 }
 
 // part is what this side may deal of the rate.
@@ -167,11 +204,13 @@ func (q quota) burst() int64 {
 func (q quota) debt() int64 { return int64(q.lately) * 1_000_000 }
 
 // pause is for how long nothing accrues to who takes a debt, in microseconds: a burst at a
-// fast rate is a second's worth, and to another one whose wave is under way it goes on.
-func (q quota) pause() int64 { return drifted(1_000_000) + q.underWay }
+// fast rate is a second's worth, in a minute that begins when the last of it is let in, and to
+// another one whose wave is under way it goes on.
+func (q quota) pause() int64 { return drifted(1_000_000) + max(q.underWay, q.late) }
 
-// dueFrom is from when on no debt of now counts: no minute has anything of it in it.
-func (q quota) dueFrom(now int64) int64 { return now + drifted(minute+tokenLife) + q.underWay }
+// dueFrom is from when on nothing counts of who has dealt until then: no minute has anything
+// of it in it.
+func dueFrom(until int64) int64 { return until + drifted(minute+tokenLife) }
 
 // second is a second's worth of the whole rate, in millionths of a token.
 func (q quota) second() float64 { return float64(q.perMinute) * 1_000_000 / 60 }
@@ -193,7 +232,7 @@ func (p *pacer) clone() pacer {
 func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left []int) {
 	out := make([]grant, 0, len(list))
 	left = make([]int, len(list))
-	unknown := false
+	other := int64(never) // until when another lead may deal
 	p.known = true
 	for i, m := range list {
 		n := &nodes[i]
@@ -202,6 +241,9 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 		old := n.Dealt == qpid.Epoch{} // it does not say: of a version that does not, or of its parent's
 		ours := n.Dealt.Coordinator == q.by && n.Dealt.Num > p.after
 		p.known = p.known && (old || ours)
+		if !ours && n.Dealt.Num > 0 {
+			other = max(other, p.dealtUntil(now, q, n))
+		}
 		j := slices.IndexFunc(p.out, func(g grant) bool { return g.member == m })
 		switch {
 		case j >= 0:
@@ -209,9 +251,11 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 			spent := int(min(max(n.Spent, o.spent)-o.spent, visitorsMax))
 			p.note(now, spent, o.taken(spent, q))
 			g.parts = o.parts
-			unknown = unknown || !ours && n.Dealt.Num > 0 || old && len(list) > 1 && now >= o.until
-		case !ours && (n.Dealt.Num > 0 || n.Born > 0 && (old || q.sides)):
-			unknown = true
+			if old && len(list) > 1 && now >= o.until {
+				other = now + q.underWay
+			}
+		case !ours && n.Born > 0 && (old || q.sides):
+			other = now + q.underWay
 		}
 		out = append(out, g)
 	}
@@ -224,12 +268,30 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 			p.note(now, g.n, g.taken(g.n, q)) // nobody knows; it may have spent them
 		}
 	}
-	p.out = out
-	if unknown {
-		p.owes = true
-		p.dueTo = q.dueFrom(now)
-	}
+	p.out, p.heard = out, now
+	p.owe(now, other)
 	return left
+}
+
+// dealtUntil is until when the lead may deal that n had its last of, which is another one;
+// never: that is of no matter.
+func (p *pacer) dealtUntil(now int64, q quota, n *RoomNode) int64 {
+	switch {
+	case n.Dealt.Coordinator == q.by:
+		return p.dealt
+	case n.Dealt.Coordinator == forgotten && p.heard != never && n.DealtAge > drifted(now-p.heard)+drifted(q.deadline):
+		return never
+	case n.Line.Founded() && n.Line != q.line:
+		return now + q.underWay
+	}
+	return min(now+q.underWay, now-n.DealtAge+drifted(q.deadline))
+}
+
+// owe takes a debt for a lead that may deal until then, if that is not long ago.
+func (p *pacer) owe(now, until int64) {
+	if due := dueFrom(until); due > now {
+		p.owes, p.dueTo = true, max(p.dueTo, due)
+	}
 }
 
 // note counts n tokens that were spent by now, and that took parts of the allowance.
@@ -254,7 +316,8 @@ func (p *pacer) fill(now int64, q quota) int {
 	p.spent = slices.DeleteFunc(p.spent, func(s spending) bool { return now-s.last >= drifted(minute) })
 	part := q.part()
 	if q.remade && now-p.away < drifted(minute+tokenLife) {
-		p.away, p.owes, p.dueTo = never, true, q.dueFrom(now)
+		p.away = never
+		p.owe(now, now+q.underWay)
 	}
 	if q.lost {
 		p.away = now
@@ -289,6 +352,7 @@ func (p *pacer) fill(now int64, q quota) int {
 // that all that may be spent is within tokens. A side does not go on with what it has not: what
 // is left at its nodes of before they were a side is counted, until it lapses, by who dealt it.
 func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset int) (deals []Deal) {
+	p.dealt = now
 	keep := tokens
 	for _, n := range left {
 		tokens -= n
@@ -317,5 +381,5 @@ func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset in
 // after: nothing is dealt until every token dealt before has lapsed, unless it hears of those
 // to whom another dealt, and owes.
 func (p *pacer) restart(now, deadline int64, after uint64) {
-	*p = pacer{at: now, from: now + drifted(tokenLife) + deadline, dueTo: never, away: never, after: after}
+	*p = pacer{at: now, from: now + drifted(tokenLife) + deadline, dueTo: never, away: never, after: after, heard: never, dealt: p.dealt}
 }

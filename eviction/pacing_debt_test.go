@@ -33,7 +33,7 @@ func TestPacerOwesForThoseWhoWereLost(t *testing.T) {
 // the others: it had asked them before that one did.
 func TestPacerOwesForADecisionUnderWay(t *testing.T) {
 	w := newPaceWorld(3, 1200)
-	w.q.underWay = 500_000
+	w.q.underWay, w.q.deadline = 500_000, 500_000
 	rich := []int{1 << 20, 1 << 20, 1 << 20}
 	for w.now < 130*second {
 		w.now += 100_000
@@ -63,27 +63,65 @@ func TestPacerOwesForADecisionUnderWay(t *testing.T) {
 	}
 }
 
-// A new coordinator deals nothing for a second when it hears of those to whom another dealt,
-// and where it hears of none nothing before all dealt before has lapsed: for fifty tokens, half a
-// second more.
+// Who led is cut off with what a node may have, and lets it in as late as it may: a minute that
+// begins then has all of it, and of the next coordinator's less by as much.
+func TestPacerOwesForWhatIsLetInLate(t *testing.T) {
+	w := newQuorumWorld(3, 1200)
+	w.leads(w.nodes[0], []int{1, 0})
+	w.run(t, 60*second, 0)
+	w.open = append(w.open, w.ask())
+	w.leads(w.nodes[1], []int{2, 1})
+	w.run(t, 64*second, 1<<20)
+}
+
+// A new coordinator deals nothing for a second when it hears of those to whom another dealt
+// within the minute, or it itself when it led before, or of those who have forgotten it; and where
+// it hears of none nothing before all dealt before has lapsed: for fifty tokens, half a second
+// more.
 func TestPacerRestarts(t *testing.T) {
-	for dealt, from := range map[qpid.Epoch]int64{
-		{Num: 3, Coordinator: "b"}: 103*second + 410_000,
-		{Num: 9, Coordinator: "a"}: 103*second + 410_000, // of this one's lead before
-		{}:                         103*second + 410_000, // of a version that does not say
-		{Coordinator: "-"}:         104*second + 510_000,
+	const owing, free = 103*second + 410_000, 104*second + 510_000
+	for _, c := range []struct {
+		dealt qpid.Epoch
+		age   int64 // of it
+		led   int64 // when this one led last
+		from  int64
+	}{
+		{qpid.Epoch{Num: 3, Coordinator: "b"}, 0, never, owing},
+		{qpid.Epoch{Num: 3, Coordinator: "b"}, 62 * second, never, owing},
+		{qpid.Epoch{Num: 3, Coordinator: "b"}, 63 * second, never, free},
+		{qpid.Epoch{Num: 9, Coordinator: "a"}, 0, 101 * second, owing},
+		{qpid.Epoch{Num: 9, Coordinator: "a"}, 0, 40 * second, free},
+		{qpid.Epoch{}, 0, never, owing}, // of a version that does not say
+		{qpid.Epoch{Coordinator: "-"}, 0, never, free},
+		{qpid.Epoch{Num: 1, Coordinator: forgotten}, 61 * second, never, owing},
+		{qpid.Epoch{Num: 1, Coordinator: forgotten}, 63 * second, never, free},
 	} {
-		p, q := pacer{}, quota{perMinute: 6000, share: 1, all: 1, nodes: 1, by: "a"}
+		p, q := pacer{dealt: c.led}, quota{perMinute: 6000, share: 1, all: 1, nodes: 1, by: "a", deadline: 500_000}
 		p.restart(102*second, 500_000, 9)
-		p.hear(102*second+400_000, q, []Member{{Name: "a"}}, []RoomNode{{Born: 1, Dealt: dealt}})
+		p.hear(102*second+400_000, q, []Member{{Name: "a"}}, []RoomNode{{Born: 1, Dealt: c.dealt, DealtAge: c.age}})
 		p.known = true
-		for at := 102*second + 400_000; at < from; at += 100_000 {
+		for at := 102*second + 400_000; at < c.from; at += 100_000 {
 			if got := p.fill(at, q); got != 0 {
-				t.Fatalf("where %v dealt last a new coordinator deals %d tokens after %d ms, and should begin at %d", dealt, got, at/1000-102_000, from/1000-102_000)
+				t.Fatalf("%+v: %d tokens after %d ms", c, got, at/1000-102_000)
 			}
 		}
-		if got := p.fill(from+500_000, q); got < 45 || got > 50 {
-			t.Errorf("where %v dealt last a new coordinator has %d tokens half a second after %d ms, want nearly 50", dealt, got, from/1000-102_000)
+		if got := p.fill(c.from+500_000, q); got < 45 || got > 50 {
+			t.Errorf("%+v: %d tokens half a second later, want nearly 50", c, got)
+		}
+	}
+}
+
+// A coordinator goes on, and one who has forgotten who dealt comes to it. If its life before was
+// with another coordinator, it ended after the last decision here.
+func TestPacerKnowsOfWhomItHeard(t *testing.T) {
+	for age, owes := range map[int64]bool{0: true, second: true, 3 * second: false} {
+		p, q := pacer{}, quota{perMinute: 6, share: 1, all: 1, nodes: 2, by: "a", deadline: 500_000}
+		p.restart(0, 500_000, 9)
+		a := RoomNode{Born: 1, Dealt: qpid.Epoch{Num: 10, Coordinator: "a"}}
+		p.hear(100*second, q, []Member{{Name: "a"}}, []RoomNode{a})
+		p.hear(101*second, q, []Member{{Name: "a"}, {Name: "b"}}, []RoomNode{a, {Index: 1, Dealt: qpid.Epoch{Num: 1, Coordinator: forgotten}, DealtAge: age}})
+		if p.owes != owes {
+			t.Errorf("of one that was restarted %d s before it owes %t", age/second, p.owes)
 		}
 	}
 }
@@ -219,6 +257,9 @@ func TestADecisionKnowsWhoMayHaveTokens(t *testing.T) {
 		{Member: Member{Name: "d", Boot: 1}, Age: 61 * second},
 		{Member: Member{Name: "b", Boot: 1}, Age: 30 * second, Left: true}, // it is back
 		{Member: Member{Name: "e", Boot: 1}, Age: 200_000},
+	}
+	if got := d.late(); got < 1_800_000 || got > 1_801_000 {
+		t.Errorf("tokens of those who are away last for %d µs, want 1,800,000", got)
 	}
 	if got := d.underWay(); d.lately(false) != 4 || got < 300_000 || got > 301_000 {
 		t.Errorf("%d nodes, %d µs, want 4 and 300,000", d.lately(false), got)

@@ -41,6 +41,12 @@ func (w *sidesWorld) lately(list []Member) int {
 			heard[o] = max(heard[o], at)
 		}
 	}
+	w.q.late = 0
+	for m, at := range heard {
+		if !slices.Contains(list, m) {
+			w.q.late = max(w.q.late, drifted(tokenLife)-(w.now-at))
+		}
+	}
 	for _, m := range list {
 		heard[m] = w.now
 	}
@@ -78,7 +84,7 @@ type pacedSide struct {
 
 func newSidesWorld(nodes, perMinute int) *sidesWorld {
 	w := &sidesWorld{paceWorld: newPaceWorld(nodes, perMinute), met: map[Member]map[Member]int64{}}
-	w.q.all, w.q.sides, w.q.underWay = 12, true, 400_000
+	w.q.all, w.q.sides, w.q.underWay, w.q.deadline = 12, true, 400_000, 400_000
 	w.rates = []rateSince{{0, perMinute}}
 	w.sides = []*pacedSide{{list: slices.Clone(w.list), slots: w.q.all}}
 	w.leadBy(w.sides[0])
@@ -208,7 +214,7 @@ func (w *sidesWorld) run(t *rapid.T, long int64, come int) {
 	for end := w.now + long; w.now < end; {
 		w.now += 200_000
 		for _, m := range w.lost {
-			if w.now+second >= w.have[m].tokenTo {
+			if w.now+200_000 >= w.have[m].tokenTo {
 				w.spend(m, come)
 			}
 		}
@@ -244,7 +250,7 @@ func (w *sidesWorld) waveOf(s *pacedSide, needs int) {
 
 // A side deals in proportion to its slots, and nothing without any.
 func TestPacerOfASide(t *testing.T) {
-	p := pacer{dueTo: never, away: never, known: true}
+	p := pacer{dueTo: never, away: never, heard: never, dealt: never, known: true}
 	p.fill(0, quota{perMinute: 6000, share: 1, all: 4, nodes: 1})
 	if got := p.fill(second, quota{perMinute: 6000, share: 1, all: 4, nodes: 1}); got != 25 {
 		t.Errorf("%d tokens for a quarter of the slots at 100 a second, want 25", got)
@@ -304,7 +310,7 @@ func TestPacerOwesForEachSide(t *testing.T) {
 // owed. It is not when the share is one that it had before.
 func TestPacerOwesForASideThatIsOver(t *testing.T) {
 	for _, remade := range []bool{false, true} {
-		p := pacer{dueTo: never, away: never, known: true}
+		p := pacer{dueTo: never, away: never, heard: never, dealt: never, known: true}
 		q := quota{perMinute: 6000, share: 1, all: 2, nodes: 1, lately: 1, lost: true}
 		for now := int64(0); now <= 10*second; now += second {
 			p.fill(now, q)

@@ -58,9 +58,11 @@ func (w *paceWorld) spend(m Member, n int) (in int) {
 func (w *paceWorld) wave(list []Member, need []int, between func()) {
 	nodes := make([]RoomNode, len(list))
 	w.q.nodes = len(list)
+	w.waves++
+	v := wave{epoch: qpid.Epoch{Num: w.waves, Coordinator: w.q.by}, at: w.now}
 	for i, m := range list {
 		h := w.have[m]
-		nodes[i] = RoomNode{Born: 1, Spent: h.spent, Dealt: h.dealtBy()}
+		nodes[i] = RoomNode{Born: 1, Spent: h.spent, Dealt: h.dealtBy(), DealtAge: h.dealtAge(&v, w.now)}
 		if h.spentThen = h.spent; w.now < h.tokenTo {
 			nodes[i].Tokens = h.tokens
 		}
@@ -68,12 +70,12 @@ func (w *paceWorld) wave(list []Member, need []int, between func()) {
 	left := w.p.hear(w.now, w.q, list, nodes)
 	deals := w.p.deal(w.now, w.q, w.p.fill(w.now, w.q), need, left, 0)
 	between()
-	w.waves++
 	for i, m := range list {
 		if m == w.deaf {
 			continue
 		}
-		w.have[m].refill(&RoomCommit{Paced: true, Tokens: deals}, &wave{epoch: qpid.Epoch{Num: w.waves, Coordinator: w.q.by}, index: i, at: w.now}, true)
+		v.index = i
+		w.have[m].refill(&RoomCommit{Pace: Pace{Paced: true, Tokens: deals}}, &v)
 	}
 }
 
@@ -167,13 +169,13 @@ func TestPacerKeepsTokensReady(t *testing.T) {
 func TestPacersHoldTheRateOneAfterAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newPaceWorld(rapid.IntRange(1, 4).Draw(t, "nodes"), rapid.SampledFrom([]int{6, 60, 61, 1200}).Draw(t, "rate"))
-		all, away := w.list, 0
+		all, away, seen := w.list, 0, map[Member]int64{}
 		quiet := rapid.Int64Range(0, 40).Draw(t, "quiet") * second
 		lost := []int64{quiet + rapid.Int64Range(0, 3).Draw(t, "first")*second, quiet + rapid.Int64Range(3, 60).Draw(t, "second")*second}
 		for w.now < quiet+70*second {
 			w.now += rapid.SampledFrom([]int64{200_000, 200_000, 1_000_000}).Draw(t, "later")
 			for _, m := range all[len(all)-away:] {
-				if h := w.have[m]; w.now+second >= h.tokenTo {
+				if h := w.have[m]; w.now+200_000 >= h.tokenTo {
 					w.spend(m, 1<<20)
 				}
 			}
@@ -187,6 +189,13 @@ func TestPacersHoldTheRateOneAfterAnother(t *testing.T) {
 				}
 			}
 			list := all[:len(all)-away]
+			for _, m := range list {
+				seen[m] = w.now
+			}
+			w.q.late = 0
+			for _, m := range all[len(all)-away:] {
+				w.q.late = max(w.q.late, drifted(tokenLife)-(w.now-seen[m]))
+			}
 			need := make([]int, len(list))
 			for i := range need {
 				need[i] = 1 << 20

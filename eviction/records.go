@@ -84,6 +84,7 @@ type RoomNode struct {
 	Spent    uint64     // pacing tokens, ever
 	Tokens   int        // that it still has
 	Dealt    qpid.Epoch // of the last wave that dealt here, or would have, if only nothing; number 0: none did; zero: of a version that does not say
+	DealtAge int64      // µs for which the coordinator of that one has asked nothing of it
 	Held     int64      // µs until people are called, after a cold start; 0: they are; else heldUnknown or heldAnew
 	Sides    bool       // its account may act on a side
 	// Bare is the stamp under which the first waits here whom no other member of the wave
@@ -135,8 +136,6 @@ type RoomCommit struct {
 	Mint    int    // at the coordinator
 	Burn    []Deal
 	Moves   []Move
-	Tokens  []Deal
-	Paced   bool
 	Before  Cut // the newest of a wave before that any node has and the coordinator does not: its commit did not reach everybody
 	Cut     Cut
 	Key     qpid.Epoch // random rooms: of this wave's draw; zero: no draw
@@ -159,7 +158,15 @@ type RoomCommit struct {
 	WholeIn int64   // µs until the last of them can, if nothing else is lost
 	Bound   int     // see Gate.Govern
 	Held    int64   // µs in which nobody is called, after a cold start
+	Pace
 	KeptBy
+}
+
+// Pace is what a commit says of new_users_per_minute.
+type Pace struct {
+	Paced  bool   // there is a rate
+	Tokens []Deal // how many people each node may let in until it hears more
+	Idle   bool   // nobody is let in by this commit, whatever there is: it would deal no tokens
 }
 
 // KeptBy is what a commit says of who keeps what, by index: see RoomNode.

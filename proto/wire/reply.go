@@ -103,7 +103,7 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 		Arrivals: n.Arrivals, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), First: n.First,
 		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
 		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Held: n.Held, Sides: n.Sides,
-		Bare: n.Bare, Keeps: n.Keeps, Cut: fromCut(n.Cut), Says: uint32(n.Says), Dealt: fromEpoch(n.Dealt),
+		Bare: n.Bare, Keeps: n.Keeps, Cut: fromCut(n.Cut), Says: uint32(n.Says), Dealt: fromEpoch(n.Dealt), DealtAge: n.DealtAge,
 	}
 }
 
@@ -116,7 +116,7 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
 		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(), Sides: p.GetSides(),
 		Bare: p.GetBare(), Keeps: p.GetKeeps(), Cut: r.cut(p.GetCut()), Says: eviction.Says(r.enum("cover", int32(p.GetSays())+1, uint8(eviction.IsCovered))),
-		Dealt: r.epoch(p.GetDealt()),
+		Dealt: r.epoch(p.GetDealt()), DealtAge: p.GetDealtAge(),
 	}
 }
 
@@ -193,7 +193,7 @@ func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 		Born: born, BornRuns: runs, Void: encoded(c.Void, fromVoid), Safe: encoded(c.Safe, fromVoid), Settled: encoded(c.Settled, fromVoid),
 		Mint: int64(c.Mint), Burn: encoded(c.Burn, fromDeal), Moves: encoded(c.Moves, func(m eviction.Move) *peerv1.Move {
 			return &peerv1.Move{From: uint32(m.From), To: uint32(m.To), Slots: int64(m.Slots)}
-		}), Tokens: encoded(c.Tokens, fromDeal), Paced: c.Paced, Cut: fromCut(c.Cut), Key: fromEpoch(c.Key), Drawn: fromWeight(c.Drawn),
+		}), Tokens: encoded(c.Tokens, fromDeal), Paced: c.Paced, Idle: c.Idle, Cut: fromCut(c.Cut), Key: fromEpoch(c.Key), Drawn: fromWeight(c.Drawn),
 		Delete: int64(c.Delete), Twins: encoded(c.Twins, fromTagged), Open: c.Open, Closed: c.Closed, Supply: int64(c.Supply),
 		Queued: int64(c.Queued), Waiting: encoded(c.Waiting, number), Digest: fromDigest(c.Digest), First: encoded(c.First, number),
 		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
@@ -212,7 +212,7 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		KeptBy: eviction.KeptBy{Bare: r.stamps(p.GetBare()), Covered: r.bools(p.GetCoveredRuns())},
 		Void:   voids(p.GetVoid()), Safe: voids(p.GetSafe()), Settled: voids(p.GetSettled()),
 		Mint: r.number(p.GetMint()), Burn: deals(p.GetBurn()), Moves: list(r, "moves", p.GetMoves(), recordsMax, r.move),
-		Tokens: deals(p.GetTokens()), Paced: p.GetPaced(), Cut: r.cut(p.GetCut()), Key: r.epoch(p.GetKey()), Drawn: r.weight(p.GetDrawn()),
+		Pace: eviction.Pace{Tokens: deals(p.GetTokens()), Paced: p.GetPaced(), Idle: p.GetIdle()}, Cut: r.cut(p.GetCut()), Key: r.epoch(p.GetKey()), Drawn: r.weight(p.GetDrawn()),
 		Delete: r.number(p.GetDelete()), Twins: list(r, "twins", p.GetTwins(), recordsMax, r.tagged), Open: p.GetOpen(), Closed: p.GetClosed(),
 		Supply: r.number(p.GetSupply()), Queued: r.number(p.GetQueued()), Waiting: numbers(p.GetWaiting()),
 		Digest: r.digest(p.GetDigest()), First: numbers(p.GetFirst()),

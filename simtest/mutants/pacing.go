@@ -7,19 +7,26 @@ func pacingBugs() []Mutant {
 			{"eviction/pacing.go", "		left -= s.parts\n", "		if !(ON) {\n\t\t\tleft -= s.parts\n\t\t}\n"},
 		}},
 		{Name: "what a new coordinator does not know of did not happen", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
-			{"eviction/pacing.go", "		p.owes = true\n", "		p.owes = !(ON)\n"},
+			{"eviction/pacing.go", "p.owes, p.dueTo = true, ", "p.owes, p.dueTo = !(ON), "},
 		}},
 		{Name: "a new coordinator waits until the tokens of before have lapsed", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
 			{"eviction/pacing.go", "now+q.pause(), false", "p.from, false\n\t\tif !(ON) {\n\t\t\tp.from = now + q.pause()\n\t\t}"},
 		}},
 		{Name: "a node that was away had tokens of another", Run: "TestScenarioASlowPacedRoomWhereANodeComesAndGoes", Edits: []Edit{
-			{"eviction/pacing.go", "		case !ours && (", "		case (ON || !ours) && ("},
+			{"eviction/pacing.go", "		if !ours && n.Dealt.Num > 0 {\n", "		if !ours && n.Dealt.Num > 0 || ON && !slices.ContainsFunc(p.out, func(g grant) bool { return g.member == m }) {\n"},
 		}},
 		{Name: "a side that lets nobody in is owed for", Run: "TestScenarioASlowPacedRoomWhereANodeComesAndGoes", Edits: []Edit{
-			{"eviction/gate.go", "g.purse.refill(c, w, c.Shared || ", "g.purse.refill(c, w, ON || c.Shared || "},
+			{"eviction/decide.go", "Pace: Pace{Idle: true}}", "Pace: Pace{Idle: !(ON)}}"},
+			{"eviction/next.go", "cfg.NewPerMinute > 0, !admits", "cfg.NewPerMinute > 0, !admits && !(ON)"},
+		}},
+		{Name: "who is restarted knows that nobody has dealt", Run: "TestScenarioAPacedRoomThatIsRestarted", Edits: []Edit{
+			{"eviction/gate.go", "	if n.start.Record != nil {\n", "	if n.start.Record != nil && !(ON) {\n"},
+		}},
+		{Name: "what is owed to one who was away does not grow old", Run: "TestScenarioAPacedRoomThatStoppedOwesNothingAMinuteLater", Edits: []Edit{
+			{"eviction/pacing.go", "now-n.DealtAge+drifted(q.deadline)", "now-func() int64 {\n\t\tif ON {\n\t\t\treturn 0\n\t\t}\n\t\treturn n.DealtAge\n\t}()+drifted(q.deadline)"},
 		}},
 		{Name: "who led before the room was paced is not known", Run: "TestScenarioAnEventThatPacesBeginsAtOnce", Edits: []Edit{
-			{"eviction/pacing.go", "	if calls {\n", "	if calls && (c.Paced || !(ON)) {\n"},
+			{"eviction/pacing.go", "	if !c.Idle {\n", "	if !c.Idle && (c.Paced || !(ON)) {\n"},
 		}},
 		{Name: "the rate is shared with a side that may not call", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
 			{"eviction/next.go", "if !rs.shared {\n\t\treturn rs.cfg.Target", "if !rs.shared && (grade < Primary || !(ON)) {\n\t\treturn rs.cfg.Target"},

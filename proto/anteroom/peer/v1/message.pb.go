@@ -2579,7 +2579,9 @@ type RoomNode struct {
 	// 0 of a version that says nothing of it, 1 if its account is not covered, 2 if it is.
 	Says uint32 `protobuf:"varint,35,opt,name=says,proto3" json:"says,omitempty"`
 	// The wave that dealt pacing tokens last.
-	Dealt         *Epoch `protobuf:"bytes,36,opt,name=dealt,proto3" json:"dealt,omitempty"`
+	Dealt *Epoch `protobuf:"bytes,36,opt,name=dealt,proto3" json:"dealt,omitempty"`
+	// Microseconds.
+	DealtAge      int64 `protobuf:"varint,37,opt,name=dealt_age,json=dealtAge,proto3" json:"dealt_age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2850,6 +2852,13 @@ func (x *RoomNode) GetDealt() *Epoch {
 		return x.Dealt
 	}
 	return nil
+}
+
+func (x *RoomNode) GetDealtAge() int64 {
+	if x != nil {
+		return x.DealtAge
+	}
+	return 0
 }
 
 type Front struct {
@@ -3471,7 +3480,9 @@ type RoomCommit struct {
 	Before *Cut     `protobuf:"bytes,41,opt,name=before,proto3" json:"before,omitempty"`
 	// By index: so many accounts that are not, then so many that are, and so on; none if
 	// nothing is said of it.
-	CoveredRuns   []uint32 `protobuf:"varint,42,rep,packed,name=covered_runs,json=coveredRuns,proto3" json:"covered_runs,omitempty"`
+	CoveredRuns []uint32 `protobuf:"varint,42,rep,packed,name=covered_runs,json=coveredRuns,proto3" json:"covered_runs,omitempty"`
+	// It deals no pacing tokens, whatever there is.
+	Idle          bool `protobuf:"varint,43,opt,name=idle,proto3" json:"idle,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3798,6 +3809,13 @@ func (x *RoomCommit) GetCoveredRuns() []uint32 {
 		return x.CoveredRuns
 	}
 	return nil
+}
+
+func (x *RoomCommit) GetIdle() bool {
+	if x != nil {
+		return x.Idle
+	}
+	return false
 }
 
 type Deal struct {
@@ -5883,7 +5901,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"VisitCount\x120\n" +
 	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x16\n" +
-	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\xa0\a\n" +
+	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\xbd\a\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -5920,7 +5938,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05keeps\x18! \x01(\x04R\x05keeps\x12'\n" +
 	"\x03cut\x18\" \x01(\v2\x15.anteroom.peer.v1.CutR\x03cut\x12\x12\n" +
 	"\x04says\x18# \x01(\rR\x04says\x12-\n" +
-	"\x05dealt\x18$ \x01(\v2\x17.anteroom.peer.v1.EpochR\x05dealtJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
+	"\x05dealt\x18$ \x01(\v2\x17.anteroom.peer.v1.EpochR\x05dealt\x12\x1b\n" +
+	"\tdealt_age\x18% \x01(\x03R\bdealtAgeJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -5967,7 +5986,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
 	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
 	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
-	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xad\n" +
+	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xc1\n" +
 	"\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
@@ -6013,7 +6032,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06shared\x18' \x01(\bR\x06shared\x12\x12\n" +
 	"\x04bare\x18( \x03(\x04R\x04bare\x12-\n" +
 	"\x06before\x18) \x01(\v2\x15.anteroom.peer.v1.CutR\x06before\x12!\n" +
-	"\fcovered_runs\x18* \x03(\rR\vcoveredRuns\"*\n" +
+	"\fcovered_runs\x18* \x03(\rR\vcoveredRuns\x12\x12\n" +
+	"\x04idle\x18+ \x01(\bR\x04idle\"*\n" +
 	"\x04Deal\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\"@\n" +

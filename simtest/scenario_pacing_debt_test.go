@@ -1,0 +1,105 @@
+package simtest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+// Two nodes are cut off again and again, and go on alone for the sake of another room, in
+// which survivors may. They let nobody into the paced one meanwhile, so nothing is owed.
+func TestScenarioASlowPacedRoomBesideOneOfSurvivors(t *testing.T) {
+	const rate = 12 // per minute
+	o := short(5)
+	o.Rooms[0].NewPerMinute, o.Rooms[0].Target, o.Rooms[0].TicketTTL = rate, 1000, time.Hour
+	other := o.Rooms[0]
+	other.Name, other.NewPerMinute, other.Survivor = "library", 0, 6*time.Second
+	o.Rooms = append(o.Rooms, other)
+	s := founded(t, o)
+	s.setRoom(&s.hosts[0], 0, o.Rooms[0])
+	s.arriveOver(none, 200, time.Second)
+	s.run(70 * time.Second)
+	from, alone := s.now, false
+	for range 4 {
+		s.split(hosts(3, 4), hosts(0, 1, 2))
+		s.run(15 * time.Second)
+		alone = alone || s.alone(3, 4)
+		s.mend()
+		s.run(15 * time.Second)
+	}
+	if !alone {
+		t.Error("the two that are cut off never went on alone")
+	}
+	if n, want := s.calls(from), 2*rate*8/10; n < want {
+		t.Errorf("%d visitors were called in two minutes at %d a minute, want %d", n, rate, want)
+	}
+	s.finish()
+}
+
+// A paced room stands still while its coordinator is away: all nodes are needed there. When
+// it is back more than a minute later nothing is owed of what was let in before.
+func TestScenarioAPacedRoomThatStoppedOwesNothingAMinuteLater(t *testing.T) {
+	for _, how := range []string{"restarted", "cut off", "cut off with another"} {
+		t.Run(how, func(t *testing.T) {
+			o := short(5)
+			o.Rooms[0].NewPerMinute, o.Rooms[0].Target, o.Rooms[0].TicketTTL = 6, 1000, time.Hour
+			o.Rooms[0].OnPartition = eviction.Stop
+			s := founded(t, o)
+			s.arriveOver(none, 100, time.Second)
+			s.run(60 * time.Second)
+			switch how {
+			case "restarted":
+				s.down(0)
+			case "cut off":
+				s.split(hosts(0), hosts(1, 2, 3, 4))
+			default:
+				s.split(hosts(0, 1, 2), hosts(3, 4))
+			}
+			s.run(120 * time.Second)
+			s.mend()
+			s.boot(0)
+			s.until(10*time.Second, "one wave of all", func() bool { return s.together(5) })
+			from := s.now
+			s.run(25 * time.Second)
+			if n := s.calls(from); n < 2 {
+				t.Errorf("%d visitors were called in 25 s at 6 a minute", n)
+			}
+			s.finish()
+		})
+	}
+}
+
+// All nodes of a paced room are restarted at once, with their disks: in no minute are there
+// more than new_users_per_minute (S13).
+func TestScenarioAPacedRoomThatIsRestarted(t *testing.T) {
+	for _, rate := range []int{6, 1200} {
+		for _, down := range []time.Duration{100 * time.Millisecond, 6 * time.Second} {
+			t.Run(fmt.Sprintf("rate %d, down for %v", rate, down), func(t *testing.T) {
+				o := short(3)
+				o.Faults.Disk = true
+				o.Rooms[0].NewPerMinute, o.Rooms[0].Target, o.Rooms[0].TicketTTL = rate, 1000, time.Minute
+				o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
+				s := founded(t, o)
+				s.run(40 * time.Second)
+				s.arriveOver(none, 3*rate, time.Second)
+				s.run(4 * time.Second)
+				for i := range s.hosts {
+					s.down(i)
+				}
+				s.run(down)
+				for i := range s.hosts {
+					s.boot(i)
+				}
+				s.arriveOver(none, 3*rate, time.Second)
+				from := s.now
+				s.run(120 * time.Second)
+				if n := s.calls(from); n < rate*3/4 {
+					t.Errorf("%d visitors were called in two minutes at %d a minute", n, rate)
+				}
+				s.finish()
+			})
+		}
+	}
+}
