@@ -54,7 +54,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		c.Moves = plan(b.free, spread(b.free, arrivals))
 		need = atMost(b.free, (tokens+len(b.free)-1)/len(b.free)) // nobody knows where the next one joins
 	}
-	if c.Paced && admits {
+	if c.Stay = c.Paced && admits && !next.pacer.known; c.Paced && admits {
 		if free == 0 || !cfg.Mode.calls() {
 			clear(need)
 		}

@@ -109,7 +109,7 @@ func (p *purse) refill(c *RoomCommit, w *wave) {
 	if !c.Idle {
 		p.dealt, p.dealtAt = w.epoch, w.at
 	}
-	if !p.paced {
+	if !p.paced || c.Stay {
 		return
 	}
 	p.tokens, p.tokenTo = 0, w.at+tokenLife
@@ -351,6 +351,7 @@ func (p *pacer) fill(now int64, q quota) int {
 // deal settles how many tokens each node gets in place of what it has left, so
 // that all that may be spent is within tokens. A side does not go on with what it has not: what
 // is left at its nodes of before they were a side is counted, until it lapses, by who dealt it.
+// So is all that is left as long as not all know who deals.
 func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset int) (deals []Deal) {
 	p.dealt = now
 	keep := tokens
@@ -366,7 +367,7 @@ func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset in
 		}
 		n := min(need[i], own+max(0, tokens))
 		tokens -= max(0, n-left[i])
-		if n > 0 {
+		if n > 0 && p.known {
 			deals = append(deals, Deal{i, n})
 		}
 		o := &p.out[i]

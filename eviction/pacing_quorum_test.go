@@ -183,7 +183,7 @@ func (w *quorumWorld) ask() *pacedWave {
 }
 
 func (v *pacedWave) epoch() qpid.Epoch {
-	return qpid.Epoch{Num: v.num, Coordinator: qpid.NodeID(v.as.Name) + "#" + qpid.NodeID(strconv.FormatUint(v.as.Boot, 10))}
+	return qpid.Epoch{Num: v.num, Coordinator: v.as.Name + "#" + qpid.NodeID(strconv.FormatUint(v.as.Boot, 10))}
 }
 
 // decide has a wave's coordinator deal, if it has not replied to another since, and carries out
@@ -215,6 +215,7 @@ func (w *quorumWorld) decide(v *pacedWave, needs int) {
 	c := &RoomCommit{Pace: Pace{Paced: true, Idle: v.idle}}
 	if !v.idle {
 		c.Tokens = p.deal(w.now, q, p.fill(w.now, q), need, left, 0)
+		c.Stay = !p.known
 	}
 	for i, n := range v.list {
 		if n.wave == v.num && n.Member == v.members[i] && n.Member != w.deaf {

@@ -75,7 +75,7 @@ func (w *paceWorld) wave(list []Member, need []int, between func()) {
 			continue
 		}
 		v.index = i
-		w.have[m].refill(&RoomCommit{Pace: Pace{Paced: true, Tokens: deals}}, &v)
+		w.have[m].refill(&RoomCommit{Pace: Pace{Paced: true, Tokens: deals, Stay: !w.p.known}}, &v)
 	}
 }
 

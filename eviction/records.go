@@ -167,6 +167,7 @@ type Pace struct {
 	Paced  bool   // there is a rate
 	Tokens []Deal // how many people each node may let in until it hears more
 	Idle   bool   // nobody is let in by this commit, whatever there is: it would deal no tokens
+	Stay   bool   // it deals none, and nodes have what they have until it lapses
 }
 
 // KeptBy is what a commit says of who keeps what, by index: see RoomNode.

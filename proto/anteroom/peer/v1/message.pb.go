@@ -3482,7 +3482,9 @@ type RoomCommit struct {
 	// nothing is said of it.
 	CoveredRuns []uint32 `protobuf:"varint,42,rep,packed,name=covered_runs,json=coveredRuns,proto3" json:"covered_runs,omitempty"`
 	// It deals no pacing tokens, whatever there is.
-	Idle          bool `protobuf:"varint,43,opt,name=idle,proto3" json:"idle,omitempty"`
+	Idle bool `protobuf:"varint,43,opt,name=idle,proto3" json:"idle,omitempty"`
+	// It deals none, and nodes keep what they have until it lapses.
+	Stay          bool `protobuf:"varint,44,opt,name=stay,proto3" json:"stay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3814,6 +3816,13 @@ func (x *RoomCommit) GetCoveredRuns() []uint32 {
 func (x *RoomCommit) GetIdle() bool {
 	if x != nil {
 		return x.Idle
+	}
+	return false
+}
+
+func (x *RoomCommit) GetStay() bool {
+	if x != nil {
+		return x.Stay
 	}
 	return false
 }
@@ -5986,7 +5995,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
 	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
 	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
-	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xc1\n" +
+	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xd5\n" +
 	"\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
@@ -6033,7 +6042,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04bare\x18( \x03(\x04R\x04bare\x12-\n" +
 	"\x06before\x18) \x01(\v2\x15.anteroom.peer.v1.CutR\x06before\x12!\n" +
 	"\fcovered_runs\x18* \x03(\rR\vcoveredRuns\x12\x12\n" +
-	"\x04idle\x18+ \x01(\bR\x04idle\"*\n" +
+	"\x04idle\x18+ \x01(\bR\x04idle\x12\x12\n" +
+	"\x04stay\x18, \x01(\bR\x04stay\"*\n" +
 	"\x04Deal\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\"@\n" +
