@@ -105,6 +105,9 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	}
 	n.sync()
 	n.installRooms(now, w, c)
+	if c.Kept {
+		n.beginCold(now)
+	}
 	n.forget(now, c.Met, c.Grade)
 }
 

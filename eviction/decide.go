@@ -123,7 +123,7 @@ type books struct {
 	valid  []bool // the account goes on
 	inside int    // slots owned by, or on their way between, valid accounts
 	kept   int    // visits of accounts that are lost, where that is all that they use
-	lost   bool   // something of the lost can act yet
+	lost   []Void // of which something can act yet
 	wait   int64  // µs until nothing of it can
 }
 

@@ -88,7 +88,7 @@ func newGate(c *terms, r Room) *Gate {
 		inForce: inForce{c: c, cfg: r, now: r.At(0), sum: r.Sum(), session: r.Session, ttl: r.longest(), durable: unbounded},
 		escrow:  escrow{heldAt: never, leasedAt: never, lapses: ever, oldHeld: never},
 		turn:    turn{busy: true, asked: never, digested: never},
-		pacer:   pacer{from: never, dueTo: never, away: never, heard: never, dealt: never},
+		pacer:   pacer{from: never, dueTo: never, away: never, dealt: never},
 	}
 }
 
@@ -100,9 +100,6 @@ func (n *Node) addGate(r Room) *Gate {
 	}
 	if n.start.Disk {
 		g.durable = 0
-	}
-	if n.start.Record != nil {
-		g.purse.forgets(n.began)
 	}
 	n.gates = slices.Insert(n.gates, i, g)
 	n.setOff(g)
@@ -147,10 +144,6 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 	g.missLost(now, w.list, all.Met, all.Grade, c.Line == all.Line)
 	if g.cfg.OnPartition.admits(all.Grade, true, g.sides) {
 		g.hear(now, c.Held)
-	}
-	if all.Kept {
-		g.coldStart(now)
-		g.purse.forgets(n.began)
 	}
 	g.configure(c, w.T, w.at)
 	account, line := g.ledger.account, g.line

@@ -1,6 +1,10 @@
 package eviction
 
-import "github.com/anteroom/anteroom/qpid"
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom/qpid"
+)
 
 // callNext sets the cut (or the draw, or the number of deleteMins), the slot
 // transfers, and whether newcomers may walk in.
@@ -24,8 +28,11 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	if c.Paced {
 		q = quota{
 			perMinute: cfg.NewPerMinute, share: rs.part(b, d.grade), all: cfg.Target, nodes: len(d.list), lately: d.lately(rs.shared),
-			sides: rs.shared, lost: rs.shared && b.lost, remade: c.Mint > 0 || !rs.shared, underWay: d.underWay(), by: d.epoch.Coordinator,
-			late: d.late(), deadline: d.reckons.Deadline, line: c.Line,
+			sides: rs.shared, known: d.remember(rs.nodes), lost: never, remade: c.Mint > 0 || !rs.shared, by: d.epoch.Coordinator,
+			underWay: d.underWay(), late: d.late(), deadline: d.reckons.Deadline, line: c.Line,
+		}
+		if rs.shared {
+			q.lost = d.asideUntil(b.lost)
 		}
 		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
 	}
@@ -76,6 +83,34 @@ func (d *decision) lately(shared bool) int {
 		}
 	}
 	return n
+}
+
+// remember reports whether of every quorum that may have let people in before somebody is here,
+// and knows of it.
+func (d *decision) remember(nodes []RoomNode) bool {
+	var rest []qpid.NodeID // all other voters
+	for _, name := range slices.Concat(d.voters.Names, d.voters.Next) {
+		if !slices.ContainsFunc(nodes, func(n RoomNode) bool {
+			return d.list[n.Index].Name == name && n.Dealt.Coordinator != forgotten
+		}) {
+			rest = append(rest, name)
+		}
+	}
+	return d.voters.Version > 0 && !half(d.voters.Names, rest) && (d.voters.Next == nil || !half(d.voters.Next, rest))
+}
+
+// asideUntil is until when somebody of the lost may have let people in on a side of their own, in
+// boot time: the life of a node that is back for good has ended.
+func (d *decision) asideUntil(lost []Void) int64 {
+	until := int64(never)
+	for _, v := range lost {
+		ended := d.now.Boot
+		if later := successor(d.list, v.Member); later >= 0 && !slices.Contains(d.list, v.Member) {
+			ended -= max(0, 2*d.up[later]-drifted(d.up[later]))
+		}
+		until = max(until, ended)
+	}
+	return until
 }
 
 // underWay is how long a wave may go on that one of these was asked in, and somebody who is

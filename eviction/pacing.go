@@ -55,11 +55,10 @@ const allowance = 1e15
 // Of two that may deal one after the other, in the lists of the last wave of the one and the
 // first of the other, there is a node in both, but on sides: so it says as well when it
 // was in a wave of the other one last, and no later than a deadline after that the other one
-// has dealt. Who has forgotten it in a restart says that somebody may have dealt until then. To
-// who goes on leading that matters only of a life that began since its last decision: where
-// another one has dealt since then, all whom they both list and who say nothing of it have
-// forgotten it since. On a line that survivors begin there need be no node in both, so what was
-// dealt before counts as of then.
+// has dealt. Who has forgotten it in a restart says that somebody may have dealt until then, and
+// that is owed for unless those who remember are in every quorum; if nobody even knows who was
+// there, with as much as the rate. On a line that survivors begin there need be no node in both, so
+// what was dealt before counts as of then.
 //
 // Sides, each with a coordinator, have parts of the rate that are together no more than all
 // of it: those of the slots that they have. So have their bursts, but for a token at each
@@ -67,16 +66,17 @@ const allowance = 1e15
 // most the sum of their bursts, and what accrued to them, and the debt of who goes on with
 // their nodes is as large as the bursts of all sides that there can be.
 type pacer struct {
-	level int64  // millionths of a token; below 0: a debt
+	level int64  // millionths of a token; below 0: more were let in than had accrued
 	at    int64  // boot time of level
 	from  int64  // boot time before which nothing is dealt
-	owes  bool   // the level is to be a debt
+	debt  int64  // of other leads: millionths of a token that are to accrue before the level rises
+	owes  bool   // there is a debt to take
+	blind bool   // of nobody knows how many
 	dueTo int64  // boot time from which no debt counts; never: there is none
 	away  int64  // boot time at which somebody was lost who may have had a side; never: nobody was
 	known bool   // to all who are listed, that this one deals
 	after uint64 // number of a wave: those of this lead have higher ones
-	heard int64  // boot time of the last decision of this lead; never: there was none
-	dealt int64  // the same of the last by which this one dealt, in any lead; never: there was none
+	dealt int64  // boot time of the last decision by which this one dealt, in any lead; never: there was none
 	spent []spending
 	out   []grant // who may spend tokens
 }
@@ -97,9 +97,15 @@ type purse struct {
 // forgotten is whoever dealt in a life before this one.
 const forgotten qpid.NodeID = "?"
 
-// forgets is of a life that begins at boot time began, before which somebody may have dealt.
-func (p *purse) forgets(began int64) {
-	p.dealt, p.dealtAt = qpid.Epoch{Num: 1, Coordinator: forgotten}, began
+// What is forgotten, as the number of its wave.
+const (
+	forgotWho = 1 + iota // who was there is on the disk
+	forgotAll
+)
+
+// forgets is of a life that began at that boot time, before which somebody may have dealt.
+func (p *purse) forgets(what uint64, began int64) {
+	p.dealt, p.dealtAt = qpid.Epoch{Num: what, Coordinator: forgotten}, began
 }
 
 // refill takes in what a commit of w deals to this node: what it has spent since it replied is
@@ -159,7 +165,7 @@ type grant struct {
 // of another side's share: those are as good as any of the whole.
 func (g *grant) taken(d int, q quota) int64 {
 	own := min(d, g.n)
-	return int64(min(float64(own)*float64(g.parts)+float64(d-own)*float64(q.whole().parts()), allowance))
+	return int64(min(float64(own)*float64(g.parts)+float64(q.whole().taken(d-own)), allowance))
 }
 
 // quota is the rate that a side may deal.
@@ -170,7 +176,8 @@ type quota struct {
 	nodes      int
 	lately     int   // nodes that may have had a token within the last minute, these among them
 	sides      bool  // there may be others
-	lost       bool  // somebody is who may have a side of their own
+	known      bool  // who remembers is in every quorum that may have dealt
+	lost       int64 // boot time until which somebody lost may have dealt, who may have a side of their own; never: nobody is
 	remade     bool  // what they had may have been made again
 	underWay   int64 // µs for which another coordinator's wave may go on
 	late       int64 // µs for which who is not listed may let in by what another one has dealt
@@ -220,6 +227,9 @@ func (q quota) parts() int64 {
 	return int64(allowance / (float64(q.perMinute) * q.part()))
 }
 
+// taken is how much of it d people take.
+func (q quota) taken(d int) int64 { return int64(min(float64(d)*float64(q.parts()), allowance)) }
+
 // clone returns a pacer that goes on by itself.
 func (p *pacer) clone() pacer {
 	c := *p
@@ -265,10 +275,10 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 		case now < g.until:
 			out = append(out, g)
 		default:
-			p.note(now, g.n, g.taken(g.n, q)) // nobody knows; it may have spent them
+			p.note(now, g.n, max(g.taken(g.n, q), q.whole().taken(g.n))) // nobody knows; it may have spent them, when the rate was this one
 		}
 	}
-	p.out, p.heard = out, now
+	p.out = out
 	p.owe(now, other)
 	return left
 }
@@ -276,15 +286,18 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 // dealtUntil is until when the lead may deal that n had its last of, which is another one;
 // never: that is of no matter.
 func (p *pacer) dealtUntil(now int64, q quota, n *RoomNode) int64 {
-	switch {
-	case n.Dealt.Coordinator == q.by:
+	asked := now - n.DealtAge + drifted(q.deadline)
+	switch by := n.Dealt; {
+	case by.Coordinator == q.by:
 		return p.dealt
-	case n.Dealt.Coordinator == forgotten && p.heard != never && n.DealtAge > drifted(now-p.heard)+drifted(q.deadline):
+	case by.Coordinator == forgotten && q.known:
 		return never
+	case by.Coordinator == forgotten && dueFrom(asked) > now:
+		p.blind = p.blind || by.Num == forgotAll
 	case n.Line.Founded() && n.Line != q.line:
 		return now + q.underWay
 	}
-	return min(now+q.underWay, now-n.DealtAge+drifted(q.deadline))
+	return min(now+q.underWay, asked)
 }
 
 // owe takes a debt for a lead that may deal until then, if that is not long ago.
@@ -315,26 +328,31 @@ const noteEvery = 250_000
 func (p *pacer) fill(now int64, q quota) int {
 	p.spent = slices.DeleteFunc(p.spent, func(s spending) bool { return now-s.last >= drifted(minute) })
 	part := q.part()
-	if q.remade && now-p.away < drifted(minute+tokenLife) {
+	if q.remade {
+		p.owe(now, p.away)
 		p.away = never
-		p.owe(now, now+q.underWay)
 	}
-	if q.lost {
-		p.away = now
+	p.away = max(p.away, q.lost)
+	if now >= p.dueTo {
+		p.debt, p.owes, p.blind, p.dueTo = 0, false, false, never
 	}
 	if p.owes && part > 0 {
-		p.level, p.at, p.from, p.owes = min(p.level, -q.debt()), now, now+q.pause(), false
-	}
-	if p.dueTo != never && now >= p.dueTo {
-		p.level, p.dueTo = max(p.level, 0), never
+		debt := q.debt()
+		if p.blind {
+			debt = max(debt, int64(q.perMinute)*1_000_000)
+		}
+		p.level, p.debt = min(p.level, 0), max(p.debt, debt)
+		p.at, p.from, p.owes = now, now+q.pause(), false
 	}
 	since := min(max(p.at, p.from), now)
 	p.at = now
 	if part == 0 {
 		return 0
 	}
-	accrued := min(float64(now-since)/1_000_000*q.second()*part, allowance)
-	p.level = min(p.level+int64(accrued), q.burst())
+	accrued := int64(min(float64(now-since)/1_000_000*q.second()*part, allowance))
+	paid := min(accrued, p.debt)
+	p.debt -= paid
+	p.level = min(p.level+accrued-paid, q.burst())
 	if now <= p.from || !p.known {
 		return 0
 	}
@@ -382,5 +400,5 @@ func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset in
 // after: nothing is dealt until every token dealt before has lapsed, unless it hears of those
 // to whom another dealt, and owes.
 func (p *pacer) restart(now, deadline int64, after uint64) {
-	*p = pacer{at: now, from: now + drifted(tokenLife) + deadline, dueTo: never, away: never, after: after, heard: never, dealt: p.dealt}
+	*p = pacer{at: now, from: now + drifted(tokenLife) + deadline, dueTo: never, away: never, after: after, dealt: p.dealt}
 }

@@ -93,8 +93,8 @@ func TestPacerRestarts(t *testing.T) {
 		{qpid.Epoch{Num: 9, Coordinator: "a"}, 0, 40 * second, free},
 		{qpid.Epoch{}, 0, never, owing}, // of a version that does not say
 		{qpid.Epoch{Coordinator: "-"}, 0, never, free},
-		{qpid.Epoch{Num: 1, Coordinator: forgotten}, 61 * second, never, owing},
-		{qpid.Epoch{Num: 1, Coordinator: forgotten}, 63 * second, never, free},
+		{qpid.Epoch{Num: forgotWho, Coordinator: forgotten}, 61 * second, never, owing},
+		{qpid.Epoch{Num: forgotWho, Coordinator: forgotten}, 63 * second, never, free},
 	} {
 		p, q := pacer{dealt: c.led}, quota{perMinute: 6000, share: 1, all: 1, nodes: 1, by: "a", deadline: 500_000}
 		p.restart(102*second, 500_000, 9)
@@ -111,18 +111,73 @@ func TestPacerRestarts(t *testing.T) {
 	}
 }
 
-// A coordinator goes on, and one who has forgotten who dealt comes to it. If its life before was
-// with another coordinator, it ended after the last decision here.
-func TestPacerKnowsOfWhomItHeard(t *testing.T) {
-	for age, owes := range map[int64]bool{0: true, second: true, 3 * second: false} {
-		p, q := pacer{}, quota{perMinute: 6, share: 1, all: 1, nodes: 2, by: "a", deadline: 500_000}
-		p.restart(0, 500_000, 9)
-		a := RoomNode{Born: 1, Dealt: qpid.Epoch{Num: 10, Coordinator: "a"}}
-		p.hear(100*second, q, []Member{{Name: "a"}}, []RoomNode{a})
-		p.hear(101*second, q, []Member{{Name: "a"}, {Name: "b"}}, []RoomNode{a, {Index: 1, Dealt: qpid.Epoch{Num: 1, Coordinator: forgotten}, DealtAge: age}})
-		if p.owes != owes {
-			t.Errorf("of one that was restarted %d s before it owes %t", age/second, p.owes)
+// Who has forgotten who dealt is of no matter where those who remember are in every quorum.
+func TestPacerGoesByThoseWhoRemember(t *testing.T) {
+	voters := Voters{Version: 1, Names: []qpid.NodeID{"a", "b", "c", "d"}}
+	for _, c := range []struct {
+		voters Voters
+		forgot []bool
+		known  bool
+	}{
+		{voters, []bool{false, false, true}, true},
+		{voters, []bool{true, false, false}, false}, // a and d are a quorum
+		{voters, []bool{false, true, true}, false},
+		{Voters{Version: 1, Names: []qpid.NodeID{"a", "b", "c"}, Next: voters.Names}, []bool{false, false, true}, true},
+		{Voters{Version: 1, Names: []qpid.NodeID{"a", "b", "c"}, Next: []qpid.NodeID{"b", "c"}}, []bool{false, true, false}, false},
+		{Voters{}, []bool{false}, false}, // on a line that begins
+	} {
+		d := &decision{voters: c.voters}
+		nodes := make([]RoomNode, len(c.forgot))
+		for i, forgot := range c.forgot {
+			d.list = append(d.list, Member{Name: qpid.NodeID(rune('a' + i)), Boot: 1})
+			if nodes[i].Index = i; forgot {
+				nodes[i].Dealt.Coordinator = forgotten
+			}
 		}
+		if got := d.remember(nodes); got != c.known {
+			t.Errorf("voters %v, forgotten %v: %t", c.voters, c.forgot, got)
+		}
+	}
+	for _, known := range []bool{false, true} {
+		p := pacer{}
+		p.restart(0, 500_000, 9)
+		p.hear(0, quota{perMinute: 6, by: "a", known: known}, []Member{{Name: "a"}}, []RoomNode{{Dealt: qpid.Epoch{Num: forgotWho, Coordinator: forgotten}}})
+		if p.owes == known {
+			t.Errorf("where others remember, %t: it owes %t", known, p.owes)
+		}
+	}
+}
+
+// All has been forgotten, who was there too: what they may have let in is as much as the rate.
+func TestPacerOwesForNobodyKnowsWhom(t *testing.T) {
+	w := newPaceWorld(2, 6000)
+	for _, m := range w.list {
+		w.have[m].forgets(forgotAll, -20*second)
+	}
+	w.lead(w.list, 42*second, w.list...)
+	if len(w.calls) > 0 {
+		t.Errorf("%d let in within a minute of a start", len(w.calls))
+	}
+	if w.lead(w.list, second, w.list...); len(w.calls) == 0 {
+		t.Error("nobody let in a minute after it")
+	}
+}
+
+// What is let in by a node that was lost after it was dealt counts, also where a debt ends then.
+func TestPacerForgetsADebtAlone(t *testing.T) {
+	w := newPaceWorld(3, 6)
+	w.have[w.list[0]].dealt, w.q.lately = qpid.Epoch{Num: 1, Coordinator: "x"}, 2
+	for w.now < 60*second {
+		w.now += 200_000
+		w.wave(w.list, []int{1, 1, 1}, func() {})
+	}
+	for _, m := range w.list {
+		if w.spend(m, 1) == 0 {
+			t.Fatalf("no token at %v", m)
+		}
+	}
+	if w.lead(w.list[:1], 3*second); w.p.level > -500_000 || w.p.dueTo != never {
+		t.Errorf("a level of %d, and two tokens were lost", w.p.level)
 	}
 }
 
@@ -157,7 +212,7 @@ func TestPacerOwesForNobodyLongGone(t *testing.T) {
 	w := newPaceWorld(5, 6)
 	for w.now < 3700*second {
 		w.now += second
-		w.q.sides, w.q.lost, w.q.remade = true, w.now < 100*second, w.now == 3690*second
+		w.q.sides, w.q.lost, w.q.remade = true, min(w.now, 100*second), w.now == 3690*second
 		w.wave(w.list, []int{1, 1, 1, 1, 1}, func() {})
 	}
 	if n := w.have[w.list[0]].tokens; n != 1 {
@@ -235,13 +290,14 @@ func TestPacerOwesUntilAllKnow(t *testing.T) {
 // A debt counts for a minute: nothing of before is in any then, however slow the rate is.
 func TestPacerForgetsADebtAfterAMinute(t *testing.T) {
 	w := newPaceWorld(5, 6)
-	w.q.share, w.q.all = 3, 100
+	w.q.share, w.q.all = 1, 1000
+	w.have[w.list[0]].dealt = qpid.Epoch{Num: 1, Coordinator: "x"}
 	for w.now < 63*second {
 		w.now += 200_000
 		w.wave(w.list, make([]int, 5), func() {})
 	}
-	if w.p.level < 0 {
-		t.Errorf("a minute after nodes were heard of that are not known, %d are owed", w.p.level)
+	if w.p.debt > 0 {
+		t.Errorf("a minute after nodes were heard of that are not known, %d are owed", w.p.debt)
 	}
 }
 

@@ -43,6 +43,7 @@ type quorumWorld struct {
 type pacedNode struct {
 	Member
 	pacer    pacer
+	led      bool // in this life
 	restored bool // it knows from its disk alone
 	wave     uint64
 	met      map[Member]int64
@@ -67,7 +68,7 @@ func newQuorumWorld(nodes, perMinute int) *quorumWorld {
 	w := &quorumWorld{paceWorld: newPaceWorld(nodes, perMinute)}
 	w.q.deadline = paceDeadline
 	for i, m := range w.list {
-		w.nodes = append(w.nodes, &pacedNode{Member: m, met: map[Member]int64{}, pacer: pacer{dueTo: never, away: never, heard: never, dealt: never}})
+		w.nodes = append(w.nodes, &pacedNode{Member: m, met: map[Member]int64{}, pacer: pacer{dueTo: never, away: never, dealt: never}})
 		w.listed = append(w.listed, i)
 	}
 	w.leads(w.nodes[0], w.listed)
@@ -77,6 +78,7 @@ func newQuorumWorld(nodes, perMinute int) *quorumWorld {
 // leads has a node lead with these, which are a quorum with it, that did not until now.
 func (w *quorumWorld) leads(n *pacedNode, with []int) {
 	n.pacer.restart(w.now, paceDeadline, w.waves)
+	n.led = true
 	w.goesOn(n, with)
 }
 
@@ -97,7 +99,7 @@ func (w *quorumWorld) happens(t *rapid.T) {
 	case "lead":
 		w.leads(n, w.quorum(t))
 	case "stood":
-		if n.pacer.heard != never {
+		if n.led {
 			w.goesOn(n, w.quorum(t))
 		}
 	case "list":
@@ -131,9 +133,10 @@ func (w *quorumWorld) restart(t *rapid.T, n *pacedNode) {
 	}
 	n.met[n.Member] = w.now
 	n.Boot++
-	n.pacer, n.restored, n.wave = pacer{from: never, dueTo: never, away: never, heard: never, dealt: never}, true, 0
+	n.pacer, n.restored, n.wave = pacer{from: never, dueTo: never, away: never, dealt: never}, true, 0
+	n.led = false
 	w.have[n.Member] = &purse{}
-	w.have[n.Member].forgets(w.now)
+	w.have[n.Member].forgets(forgotWho, w.now)
 	w.open = slices.DeleteFunc(w.open, func(v *pacedWave) bool { return v.by == n })
 	if w.lead == n {
 		if rapid.Bool().Draw(t, "it leads again") {
@@ -157,7 +160,7 @@ func (w *quorumWorld) ask() *pacedWave {
 	for i, n := range v.list {
 		h := w.have[n.Member]
 		gather := &wave{epoch: v.epoch(), index: i, at: w.now}
-		r := RoomNode{Born: 1, Spent: h.spent, Dealt: h.dealtBy(), DealtAge: h.dealtAge(gather, w.now)}
+		r := RoomNode{Index: i, Born: 1, Spent: h.spent, Dealt: h.dealtBy(), DealtAge: h.dealtAge(gather, w.now)}
 		if h.spentThen = h.spent; w.now < h.tokenTo {
 			r.Tokens = h.tokens
 		}
@@ -207,6 +210,11 @@ func (w *quorumWorld) decide(v *pacedWave, needs int) {
 		}
 	}
 	p := &v.by.pacer
+	names := make([]qpid.NodeID, len(w.nodes))
+	for i, n := range w.nodes {
+		names[i] = n.Name
+	}
+	q.known = (&decision{list: v.members, voters: Voters{Version: 1, Names: names}}).remember(v.replies)
 	left := p.hear(w.now, q, v.members, v.replies)
 	need := make([]int, len(v.list))
 	for i := range need {

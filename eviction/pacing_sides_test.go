@@ -232,9 +232,12 @@ func (w *sidesWorld) run(t *rapid.T, long int64, come int) {
 
 // waveOf makes a wave of a side, each node of which needs so many tokens.
 func (w *sidesWorld) waveOf(s *pacedSide, needs int) {
-	w.p, w.q.by, w.q.remade, w.q.lost = s.pacer, s.by, w.remake && len(w.sides) == 1, w.gone > 0 || len(w.sides) > 1
+	w.p, w.q.by, w.q.remade, w.q.lost = s.pacer, s.by, w.remake && len(w.sides) == 1, never
 	if w.q.remade {
-		s.slots, w.gone, w.remake, w.q.lost = s.slots+w.gone, 0, false, false
+		s.slots, w.gone, w.remake = s.slots+w.gone, 0, false
+	}
+	if w.gone > 0 || len(w.sides) > 1 {
+		w.q.lost = w.now
 	}
 	w.q.share, w.q.lately = s.slots, w.lately(s.list)
 	if s.late > 0 {
@@ -250,7 +253,7 @@ func (w *sidesWorld) waveOf(s *pacedSide, needs int) {
 
 // A side deals in proportion to its slots, and nothing without any.
 func TestPacerOfASide(t *testing.T) {
-	p := pacer{dueTo: never, away: never, heard: never, dealt: never, known: true}
+	p := pacer{dueTo: never, away: never, dealt: never, known: true}
 	p.fill(0, quota{perMinute: 6000, share: 1, all: 4, nodes: 1})
 	if got := p.fill(second, quota{perMinute: 6000, share: 1, all: 4, nodes: 1}); got != 25 {
 		t.Errorf("%d tokens for a quarter of the slots at 100 a second, want 25", got)
@@ -310,12 +313,12 @@ func TestPacerOwesForEachSide(t *testing.T) {
 // owed. It is not when the share is one that it had before.
 func TestPacerOwesForASideThatIsOver(t *testing.T) {
 	for _, remade := range []bool{false, true} {
-		p := pacer{dueTo: never, away: never, heard: never, dealt: never, known: true}
-		q := quota{perMinute: 6000, share: 1, all: 2, nodes: 1, lately: 1, lost: true}
-		for now := int64(0); now <= 10*second; now += second {
-			p.fill(now, q)
+		p := pacer{dueTo: never, away: never, dealt: never, known: true}
+		q := quota{perMinute: 6000, share: 1, all: 2, nodes: 1, lately: 1}
+		for q.lost = 0; q.lost <= 10*second; q.lost += second {
+			p.fill(q.lost, q)
 		}
-		q.share, q.lost, q.remade = 2, false, remade
+		q.share, q.lost, q.remade = 2, never, remade
 		if got := p.fill(10*second, q); (got == 0) != remade {
 			t.Errorf("remade %v: %d tokens", remade, got)
 		}

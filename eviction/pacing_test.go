@@ -24,7 +24,7 @@ type paceWorld struct {
 }
 
 func newPaceWorld(nodes, perMinute int) *paceWorld {
-	w := &paceWorld{q: quota{perMinute: perMinute, share: 1, all: 1, nodes: nodes, lately: nodes}, have: map[Member]*purse{}}
+	w := &paceWorld{q: quota{perMinute: perMinute, share: 1, all: 1, nodes: nodes, lately: nodes, lost: never}, have: map[Member]*purse{}}
 	for i := range nodes {
 		m := Member{Name: qpid.NodeID(rune('a' + i)), Boot: 1}
 		w.list = append(w.list, m)
@@ -62,7 +62,7 @@ func (w *paceWorld) wave(list []Member, need []int, between func()) {
 	v := wave{epoch: qpid.Epoch{Num: w.waves, Coordinator: w.q.by}, at: w.now}
 	for i, m := range list {
 		h := w.have[m]
-		nodes[i] = RoomNode{Born: 1, Spent: h.spent, Dealt: h.dealtBy(), DealtAge: h.dealtAge(&v, w.now)}
+		nodes[i] = RoomNode{Index: i, Born: 1, Spent: h.spent, Dealt: h.dealtBy(), DealtAge: h.dealtAge(&v, w.now)}
 		if h.spentThen = h.spent; w.now < h.tokenTo {
 			nodes[i].Tokens = h.tokens
 		}

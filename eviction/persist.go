@@ -130,11 +130,21 @@ func (n *Node) restore(r *Record, now Time) {
 		g.ttlUntil = now.Boot + g.delay()
 		n.clock.promise(min(g.cut.Value.Stamp, uint64(n.clock.now+2*micros(n.c.MaxSkew))))
 		g.coldStart(now.Boot)
+		g.purse.forgets(forgotWho, now.Boot)
 		g.leasedAt = now.Boot
 	}
 	for _, g := range n.gates {
 		n.setOff(g)
 		n.changed(g)
+	}
+}
+
+// beginCold is of a founding with signing keys from before, when nobody has a disk: there may have
+// been people in any room.
+func (n *Node) beginCold(now Time) {
+	for _, g := range n.gates {
+		g.coldStart(now.Boot)
+		g.purse.forgets(forgotAll, n.began)
 	}
 }
 

@@ -73,7 +73,7 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 	}
 	lost := g.settleListed(d, rs, c, b, &voids, safe)
 	lost = append(lost, g.settleGone(d, rs, c, b, &voids, safe)...)
-	b.lost = len(lost) > 0
+	b.lost = lost
 	c.Void = voids
 	c.Sure = rs.accepted(d, supply, c.Line)
 	if c.Sure {
