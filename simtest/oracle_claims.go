@@ -37,10 +37,16 @@ func (w *world) checkClaims(m *eviction.Commit, rc *eviction.RoomCommit, r int) 
 
 // S26, void accounts. Nobody sends slots to an account of which it knows that it is void: what
 // that one can use is settled. What it decided before it knew may be on its way, and as long
-// as its own disk holds it up it is.
+// as its own disk holds it up it is. A node that has a commit of another, and leads a wave by itself
+// at once, in which it finds that one lost, has decided before.
 func (w *world) checkSent(h *host, m *eviction.Slots) {
 	rs, _ := h.n.Room(m.Room, h.clock.read(w.now))
-	if slices.ContainsFunc(rs.Voided, func(v eviction.Void) bool { return v.Member == m.To.Member && m.To.Born <= v.Epoch }) {
+	knows := func(v eviction.Void) bool { return v.Member == m.To.Member && m.To.Born <= v.Epoch }
+	if !slices.ContainsFunc(rs.Voided, knows) {
+		return
+	}
+	before := h.seen.rooms[w.roomIndex(m.Room)].Voided
+	if slices.ContainsFunc(before, knows) || slices.Contains(h.n.Status().List, m.To.Member) {
 		w.fail("S26", "%s room %s: sends slots to %v, and knows that it is void", h.name, m.Room, m.To)
 	}
 }

@@ -219,6 +219,12 @@ func TestSeedsWithSlotsThatADiskHeldUp(t *testing.T) {
 	hold(t, simtest.Swarm, 90002210, 90008384)
 }
 
+// A node that stood still has the commit of another, sends it slots by that, and at once runs a
+// wave by itself, in which that one is lost.
+func TestSeedsWithSlotsForOneWhoIsLostInTheNextWave(t *testing.T) {
+	hold(t, simtest.Swarm, 93000135)
+}
+
 // A node that is cut off renews a ticket and asks another one, which can say nothing: what the
 // bearer is told is of when it was renewed.
 func TestSeedsWithAnAnswerThatWaitedForAnother(t *testing.T) {
