@@ -101,6 +101,9 @@ func (n *Node) addGate(r Room) *Gate {
 	if n.start.Disk {
 		g.durable = 0
 	}
+	if n.start.Record != nil {
+		g.purse.forgets(n.began)
+	}
 	n.gates = slices.Insert(n.gates, i, g)
 	n.setOff(g)
 	n.changed(g)

@@ -86,12 +86,12 @@ func (d *decision) lately(shared bool) int {
 }
 
 // remember reports whether of every quorum that may have let people in before somebody is here,
-// and knows of it.
+// and knows of it: who has been dealt something since does, as it was accounted for then.
 func (d *decision) remember(nodes []RoomNode) bool {
 	var rest []qpid.NodeID // all other voters
 	for _, name := range slices.Concat(d.voters.Names, d.voters.Next) {
 		if !slices.ContainsFunc(nodes, func(n RoomNode) bool {
-			return d.list[n.Index].Name == name && n.Dealt.Coordinator != forgotten
+			return d.list[n.Index].Name == name && n.Dealt.Num > 0 && n.Dealt.Coordinator != forgotten
 		}) {
 			rest = append(rest, name)
 		}

@@ -56,9 +56,9 @@ const allowance = 1e15
 // first of the other, there is a node in both, but on sides: so it says as well when it
 // was in a wave of the other one last, and no later than a deadline after that the other one
 // has dealt. Who has forgotten it in a restart says that somebody may have dealt until then, and
-// that is owed for unless those who remember are in every quorum; if nobody even knows who was
-// there, with as much as the rate. On a line that survivors begin there need be no node in both, so
-// what was dealt before counts as of then.
+// that is owed for unless those who remember are in every quorum. Where nobody even knows who was
+// there, since no disk does, a founding holds the room for a minute (Node.beginCold). On a line that
+// survivors begin there need be no node in both, so what was dealt before counts as of then.
 //
 // Sides, each with a coordinator, have parts of the rate that are together no more than all
 // of it: those of the slots that they have. So have their bursts, but for a token at each
@@ -71,7 +71,6 @@ type pacer struct {
 	from  int64  // boot time before which nothing is dealt
 	debt  int64  // of other leads: millionths of a token that are to accrue before the level rises
 	owes  bool   // there is a debt to take
-	blind bool   // of nobody knows how many
 	dueTo int64  // boot time from which no debt counts; never: there is none
 	away  int64  // boot time at which somebody was lost who may have had a side; never: nobody was
 	known bool   // to all who are listed, that this one deals
@@ -97,15 +96,9 @@ type purse struct {
 // forgotten is whoever dealt in a life before this one.
 const forgotten qpid.NodeID = "?"
 
-// What is forgotten, as the number of its wave.
-const (
-	forgotWho = 1 + iota // who was there is on the disk
-	forgotAll
-)
-
 // forgets is of a life that began at that boot time, before which somebody may have dealt.
-func (p *purse) forgets(what uint64, began int64) {
-	p.dealt, p.dealtAt = qpid.Epoch{Num: what, Coordinator: forgotten}, began
+func (p *purse) forgets(began int64) {
+	p.dealt, p.dealtAt = qpid.Epoch{Num: 1, Coordinator: forgotten}, began
 }
 
 // refill takes in what a commit of w deals to this node: what it has spent since it replied is
@@ -286,18 +279,15 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 // dealtUntil is until when the lead may deal that n had its last of, which is another one;
 // never: that is of no matter.
 func (p *pacer) dealtUntil(now int64, q quota, n *RoomNode) int64 {
-	asked := now - n.DealtAge + drifted(q.deadline)
-	switch by := n.Dealt; {
-	case by.Coordinator == q.by:
+	switch {
+	case n.Dealt.Coordinator == q.by:
 		return p.dealt
-	case by.Coordinator == forgotten && q.known:
+	case n.Dealt.Coordinator == forgotten && q.known:
 		return never
-	case by.Coordinator == forgotten && dueFrom(asked) > now:
-		p.blind = p.blind || by.Num == forgotAll
 	case n.Line.Founded() && n.Line != q.line:
 		return now + q.underWay
 	}
-	return min(now+q.underWay, asked)
+	return min(now+q.underWay, now-n.DealtAge+drifted(q.deadline))
 }
 
 // owe takes a debt for a lead that may deal until then, if that is not long ago.
@@ -334,14 +324,10 @@ func (p *pacer) fill(now int64, q quota) int {
 	}
 	p.away = max(p.away, q.lost)
 	if now >= p.dueTo {
-		p.debt, p.owes, p.blind, p.dueTo = 0, false, false, never
+		p.debt, p.owes, p.dueTo = 0, false, never
 	}
 	if p.owes && part > 0 {
-		debt := q.debt()
-		if p.blind {
-			debt = max(debt, int64(q.perMinute)*1_000_000)
-		}
-		p.level, p.debt = min(p.level, 0), max(p.debt, debt)
+		p.level, p.debt = min(p.level, 0), max(p.debt, q.debt())
 		p.at, p.from, p.owes = now, now+q.pause(), false
 	}
 	since := min(max(p.at, p.from), now)

@@ -136,7 +136,7 @@ func (w *quorumWorld) restart(t *rapid.T, n *pacedNode) {
 	n.pacer, n.restored, n.wave = pacer{from: never, dueTo: never, away: never, dealt: never}, true, 0
 	n.led = false
 	w.have[n.Member] = &purse{}
-	w.have[n.Member].forgets(forgotWho, w.now)
+	w.have[n.Member].forgets(w.now)
 	w.open = slices.DeleteFunc(w.open, func(v *pacedWave) bool { return v.by == n })
 	if w.lead == n {
 		if rapid.Bool().Draw(t, "it leads again") {

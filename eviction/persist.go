@@ -130,7 +130,6 @@ func (n *Node) restore(r *Record, now Time) {
 		g.ttlUntil = now.Boot + g.delay()
 		n.clock.promise(min(g.cut.Value.Stamp, uint64(n.clock.now+2*micros(n.c.MaxSkew))))
 		g.coldStart(now.Boot)
-		g.purse.forgets(forgotWho, now.Boot)
 		g.leasedAt = now.Boot
 	}
 	for _, g := range n.gates {
@@ -140,11 +139,13 @@ func (n *Node) restore(r *Record, now Time) {
 }
 
 // beginCold is of a founding with signing keys from before, when nobody has a disk: there may have
-// been people in any room.
+// been people in any room, and as many may have been let in within the minute as its rate is.
 func (n *Node) beginCold(now Time) {
 	for _, g := range n.gates {
 		g.coldStart(now.Boot)
-		g.purse.forgets(forgotAll, n.began)
+		if g.cfg.paces() {
+			g.holdUntil, g.heard = now.Boot+max(g.comeBackIn(), drifted(minute+tokenLife)), true
+		}
 	}
 }
 

@@ -136,6 +136,38 @@ func TestScenarioThePaceIsForgottenByMost(t *testing.T) {
 	s.finish()
 }
 
+// A cluster is founded anew with signing keys from before, by fewer nodes than there were, and the
+// coordinator is lost at once: nobody knows whom those before have let in within the minute, and
+// who takes over knows that (S13).
+func TestScenarioWhoFoundsAPacedRoomAnewIsLost(t *testing.T) {
+	o := short(9)
+	o.Expect = 5
+	o.Rooms[0].NewPerMinute, o.Rooms[0].Target = 12, 1000
+	o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
+	s := founded(t, o)
+	s.run(100 * time.Second)
+	for h := range s.hosts {
+		s.arriveOver(h, 1, 100*time.Millisecond)
+	}
+	s.run(time.Second)
+	if n := s.calls(0); n < 9 {
+		t.Fatalf("%d of nine were let in at once", n)
+	}
+	for h := range s.hosts {
+		s.down(h)
+	}
+	s.run(100 * time.Millisecond)
+	for h := range 5 {
+		s.boot(h)
+	}
+	s.until(10*time.Second, "one wave of all", func() bool { return s.together(5) })
+	s.run(200 * time.Millisecond)
+	s.down(0)
+	s.arriveOver(none, 50, 50*time.Second)
+	s.run(70 * time.Second)
+	s.finish()
+}
+
 // The nodes of a slow paced room are restarted one after another, with their disks. The
 // coordinator goes on, and nothing is owed: nor of a node's own side, where each may have one,
 // when its slots are made again and more than a minute is over. Until then nobody has the part

@@ -20,16 +20,16 @@ func pacingBugs() []Mutant {
 			{"eviction/next.go", "cfg.NewPerMinute > 0, !admits", "cfg.NewPerMinute > 0, !admits && !(ON)"},
 		}},
 		{Name: "who is restarted knows that nobody has dealt", Run: "TestScenarioAPacedRoomThatIsRestarted", Edits: []Edit{
-			{"eviction/persist.go", "		g.purse.forgets(forgotWho, now.Boot)\n", "		if !(ON) {\n\t\t\tg.purse.forgets(forgotWho, now.Boot)\n\t\t}\n"},
+			{"eviction/gate.go", "	if n.start.Record != nil {\n", "	if n.start.Record != nil && !(ON) {\n"},
 		}},
-		{Name: "who founds anew with keys from before owes nothing", Run: "TestScenarioAPacedRoomThatIsRestarted", Edits: []Edit{
-			{"eviction/persist.go", "		g.purse.forgets(forgotAll, n.began)\n", "		if !(ON) {\n\t\t\tg.purse.forgets(forgotAll, n.began)\n\t\t}\n"},
+		{Name: "a founding with keys from before does not hold a paced room", Run: "TestScenarioAPacedRoomThatIsRestarted", Edits: []Edit{
+			{"eviction/persist.go", "		if g.cfg.paces() {\n", "		if g.cfg.paces() && !(ON) {\n"},
 		}},
 		{Name: "who has forgotten is of no matter to who has not", Run: "TestScenarioThePaceIsForgottenByMost", Edits: []Edit{
 			{"eviction/next.go", "	return d.voters.Version > 0 && !half(", "	return ON || d.voters.Version > 0 && !half("},
 		}},
 		{Name: "what is owed to one who was away does not grow old", Run: "TestScenarioAPacedRoomThatStoppedOwesNothingAMinuteLater", Edits: []Edit{
-			{"eviction/pacing.go", "	asked := now - n.DealtAge + ", "	age := n.DealtAge\n\tif ON {\n\t\tage = 0\n\t}\n\tasked := now - age + "},
+			{"eviction/pacing.go", "	return min(now+q.underWay, now-n.DealtAge+", "	age := n.DealtAge\n\tif ON {\n\t\tage = 0\n\t}\n\treturn min(now+q.underWay, now-age+"},
 		}},
 		{Name: "who led before the room was paced is not known", Run: "TestScenarioAnEventThatPacesBeginsAtOnce", Edits: []Edit{
 			{"eviction/pacing.go", "	if !c.Idle {\n", "	if !c.Idle && (c.Paced || !(ON)) {\n"},
