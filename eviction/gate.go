@@ -88,6 +88,7 @@ func newGate(c *terms, r Room) *Gate {
 		inForce: inForce{c: c, cfg: r, now: r.At(0), sum: r.Sum(), session: r.Session, ttl: r.longest(), durable: unbounded},
 		escrow:  escrow{heldAt: never, leasedAt: never, lapses: ever, oldHeld: never},
 		turn:    turn{busy: true, asked: never, digested: never},
+		purse:   purse{unsureTo: never},
 		pacer:   pacer{from: never, dueTo: never, away: never, dealt: never},
 	}
 }

@@ -1,9 +1,6 @@
 package eviction
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // What of a room's configuration holds: the newest that waves have brought, as of the T of
 // the last of them.
@@ -128,11 +125,6 @@ func (r *Room) longest() time.Duration {
 		}
 	}
 	return d
-}
-
-// paces reports whether there is a rate, or will be by an event.
-func (r *Room) paces() bool {
-	return r.NewPerMinute > 0 || slices.ContainsFunc(r.Events, func(e Event) bool { return e.NewPerMinute > 0 })
 }
 
 // started reports whether the event that holds, if one does, has begun by t.

@@ -57,7 +57,7 @@ const allowance = 1e15
 // was in a wave of the other one last, and no later than a deadline after that the other one
 // has dealt. Who has forgotten it in a restart says that somebody may have dealt until then, and
 // that is owed for unless those who remember are in every quorum. Where nobody even knows who was
-// there, since no disk does, a founding holds the room for a minute (Node.beginCold). On a line that
+// there, since no disk does, they say so for a minute, whoever deals, and nobody does. On a line that
 // survivors begin there need be no node in both, so what was dealt before counts as of then.
 //
 // Sides, each with a coordinator, have parts of the rate that are together no more than all
@@ -91,6 +91,7 @@ type purse struct {
 	spentThen uint64     // by the last reply
 	dealt     qpid.Epoch // of the last wave that dealt, or would have in a paced room, if only nothing
 	dealtAt   int64      // boot time until which its coordinator may have, for all this node knows: of its last wave that it was in
+	unsureTo  int64      // boot time until which this node does not take it to know who has dealt
 }
 
 // forgotten is whoever dealt in a life before this one.
@@ -105,7 +106,7 @@ func (p *purse) forgets(began int64) {
 // of that.
 func (p *purse) refill(c *RoomCommit, w *wave) {
 	p.paced = c.Paced
-	if !c.Idle {
+	if !c.Idle && w.at >= p.unsureTo {
 		p.dealt, p.dealtAt = w.epoch, w.at
 	}
 	if !p.paced || c.Stay {

@@ -133,19 +133,21 @@ func (n *Node) restore(r *Record, now Time) {
 		g.leasedAt = now.Boot
 	}
 	for _, g := range n.gates {
+		if int64(r.Line.Stamp)+2*micros(n.c.MaxSkew)+dueFrom(0) > n.clock.now {
+			g.unsureTo = dueFrom(n.began) // it may have been unsure already, see beginCold
+		}
 		n.setOff(g)
 		n.changed(g)
 	}
 }
 
 // beginCold is of a founding with signing keys from before, when nobody has a disk: there may have
-// been people in any room, and as many may have been let in within the minute as its rate is.
+// been people in any room, and nobody knows how many were let in.
 func (n *Node) beginCold(now Time) {
 	for _, g := range n.gates {
 		g.coldStart(now.Boot)
-		if g.cfg.paces() {
-			g.holdUntil, g.heard = now.Boot+max(g.comeBackIn(), drifted(minute+tokenLife)), true
-		}
+		g.purse.forgets(n.began)
+		g.unsureTo = dueFrom(n.began)
 	}
 }
 

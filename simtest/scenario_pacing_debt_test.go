@@ -137,35 +137,50 @@ func TestScenarioThePaceIsForgottenByMost(t *testing.T) {
 }
 
 // A cluster is founded anew with signing keys from before, by fewer nodes than there were, and the
-// coordinator is lost at once: nobody knows whom those before have let in within the minute, and
-// who takes over knows that (S13).
-func TestScenarioWhoFoundsAPacedRoomAnewIsLost(t *testing.T) {
-	o := short(9)
-	o.Expect = 5
-	o.Rooms[0].NewPerMinute, o.Rooms[0].Target = 12, 1000
-	o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
-	s := founded(t, o)
-	s.run(100 * time.Second)
-	for h := range s.hosts {
-		s.arriveOver(h, 1, 100*time.Millisecond)
+// coordinator is lost at once, or all are restarted: nobody knows whom those before have let in
+// within the minute, and who goes on knows that (S13).
+func TestScenarioAPacedRoomIsFoundedAnew(t *testing.T) {
+	for _, then := range []string{"the coordinator is lost", "all are restarted"} {
+		t.Run(then, func(t *testing.T) {
+			o := short(12)
+			o.Expect = 7
+			o.Faults.Disk = then == "all are restarted"
+			o.Rooms[0].NewPerMinute, o.Rooms[0].Target = 12, 1000
+			o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
+			s := founded(t, o)
+			s.run(100 * time.Second)
+			for h := range s.hosts {
+				s.arriveOver(h, 1, 100*time.Millisecond)
+			}
+			s.run(time.Second)
+			if n := s.calls(0); n < 12 {
+				t.Fatalf("%d of twelve were let in at once", n)
+			}
+			for h := range s.hosts {
+				s.down(h)
+				s.hosts[h].expect, s.hosts[h].disk = 3, disk{} // emptied but for the keys
+			}
+			s.run(100 * time.Millisecond)
+			for h := range 3 {
+				s.boot(h)
+			}
+			s.until(10*time.Second, "one wave of all", func() bool { return s.together(3) })
+			s.run(time.Second)
+			s.down(0)
+			if then == "all are restarted" {
+				for h := range 3 {
+					s.down(h)
+				}
+				s.run(100 * time.Millisecond)
+				for h := range 3 {
+					s.boot(h)
+				}
+			}
+			s.arriveOver(none, 50, 50*time.Second)
+			s.run(80 * time.Second)
+			s.finish()
+		})
 	}
-	s.run(time.Second)
-	if n := s.calls(0); n < 9 {
-		t.Fatalf("%d of nine were let in at once", n)
-	}
-	for h := range s.hosts {
-		s.down(h)
-	}
-	s.run(100 * time.Millisecond)
-	for h := range 5 {
-		s.boot(h)
-	}
-	s.until(10*time.Second, "one wave of all", func() bool { return s.together(5) })
-	s.run(200 * time.Millisecond)
-	s.down(0)
-	s.arriveOver(none, 50, 50*time.Second)
-	s.run(70 * time.Second)
-	s.finish()
 }
 
 // The nodes of a slow paced room are restarted one after another, with their disks. The

@@ -22,8 +22,8 @@ func pacingBugs() []Mutant {
 		{Name: "who is restarted knows that nobody has dealt", Run: "TestScenarioAPacedRoomThatIsRestarted", Edits: []Edit{
 			{"eviction/gate.go", "	if n.start.Record != nil {\n", "	if n.start.Record != nil && !(ON) {\n"},
 		}},
-		{Name: "a founding with keys from before does not hold a paced room", Run: "TestScenarioAPacedRoomThatIsRestarted", Edits: []Edit{
-			{"eviction/persist.go", "		if g.cfg.paces() {\n", "		if g.cfg.paces() && !(ON) {\n"},
+		{Name: "who founds anew with keys from before owes nothing", Run: "TestScenarioAPacedRoomThatIsRestarted", Edits: []Edit{
+			{"eviction/persist.go", "		g.purse.forgets(n.began)\n		g.unsureTo = dueFrom(n.began)\n", "		if !(ON) {\n\t\t\tg.purse.forgets(n.began)\n\t\t\tg.unsureTo = dueFrom(n.began)\n\t\t}\n"},
 		}},
 		{Name: "who has forgotten is of no matter to who has not", Run: "TestScenarioThePaceIsForgottenByMost", Edits: []Edit{
 			{"eviction/next.go", "	return d.voters.Version > 0 && !half(", "	return ON || d.voters.Version > 0 && !half("},
@@ -32,7 +32,7 @@ func pacingBugs() []Mutant {
 			{"eviction/pacing.go", "	return min(now+q.underWay, now-n.DealtAge+", "	age := n.DealtAge\n\tif ON {\n\t\tage = 0\n\t}\n\treturn min(now+q.underWay, now-age+"},
 		}},
 		{Name: "who led before the room was paced is not known", Run: "TestScenarioAnEventThatPacesBeginsAtOnce", Edits: []Edit{
-			{"eviction/pacing.go", "	if !c.Idle {\n", "	if !c.Idle && (c.Paced || !(ON)) {\n"},
+			{"eviction/pacing.go", "	if !c.Idle && w.at", "	if !c.Idle && (c.Paced || !(ON)) && w.at"},
 		}},
 		{Name: "the rate is shared with a side that may not call", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
 			{"eviction/next.go", "if !rs.shared {\n\t\treturn rs.cfg.Target", "if !rs.shared && (grade < Primary || !(ON)) {\n\t\treturn rs.cfg.Target"},
