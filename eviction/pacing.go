@@ -60,6 +60,10 @@ const allowance = 1e15
 // there, since no disk does, they say so for a minute, whoever deals, and nobody does. On a line that
 // survivors begin there need be no node in both, so what was dealt before counts as of then.
 //
+// Not so yet: a decision that deals nothing, in a room that stops while a voter is away, takes it
+// that nodes have no tokens any more. One that does not hear of it, and is lost then, may spend
+// what it has, and nobody counts that.
+//
 // Sides, each with a coordinator, have parts of the rate that are together no more than all
 // of it: those of the slots that they have. So have their bursts, but for a token at each
 // node. What a side has let in when it ends, and any number of others with it, is then at
