@@ -318,8 +318,9 @@
 //     never falls within a line and a keying.
 //   - No more than new_users_per_minute, the highest that held in it, are called in any
 //     minute: a call spends a token, tokens lapse after two seconds, sides that call have
-//     parts of the rate, nobody deals before all who are listed know, and who takes over or
-//     meets others begins with a debt of as many as all that were may have dealt at once.
+//     parts of the rate, nobody deals before all who are listed know, and who takes over goes
+//     on with the bucket of who dealt before: where that is not known, and where sides meet, it
+//     begins with a debt of as many as all that were may have dealt at once.
 //   - With a stable view a wave commits within the deadline and a period. Every slot
 //     is back within about D of its own loss, whatever else was lost since, and if all visits of
 //     the lost node are kept, about when its lease is over, or who uses it leaves; a raised

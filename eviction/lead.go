@@ -34,7 +34,7 @@ func (n *Node) steer(now Time) {
 	if !l.active {
 		*l = lead{active: true, since: now.Boot, banned: l.banned, ban: l.ban, started: never, probedAt: l.probedAt}
 		for _, g := range n.gates {
-			g.pacer.restart(now.Boot, micros(n.c.Deadline), n.epoch.Num)
+			g.pacer.lead(now.Boot, micros(n.c.Deadline), n.epoch.Num)
 			g.busy = true
 		}
 	}

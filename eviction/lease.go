@@ -71,17 +71,6 @@ func (g *Gate) Spend(now int64) bool {
 	return true
 }
 
-// Tokens returns the pacing tokens in hand at boot time now; -1: not paced.
-func (p *purse) Tokens(now int64) int {
-	switch {
-	case !p.paced:
-		return -1
-	case now >= p.tokenTo:
-		return 0
-	}
-	return p.tokens
-}
-
 // Gathers reports whether an event keeps everybody waiting here and now.
 func (n *Node) Gathers(g *Gate) bool { return g.waits(uint64(n.clock.now)) }
 

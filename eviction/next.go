@@ -23,20 +23,23 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 	var (
 		q    quota
 		left []int // of the tokens that were dealt before
+		deal bool  // tokens, though it be none; false: another one may meanwhile
 	)
 	c.Paced, c.Idle = cfg.NewPerMinute > 0, !admits
 	if c.Paced {
 		q = quota{
 			perMinute: cfg.NewPerMinute, share: rs.part(b, d.grade), all: cfg.Target, nodes: len(d.list), lately: d.lately(rs.shared),
-			sides: rs.shared, known: d.remember(rs.nodes), lost: never, remade: c.Mint > 0 || !rs.shared, by: d.epoch.Coordinator,
+			sides: rs.shared, known: d.remember(rs.nodes), lost: never, remade: c.Mint > 0 || !rs.shared, by: d.epoch.Coordinator, wave: d.epoch.Num,
+			alone:    !rs.shared && d.grade >= Primary && d.voters.Version > 0,
 			underWay: d.underWay(), late: d.late(), deadline: d.reckons.Deadline, line: c.Line,
 		}
 		if rs.shared {
 			q.lost = d.asideUntil(b.lost)
 		}
-		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
+		deal = admits || q.alone
 	}
-	if c.Paced && admits {
+	if deal {
+		left = next.pacer.hear(d.now.Boot, q, d.list, rs.nodes)
 		tokens = next.pacer.fill(d.now.Boot, q)
 		k = min(k, tokens)
 	}
@@ -61,11 +64,12 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		c.Moves = plan(b.free, spread(b.free, arrivals))
 		need = atMost(b.free, (tokens+len(b.free)-1)/len(b.free)) // nobody knows where the next one joins
 	}
-	if c.Stay = c.Paced && admits && !next.pacer.known; c.Paced && admits {
+	if deal {
 		if free == 0 || !cfg.Mode.calls() {
 			clear(need)
 		}
 		c.Tokens = next.pacer.deal(d.now.Boot, q, tokens, need, left, int(d.epoch.Num%uint64(len(need))))
+		c.Stay, c.Bucket = admits && !next.pacer.known, next.pacer.leave(d.now.Boot, q)
 	}
 }
 

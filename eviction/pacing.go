@@ -33,36 +33,37 @@ const allowance = 1e15
 // lost members may spend until their tokens lapse and what was spent in the last
 // minute, is within the allowance.
 //
-// What was let in under another coordinator is not known, nor what of it may still be: the
-// tokens that were dealt and not spent. Since its bucket was never fuller than a burst, both
+// Who takes over goes on with the bucket of the lead before, if it is told how that one has left it:
+// see inherit.
+//
+// Otherwise what was let in under another coordinator is not known, nor what of it may still be:
+// the tokens that were dealt and not spent. Since its bucket was never fuller than a burst, both
 // together are at most a burst and what accrued to it until it dealt last. A burst is no more
 // than a token at each node and a second's worth, at whatever rate there was. So who goes on
 // owes the tokens, and nothing accrues until a second after all of them are spent or lapsed: a
 // minute that begins when the last is spent has so much less of what is dealt here. It
-// owes as long as it lists members to whom another one was the last to deal, and when slots of
-// which nobody knows what they were used for are made again in a room that shares. When a minute
-// is over in which the other one cannot have dealt none has anything of before in it, and no debt
-// is left.
+// owes as long as it lists members to whom another one was the last to deal of which it has not
+// heard, and when slots of which nobody knows what they were used for are made again in a room that
+// shares. When a minute is over in which the other one cannot have dealt none has anything of before
+// in it, and no debt is left.
 //
-// Nobody deals before all those who are listed know that it does, by a commit of this lead that
-// deals. So whoever has replied to a wave that dealt says so to the next one who leads, whether
-// or not it heard what was decided, and that one goes by what it knows of who was away but has
-// had nothing of another meanwhile. The other one may decide once more after the first decision
-// here, for those who are not listed here, if it had asked before: of its waves each is over
+// Nobody deals before all those who are listed know that it leads, by a commit of this lead that
+// deals, or leaves a bucket. So whoever has replied to a wave that dealt says so to the next one who
+// leads, whether or not it heard what was decided, and that one goes by what it knows of who was
+// away but has had nothing of another meanwhile. The other one may decide once more after the first
+// decision here, for those who are not listed here, if it had asked before: of its waves each is over
 // within a deadline. What accrues to it until then does not accrue here. Of nodes of a version
 // that does not say who dealt last it is taken that they know.
 //
 // Of two that may deal one after the other, in the lists of the last wave of the one and the
 // first of the other, there is a node in both, but on sides: so it says as well when it
 // was in a wave of the other one last, and no later than a deadline after that the other one
-// has dealt. Who has forgotten it in a restart says that somebody may have dealt until then, and
-// that is owed for unless those who remember are in every quorum. Where nobody even knows who was
-// there, since no disk does, they say so for a minute, whoever deals, and nobody does. On a line that
-// survivors begin there need be no node in both, so what was dealt before counts as of then.
-//
-// Not so yet: a decision that deals nothing, in a room that stops while a voter is away, takes it
-// that nodes have no tokens any more. One that does not hear of it, and is lost then, may spend
-// what it has, and nobody counts that.
+// has dealt. So where there are no sides who leads has heard in its first wave of all that was dealt
+// before: what nodes say later of that is counted already. Who has forgotten it in a restart says that
+// somebody may have dealt until then, and that is owed for unless those who remember are in every
+// quorum. Where nobody even knows who was there, since no disk does, they say so for a minute, whoever
+// deals, and nobody does. On a line that survivors begin there need be no node in both, so what another
+// one dealt to who comes from before counts as of then.
 //
 // Sides, each with a coordinator, have parts of the rate that are together no more than all
 // of it: those of the slots that they have. So have their bursts, but for a token at each
@@ -77,71 +78,13 @@ type pacer struct {
 	owes  bool   // there is a debt to take
 	dueTo int64  // boot time from which no debt counts; never: there is none
 	away  int64  // boot time at which somebody was lost who may have had a side; never: nobody was
-	known bool   // to all who are listed, that this one deals
+	known bool   // to all who are listed, that this one leads
 	after uint64 // number of a wave: those of this lead have higher ones
-	dealt int64  // boot time of the last decision by which this one dealt, in any lead; never: there was none
+	first uint64 // number of the first wave of this lead in which no other may deal; 0: there was none
+	dealt int64  // boot time of the last decision by which this one dealt, if only nothing, in any lead; never: there was none
+	anew  bool   // this one leads once more, and has not heard who did meanwhile
 	spent []spending
 	out   []grant // who may spend tokens
-}
-
-// purse is the pacing tokens of one room that this node has in hand.
-//
-// Invariant: 0 <= tokens, and spentThen <= spent, which never falls.
-type purse struct {
-	paced     bool
-	tokens    int
-	tokenTo   int64      // boot time at which they lapse
-	spent     uint64     // ever
-	spentThen uint64     // by the last reply
-	dealt     qpid.Epoch // of the last wave that dealt, or would have in a paced room, if only nothing
-	dealtAt   int64      // boot time until which its coordinator may have, for all this node knows: of its last wave that it was in
-	unsureTo  int64      // boot time until which this node does not take it to know who has dealt
-}
-
-// forgotten is whoever dealt in a life before this one.
-const forgotten qpid.NodeID = "?"
-
-// forgets is of a life that began at that boot time, before which somebody may have dealt.
-func (p *purse) forgets(began int64) {
-	p.dealt, p.dealtAt = qpid.Epoch{Num: 1, Coordinator: forgotten}, began
-}
-
-// refill takes in what a commit of w deals to this node: what it has spent since it replied is
-// of that.
-func (p *purse) refill(c *RoomCommit, w *wave) {
-	p.paced = c.Paced
-	if !c.Idle && w.at >= p.unsureTo {
-		p.dealt, p.dealtAt = w.epoch, w.at
-	}
-	if !p.paced || c.Stay {
-		return
-	}
-	p.tokens, p.tokenTo = 0, w.at+tokenLife
-	for _, t := range c.Tokens {
-		if t.Index == w.index {
-			p.tokens = max(0, t.N-int(p.spent-p.spentThen))
-		}
-	}
-}
-
-// dealtBy is the wave that dealt last, number 0 if none did.
-func (p *purse) dealtBy() qpid.Epoch {
-	if p.dealt == (qpid.Epoch{}) {
-		return qpid.Epoch{Coordinator: "-"} // short, and the same at all nodes
-	}
-	return p.dealt
-}
-
-// dealtAge is for how long its coordinator has asked nothing of this node, in microseconds, as
-// it replies to w at boot time now.
-func (p *purse) dealtAge(w *wave, now int64) int64 {
-	if p.dealt.Coordinator == w.epoch.Coordinator {
-		p.dealtAt = now
-	}
-	if p.dealt.Num == 0 {
-		return 0
-	}
-	return max(0, now-p.dealtAt)
 }
 
 // spending is what was spent of the allowance, by first to last boot time.
@@ -170,10 +113,12 @@ func (g *grant) taken(d int, q quota) int64 {
 type quota struct {
 	perMinute  int
 	by         qpid.NodeID // who deals
+	wave       uint64      // the number of its wave
 	share, all int         // of the slots: a side deals in proportion; all 0: nothing
 	nodes      int
 	lately     int   // nodes that may have had a token within the last minute, these among them
 	sides      bool  // there may be others
+	alone      bool  // the wave has a quorum, and nobody else may deal
 	known      bool  // who remembers is in every quorum that may have dealt
 	lost       int64 // boot time until which somebody lost may have dealt, who may have a side of their own; never: nobody is
 	remade     bool  // what they had may have been made again
@@ -220,6 +165,11 @@ func dueFrom(until int64) int64 { return until + drifted(minute+tokenLife) }
 // second is a second's worth of the whole rate, in millionths of a token.
 func (q quota) second() float64 { return float64(q.perMinute) * 1_000_000 / 60 }
 
+// accrued is what this side may deal of that many microseconds' worth, in millionths of a token.
+func (q quota) accrued(d int64) int64 {
+	return int64(min(float64(d)/1_000_000*q.second()*q.part(), allowance))
+}
+
 // parts is how much of the allowance one person takes.
 func (q quota) parts() int64 {
 	return int64(allowance / (float64(q.perMinute) * q.part()))
@@ -238,6 +188,7 @@ func (p *pacer) clone() pacer {
 // hear counts what the listed nodes have spent, and returns how many tokens each
 // has left.
 func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left []int) {
+	counted := p.begin(now, q, nodes)
 	out := make([]grant, 0, len(list))
 	left = make([]int, len(list))
 	other := int64(never) // until when another lead may deal
@@ -249,7 +200,7 @@ func (p *pacer) hear(now int64, q quota, list []Member, nodes []RoomNode) (left 
 		old := n.Dealt == qpid.Epoch{} // it does not say: of a version that does not, or of its parent's
 		ours := n.Dealt.Coordinator == q.by && n.Dealt.Num > p.after
 		p.known = p.known && (old || ours)
-		if !ours && n.Dealt.Num > 0 {
+		if !ours && n.Dealt.Num > 0 && (n.Dealt.Num > counted || n.Dealt.Coordinator == forgotten || n.stranger(q.line)) {
 			other = max(other, p.dealtUntil(now, q, n))
 		}
 		j := slices.IndexFunc(p.out, func(g grant) bool { return g.member == m })
@@ -289,7 +240,7 @@ func (p *pacer) dealtUntil(now int64, q quota, n *RoomNode) int64 {
 		return p.dealt
 	case n.Dealt.Coordinator == forgotten && q.known:
 		return never
-	case n.Line.Founded() && n.Line != q.line:
+	case n.stranger(q.line):
 		return now + q.underWay
 	}
 	return min(now+q.underWay, now-n.DealtAge+drifted(q.deadline))
@@ -310,7 +261,7 @@ func (p *pacer) note(now int64, n int, parts int64) {
 	p.level -= int64(n) * 1_000_000
 	s := spending{now, now, parts}
 	if i := len(p.spent) - 1; i >= 0 && now-p.spent[i].first < noteEvery {
-		p.spent[i].last, p.spent[i].parts = now, p.spent[i].parts+s.parts
+		p.spent[i].last, p.spent[i].parts = max(p.spent[i].last, now), p.spent[i].parts+s.parts
 		return
 	}
 	p.spent = append(p.spent, s)
@@ -340,7 +291,7 @@ func (p *pacer) fill(now int64, q quota) int {
 	if part == 0 {
 		return 0
 	}
-	accrued := int64(min(float64(now-since)/1_000_000*q.second()*part, allowance))
+	accrued := q.accrued(now - since)
 	paid := min(accrued, p.debt)
 	p.debt -= paid
 	p.level = min(p.level+accrued-paid, q.burst())
@@ -385,6 +336,14 @@ func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset in
 		}
 	}
 	return deals
+}
+
+// lead is of a coordinator that takes the lead at now, when the highest wave was after. What it knows
+// of a lead of its own goes on if nobody has led since: see begin.
+func (p *pacer) lead(now, deadline int64, after uint64) {
+	if p.anew = p.first > 0; !p.anew {
+		p.restart(now, deadline, after)
+	}
 }
 
 // restart empties the pacer of a coordinator that took over at now, when the highest wave was

@@ -69,7 +69,7 @@ func TestPacerOwesForWhatIsLetInLate(t *testing.T) {
 	w := newQuorumWorld(3, 1200)
 	w.leads(w.nodes[0], []int{1, 0})
 	w.run(t, 60*second, 0)
-	w.open = append(w.open, w.ask())
+	w.open = append(w.open, w.ask(len(w.nodes)))
 	w.leads(w.nodes[1], []int{2, 1})
 	w.run(t, 64*second, 1<<20)
 }
@@ -192,6 +192,71 @@ func TestPacerOwesForAHigherRate(t *testing.T) {
 		if n := w.most(); n > 60_000 || n < 55_000 {
 			t.Errorf("%d let in within a minute at a rate of 60,000 that was low for %d ms", n, low/1000)
 		}
+	}
+}
+
+// The lead goes from one to another and back every twenty seconds, and for some of them nobody has
+// it: who has it next goes on where the other one was. What accrued meanwhile is not lost, up to a
+// burst, and what was spent is forgotten as it grows old, however often it was told on.
+func TestPacerGoesOnWhileTheLeadChanges(t *testing.T) {
+	for _, c := range []struct{ rate, none int }{{6, 5}, {12, 5}, {60, 5}, {6000, 0}} {
+		w := newQuorumWorld(5, c.rate)
+		w.run(t, 130*second, 1<<20)
+		in := 0
+		for i := range 30 {
+			w.now += int64(c.none) * second
+			w.leads(w.nodes[(i+1)%2], []int{0, 1, 2, 3, 4})
+			for range 20 - c.none {
+				w.run(t, second, 1<<20)
+				for _, at := range w.calls {
+					if at > w.now-second {
+						in++
+					}
+				}
+			}
+		}
+		if want := 10 * c.rate * 85 / 100; in < want {
+			t.Errorf("%d let in within ten minutes at %d a minute, want %d", in, c.rate, want)
+		}
+	}
+}
+
+// A node replies to the next lead's first wave later than the others, and just before that to one
+// more of the lead before: what that one deals accrued since the others were heard of.
+func TestPacerInheritsFromLateReplies(t *testing.T) {
+	for _, later := range []int64{0, 100_000, 390_000} {
+		w := newQuorumWorld(5, 60_000)
+		w.run(t, 130*second, 0)
+		w.run(t, 200_000, 1<<20)
+		w.listed = []int{3, 4}
+		before := w.ask(0)
+		w.leads(w.nodes[1], []int{2, 3})
+		next := w.ask(1)
+		w.now += later
+		before.at = w.now
+		w.askMore(before, 3)
+		w.askMore(next, 3)
+		w.decide(next, 1<<20)
+		w.open = append(w.open, before)
+		w.run(t, 70*second, 1<<20)
+	}
+}
+
+// Who led had no quorum for an hour, asked one node all the time, and is lost: nobody else knows
+// that it dealt nothing, and that holds the next one up for no longer than a minute.
+func TestPacerInheritsFromOneThatOnlyAsked(t *testing.T) {
+	w := newQuorumWorld(3, 6)
+	w.run(t, 130*second, 1)
+	by := w.ask(2).epoch().Coordinator
+	for range 3600 {
+		w.now += second
+		w.waves++
+		w.have[w.nodes[1].Member].asks(&wave{epoch: qpid.Epoch{Num: w.waves, Coordinator: by}}, w.now)
+	}
+	w.leads(w.nodes[2], []int{1, 2})
+	w.run(t, 75*second, 1)
+	if len(w.calls) == 0 {
+		t.Error("nobody was let in within 75 s")
 	}
 }
 

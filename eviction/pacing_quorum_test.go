@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"testing"
@@ -37,6 +38,8 @@ type quorumWorld struct {
 	lead   *pacedNode
 	listed []int        // what the lead lists beside itself
 	idle   bool         // its waves deal nothing
+	slow   bool         // its waves reach some nodes later
+	begun  *pacedWave   // one that has not reached all
 	open   []*pacedWave // asked and not decided
 }
 
@@ -58,8 +61,12 @@ type pacedWave struct {
 	idle    bool
 	list    []*pacedNode
 	members []Member
-	replies []RoomNode
 	met     map[Member]int64
+
+	replies  []RoomNode
+	asked    []int64
+	restored []bool
+	knew     []map[Member]int64
 }
 
 const paceDeadline = 400_000
@@ -77,7 +84,7 @@ func newQuorumWorld(nodes, perMinute int) *quorumWorld {
 
 // leads has a node lead with these, which are a quorum with it, that did not until now.
 func (w *quorumWorld) leads(n *pacedNode, with []int) {
-	n.pacer.restart(w.now, paceDeadline, w.waves)
+	n.pacer.lead(w.now, paceDeadline, w.waves)
 	n.led = true
 	w.goesOn(n, with)
 }
@@ -95,7 +102,7 @@ func (w *quorumWorld) quorum(t *rapid.T) []int {
 
 func (w *quorumWorld) happens(t *rapid.T) {
 	n := rapid.SampledFrom(w.nodes).Draw(t, "node")
-	switch rapid.SampledFrom([]string{"lead", "lead", "stood", "list", "idle", "restart", "restart all", "restart listed", "deaf", "hears", "under way", "under way"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"lead", "lead", "stood", "list", "idle", "restart", "restart all", "restart listed", "deaf", "hears", "under way", "under way", "closed", "slow"}).Draw(t, "what") {
 	case "lead":
 		w.leads(n, w.quorum(t))
 	case "stood":
@@ -121,8 +128,12 @@ func (w *quorumWorld) happens(t *rapid.T) {
 		w.deaf = n.Member
 	case "hears":
 		w.deaf = Member{}
+	case "closed": // total_active_users: 0, and open again
+		w.q.share, w.q.all = 1-w.q.share, 1-w.q.all
+	case "slow": // to reach
+		w.slow = !w.slow
 	case "under way":
-		w.open = append(w.open, w.ask())
+		w.open = append(w.open, w.ask(rapid.IntRange(0, 4).Draw(t, "asked")))
 	}
 }
 
@@ -147,42 +158,63 @@ func (w *quorumWorld) restart(t *rapid.T, n *pacedNode) {
 	}
 }
 
-// ask has the lead ask who is listed.
-func (w *quorumWorld) ask() *pacedWave {
+// ask has the lead ask who is listed: itself and so many others now.
+func (w *quorumWorld) ask(now int) *pacedWave {
 	w.waves++
-	v := &pacedWave{num: w.waves, by: w.lead, as: w.lead.Member, at: w.now, idle: w.idle, list: []*pacedNode{w.lead}, met: map[Member]int64{}}
+	v := &pacedWave{num: w.waves, by: w.lead, as: w.lead.Member, at: w.now, idle: w.idle, met: map[Member]int64{}}
+	v.list = append(v.list, w.lead)
 	for _, i := range w.listed {
 		if w.nodes[i] != w.lead {
 			v.list = append(v.list, w.nodes[i])
 		}
 	}
-	remember := 0
-	for i, n := range v.list {
+	for _, n := range v.list {
+		v.members = append(v.members, n.Member)
+	}
+	w.askMore(v, min(1+now, len(v.list)))
+	return v
+}
+
+// askMore asks of those who are listed as many as that in all: who has been in a later wave, or
+// begun another life, does not reply.
+func (w *quorumWorld) askMore(v *pacedWave, upTo int) {
+	for i := len(v.replies); i < upTo; i++ {
+		n := v.list[i]
+		if n.wave >= v.num || n.Member != v.members[i] {
+			return
+		}
 		h := w.have[n.Member]
 		gather := &wave{epoch: v.epoch(), index: i, at: w.now}
-		r := RoomNode{Index: i, Born: 1, Spent: h.spent, Dealt: h.dealtBy(), DealtAge: h.dealtAge(gather, w.now)}
+		h.asks(gather, w.now)
+		r := RoomNode{Index: i, Born: 1, Spent: h.spent, Dealt: h.dealtBy(), DealtAge: h.dealtAge(w.now), Left: h.left(gather, w.now)}
 		if h.spentThen = h.spent; w.now < h.tokenTo {
 			r.Tokens = h.tokens
 		}
 		n.wave = v.num
-		v.members, v.replies = append(v.members, n.Member), append(v.replies, r)
-		if !n.restored {
-			remember++
-		}
-	}
-	for _, n := range v.list {
-		for m, at := range n.met {
-			if !n.restored || 2*remember <= len(w.nodes) {
-				v.met[m] = max(v.met[m], at)
-			}
-		}
-	}
-	for _, n := range v.list {
+		v.replies, v.asked = append(v.replies, r), append(v.asked, w.now)
+		v.restored = append(v.restored, n.restored)
+		v.knew = append(v.knew, maps.Clone(n.met))
 		for _, m := range v.members {
 			n.met[m] = w.now
 		}
 	}
-	return v
+}
+
+// meet is when who replied has met others, of those who are to be believed.
+func (w *quorumWorld) meet(v *pacedWave) {
+	remember := 0
+	for _, restored := range v.restored {
+		if !restored {
+			remember++
+		}
+	}
+	for i, met := range v.knew {
+		for m, at := range met {
+			if !v.restored[i] || 2*remember <= len(w.nodes) {
+				v.met[m] = max(v.met[m], at)
+			}
+		}
+	}
 }
 
 func (v *pacedWave) epoch() qpid.Epoch {
@@ -192,10 +224,12 @@ func (v *pacedWave) epoch() qpid.Epoch {
 // decide has a wave's coordinator deal, if it has not replied to another since, and carries out
 // the commit at those who have not.
 func (w *quorumWorld) decide(v *pacedWave, needs int) {
-	if v.by.Member != v.as || v.by.wave != v.num {
+	if v.by.Member != v.as || v.by.wave != v.num || len(v.replies) < len(v.list) {
 		return
 	}
+	w.meet(v)
 	q := w.q
+	q.wave, q.alone = v.num, true
 	q.by, q.nodes, q.lately = v.epoch().Coordinator, len(v.list), len(v.list)
 	for m, at := range v.met {
 		if slices.Contains(v.members, m) {
@@ -221,13 +255,15 @@ func (w *quorumWorld) decide(v *pacedWave, needs int) {
 		need[i] = needs
 	}
 	c := &RoomCommit{Pace: Pace{Paced: true, Idle: v.idle}}
-	if !v.idle {
-		c.Tokens = p.deal(w.now, q, p.fill(w.now, q), need, left, 0)
-		c.Stay = !p.known
+	tokens := p.fill(w.now, q)
+	if v.idle {
+		clear(need)
 	}
+	c.Tokens = p.deal(w.now, q, tokens, need, left, 0)
+	c.Stay, c.Bucket = !v.idle && !p.known, p.leave(w.now, q)
 	for i, n := range v.list {
 		if n.wave == v.num && n.Member == v.members[i] && n.Member != w.deaf {
-			w.have[n.Member].refill(c, &wave{epoch: v.epoch(), index: i, at: v.at})
+			w.have[n.Member].refill(c, &wave{epoch: v.epoch(), index: i, at: v.asked[i]})
 			n.restored = false
 		}
 	}
@@ -235,10 +271,22 @@ func (w *quorumWorld) decide(v *pacedWave, needs int) {
 
 // run has the lead make waves, after each of which up to come people are let in at each node
 // that has heard of one, and at the others as late as they may.
-func (w *quorumWorld) run(t rapid.TB, long int64, come int) {
+func (w *quorumWorld) run(t interface{ Fatalf(string, ...any) }, long int64, come int) {
 	for end := w.now + long; w.now < end; {
 		w.now += 200_000
-		w.decide(w.ask(), max(1, come))
+		for _, v := range w.open {
+			w.askMore(v, len(v.list))
+		}
+		switch v := w.begun; {
+		case v != nil && v.by == w.lead && v.as == w.lead.Member && v.by.wave == v.num:
+			w.askMore(v, len(v.list))
+			w.decide(v, max(1, come))
+			w.begun = nil
+		case w.slow:
+			w.begun = w.ask(len(w.listed) / 2)
+		default:
+			w.decide(w.ask(len(w.nodes)), max(1, come))
+		}
 		for _, v := range w.open {
 			if w.now-v.at >= paceDeadline {
 				w.decide(v, max(1, come))
@@ -251,6 +299,9 @@ func (w *quorumWorld) run(t rapid.TB, long int64, come int) {
 			if alive && (listed || w.now+200_000 >= h.tokenTo) {
 				w.spend(m, come)
 			}
+		}
+		if b := w.have[w.lead.Member].bucket; !b.valid() {
+			t.Fatalf("a bucket that nobody would take in was left: %+v", b)
 		}
 		if n := w.most(); n > w.q.perMinute {
 			t.Fatalf("%d let in within a minute at a rate of %d", n, w.q.perMinute)

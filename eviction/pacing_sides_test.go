@@ -125,10 +125,11 @@ func (w *sidesWorld) happens(t *rapid.T) {
 	}
 }
 
-// most returns how many may come within the minute that ends now.
+// most returns how many may come within the minute that ends now. A rate of before holds for those
+// who have its tokens.
 func (w *sidesWorld) most() (most int) {
 	for i, r := range w.rates {
-		if i+1 == len(w.rates) || w.rates[i+1].at > w.now-minute {
+		if i+1 == len(w.rates) || w.rates[i+1].at+tokenLife > w.now-minute {
 			most = max(most, r.perMinute)
 		}
 	}

@@ -62,20 +62,23 @@ func (w *paceWorld) wave(list []Member, need []int, between func()) {
 	v := wave{epoch: qpid.Epoch{Num: w.waves, Coordinator: w.q.by}, at: w.now}
 	for i, m := range list {
 		h := w.have[m]
-		nodes[i] = RoomNode{Index: i, Born: 1, Spent: h.spent, Dealt: h.dealtBy(), DealtAge: h.dealtAge(&v, w.now)}
+		h.asks(&v, w.now)
+		nodes[i] = RoomNode{Index: i, Born: 1, Spent: h.spent, Dealt: h.dealtBy(), DealtAge: h.dealtAge(w.now), Left: h.left(&v, w.now)}
 		if h.spentThen = h.spent; w.now < h.tokenTo {
 			nodes[i].Tokens = h.tokens
 		}
 	}
+	w.q.wave = w.waves
 	left := w.p.hear(w.now, w.q, list, nodes)
 	deals := w.p.deal(w.now, w.q, w.p.fill(w.now, w.q), need, left, 0)
+	bucket := w.p.leave(w.now, w.q)
 	between()
 	for i, m := range list {
 		if m == w.deaf {
 			continue
 		}
 		v.index = i
-		w.have[m].refill(&RoomCommit{Pace: Pace{Paced: true, Tokens: deals, Stay: !w.p.known}}, &v)
+		w.have[m].refill(&RoomCommit{Pace: Pace{Paced: true, Tokens: deals, Stay: !w.p.known, Bucket: bucket}}, &v)
 	}
 }
 

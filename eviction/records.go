@@ -85,6 +85,7 @@ type RoomNode struct {
 	Tokens   int        // that it still has
 	Dealt    qpid.Epoch // of the last wave that dealt here, or would have, if only nothing; number 0: none did; zero: of a version that does not say
 	DealtAge int64      // µs for which the coordinator of that one has asked nothing of it
+	Left     *Left      // by that wave; nil: the coordinator of this one dealt last, or it is not known
 	Held     int64      // µs until people are called, after a cold start; 0: they are; else heldUnknown or heldAnew
 	Sides    bool       // its account may act on a side
 	// Bare is the stamp under which the first waits here whom no other member of the wave
@@ -162,12 +163,37 @@ type RoomCommit struct {
 	KeptBy
 }
 
+// Bucket is how a decision leaves the token bucket of new_users_per_minute, for who takes over:
+// as if all were spent that nodes may spend.
+type Bucket struct {
+	Level   int64   // millionths of a token; below 0: more were let in than had accrued
+	Debt    int64   // of leads before: as many are to accrue before the level rises
+	DebtFor int64   // µs for which that counts
+	Owes    bool    // there is more, that is not reckoned up yet
+	Pause   int64   // µs in which nothing accrues
+	Spent   []Spent // within the last minute
+}
+
+// Left is the bucket of who dealt last, as a node knows it.
+type Left struct {
+	Bucket
+	Age     int64  // µs since the wave that left it
+	LastAsk uint64 // number of the last wave of that coordinator that the node was in
+}
+
+// Spent is what was let in, or may be.
+type Spent struct {
+	Age   int64 // µs; below 0: it may be yet, for so long
+	Parts int64 // of all that may be let in within a minute, which is 1e15
+}
+
 // Pace is what a commit says of new_users_per_minute.
 type Pace struct {
 	Paced  bool   // there is a rate
 	Tokens []Deal // how many people each node may let in until it hears more
 	Idle   bool   // nobody is let in by this commit, whatever there is: it would deal no tokens
 	Stay   bool   // it deals none, and nodes have what they have until it lapses
+	Bucket *Bucket
 }
 
 // KeptBy is what a commit says of who keeps what, by index: see RoomNode.

@@ -90,7 +90,7 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 			n := &room.Nodes[j]
 			ok = ok && below(n.Index) && !told[n.Index] && count(n.Queued) && count(n.Due) && count(n.Wanted) && count(n.Used) && count(n.Called) && count(n.Tokens) &&
 				count(max(n.Free, -n.Free)) && count(max(n.Minted, -n.Minted)) && n.TTL >= 0 && n.TTL <= ageMax && n.Held >= heldAnew && n.Held <= ageMax &&
-				n.DealtAge >= 0 && n.DealtAge <= ageMax
+				n.DealtAge >= 0 && n.DealtAge <= ageMax && n.Left.valid()
 			if ok {
 				told[n.Index] = true
 			}
@@ -138,6 +138,7 @@ func (c *Commit) validate(w *wave) error {
 		for _, m := range rc.Moves {
 			ok = ok && in(m.From) && in(m.To) && m.Slots > 0 && count(m.Slots)
 		}
+		ok = ok && rc.Bucket.valid()
 		for _, deals := range [][]Deal{rc.Burn, rc.Tokens} {
 			for _, d := range deals {
 				ok = ok && in(d.Index) && d.N > 0 && count(d.N)

@@ -215,3 +215,46 @@ func TestScenarioASlowPacedRoomWhoseNodesAreRestarted(t *testing.T) {
 		})
 	}
 }
+
+// The waves of a slow paced room change hands again and again: the coordinator stands still or is
+// cut off and comes back, or all nodes are restarted one after another. Who goes on has the bucket
+// that was left, and the rate is all but kept (S13).
+func TestScenarioASlowPacedRoomWhoseCoordinatorComesAndGoes(t *testing.T) {
+	for what, happens := range map[string]func(s *script, i int){
+		"it stands still": func(s *script, _ int) {
+			s.stall(0, 8*time.Second)
+			s.run(20 * time.Second)
+		},
+		"it is cut off": func(s *script, _ int) {
+			s.split(hosts(0), hosts(1, 2, 3, 4))
+			s.run(8 * time.Second)
+			s.mend()
+			s.run(12 * time.Second)
+		},
+		"all are restarted": func(s *script, i int) {
+			s.down(i % 5)
+			s.run(2 * time.Second)
+			s.boot(i % 5)
+			s.run(18 * time.Second)
+		},
+	} {
+		for _, rate := range []int{6, 12} {
+			t.Run(fmt.Sprint(what, ", ", rate, " a minute"), func(t *testing.T) {
+				o := short(5)
+				o.Faults.Disk = true
+				o.Rooms[0].NewPerMinute, o.Rooms[0].Target, o.Rooms[0].TicketTTL = rate, 1000, time.Hour
+				s := founded(t, o)
+				s.arriveOver(none, 20*rate, time.Second)
+				s.run(62 * time.Second)
+				from := s.now
+				for i := range 9 {
+					happens(s, i)
+				}
+				if n, want := s.calls(from), 3*rate*85/100; n < want {
+					t.Errorf("%d visitors were called in three minutes at %d a minute, want %d", n, rate, want)
+				}
+				s.finish()
+			})
+		}
+	}
+}

@@ -240,23 +240,28 @@ func TestScenarioASlowPacedRoomWhereANodeComesAndGoes(t *testing.T) {
 }
 
 // A room is paced by its events. Another node runs the waves when the second one begins, and
-// has for long: nothing is owed of the first one.
+// has for half a minute: it knows that nobody was paced meanwhile, and nothing is owed.
 func TestScenarioAnEventThatPacesBeginsAtOnce(t *testing.T) {
-	o := short(5)
-	o.Rooms[0].Target, o.Rooms[0].TicketTTL, o.Rooms[0].QueueAll = 1000, time.Hour, true
-	paces := eviction.Event{Set: eviction.SetNewPerMinute, NewPerMinute: 6}
-	o.Rooms[0].Events = []eviction.Event{
-		from(4*time.Second, 5*time.Second, 20*time.Second, paces),
-		from(90*time.Second, 95*time.Second, 200*time.Second, paces),
+	for _, policy := range []eviction.Policy{eviction.Majority, eviction.Share} {
+		t.Run(policy.String(), func(t *testing.T) {
+			o := short(5)
+			o.Rooms[0].Target, o.Rooms[0].TicketTTL, o.Rooms[0].QueueAll = 1000, time.Hour, true
+			o.Rooms[0].OnPartition = policy
+			paces := eviction.Event{Set: eviction.SetNewPerMinute, NewPerMinute: 6}
+			o.Rooms[0].Events = []eviction.Event{
+				from(4*time.Second, 5*time.Second, 20*time.Second, paces),
+				from(90*time.Second, 95*time.Second, 200*time.Second, paces),
+			}
+			s := founded(t, o)
+			s.run(60 * time.Second)
+			s.down(0)
+			s.run(30 * time.Second)
+			s.arriveOver(none, 50, time.Second)
+			s.run(101*time.Second - micros(s.now))
+			if n := s.calls(95_000_000); n == 0 {
+				t.Error("nobody is called in the first six seconds of the event")
+			}
+			s.finish()
+		})
 	}
-	s := founded(t, o)
-	s.run(30 * time.Second)
-	s.down(0)
-	s.run(60 * time.Second)
-	s.arriveOver(none, 50, time.Second)
-	s.run(101*time.Second - micros(s.now))
-	if n := s.calls(95_000_000); n == 0 {
-		t.Error("nobody is called in the first six seconds of the event")
-	}
-	s.finish()
 }

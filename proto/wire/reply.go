@@ -96,6 +96,41 @@ func (r *reader) supply(p *peerv1.Supply) eviction.Supply {
 	}
 }
 
+func fromBucket(b *eviction.Bucket) *peerv1.Bucket {
+	if b == nil {
+		return nil
+	}
+	return &peerv1.Bucket{
+		Level: b.Level, Debt: b.Debt, DebtFor: b.DebtFor, Owes: b.Owes, Pause: b.Pause,
+		Spent: encoded(b.Spent, func(s eviction.Spent) *peerv1.Spent { return &peerv1.Spent{Age: s.Age, Parts: s.Parts} }),
+	}
+}
+
+func fromLeft(l *eviction.Left) *peerv1.Left {
+	if l == nil {
+		return nil
+	}
+	return &peerv1.Left{Bucket: fromBucket(&l.Bucket), Age: l.Age, LastAsk: l.LastAsk}
+}
+
+func (r *reader) left(p *peerv1.Left) *eviction.Left {
+	b := r.bucket(p.GetBucket())
+	if b == nil {
+		return nil
+	}
+	return &eviction.Left{Bucket: *b, Age: p.GetAge(), LastAsk: p.GetLastAsk()}
+}
+
+func (r *reader) bucket(p *peerv1.Bucket) *eviction.Bucket {
+	if p == nil {
+		return nil
+	}
+	return &eviction.Bucket{
+		Level: p.GetLevel(), Debt: p.GetDebt(), DebtFor: p.GetDebtFor(), Owes: p.GetOwes(), Pause: p.GetPause(),
+		Spent: list(r, "spent", p.GetSpent(), recordsMax, func(s *peerv1.Spent) eviction.Spent { return eviction.Spent{Age: s.GetAge(), Parts: s.GetParts()} }),
+	}
+}
+
 func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 	return &peerv1.RoomNode{
 		Index: uint32(n.Index), Born: n.Born, Line: fromLine(n.Line), Lapsed: n.Lapsed, OldAge: n.OldAge, Minted: int64(n.Minted),
@@ -103,7 +138,7 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 		Arrivals: n.Arrivals, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), First: n.First,
 		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
 		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Held: n.Held, Sides: n.Sides,
-		Bare: n.Bare, Keeps: n.Keeps, Cut: fromCut(n.Cut), Says: uint32(n.Says), Dealt: fromEpoch(n.Dealt), DealtAge: n.DealtAge,
+		Bare: n.Bare, Keeps: n.Keeps, Cut: fromCut(n.Cut), Says: uint32(n.Says), Dealt: fromEpoch(n.Dealt), DealtAge: n.DealtAge, Left: fromLeft(n.Left),
 	}
 }
 
@@ -116,7 +151,7 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
 		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(), Sides: p.GetSides(),
 		Bare: p.GetBare(), Keeps: p.GetKeeps(), Cut: r.cut(p.GetCut()), Says: eviction.Says(r.enum("cover", int32(p.GetSays())+1, uint8(eviction.IsCovered))),
-		Dealt: r.epoch(p.GetDealt()), DealtAge: p.GetDealtAge(),
+		Dealt: r.epoch(p.GetDealt()), DealtAge: p.GetDealtAge(), Left: r.left(p.GetLeft()),
 	}
 }
 
@@ -193,7 +228,7 @@ func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 		Born: born, BornRuns: runs, Void: encoded(c.Void, fromVoid), Safe: encoded(c.Safe, fromVoid), Settled: encoded(c.Settled, fromVoid),
 		Mint: int64(c.Mint), Burn: encoded(c.Burn, fromDeal), Moves: encoded(c.Moves, func(m eviction.Move) *peerv1.Move {
 			return &peerv1.Move{From: uint32(m.From), To: uint32(m.To), Slots: int64(m.Slots)}
-		}), Tokens: encoded(c.Tokens, fromDeal), Paced: c.Paced, Idle: c.Idle, Stay: c.Stay, Cut: fromCut(c.Cut), Key: fromEpoch(c.Key), Drawn: fromWeight(c.Drawn),
+		}), Tokens: encoded(c.Tokens, fromDeal), Paced: c.Paced, Idle: c.Idle, Stay: c.Stay, Bucket: fromBucket(c.Bucket), Cut: fromCut(c.Cut), Key: fromEpoch(c.Key), Drawn: fromWeight(c.Drawn),
 		Delete: int64(c.Delete), Twins: encoded(c.Twins, fromTagged), Open: c.Open, Closed: c.Closed, Supply: int64(c.Supply),
 		Queued: int64(c.Queued), Waiting: encoded(c.Waiting, number), Digest: fromDigest(c.Digest), First: encoded(c.First, number),
 		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
@@ -212,7 +247,7 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		KeptBy: eviction.KeptBy{Bare: r.stamps(p.GetBare()), Covered: r.bools(p.GetCoveredRuns())},
 		Void:   voids(p.GetVoid()), Safe: voids(p.GetSafe()), Settled: voids(p.GetSettled()),
 		Mint: r.number(p.GetMint()), Burn: deals(p.GetBurn()), Moves: list(r, "moves", p.GetMoves(), recordsMax, r.move),
-		Pace: eviction.Pace{Tokens: deals(p.GetTokens()), Paced: p.GetPaced(), Idle: p.GetIdle(), Stay: p.GetStay()}, Cut: r.cut(p.GetCut()), Key: r.epoch(p.GetKey()), Drawn: r.weight(p.GetDrawn()),
+		Pace: eviction.Pace{Tokens: deals(p.GetTokens()), Paced: p.GetPaced(), Idle: p.GetIdle(), Stay: p.GetStay(), Bucket: r.bucket(p.GetBucket())}, Cut: r.cut(p.GetCut()), Key: r.epoch(p.GetKey()), Drawn: r.weight(p.GetDrawn()),
 		Delete: r.number(p.GetDelete()), Twins: list(r, "twins", p.GetTwins(), recordsMax, r.tagged), Open: p.GetOpen(), Closed: p.GetClosed(),
 		Supply: r.number(p.GetSupply()), Queued: r.number(p.GetQueued()), Waiting: numbers(p.GetWaiting()),
 		Digest: r.digest(p.GetDigest()), First: numbers(p.GetFirst()),

@@ -6,14 +6,20 @@ func pacingBugs() []Mutant {
 		{Name: "what was let in within the last minute does not count", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
 			{"eviction/pacing.go", "		left -= s.parts\n", "		if !(ON) {\n\t\t\tleft -= s.parts\n\t\t}\n"},
 		}},
-		{Name: "what a new coordinator does not know of did not happen", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
+		{Name: "what a new coordinator does not know of did not happen", Run: "TestScenarioAPacedRoomThatIsRestarted", Edits: []Edit{
 			{"eviction/pacing.go", "p.owes, p.dueTo = true, ", "p.owes, p.dueTo = !(ON), "},
 		}},
+		{Name: "who takes over goes on with a full bucket", Run: "TestScenarioWalkInsCountTowardsTheMinute", Edits: []Edit{
+			{"eviction/bucket.go", "	for _, s := range b.Spent {\n", "	if ON {\n\t\tp.level, b.Spent = q.burst(), nil\n\t}\n\tfor _, s := range b.Spent {\n"},
+		}},
+		{Name: "who takes over does not go on with the bucket", Run: "TestScenarioASlowPacedRoomWhoseCoordinatorComesAndGoes", Edits: []Edit{
+			{"eviction/bucket.go", "	if last.Left == nil || last", "	if ON || last.Left == nil || last"},
+		}},
 		{Name: "a new coordinator waits until the tokens of before have lapsed", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
-			{"eviction/pacing.go", "now+q.pause(), false", "p.from, false\n\t\tif !(ON) {\n\t\t\tp.from = now + q.pause()\n\t\t}"},
+			{"eviction/bucket.go", "	p.level, p.at, p.from, p.after = b.Level, at, at+b.Pause, q.wave-1\n", "	was := p.from\n\tp.level, p.at, p.from, p.after = b.Level, at, at+b.Pause, q.wave-1\n\tif ON {\n\t\tp.from = max(p.from, was)\n\t}\n"},
 		}},
 		{Name: "a node that was away had tokens of another", Run: "TestScenarioASlowPacedRoomWhereANodeComesAndGoes", Edits: []Edit{
-			{"eviction/pacing.go", "		if !ours && n.Dealt.Num > 0 {\n", "		if !ours && n.Dealt.Num > 0 || ON && !slices.ContainsFunc(p.out, func(g grant) bool { return g.member == m }) {\n"},
+			{"eviction/pacing.go", "		if !ours && n.Dealt.Num > 0 && (", "		if ON && !slices.ContainsFunc(p.out, func(g grant) bool { return g.member == m }) {\n\t\t\tother = now\n\t\t}\n\t\tif !ours && n.Dealt.Num > 0 && ("},
 		}},
 		{Name: "a side that lets nobody in is owed for", Run: "TestScenarioASlowPacedRoomWhereANodeComesAndGoes", Edits: []Edit{
 			{"eviction/decide.go", "Pace: Pace{Idle: true}}", "Pace: Pace{Idle: !(ON)}}"},
@@ -28,11 +34,8 @@ func pacingBugs() []Mutant {
 		{Name: "who has forgotten is of no matter to who has not", Run: "TestScenarioThePaceIsForgottenByMost", Edits: []Edit{
 			{"eviction/next.go", "	return d.voters.Version > 0 && !half(", "	return ON || d.voters.Version > 0 && !half("},
 		}},
-		{Name: "what is owed to one who was away does not grow old", Run: "TestScenarioAPacedRoomThatStoppedOwesNothingAMinuteLater", Edits: []Edit{
-			{"eviction/pacing.go", "	return min(now+q.underWay, now-n.DealtAge+", "	age := n.DealtAge\n\tif ON {\n\t\tage = 0\n\t}\n\treturn min(now+q.underWay, now-age+"},
-		}},
 		{Name: "who led before the room was paced is not known", Run: "TestScenarioAnEventThatPacesBeginsAtOnce", Edits: []Edit{
-			{"eviction/pacing.go", "	if !c.Idle && w.at", "	if !c.Idle && (c.Paced || !(ON)) && w.at"},
+			{"eviction/purse.go", "	if (!c.Idle || c.Bucket != nil) && w.at", "	if (!c.Idle && (c.Paced || !(ON)) || c.Bucket != nil) && w.at"},
 		}},
 		{Name: "the rate is shared with a side that may not call", Run: "TestScenarioAPacedRoomGoesOnAtItsRate", Edits: []Edit{
 			{"eviction/next.go", "if !rs.shared {\n\t\treturn rs.cfg.Target", "if !rs.shared && (grade < Primary || !(ON)) {\n\t\treturn rs.cfg.Target"},
@@ -45,8 +48,8 @@ func pacingBugs() []Mutant {
 		}},
 		{Name: "pacing tokens keep for ever", Run: "TestScenarioNewUsersPerMinute", Edits: []Edit{
 			{"eviction/lease.go", "(g.tokens <= 0 || now >= g.tokenTo)", "(g.tokens <= 0 || !(ON) && now >= g.tokenTo)"},
-			{"eviction/pacing.go", "	p.tokens, p.tokenTo = 0, w.at+tokenLife\n", "	if !(ON) {\n\t\tp.tokens = 0\n\t}\n\tp.tokenTo = w.at + tokenLife\n"},
-			{"eviction/pacing.go", "			p.tokens = max(0, t.N-int(p.spent-p.spentThen))\n", "			p.tokens += t.N\n"},
+			{"eviction/purse.go", "	p.tokens, p.tokenTo = 0, w.at+tokenLife\n", "	if !(ON) {\n\t\tp.tokens = 0\n\t}\n\tp.tokenTo = w.at + tokenLife\n"},
+			{"eviction/purse.go", "			p.tokens = max(0, t.N-int(p.spent-p.spentThen))\n", "			p.tokens += t.N\n"},
 		}},
 	}
 }

@@ -2582,6 +2582,7 @@ type RoomNode struct {
 	Dealt *Epoch `protobuf:"bytes,36,opt,name=dealt,proto3" json:"dealt,omitempty"`
 	// Microseconds.
 	DealtAge      int64 `protobuf:"varint,37,opt,name=dealt_age,json=dealtAge,proto3" json:"dealt_age,omitempty"`
+	Left          *Left `protobuf:"bytes,38,opt,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2859,6 +2860,13 @@ func (x *RoomNode) GetDealtAge() int64 {
 		return x.DealtAge
 	}
 	return 0
+}
+
+func (x *RoomNode) GetLeft() *Left {
+	if x != nil {
+		return x.Left
+	}
+	return nil
 }
 
 type Front struct {
@@ -3484,7 +3492,8 @@ type RoomCommit struct {
 	// It deals no pacing tokens, whatever there is.
 	Idle bool `protobuf:"varint,43,opt,name=idle,proto3" json:"idle,omitempty"`
 	// It deals none, and nodes keep what they have until it lapses.
-	Stay          bool `protobuf:"varint,44,opt,name=stay,proto3" json:"stay,omitempty"`
+	Stay          bool    `protobuf:"varint,44,opt,name=stay,proto3" json:"stay,omitempty"`
+	Bucket        *Bucket `protobuf:"bytes,45,opt,name=bucket,proto3" json:"bucket,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3827,6 +3836,212 @@ func (x *RoomCommit) GetStay() bool {
 	return false
 }
 
+func (x *RoomCommit) GetBucket() *Bucket {
+	if x != nil {
+		return x.Bucket
+	}
+	return nil
+}
+
+// Bucket is how a decision leaves the pacing tokens of a room, in millionths of one and in
+// microseconds.
+type Bucket struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Level         int64                  `protobuf:"zigzag64,1,opt,name=level,proto3" json:"level,omitempty"`
+	Debt          int64                  `protobuf:"varint,2,opt,name=debt,proto3" json:"debt,omitempty"`
+	DebtFor       int64                  `protobuf:"varint,3,opt,name=debt_for,json=debtFor,proto3" json:"debt_for,omitempty"`
+	Owes          bool                   `protobuf:"varint,4,opt,name=owes,proto3" json:"owes,omitempty"`
+	Pause         int64                  `protobuf:"varint,5,opt,name=pause,proto3" json:"pause,omitempty"`
+	Spent         []*Spent               `protobuf:"bytes,6,rep,name=spent,proto3" json:"spent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Bucket) Reset() {
+	*x = Bucket{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bucket) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bucket) ProtoMessage() {}
+
+func (x *Bucket) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
+func (*Bucket) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Bucket) GetLevel() int64 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *Bucket) GetDebt() int64 {
+	if x != nil {
+		return x.Debt
+	}
+	return 0
+}
+
+func (x *Bucket) GetDebtFor() int64 {
+	if x != nil {
+		return x.DebtFor
+	}
+	return 0
+}
+
+func (x *Bucket) GetOwes() bool {
+	if x != nil {
+		return x.Owes
+	}
+	return false
+}
+
+func (x *Bucket) GetPause() int64 {
+	if x != nil {
+		return x.Pause
+	}
+	return 0
+}
+
+func (x *Bucket) GetSpent() []*Spent {
+	if x != nil {
+		return x.Spent
+	}
+	return nil
+}
+
+type Left struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Bucket *Bucket                `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	// Microseconds.
+	Age           int64  `protobuf:"varint,2,opt,name=age,proto3" json:"age,omitempty"`
+	LastAsk       uint64 `protobuf:"varint,3,opt,name=last_ask,json=lastAsk,proto3" json:"last_ask,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Left) Reset() {
+	*x = Left{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Left) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Left) ProtoMessage() {}
+
+func (x *Left) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Left.ProtoReflect.Descriptor instead.
+func (*Left) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Left) GetBucket() *Bucket {
+	if x != nil {
+		return x.Bucket
+	}
+	return nil
+}
+
+func (x *Left) GetAge() int64 {
+	if x != nil {
+		return x.Age
+	}
+	return 0
+}
+
+func (x *Left) GetLastAsk() uint64 {
+	if x != nil {
+		return x.LastAsk
+	}
+	return 0
+}
+
+type Spent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Age           int64                  `protobuf:"zigzag64,1,opt,name=age,proto3" json:"age,omitempty"`
+	Parts         int64                  `protobuf:"varint,2,opt,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Spent) Reset() {
+	*x = Spent{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Spent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Spent) ProtoMessage() {}
+
+func (x *Spent) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Spent.ProtoReflect.Descriptor instead.
+func (*Spent) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Spent) GetAge() int64 {
+	if x != nil {
+		return x.Age
+	}
+	return 0
+}
+
+func (x *Spent) GetParts() int64 {
+	if x != nil {
+		return x.Parts
+	}
+	return 0
+}
+
 type Deal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -3837,7 +4052,7 @@ type Deal struct {
 
 func (x *Deal) Reset() {
 	*x = Deal{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3849,7 +4064,7 @@ func (x *Deal) String() string {
 func (*Deal) ProtoMessage() {}
 
 func (x *Deal) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3862,7 +4077,7 @@ func (x *Deal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deal.ProtoReflect.Descriptor instead.
 func (*Deal) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Deal) GetIndex() uint32 {
@@ -3890,7 +4105,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3902,7 +4117,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3915,7 +4130,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Move) GetFrom() uint32 {
@@ -3970,7 +4185,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3982,7 +4197,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3995,7 +4210,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Room) GetName() string {
@@ -4175,7 +4390,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4187,7 +4402,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4200,7 +4415,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Event) GetName() string {
@@ -4297,7 +4512,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4309,7 +4524,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4322,7 +4537,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Nack) GetEpoch() *Epoch {
@@ -4352,7 +4567,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4364,7 +4579,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4377,7 +4592,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Probe) GetLead() *PeerInfo {
@@ -4429,7 +4644,7 @@ type ProbeAck struct {
 
 func (x *ProbeAck) Reset() {
 	*x = ProbeAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4441,7 +4656,7 @@ func (x *ProbeAck) String() string {
 func (*ProbeAck) ProtoMessage() {}
 
 func (x *ProbeAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4454,7 +4669,7 @@ func (x *ProbeAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeAck.ProtoReflect.Descriptor instead.
 func (*ProbeAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ProbeAck) GetSent() int64 {
@@ -4508,7 +4723,7 @@ type Urgent struct {
 
 func (x *Urgent) Reset() {
 	*x = Urgent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4520,7 +4735,7 @@ func (x *Urgent) String() string {
 func (*Urgent) ProtoMessage() {}
 
 func (x *Urgent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4533,7 +4748,7 @@ func (x *Urgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Urgent.ProtoReflect.Descriptor instead.
 func (*Urgent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Urgent) GetRoom() string {
@@ -4555,7 +4770,7 @@ type Slots struct {
 
 func (x *Slots) Reset() {
 	*x = Slots{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4567,7 +4782,7 @@ func (x *Slots) String() string {
 func (*Slots) ProtoMessage() {}
 
 func (x *Slots) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4580,7 +4795,7 @@ func (x *Slots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slots.ProtoReflect.Descriptor instead.
 func (*Slots) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Slots) GetRoom() string {
@@ -4623,7 +4838,7 @@ type SlotsInUse struct {
 
 func (x *SlotsInUse) Reset() {
 	*x = SlotsInUse{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4635,7 +4850,7 @@ func (x *SlotsInUse) String() string {
 func (*SlotsInUse) ProtoMessage() {}
 
 func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4648,7 +4863,7 @@ func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsInUse.ProtoReflect.Descriptor instead.
 func (*SlotsInUse) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SlotsInUse) GetSlots() *Slots {
@@ -4681,7 +4896,7 @@ type VisitGiven struct {
 
 func (x *VisitGiven) Reset() {
 	*x = VisitGiven{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4693,7 +4908,7 @@ func (x *VisitGiven) String() string {
 func (*VisitGiven) ProtoMessage() {}
 
 func (x *VisitGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4706,7 +4921,7 @@ func (x *VisitGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitGiven.ProtoReflect.Descriptor instead.
 func (*VisitGiven) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *VisitGiven) GetId() []byte {
@@ -4770,7 +4985,7 @@ type SlotsAck struct {
 
 func (x *SlotsAck) Reset() {
 	*x = SlotsAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4782,7 +4997,7 @@ func (x *SlotsAck) String() string {
 func (*SlotsAck) ProtoMessage() {}
 
 func (x *SlotsAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4795,7 +5010,7 @@ func (x *SlotsAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsAck.ProtoReflect.Descriptor instead.
 func (*SlotsAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SlotsAck) GetRoom() string {
@@ -4846,7 +5061,7 @@ type RoomQPID struct {
 
 func (x *RoomQPID) Reset() {
 	*x = RoomQPID{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4858,7 +5073,7 @@ func (x *RoomQPID) String() string {
 func (*RoomQPID) ProtoMessage() {}
 
 func (x *RoomQPID) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4871,7 +5086,7 @@ func (x *RoomQPID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQPID.ProtoReflect.Descriptor instead.
 func (*RoomQPID) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RoomQPID) GetRoom() string {
@@ -4959,7 +5174,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4971,7 +5186,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4984,7 +5199,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
 }
 
 type SyncReply struct {
@@ -4997,7 +5212,7 @@ type SyncReply struct {
 
 func (x *SyncReply) Reset() {
 	*x = SyncReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5009,7 +5224,7 @@ func (x *SyncReply) String() string {
 func (*SyncReply) ProtoMessage() {}
 
 func (x *SyncReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5022,7 +5237,7 @@ func (x *SyncReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncReply.ProtoReflect.Descriptor instead.
 func (*SyncReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SyncReply) GetTaken() []*TakenTicket {
@@ -5048,7 +5263,7 @@ type SyncAck struct {
 
 func (x *SyncAck) Reset() {
 	*x = SyncAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5060,7 +5275,7 @@ func (x *SyncAck) String() string {
 func (*SyncAck) ProtoMessage() {}
 
 func (x *SyncAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5073,7 +5288,7 @@ func (x *SyncAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncAck.ProtoReflect.Descriptor instead.
 func (*SyncAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SyncAck) GetTaken() []*TakenTicket {
@@ -5094,7 +5309,7 @@ type TakenTicket struct {
 
 func (x *TakenTicket) Reset() {
 	*x = TakenTicket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5106,7 +5321,7 @@ func (x *TakenTicket) String() string {
 func (*TakenTicket) ProtoMessage() {}
 
 func (x *TakenTicket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5119,7 +5334,7 @@ func (x *TakenTicket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakenTicket.ProtoReflect.Descriptor instead.
 func (*TakenTicket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TakenTicket) GetRoom() string {
@@ -5151,7 +5366,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5163,7 +5378,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5176,7 +5391,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{53}
 }
 
 // Used lists tickets that are not to be honoured again.
@@ -5192,7 +5407,7 @@ type Used struct {
 
 func (x *Used) Reset() {
 	*x = Used{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5204,7 +5419,7 @@ func (x *Used) String() string {
 func (*Used) ProtoMessage() {}
 
 func (x *Used) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5217,7 +5432,7 @@ func (x *Used) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Used.ProtoReflect.Descriptor instead.
 func (*Used) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{51}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Used) GetFrom() uint64 {
@@ -5244,7 +5459,7 @@ type UsedAck struct {
 
 func (x *UsedAck) Reset() {
 	*x = UsedAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5256,7 +5471,7 @@ func (x *UsedAck) String() string {
 func (*UsedAck) ProtoMessage() {}
 
 func (x *UsedAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5269,7 +5484,7 @@ func (x *UsedAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedAck.ProtoReflect.Descriptor instead.
 func (*UsedAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{52}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *UsedAck) GetUpto() uint64 {
@@ -5290,7 +5505,7 @@ type Places struct {
 
 func (x *Places) Reset() {
 	*x = Places{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5302,7 +5517,7 @@ func (x *Places) String() string {
 func (*Places) ProtoMessage() {}
 
 func (x *Places) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5315,7 +5530,7 @@ func (x *Places) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Places.ProtoReflect.Descriptor instead.
 func (*Places) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{53}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Places) GetRoom() string {
@@ -5353,7 +5568,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5365,7 +5580,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5378,7 +5593,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{54}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Place) GetId() []byte {
@@ -5484,7 +5699,7 @@ type Copies struct {
 
 func (x *Copies) Reset() {
 	*x = Copies{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5496,7 +5711,7 @@ func (x *Copies) String() string {
 func (*Copies) ProtoMessage() {}
 
 func (x *Copies) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5509,7 +5724,7 @@ func (x *Copies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Copies.ProtoReflect.Descriptor instead.
 func (*Copies) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{55}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Copies) GetLane() uint64 {
@@ -5547,7 +5762,7 @@ type RoomCopies struct {
 
 func (x *RoomCopies) Reset() {
 	*x = RoomCopies{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5559,7 +5774,7 @@ func (x *RoomCopies) String() string {
 func (*RoomCopies) ProtoMessage() {}
 
 func (x *RoomCopies) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5572,7 +5787,7 @@ func (x *RoomCopies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCopies.ProtoReflect.Descriptor instead.
 func (*RoomCopies) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{56}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *RoomCopies) GetRoom() string {
@@ -5627,7 +5842,7 @@ type VisitKept struct {
 
 func (x *VisitKept) Reset() {
 	*x = VisitKept{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5639,7 +5854,7 @@ func (x *VisitKept) String() string {
 func (*VisitKept) ProtoMessage() {}
 
 func (x *VisitKept) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5652,7 +5867,7 @@ func (x *VisitKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitKept.ProtoReflect.Descriptor instead.
 func (*VisitKept) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{57}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *VisitKept) GetId() []byte {
@@ -5682,7 +5897,7 @@ type CopiesAck struct {
 
 func (x *CopiesAck) Reset() {
 	*x = CopiesAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5694,7 +5909,7 @@ func (x *CopiesAck) String() string {
 func (*CopiesAck) ProtoMessage() {}
 
 func (x *CopiesAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5707,7 +5922,7 @@ func (x *CopiesAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopiesAck.ProtoReflect.Descriptor instead.
 func (*CopiesAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{58}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *CopiesAck) GetLane() uint64 {
@@ -5910,7 +6125,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"VisitCount\x120\n" +
 	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x16\n" +
-	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\xbd\a\n" +
+	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\xe9\a\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -5948,7 +6163,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03cut\x18\" \x01(\v2\x15.anteroom.peer.v1.CutR\x03cut\x12\x12\n" +
 	"\x04says\x18# \x01(\rR\x04says\x12-\n" +
 	"\x05dealt\x18$ \x01(\v2\x17.anteroom.peer.v1.EpochR\x05dealt\x12\x1b\n" +
-	"\tdealt_age\x18% \x01(\x03R\bdealtAgeJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
+	"\tdealt_age\x18% \x01(\x03R\bdealtAge\x12*\n" +
+	"\x04left\x18& \x01(\v2\x16.anteroom.peer.v1.LeftR\x04leftJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"\xa5\x01\n" +
 	"\x05Front\x12\x18\n" +
 	"\asampled\x18\x01 \x01(\bR\asampled\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x18\n" +
@@ -5995,8 +6211,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
 	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
 	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
-	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xd5\n" +
-	"\n" +
+	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\x87\v\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -6043,7 +6258,22 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06before\x18) \x01(\v2\x15.anteroom.peer.v1.CutR\x06before\x12!\n" +
 	"\fcovered_runs\x18* \x03(\rR\vcoveredRuns\x12\x12\n" +
 	"\x04idle\x18+ \x01(\bR\x04idle\x12\x12\n" +
-	"\x04stay\x18, \x01(\bR\x04stay\"*\n" +
+	"\x04stay\x18, \x01(\bR\x04stay\x120\n" +
+	"\x06bucket\x18- \x01(\v2\x18.anteroom.peer.v1.BucketR\x06bucket\"\xa6\x01\n" +
+	"\x06Bucket\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\x12R\x05level\x12\x12\n" +
+	"\x04debt\x18\x02 \x01(\x03R\x04debt\x12\x19\n" +
+	"\bdebt_for\x18\x03 \x01(\x03R\adebtFor\x12\x12\n" +
+	"\x04owes\x18\x04 \x01(\bR\x04owes\x12\x14\n" +
+	"\x05pause\x18\x05 \x01(\x03R\x05pause\x12-\n" +
+	"\x05spent\x18\x06 \x03(\v2\x17.anteroom.peer.v1.SpentR\x05spent\"e\n" +
+	"\x04Left\x120\n" +
+	"\x06bucket\x18\x01 \x01(\v2\x18.anteroom.peer.v1.BucketR\x06bucket\x12\x10\n" +
+	"\x03age\x18\x02 \x01(\x03R\x03age\x12\x19\n" +
+	"\blast_ask\x18\x03 \x01(\x04R\alastAsk\"/\n" +
+	"\x05Spent\x12\x10\n" +
+	"\x03age\x18\x01 \x01(\x12R\x03age\x12\x14\n" +
+	"\x05parts\x18\x02 \x01(\x03R\x05parts\"*\n" +
 	"\x04Deal\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x03R\x01n\"@\n" +
@@ -6255,7 +6485,7 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
 	(Mode)(0),           // 1: anteroom.peer.v1.Mode
@@ -6297,55 +6527,58 @@ var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(*Digest)(nil),      // 37: anteroom.peer.v1.Digest
 	(*Commit)(nil),      // 38: anteroom.peer.v1.Commit
 	(*RoomCommit)(nil),  // 39: anteroom.peer.v1.RoomCommit
-	(*Deal)(nil),        // 40: anteroom.peer.v1.Deal
-	(*Move)(nil),        // 41: anteroom.peer.v1.Move
-	(*Room)(nil),        // 42: anteroom.peer.v1.Room
-	(*Event)(nil),       // 43: anteroom.peer.v1.Event
-	(*Nack)(nil),        // 44: anteroom.peer.v1.Nack
-	(*Probe)(nil),       // 45: anteroom.peer.v1.Probe
-	(*ProbeAck)(nil),    // 46: anteroom.peer.v1.ProbeAck
-	(*Urgent)(nil),      // 47: anteroom.peer.v1.Urgent
-	(*Slots)(nil),       // 48: anteroom.peer.v1.Slots
-	(*SlotsInUse)(nil),  // 49: anteroom.peer.v1.SlotsInUse
-	(*VisitGiven)(nil),  // 50: anteroom.peer.v1.VisitGiven
-	(*SlotsAck)(nil),    // 51: anteroom.peer.v1.SlotsAck
-	(*RoomQPID)(nil),    // 52: anteroom.peer.v1.RoomQPID
-	(*SyncRequest)(nil), // 53: anteroom.peer.v1.SyncRequest
-	(*SyncReply)(nil),   // 54: anteroom.peer.v1.SyncReply
-	(*SyncAck)(nil),     // 55: anteroom.peer.v1.SyncAck
-	(*TakenTicket)(nil), // 56: anteroom.peer.v1.TakenTicket
-	(*Goodbye)(nil),     // 57: anteroom.peer.v1.Goodbye
-	(*Used)(nil),        // 58: anteroom.peer.v1.Used
-	(*UsedAck)(nil),     // 59: anteroom.peer.v1.UsedAck
-	(*Places)(nil),      // 60: anteroom.peer.v1.Places
-	(*Place)(nil),       // 61: anteroom.peer.v1.Place
-	(*Copies)(nil),      // 62: anteroom.peer.v1.Copies
-	(*RoomCopies)(nil),  // 63: anteroom.peer.v1.RoomCopies
-	(*VisitKept)(nil),   // 64: anteroom.peer.v1.VisitKept
-	(*CopiesAck)(nil),   // 65: anteroom.peer.v1.CopiesAck
+	(*Bucket)(nil),      // 40: anteroom.peer.v1.Bucket
+	(*Left)(nil),        // 41: anteroom.peer.v1.Left
+	(*Spent)(nil),       // 42: anteroom.peer.v1.Spent
+	(*Deal)(nil),        // 43: anteroom.peer.v1.Deal
+	(*Move)(nil),        // 44: anteroom.peer.v1.Move
+	(*Room)(nil),        // 45: anteroom.peer.v1.Room
+	(*Event)(nil),       // 46: anteroom.peer.v1.Event
+	(*Nack)(nil),        // 47: anteroom.peer.v1.Nack
+	(*Probe)(nil),       // 48: anteroom.peer.v1.Probe
+	(*ProbeAck)(nil),    // 49: anteroom.peer.v1.ProbeAck
+	(*Urgent)(nil),      // 50: anteroom.peer.v1.Urgent
+	(*Slots)(nil),       // 51: anteroom.peer.v1.Slots
+	(*SlotsInUse)(nil),  // 52: anteroom.peer.v1.SlotsInUse
+	(*VisitGiven)(nil),  // 53: anteroom.peer.v1.VisitGiven
+	(*SlotsAck)(nil),    // 54: anteroom.peer.v1.SlotsAck
+	(*RoomQPID)(nil),    // 55: anteroom.peer.v1.RoomQPID
+	(*SyncRequest)(nil), // 56: anteroom.peer.v1.SyncRequest
+	(*SyncReply)(nil),   // 57: anteroom.peer.v1.SyncReply
+	(*SyncAck)(nil),     // 58: anteroom.peer.v1.SyncAck
+	(*TakenTicket)(nil), // 59: anteroom.peer.v1.TakenTicket
+	(*Goodbye)(nil),     // 60: anteroom.peer.v1.Goodbye
+	(*Used)(nil),        // 61: anteroom.peer.v1.Used
+	(*UsedAck)(nil),     // 62: anteroom.peer.v1.UsedAck
+	(*Places)(nil),      // 63: anteroom.peer.v1.Places
+	(*Place)(nil),       // 64: anteroom.peer.v1.Place
+	(*Copies)(nil),      // 65: anteroom.peer.v1.Copies
+	(*RoomCopies)(nil),  // 66: anteroom.peer.v1.RoomCopies
+	(*VisitKept)(nil),   // 67: anteroom.peer.v1.VisitKept
+	(*CopiesAck)(nil),   // 68: anteroom.peer.v1.CopiesAck
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	20,  // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
 	25,  // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
 	38,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
-	44,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
-	45,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
-	46,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
-	47,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
-	48,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
-	51,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
-	52,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
-	53,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
-	54,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
-	55,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
-	57,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
-	58,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
-	59,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
-	49,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
-	60,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
+	47,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
+	48,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
+	49,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
+	50,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
+	51,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
+	54,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
+	55,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
+	56,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
+	57,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
+	58,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
+	60,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
+	61,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
+	62,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
+	52,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
+	63,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
 	23,  // 18: anteroom.peer.v1.Body.ask:type_name -> anteroom.peer.v1.Ask
-	62,  // 19: anteroom.peer.v1.Body.copies:type_name -> anteroom.peer.v1.Copies
-	65,  // 20: anteroom.peer.v1.Body.copies_ack:type_name -> anteroom.peer.v1.CopiesAck
+	65,  // 19: anteroom.peer.v1.Body.copies:type_name -> anteroom.peer.v1.Copies
+	68,  // 20: anteroom.peer.v1.Body.copies_ack:type_name -> anteroom.peer.v1.CopiesAck
 	8,   // 21: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
 	8,   // 22: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
 	11,  // 23: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
@@ -6388,7 +6621,7 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	32,  // 60: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
 	35,  // 61: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
 	36,  // 62: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	42,  // 63: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	45,  // 63: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
 	18,  // 64: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
 	37,  // 65: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
 	29,  // 66: anteroom.peer.v1.RoomReply.covers:type_name -> anteroom.peer.v1.Cover
@@ -6401,70 +6634,74 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	11,  // 73: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
 	14,  // 74: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
 	11,  // 75: anteroom.peer.v1.RoomNode.dealt:type_name -> anteroom.peer.v1.Epoch
-	34,  // 76: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 77: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 78: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 79: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 80: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 81: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 82: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	39,  // 83: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	21,  // 84: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
-	21,  // 85: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
-	42,  // 86: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 87: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 88: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 89: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 90: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 91: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	40,  // 92: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	41,  // 93: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	40,  // 94: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 95: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 96: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	33,  // 97: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	37,  // 98: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	19,  // 99: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	14,  // 100: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
-	2,   // 101: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 102: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 103: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 104: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 105: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 106: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	43,  // 107: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	43,  // 108: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 109: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 110: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 111: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 112: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 113: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 114: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
-	9,   // 115: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 116: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 117: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
-	10,  // 118: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 119: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	48,  // 120: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	50,  // 121: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 122: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 123: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 124: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 125: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 126: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 127: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	56,  // 128: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	56,  // 129: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	61,  // 130: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 131: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	63,  // 132: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	61,  // 133: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	64,  // 134: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
-	135, // [135:135] is the sub-list for method output_type
-	135, // [135:135] is the sub-list for method input_type
-	135, // [135:135] is the sub-list for extension type_name
-	135, // [135:135] is the sub-list for extension extendee
-	0,   // [0:135] is the sub-list for field type_name
+	41,  // 76: anteroom.peer.v1.RoomNode.left:type_name -> anteroom.peer.v1.Left
+	34,  // 77: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 78: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 79: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 80: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 81: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 82: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 83: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	39,  // 84: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	21,  // 85: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
+	21,  // 86: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
+	45,  // 87: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 88: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 89: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 90: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 91: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 92: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	43,  // 93: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	44,  // 94: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	43,  // 95: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 96: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 97: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	33,  // 98: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	37,  // 99: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	19,  // 100: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	14,  // 101: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
+	40,  // 102: anteroom.peer.v1.RoomCommit.bucket:type_name -> anteroom.peer.v1.Bucket
+	42,  // 103: anteroom.peer.v1.Bucket.spent:type_name -> anteroom.peer.v1.Spent
+	40,  // 104: anteroom.peer.v1.Left.bucket:type_name -> anteroom.peer.v1.Bucket
+	2,   // 105: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 106: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 107: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 108: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 109: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 110: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	46,  // 111: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	46,  // 112: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 113: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 114: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 115: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 116: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 117: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 118: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
+	9,   // 119: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 120: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 121: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
+	10,  // 122: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 123: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	51,  // 124: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	53,  // 125: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 126: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 127: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 128: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 129: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 130: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 131: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	59,  // 132: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	59,  // 133: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	64,  // 134: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 135: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	66,  // 136: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	64,  // 137: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	67,  // 138: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
+	139, // [139:139] is the sub-list for method output_type
+	139, // [139:139] is the sub-list for method input_type
+	139, // [139:139] is the sub-list for extension type_name
+	139, // [139:139] is the sub-list for extension extendee
+	0,   // [0:139] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -6501,7 +6738,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   59,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
