@@ -13,7 +13,8 @@ import (
 
 // S13 where each wave has a quorum, whoever leads: coordinators take over from one another and
 // back, or stand still and go on, with a wave under way meanwhile or not; some of their waves
-// deal nothing, commits do not reach a node, and nodes are restarted with their disks.
+// deal nothing, commits do not reach a node, and nodes are restarted with their disks, some of them
+// of a version before that knows of no bucket.
 func TestPacersOfQuorumsHoldTheRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newQuorumWorld(rapid.IntRange(1, 5).Draw(t, "nodes"), rapid.SampledFrom([]int{6, 60, 61, 1200}).Draw(t, "rate"))
@@ -47,6 +48,7 @@ type pacedNode struct {
 	Member
 	pacer    pacer
 	led      bool // in this life
+	old      bool // it neither leaves a bucket nor tells of one
 	restored bool // it knows from its disk alone
 	wave     uint64
 	met      map[Member]int64
@@ -144,6 +146,7 @@ func (w *quorumWorld) restart(t *rapid.T, n *pacedNode) {
 	}
 	n.met[n.Member] = w.now
 	n.Boot++
+	n.old = rapid.Bool().Draw(t, "old")
 	n.pacer, n.restored, n.wave = pacer{from: never, dueTo: never, away: never, dealt: never}, true, 0
 	n.led = false
 	w.have[n.Member] = &purse{}
@@ -189,6 +192,9 @@ func (w *quorumWorld) askMore(v *pacedWave, upTo int) {
 		r := RoomNode{Index: i, Born: 1, Spent: h.spent, Dealt: h.dealtBy(), DealtAge: h.dealtAge(w.now), Left: h.left(gather, w.now)}
 		if h.spentThen = h.spent; w.now < h.tokenTo {
 			r.Tokens = h.tokens
+		}
+		if n.old || v.by.old {
+			r.Left = nil
 		}
 		n.wave = v.num
 		v.replies, v.asked = append(v.replies, r), append(v.asked, w.now)
@@ -261,6 +267,9 @@ func (w *quorumWorld) decide(v *pacedWave, needs int) {
 	}
 	c.Tokens = p.deal(w.now, q, tokens, need, left, 0)
 	c.Stay, c.Bucket = !v.idle && !p.known, p.leave(w.now, q)
+	if v.by.old {
+		c.Bucket = nil
+	}
 	for i, n := range v.list {
 		if n.wave == v.num && n.Member == v.members[i] && n.Member != w.deaf {
 			w.have[n.Member].refill(c, &wave{epoch: v.epoch(), index: i, at: v.asked[i]})
