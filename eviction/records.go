@@ -171,7 +171,7 @@ type Bucket struct {
 	DebtFor int64   // µs for which that counts
 	Owes    bool    // there is more, that is not reckoned up yet
 	Pause   int64   // µs in which nothing accrues
-	Spent   []Spent // within the last minute
+	Spent   []Spent // within the last minute, or to be
 }
 
 // Left is the bucket of who dealt last, as a node knows it.
@@ -189,11 +189,11 @@ type Spent struct {
 
 // Pace is what a commit says of new_users_per_minute.
 type Pace struct {
-	Paced  bool   // there is a rate
-	Tokens []Deal // how many people each node may let in until it hears more
-	Idle   bool   // nobody is let in by this commit, whatever there is: it would deal no tokens
-	Stay   bool   // it deals none, and nodes have what they have until it lapses
-	Bucket *Bucket
+	Paced  bool    // there is a rate
+	Tokens []Deal  // how many people each node may let in until it hears more
+	Idle   bool    // nobody is let in by this commit, whatever there is: it would deal no tokens
+	Stay   bool    // it deals none, and nodes have what they have until it lapses
+	Bucket *Bucket // as this decision leaves it; nil: another one may deal beside it, or the version does not say
 }
 
 // KeptBy is what a commit says of who keeps what, by index: see RoomNode.

@@ -3929,6 +3929,7 @@ func (x *Bucket) GetSpent() []*Spent {
 	return nil
 }
 
+// Left is the bucket of the coordinator that dealt last, as a node knows it.
 type Left struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Bucket *Bucket                `protobuf:"bytes,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
@@ -3990,6 +3991,8 @@ func (x *Left) GetLastAsk() uint64 {
 	return 0
 }
 
+// Spent is how many microseconds ago people were let in, or below 0 until when they may be, and how
+// much of what may be let in within a minute that is, of 1e15.
 type Spent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Age           int64                  `protobuf:"zigzag64,1,opt,name=age,proto3" json:"age,omitempty"`
