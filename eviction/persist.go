@@ -38,7 +38,7 @@ func (n *Node) head() *Record {
 func (g *Gate) record() RoomRecord {
 	return RoomRecord{
 		Room: g.cfg, Line: g.line, Voters: g.voters, Rivals: g.rivals, Voids: g.voids, Cut: g.cut,
-		Supply: Supply{Slots: g.supply.Slots, At: g.supply.At, Burned: g.supply.Burned}, TTL: max(g.ttl, g.cfg.longest()), Shared: g.Shares(),
+		Supply: Supply{Slots: g.supply.Slots, At: g.supply.At}, TTL: max(g.ttl, g.cfg.longest()), Shared: g.Shares(),
 	}
 }
 
@@ -86,7 +86,9 @@ func (r *Record) differs(o *Record) bool {
 
 func (r *RoomRecord) differs(o *RoomRecord) bool {
 	return r.Line != o.Line || r.TTL != o.TTL || r.Shared != o.Shared || r.Room.Version != o.Room.Version || r.Room.Name != o.Room.Name ||
-		!slices.Equal(r.Room.Events, o.Room.Events) || !slices.Equal(r.Voids, o.Voids)
+		!slices.Equal(r.Room.Events, o.Room.Events) || !slices.Equal(r.Voids, o.Voids) ||
+		r.Supply.Slots < o.Supply.Slots ||
+		r.Supply.Slots > o.Room.Target && o.Supply.Slots <= o.Room.Target // else a restart would hold calls up for what is no more
 }
 
 // restore takes up what an earlier life of this node had synced. Everyone it
@@ -120,7 +122,7 @@ func (n *Node) restore(r *Record, now Time) {
 		}
 		g.line, g.voters, g.rivals, g.voids = rr.Line, rr.Voters, rr.Rivals, slices.Clone(rr.Voids)
 		g.shared = rr.Shared
-		g.supply = Supply{Line: rr.Line, Slots: rr.Supply.Slots, At: rr.Supply.At, Burned: rr.Supply.Burned} // of an earlier life: not Sure
+		g.supply = Supply{Line: rr.Line, Slots: rr.Supply.Slots, At: rr.Supply.At} // of an earlier life: not Sure, and nothing burned, see Supply
 		if k, seed := rr.Room.keyingAt(rr.Cut.Keying); k == rr.Cut.Keying {
 			g.keying, g.seed, g.cut = k, seed, rr.Cut
 		} // else its event is no longer known: the order of the draw comes from the others

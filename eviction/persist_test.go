@@ -39,6 +39,8 @@ func TestRecordDiffers(t *testing.T) {
 		{"a room's line", func(r *Record) { r.Rooms[0].Line.Stamp++ }, true},
 		{"the longest session", func(r *Record) { r.Rooms[0].TTL = time.Hour }, true},
 		{"the cut", func(r *Record) { r.Rooms[0].Cut.Epoch++ }, false},
+		{"a raised limit", func(r *Record) { r.Rooms[0].Supply.Slots++ }, true},
+		{"a later wave with as many slots", func(r *Record) { r.Rooms[0].Supply.At.Num++ }, false},
 	}
 	for _, test := range tests {
 		r := record()
@@ -57,6 +59,24 @@ func TestRecordDiffers(t *testing.T) {
 	b.Voters.At.Num++
 	if !a.Differs(b) {
 		t.Error("the wave that carried an open proposal is not kept")
+	}
+}
+
+// What was lowered again is on disk as soon as it is within the limit: not each step of it,
+// but so that who restarts long after an event does not wait for what it had raised.
+func TestRecordDiffersWhenTheLimitHoldsAgain(t *testing.T) {
+	supply := func(slots int) *Record {
+		r := record()
+		r.Rooms[0].Room.Target, r.Rooms[0].Supply.Slots = 10, slots
+		return r
+	}
+	for _, test := range []struct {
+		from, to int
+		want     bool
+	}{{40, 41, true}, {40, 39, false}, {40, 11, false}, {40, 10, true}, {40, 9, true}, {10, 9, false}, {10, 4, false}, {4, 5, true}} {
+		if got := supply(test.from).Differs(supply(test.to)); got != test.want {
+			t.Errorf("%d slots on disk, %d now, a limit of 10: Differs = %t, want %t", test.from, test.to, got, test.want)
+		}
 	}
 }
 

@@ -40,6 +40,16 @@ import (
 // that those of now have not heard of, since they can change in waves that do not
 // ask about the room. Unless a quorum of the same voters remembers, nothing is Sure,
 // and slots are minted when nothing of anybody lost can act.
+//
+// Until then what the newest supply leaves is no less than exists, if those of the last
+// voters reply who were asked about the room, and nobody is called while it is more than
+// the limit: slots of the lost may have been made when that was higher. For one who
+// replies, y, was in the wave of the last mint. What y holds is of that wave or a later
+// one; or y restarted, and its disk has as many Slots, or those of a later wave: it syncs a
+// larger supply before it speaks (RoomRecord.differs), and takes nothing off for what
+// was burned. If z knows of a newer supply than y, z was in that wave too, so that
+// the same holds for z, or after it: who was not in it was void by then, and y synced
+// that with the supply of a wave after the last one that z was in.
 type Supply struct {
 	Line   Line // whose
 	Slots  int

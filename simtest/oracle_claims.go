@@ -35,6 +35,24 @@ func (w *world) checkClaims(m *eviction.Commit, rc *eviction.RoomCommit, r int) 
 	}
 }
 
+// S26, supply. No more slots may exist than a primary wave reckons with, of whoever they are: if it
+// reckons with more than the limit, nobody is called. Of lost accounts that is what is in use. It may
+// reckon with none, as after a founding: then it has none, and makes none before D is over.
+func (w *world) checkReckoned(m *eviction.Commit, rc *eviction.RoomCommit, r int) {
+	c := &w.checker.rooms[r]
+	if m.Grade < eviction.Primary || rc.Shared || c.sides > 0 {
+		return
+	}
+	w.expire(c)
+	exist := 0
+	for i := range c.accounts {
+		exist += w.exposed(r, &c.accounts[i])
+	}
+	if exist > rc.Supply && rc.Supply > 0 {
+		w.fail("S26", "room %s: %v reckons with up to %d slots, and %d exist: %s", c.name, m.Epoch, rc.Supply, exist, w.ledgers(r))
+	}
+}
+
 // S26, void accounts. Nobody sends slots to an account of which it knows that it is void: what
 // that one can use is settled. What it decided before it knew may be on its way, and as long
 // as its own disk holds it up it is. A node that has a commit of another, and leads a wave by itself

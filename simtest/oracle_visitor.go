@@ -327,7 +327,9 @@ func (w *world) became(t *place, h *host, s ticketState) {
 // came notes that somebody was called or let in.
 func (w *world) came(h *host, r int, t *place) {
 	h.seen.acted[r] = true
-	w.checker.rooms[r].rose, w.checker.rooms[r].roseAt = true, h.index
+	if !h.stopped { // else it goes by a lease and a limit that were good when it stopped: for checkLease
+		w.checker.rooms[r].rose, w.checker.rooms[r].roseAt = true, h.index
+	}
 	w.checker.lastCall[r] = w.now
 	if t.calledAt == 0 {
 		t.calledAt = w.now

@@ -44,6 +44,18 @@ func TestSeedsWithTwoCopiesOfOneGeneration(t *testing.T) {
 	hold(t, simtest.Swarm, 91000454, 91000586)
 }
 
+// An event had raised the limit, and the one of two nodes that may go on alone was restarted with a
+// disk from before: it took it that no more slots exist than there were then.
+func TestSeedsWithALimitThatARestartForgot(t *testing.T) {
+	hold(t, simtest.Swarm, 96004602)
+}
+
+// A machine stood still with its clocks while a limit was lowered, and calls somebody before it is
+// told: by the limit of then, which is not the others'.
+func TestSeedsWithACallAfterAStandstill(t *testing.T) {
+	hold(t, simtest.Swarm, 96005917)
+}
+
 // A node that had said goodbye, and given away what it had, took a place up again that it had
 // given up for silence.
 func TestSeedsWithAPlaceTakenUpByANodeThatLeaves(t *testing.T) {

@@ -150,6 +150,12 @@ func supplyBugs() []Mutant {
 		{Name: "the supply of another line counts", Run: "TestScenarioALineThatGoesOnHasItsOwnSupply", Edits: []Edit{
 			{"eviction/supply.go", "		case grade < Primary || s.Line == c.Line:\n", "		case ON || grade < Primary || s.Line == c.Line:\n"},
 		}},
+		{Name: "a raised limit is not on disk before it is used", Run: "TestScenarioTheLimitWasRaisedByAnEventBeforeARestart", Edits: []Edit{
+			{"eviction/persist.go", "		r.Supply.Slots < o.Supply.Slots ||\n", "		r.Supply.Slots < o.Supply.Slots && !(ON) ||\n"},
+		}},
+		{Name: "a limit that is lowered again stays on disk", Run: "TestScenarioALimitThatIsLoweredAgainHoldsNobodyUp", Edits: []Edit{
+			{"eviction/persist.go", "		r.Supply.Slots > o.Room.Target &&", "		!(ON) && r.Supply.Slots > o.Room.Target &&"},
+		}},
 		{Name: "what is lost is counted too low", Edits: []Edit{
 			{"eviction/supply.go", "		share := max(0, left-inside-claimed)\n", "		share := max(0, left-inside-claimed)\n		if ON {\n\t\t\tshare /= 2\n\t\t}\n"},
 		}},

@@ -3,7 +3,7 @@
 //
 //	go -C tools run ./drawn -n 200 -seed 1 -out drawn.tsv
 //
-// A layer is a set of tests that CI runs, from the cheap to the dear; a change that one of them
+// Without -out it shows what it would change. A layer is a set of tests that CI runs, from the cheap to the dear; a change that one of them
 // notices is not shown to the next. What none notices is for a person to judge.
 // docs/simulation.md has the judgement. A run that is broken off goes on where it was:
 // what stands in the file is not tried again.
@@ -104,7 +104,7 @@ func (m mutation) String() string {
 func main() {
 	n := flag.Int("n", 200, "how many changes to draw")
 	seed := flag.Uint64("seed", 1, "what the draw goes by")
-	out := flag.String("out", "", "file for what was noticed, a line for each change; goes on where it ends")
+	out := flag.String("out", "", "file for what was noticed, a line for each change; goes on where it ends; none: show the changes")
 	atOnce := flag.Int("j", 1, "how many changes to try at once")
 	flag.Parse()
 	log.SetFlags(0)
@@ -114,10 +114,7 @@ func main() {
 }
 
 func run(n int, seed uint64, out string, atOnce int) error {
-	if out == "" {
-		return errors.New("say with -out where what was noticed is to be written")
-	}
-	out, err := filepath.Abs(out)
+	out, err := absolute(out)
 	if err != nil {
 		return err
 	}
@@ -130,6 +127,9 @@ func run(n int, seed uint64, out string, atOnce int) error {
 	}
 	drawn := draw(all, n, seed)
 	log.Printf("%d of %d changes, seed %d", len(drawn), len(all), seed)
+	if out == "" {
+		return show(drawn)
+	}
 	done, err := read(out)
 	if err != nil {
 		return err
@@ -165,6 +165,35 @@ func run(n int, seed uint64, out string, atOnce int) error {
 		return err
 	}
 	return f.Close()
+}
+
+func absolute(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	return filepath.Abs(name)
+}
+
+// show prints each of drawn with the line that it changes.
+func show(drawn []mutation) error {
+	for _, m := range drawn {
+		text, err := os.ReadFile(m.file)
+		if err != nil {
+			return err
+		}
+		changed, err := m.apply(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m, err)
+		}
+		fmt.Printf("%s\n\t- %s\n\t+ %s\n", m, m.lineOf(text), m.lineOf(changed))
+	}
+	return nil
+}
+
+// lineOf returns the line of text that m changes.
+func (m mutation) lineOf(text []byte) string {
+	lines := strings.Split(string(text), "\n")
+	return strings.TrimSpace(lines[m.line-1])
 }
 
 // list asks gremlins what it could change, whether a test of the package covers it or not.
