@@ -36,19 +36,31 @@ func (w *world) checkClaims(m *eviction.Commit, rc *eviction.RoomCommit, r int) 
 }
 
 // S26, supply. No more slots may exist than a primary wave reckons with, of whoever they are: if it
-// reckons with more than the limit, nobody is called. Of lost accounts that is what is in use. It may
-// reckon with none, as after a founding: then it has none, and makes none before D is over.
+// reckons with more than the limit, nobody is called. What there is a claim of counts as that says, see
+// checkClaims. A wave may reckon with none, as after a founding: then it has none, and makes none before D
+// is over. One that is decided late has not heard of what others have made since, and nobody goes by it.
 func (w *world) checkReckoned(m *eviction.Commit, rc *eviction.RoomCommit, r int) {
 	c := &w.checker.rooms[r]
-	if m.Grade < eviction.Primary || rc.Shared || c.sides > 0 {
+	if m.Grade < eviction.Primary || rc.Supply == 0 || rc.Shared || c.sides > 0 || rc.Line != m.Line || m.Epoch != w.checker.newest {
 		return
+	}
+	for i := range w.hosts {
+		if w.hosts[i].seen.status.Installed.Compare(m.Epoch) > 0 {
+			return
+		}
 	}
 	w.expire(c)
 	exist := 0
-	for i := range c.accounts {
-		exist += w.exposed(r, &c.accounts[i])
+	for _, claim := range rc.Claims {
+		exist += claim.Slots
 	}
-	if exist > rc.Supply && rc.Supply > 0 {
+	for i := range c.accounts {
+		a := &c.accounts[i]
+		if !slices.ContainsFunc(rc.Claims, func(o eviction.Claim) bool { return covers(o.Of, a.Account) }) {
+			exist += w.exposed(r, a)
+		}
+	}
+	if exist > rc.Supply {
 		w.fail("S26", "room %s: %v reckons with up to %d slots, and %d exist: %s", c.name, m.Epoch, rc.Supply, exist, w.ledgers(r))
 	}
 }

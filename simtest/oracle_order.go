@@ -180,8 +180,10 @@ func (w *world) checkLightest(r int, root *host) {
 	if least == nil || least.home == root.index {
 		return
 	}
-	for i := range w.crowd.tickets { // a ticket that came late may be lighter, and at the root
-		if t := &w.crowd.tickets[i]; int(t.room) == r && t.home == root.index && t.stamp <= least.stamp && (t.state == queued || t.state == parked) {
+	for i := range w.crowd.tickets { // a ticket that came late may be lighter, and at the root, or a copy of one
+		t := &w.crowd.tickets[i]
+		at := t.home == root.index || t.touched && root.n.Keeps(w.o.Rooms[r].Name, eviction.Member{}, t.id)
+		if int(t.room) == r && at && t.stamp <= least.stamp && (t.state == queued || t.state == parked) {
 			return
 		}
 	}

@@ -140,6 +140,28 @@ func (w *world) refreshed(h *host, q *request) {
 	w.startSession(q.session, p.Expires)
 }
 
+// visitEnded follows a visit that is over. Where h has taken it over, that one is, whichever of its passes
+// was shown: another node may have extended the one of before at the same time.
+func (w *world) visitEnded(h *host, q *request) {
+	if q.session == none {
+		return
+	}
+	over := func(s int32) {
+		w.endSession(s)
+		w.checker.sessions[s].ended = true
+	}
+	over(q.session)
+	c := &w.checker.rooms[q.room]
+	if rs, ok := h.n.Room(c.name, h.clock.read(w.now)); !ok || rs.Broken != "" {
+		return
+	}
+	for s := w.crowd.tickets[w.checker.sessions[q.session].ticket].session; s != none; s = w.checker.sessions[s].next {
+		if c.accounts[w.checker.sessions[s].account].life == h.life {
+			over(s)
+		}
+	}
+}
+
 // visitGiven follows a visit whose node leaves, and gave it away with its slot.
 func (w *world) visitGiven(h *host, r int, t *place) {
 	c := &w.checker.rooms[r]

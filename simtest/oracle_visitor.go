@@ -38,10 +38,7 @@ func (w *world) judge(h *host, q *request) {
 			t.state = queued
 		}
 	case opEnd:
-		if q.session != none {
-			w.endSession(q.session)
-			w.checker.sessions[q.session].ended = true
-		}
+		w.visitEnded(h, q)
 		return
 	case opVisit:
 		if q.session != none && w.checker.sessions[q.session].ended {

@@ -56,6 +56,23 @@ func TestSeedsWithACallAfterAStandstill(t *testing.T) {
 	hold(t, simtest.Swarm, 96005917)
 }
 
+// Two nodes, on two lines, had gone on with a visit, and extended it at the same time: its browser ended it at
+// one with the pass of the other. And a ticket had waited at both: what one called, the other stamped anew.
+func TestSeedsWithAVisitOnTwoLines(t *testing.T) {
+	hold(t, simtest.Swarm, 96008273)
+}
+
+// A copy of a ticket that another node had taken over waits where it did, and is the lightest.
+func TestSeedsWithACopyAtTheRoot(t *testing.T) {
+	hold(t, simtest.Swarm, 96010215)
+}
+
+// A wave that is decided late reckons with fewer slots than there are by then, and so does one of a room that
+// stays on an older line.
+func TestSeedsWithWavesThatReckonLate(t *testing.T) {
+	hold(t, simtest.Swarm, 96001213, 96002637, 96004483)
+}
+
 // A node that had said goodbye, and given away what it had, took a place up again that it had
 // given up for silence.
 func TestSeedsWithAPlaceTakenUpByANodeThatLeaves(t *testing.T) {
