@@ -54,11 +54,21 @@ func (w *world) checkReckoned(m *eviction.Commit, rc *eviction.RoomCommit, r int
 	for _, claim := range rc.Claims {
 		exist += claim.Slots
 	}
+	claimed := func(a eviction.Account) bool {
+		return slices.ContainsFunc(rc.Claims, func(o eviction.Claim) bool { return covers(o.Of, a) })
+	}
 	for i := range c.accounts {
 		a := &c.accounts[i]
-		if !slices.ContainsFunc(rc.Claims, func(o eviction.Claim) bool { return covers(o.Of, a.Account) }) {
-			exist += w.exposed(r, a)
+		if claimed(a.Account) {
+			continue
 		}
+		n := w.exposed(r, a)
+		for _, p := range a.peers { // a visit that is on its way to one of those counts there
+			if b, ok := c.index[p.Account]; ok && claimed(p.Account) && n > a.owned {
+				n = max(a.owned, n-max(0, p.Sent-c.accounts[b].receivedFrom(a.Account)))
+			}
+		}
+		exist += n
 	}
 	if exist > rc.Supply {
 		w.fail("S26", "room %s: %v reckons with up to %d slots, and %d exist: %s", c.name, m.Epoch, rc.Supply, exist, w.ledgers(r))
@@ -171,6 +181,9 @@ func (w *world) checkVisits(h *host, r int) {
 		s := &w.checker.sessions[e.session]
 		if !s.live || s.taken || c.accounts[s.account].life != h.life {
 			continue
+		}
+		if s.expires-epochWall > w.now+(w.sessionMax(r)+2*w.o.Cluster.MaxSkew).Microseconds() {
+			continue // by a clock of a time to come: it is good for as long as that was so, see node.EndsBy
 		}
 		w.reached.n[reachCovered]++
 		if id := w.crowd.tickets[s.ticket].id; !w.visitKept(h, c.name, id, s.expires) {
