@@ -262,7 +262,8 @@
 //
 // Lemma 10 (supply). What is minted, and what those who are lost can still use, is
 // together no more than the limit. While nobody can tell how much that is, nobody is
-// called as long as it may be more. The proof is at Supply.
+// called as long as it may be more. The proof is at Supply, which has the case that it does
+// not cover: a node that is a quorum by itself, and cannot save its record.
 // Kept by roomSums.make, roomSums.accepted, roomSums.chosen, RoomRecord.differs.
 // Seen by TestScenarioEveryLossHasItsOwnD, TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf, TestScenarioThoseLostTogetherAreWaitedForTogether, TestARestoredSupplyIsNotSure, TestScenarioALineThatGoesOnHasItsOwnSupply, TestRecordDiffersWhenTheLimitHoldsAgain, TestScenarioTheLimitWasRaisedByAnEventBeforeARestart, TestScenarioALimitThatIsLoweredAgainHoldsNobodyUp.
 //

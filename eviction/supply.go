@@ -50,6 +50,10 @@ import (
 // was burned. If z knows of a newer supply than y, z was in that wave too, so that
 // the same holds for z, or after it: who was not in it was void by then, and y synced
 // that with the supply of a wave after the last one that z was in.
+//
+// That is so but for a node that is a quorum by itself: nothing that it does waits for
+// another to hear of it, so that it makes slots, and uses them, while its record cannot be
+// saved. If it restarts then, it knows neither of those slots nor of who was void.
 type Supply struct {
 	Line   Line // whose
 	Slots  int

@@ -111,8 +111,7 @@ type place struct {
 	usedBy     int32 // the life that let its bearer in, 1 + number, once that is on its disk, if it has one
 	heard      int64 // true time at which home heard of it last
 	patience   int64 // for how long it may be silent from then on, in µs, by what home told it
-	told       bool  // its browser was told of the call that stands,
-	tried      bool  // and has tried to come in on it
+	told       bool  // its browser was told of the call that stands
 	abandoned  bool  // its bearer has asked a node to end it
 	over       bool  // stamped anew: its ticket stands for another place
 	missed     int32

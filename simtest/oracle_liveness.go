@@ -245,7 +245,7 @@ func (w *world) checkWhole() {
 				owned, used, target, line = owned+rs.Owned, used+rs.Used, rs.Now.Target, rs.Line
 			}
 		}
-		if owned == target || w.supply(r, line, nil) == target {
+		if owned == target {
 			continue // a void that one node alone has known and died with is none
 		}
 		if inside := w.supply(r, line, c.voided(line)); inside != target && !(inside > target && owned-used <= 0) {

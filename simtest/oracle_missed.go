@@ -19,9 +19,7 @@ func (w *world) tell(h *host, q *request) {
 		return
 	}
 	if t := &w.crowd.tickets[w.ticketOf(q.answer.Ticket.ID)]; t.home == h.index {
-		called := q.answer.State == node.Called
-		t.tried = called && (t.tried || q.op == opLeave)
-		t.told = called && !t.tried
+		t.told = q.answer.State == node.Called && q.op != opLeave
 	}
 }
 

@@ -232,7 +232,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 		if t.entitledAt == 0 {
 			t.entitledAt = w.now
 		}
-		t.told, t.tried = false, false
+		t.told = false
 		w.checkUsed(h, t)
 		w.became(t, h, calledIn)
 	case node.AdmittedQ:

@@ -3,9 +3,9 @@
 //
 //	go -C tools run ./drawn -n 200 -seed 1 -out drawn.tsv
 //
-// Without -out it shows what it would change. A layer is a set of tests that CI runs, from the cheap to the dear; a change that one of them
-// notices is not shown to the next. What none notices is for a person to judge.
-// docs/simulation.md has the judgement. A run that is broken off goes on where it was:
+// Without -out it shows what it would change. A layer is a set of tests that CI runs, from the cheap
+// to the dear; a change that one of them notices is not shown to the next. What none notices is for a person to judge.
+// A run that is broken off goes on where it was:
 // what stands in the file is not tried again.
 package main
 
