@@ -219,3 +219,36 @@ func (s *script) sees(i, n int) bool {
 	st := &s.hosts[i].seen.status
 	return len(st.List) == n && s.leased(&s.hosts[i])
 }
+
+// The one node that survivor_after leaves has a wrong clock, and there is nobody who could say so.
+// Its visits end by that clock, their passes are of a time to come when it is right again, and D waits
+// for no such pass: the node says that all of its visits are kept, as it would after D.
+func TestScenarioPassesByASurvivorsWrongClockAreNotWaitedFor(t *testing.T) {
+	o := short(3)
+	o.Cluster.Copies = 1
+	o.Rooms[0].Survivor = time.Second
+	o.Rooms[0].NoRenewal = true
+	o.Faults.Disk = true
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	s.split(hosts(0, 1), hosts(2))
+	const x = 2
+	s.down(x)
+	s.run(200 * time.Millisecond)
+	s.hosts[x].clock.set(s.now, time.Hour.Microseconds())
+	s.hosts[x].mishaps++
+	s.boot(x)
+	s.until(4*s.delay(), "one node alone", func() bool { return s.alone(x) })
+	s.arrive(x, 6)
+	s.run(4 * time.Second)
+	s.hosts[x].clock.set(s.now, 0)
+	s.mend()
+	s.until(4*s.delay(), "all together", func() bool { return s.together(3) })
+	s.run(2 * time.Second)
+	s.arrive(0, 6)
+	s.run(time.Second)
+	s.down(x)
+	s.arrive(0, 30)
+	s.run(2 * s.delay())
+	s.finish()
+}
