@@ -471,3 +471,43 @@ func TestScenarioTheCopyThatIsKeptCounts(t *testing.T) {
 		t.Errorf("%v at %v, %v, want to wait at n%02d", a.State, a.Ticket.Home, err, kept)
 	}
 }
+
+// Two nodes leave at once. What they give of their visits waits at another until its heirs keep them, and
+// comes then, one after the other.
+func TestScenarioVisitsOfTwoWhoLeaveAreTakenInOneByOne(t *testing.T) {
+	o := short(4)
+	o.Cluster.Copies = 1
+	o.Rooms[0].Session = time.Minute
+	s := founded(t, o)
+	for i := range 12 {
+		s.visit(i % 4)
+	}
+	s.run(2 * time.Second)
+	type message struct {
+		from  int32
+		total int
+	}
+	waiting, held := make(map[message]bool), true
+	s.tap = func(f *flight) verdict {
+		switch b := f.m.Body.(type) {
+		case *eviction.CopiesAck:
+			if f.to == 0 && held {
+				return keep // by which it hears that a visit is kept
+			}
+		case *eviction.Slots:
+			if f.to == 0 && len(b.Visits) > 0 {
+				waiting[message{f.from, b.Total}] = true
+			}
+		}
+		return pass
+	}
+	for _, i := range []int{2, 3} {
+		s.goodbye(&s.hosts[i])
+		s.run(20 * time.Millisecond)
+	}
+	s.until(2*time.Second, "visits in two messages", func() bool { return len(waiting) >= 2 })
+	s.run(80 * time.Millisecond) // what was not acknowledged is said again, all in one
+	held = false
+	s.release()
+	s.finish()
+}

@@ -206,6 +206,8 @@ func (n *Node) takeOffered(now eviction.Time) {
 		r.offered = nil
 		for _, o := range offered {
 			_ = n.ev.Step(now, eviction.Message{From: o.m.From.Member, To: n.c.Self.Member, Body: o.m}) // it was in order the first time
+			// The books have the visits of a message before they are here: of one at a time.
+			n.carryOn(now)
 			if !slices.ContainsFunc(r.offered, func(p offeredVisits) bool { return p.m == o.m }) {
 				r.forgo(o.m)
 			}

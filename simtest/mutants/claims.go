@@ -58,5 +58,8 @@ func claimBugs() []Mutant {
 		{Name: "a pass is given by a word of an heir that is long ago", Run: "TestSeedsWithAVisitThatIsEndedElsewhere", Edits: []Edit{
 			{"internal/node/lanes.go", "n.ev.LastBoot()-l.heard < silence*3/4", "(ON || n.ev.LastBoot()-l.heard < silence*3/4)"},
 		}},
+		{Name: "visits of two messages are taken in at once", Run: "TestScenarioVisitsOfTwoWhoLeaveAreTakenInOneByOne", Edits: []Edit{
+			{"internal/node/guard.go", "of one at a time.\n			n.carryOn(now)\n", "of one at a time.\n			if !(ON) {\n\t\t\t\tn.carryOn(now)\n\t\t\t}\n"},
+		}},
 	}
 }
