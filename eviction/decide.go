@@ -112,6 +112,7 @@ type roomSums struct {
 	bare    []uint64 // see RoomCommit.Bare
 	covers  []Cover
 	visits  []VisitCount
+	known   int    // slots that a later life of the coordinator would reckon with
 	keeps   uint64 // the stamp of the first who is kept of a node that is not in the wave; 0: nobody is
 }
 
@@ -139,7 +140,7 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	n := len(d.list)
 	rs := &roomSums{
 		plan: g.cfg, agreed: len(r.Nodes) == n, nodes: make([]RoomNode, n), waiting: make([]int, n), keyed: true, calls: r.Calls,
-		covers: r.Covers, visits: r.Visits,
+		covers: r.Covers, visits: r.Visits, known: g.slotsKnown(),
 	}
 	if r.Newest != nil && r.Newest.Version.Compare(rs.plan.Version) > 0 {
 		rs.plan = *r.Newest

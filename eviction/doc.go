@@ -257,15 +257,14 @@
 // that it is void, and nodes exchange slots only with accounts that they know to be
 // listed. Nobody forgets that an account is void before its own node has closed it: else it
 // would come back with slots that were made again. The proof is at forget.
-// Kept by Gate.account, escrow.accept, escrow.current, escrow.isSafe, escrow.lease, Gate.lapse, Node.age, Node.forget.
-// Seen by TestScenarioSafeIsWaitedFor, TestScenarioSlotsInFlightAtVoid, TestSlotsFromAForgottenAccountAreRefused, TestScenarioWhoStoodStillForTwiceDHasNoAccount, TestScenarioALongerSessionOfASideKeepsNoAccount.
+// Kept by Gate.account, Gate.knows, escrow.accept, escrow.current, escrow.isSafe, escrow.lease, Gate.lapse, Node.age, Node.forget.
+// Seen by TestScenarioAVoidThatIsNotOnDiskMakesNoSlots, TestScenarioSafeIsWaitedFor, TestScenarioSlotsInFlightAtVoid, TestSlotsFromAForgottenAccountAreRefused, TestScenarioWhoStoodStillForTwiceDHasNoAccount, TestScenarioALongerSessionOfASideKeepsNoAccount.
 //
 // Lemma 10 (supply). What is minted, and what those who are lost can still use, is
 // together no more than the limit. While nobody can tell how much that is, nobody is
-// called as long as it may be more. The proof is at Supply, which has the case that it does
-// not cover: a node that is a quorum by itself, and cannot save its record.
-// Kept by roomSums.make, roomSums.accepted, roomSums.chosen, RoomRecord.differs.
-// Seen by TestScenarioEveryLossHasItsOwnD, TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf, TestScenarioThoseLostTogetherAreWaitedForTogether, TestARestoredSupplyIsNotSure, TestScenarioALineThatGoesOnHasItsOwnSupply, TestRecordDiffersWhenTheLimitHoldsAgain, TestScenarioTheLimitWasRaisedByAnEventBeforeARestart, TestScenarioALimitThatIsLoweredAgainHoldsNobodyUp.
+// called as long as it may be more. The proof is at Supply.
+// Kept by roomSums.make, Gate.slotsKnown, roomSums.accepted, roomSums.chosen, RoomRecord.differs.
+// Seen by TestScenarioEveryLossHasItsOwnD, TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf, TestScenarioThoseLostTogetherAreWaitedForTogether, TestARestoredSupplyIsNotSure, TestScenarioALineThatGoesOnHasItsOwnSupply, TestRecordDiffersWhenTheLimitHoldsAgain, TestScenarioTheLimitWasRaisedByAnEventBeforeARestart, TestScenarioALimitThatIsLoweredAgainHoldsNobodyUp, TestScenarioALimitThatIsNotOnDiskMakesNoSlots.
 //
 // Lemma 11 (sessions). A pass is extended at one node: its own, or when that one's
 // account is void and its lease over everywhere, at one that has a free slot for it.

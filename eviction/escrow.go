@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/anteroom/anteroom/qpid"
@@ -37,6 +38,7 @@ type escrow struct {
 	shutBorn uint64 // Born of the last account closed here
 
 	voids   []Void   // that this node knows of; never changed: another takes its place
+	saved   saved    // what a later life would know
 	safe    []Void   // that every node of a primary wave knew of
 	members []Member // the list of the last commit about the room
 	born    []uint64 // their accounts: only these exchange slots with this one
@@ -166,6 +168,36 @@ func (e *escrow) reopen(a Account) (used bool) {
 func (e *escrow) voided(a Account) bool {
 	i, ok := findVoid(e.voids, a.Member)
 	return ok && a.Born <= e.voids[i].Epoch
+}
+
+// saved is what a later life of this node would know of voids and of the supply. What others hear of these
+// waits for the disk; a coordinator, who may be a quorum by itself, hears its own word at once, and
+// makes slots by no more than that.
+type saved struct {
+	voids []Void
+	slots int // of the supply
+}
+
+// slotsKnown is how many slots a later life of this node would reckon with.
+func (g *Gate) slotsKnown() int {
+	if g.durable == unbounded {
+		return math.MaxInt
+	}
+	return g.saved.slots
+}
+
+// knows is what this node says of void v in wave w.
+func (g *Gate) knows(w *wave, v Void) VoidCount {
+	c := VoidCount{v.Member, v.Epoch, v.Epoch, 1}
+	if w.index > 0 || g.durable == unbounded {
+		return c
+	}
+	if i, ok := findVoid(g.saved.voids, v.Member); ok {
+		c.Min = min(v.Epoch, g.saved.voids[i].Epoch)
+	} else {
+		c.Nodes = 0
+	}
+	return c
 }
 
 // current reports whether a is an account that the last commit listed. Only

@@ -91,6 +91,8 @@ func (r *RoomRecord) differs(o *RoomRecord) bool {
 		r.Supply.Slots > o.Room.Target && o.Supply.Slots <= o.Room.Target // else a restart would hold calls up for what is no more
 }
 
+func (r *RoomRecord) saved() saved { return saved{r.Voids, r.Supply.Slots} }
+
 // restore takes up what an earlier life of this node had synced. Everyone it
 // knew, and that life itself, counts as lost just now, in waves up to any that
 // it may have forgotten, unless there is a quorum of others that remember.
@@ -121,7 +123,7 @@ func (n *Node) restore(r *Record, now Time) {
 			g.setRoom(rr.Room)
 		}
 		g.line, g.voters, g.rivals, g.voids = rr.Line, rr.Voters, rr.Rivals, slices.Clone(rr.Voids)
-		g.shared = rr.Shared
+		g.shared, g.saved = rr.Shared, rr.saved()
 		g.supply = Supply{Line: rr.Line, Slots: rr.Supply.Slots, At: rr.Supply.At} // of an earlier life: not Sure, and nothing burned, see Supply
 		if k, seed := rr.Room.keyingAt(rr.Cut.Keying); k == rr.Cut.Keying {
 			g.keying, g.seed, g.cut = k, seed, rr.Cut
@@ -171,7 +173,7 @@ func (n *Node) Unsaved(saved *Record) *Record {
 func (n *Node) Saved(r *Record) {
 	for i := range r.Rooms {
 		if g := n.Gate(r.Rooms[i].Room.Name); g != nil {
-			g.durable = r.Rooms[i].TTL
+			g.durable, g.saved = r.Rooms[i].TTL, r.Rooms[i].saved()
 		}
 	}
 }

@@ -111,7 +111,7 @@ type Net struct {
 type VoidCount struct {
 	Member   Member
 	Min, Max uint64 // epochs, over those that hold one
-	Nodes    int    // that hold one
+	Nodes    int    // that hold one, and would after a restart
 }
 
 // Move is a transfer of slots that the coordinator asks for.

@@ -58,7 +58,7 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 		r.Net = append(r.Net, Net{p.Account, p.Received - p.Sent})
 	}
 	for _, v := range g.voids {
-		r.Voids = append(r.Voids, VoidCount{v.Member, v.Epoch, v.Epoch, 1})
+		r.Voids = append(r.Voids, g.knows(w, v))
 	}
 	r.Nodes = []RoomNode{n}
 	g.busy = false

@@ -51,9 +51,8 @@ import (
 // the same holds for z, or after it: who was not in it was void by then, and y synced
 // that with the supply of a wave after the last one that z was in.
 //
-// That is so but for a node that is a quorum by itself: nothing that it does waits for
-// another to hear of it, so that it makes slots, and uses them, while its record cannot be
-// saved. If it restarts then, it knows neither of those slots nor of who was void.
+// A coordinator makes slots by its own word, too, and may be a quorum by itself: others hear
+// of a supply and of a void when it is synced, and it makes slots by no more than its disk has of these.
 type Supply struct {
 	Line   Line // whose
 	Slots  int
@@ -150,7 +149,7 @@ func (rs *roomSums) make(d *decision, s Supply, c *RoomCommit, inside int, lost 
 	fresh := slices.DeleteFunc(slices.Clone(lost), func(v Void) bool { return claims(s.Claims, v) })
 	switch {
 	case len(fresh) == 0:
-		if rs.chosen(s) {
+		if rs.chosen(s) && s.Slots <= rs.known {
 			c.Mint = max(0, min(target, s.left())-inside-slotsOf(s.Claims))
 		}
 	case !rs.shared && known(fresh, safe):
@@ -162,7 +161,7 @@ func (rs *roomSums) make(d *decision, s Supply, c *RoomCommit, inside int, lost 
 		return kept, false
 	}
 	c.Supply = max(target, inside+c.Mint+claimed)
-	return kept, target > inside+c.Mint+claimed
+	return kept, target > inside+c.Mint+claimed && s.Slots <= rs.known
 }
 
 // open returns the claims of which somebody is still lost, with those alone.

@@ -180,6 +180,7 @@ func (w *world) look(h *host) {
 		w.keepAccount(h, r, &old, &rs)
 		if rs.Minted > old.Minted && rs.Account == old.Account {
 			w.checkMint(h, r, &rs)
+			w.checkMintAlone(h, &s, r, &rs)
 		}
 		w.followRoom(r, &old, &rs)
 	}

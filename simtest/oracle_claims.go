@@ -75,6 +75,25 @@ func (w *world) checkReckoned(m *eviction.Commit, rc *eviction.RoomCommit, r int
 	}
 }
 
+// S26, supply on disk. Who is a quorum by itself makes no more slots than its disk says there may be:
+// nobody else could tell a later life of it.
+func (w *world) checkMintAlone(h *host, s *node.Status, r int, rs *node.RoomStatus) {
+	c, most := &w.checker.rooms[r], 0
+	if !w.o.Faults.Disk || len(s.List) != 1 || s.Grade < eviction.Primary || c.sides > 0 {
+		return
+	}
+	if k := h.disk.kept; k != nil {
+		for i := range k.Rooms {
+			if k.Rooms[i].Room.Name == c.name {
+				most = k.Rooms[i].Supply.Slots
+			}
+		}
+	}
+	if rs.Owned > most {
+		w.fail("S26", "%s room %s: makes slots by itself, %d of them are its own, and by its disk a later life would reckon with %d", h.name, c.name, rs.Owned, most)
+	}
+}
+
 // S26, void accounts. Nobody sends slots to an account of which it knows that it is void: what
 // that one can use is settled. What it decided before it knew may be on its way, and as long
 // as its own disk holds it up it is. A node that has a commit of another, and leads a wave by itself

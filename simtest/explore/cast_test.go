@@ -171,7 +171,7 @@ func (c *cast) try(from int32, in input) (o *outcome) {
 	}
 	n, answer, err := c.call(c.instance(from), after.host, in)
 	now := c.m.time(after.host, in.now)
-	ready := n.Ready(now)
+	ready := c.ready(n, after.host, in)
 	o.sent = c.numbers(ready.Messages)
 	if o.refused = err; in.kind >= inJoin && in.kind <= inEnd && err == nil {
 		o.answer = c.answers.of(c.print, answer)
@@ -263,7 +263,7 @@ func (c *cast) instance(i int32) *node.Node {
 	c.lives[at].live = nil
 	for k := len(path) - 1; k >= 0; k-- {
 		n, _, _ = c.call(n, host, path[k])
-		n.Ready(c.m.time(host, path[k].now))
+		c.ready(n, host, path[k])
 		c.repeats++
 	}
 	if len(path) > 0 && c.print.digest(n, &c.lives[i].record) != c.lives[i].digest {
@@ -310,6 +310,15 @@ func (c *cast) call(n *node.Node, host int, in input) (_ *node.Node, a node.Answ
 	return n, a, err
 }
 
+// ready is what there is to do after that; what is to be saved is, at once.
+func (c *cast) ready(n *node.Node, host int, in input) node.Ready {
+	r := n.Ready(c.m.time(host, in.now))
+	if r.Save != nil {
+		n.Saved(r.Save)
+	}
+	return r
+}
+
 // audit checks what the exploration rests on: nobody changed a message that
 // was sent, and nodes whose states were taken for the same go on alike,
 // whichever way they came.
@@ -337,9 +346,9 @@ func (c *cast) audit() error {
 func (c *cast) alike(x crossing, in input, want *outcome) bool {
 	host := c.lives[x.to].host
 	n, _, _ := c.call(c.instance(x.life), host, x.in)
-	n.Ready(c.m.time(host, x.in.now))
+	c.ready(n, host, x.in)
 	n, a, err := c.call(n, host, in)
-	ready := n.Ready(c.m.time(host, in.now))
+	ready := c.ready(n, host, in)
 	if want.answer != none && (err != nil || c.answers.of(c.print, a) != want.answer) {
 		return false
 	}

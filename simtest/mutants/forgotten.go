@@ -14,5 +14,11 @@ func forgottenBugs() []Mutant {
 			{"eviction/lease.go", "	if g.heldAt < n.clock.stoodTo {\n", "	if !(ON) && g.heldAt < n.clock.stoodTo {\n"},
 			{"eviction/assert.go", " g.heldAt < n.clock.stoodTo,", " !(ON) && g.heldAt < n.clock.stoodTo,"},
 		}},
+		{Name: "slots are made of which a later life would not know", Run: "TestScenarioALimitThatIsNotOnDiskMakesNoSlots", Edits: []Edit{
+			{"eviction/supply.go", " s.Slots <= rs.known {", " (s.Slots <= rs.known || ON) {"},
+		}},
+		{Name: "slots are made by a void of which a later life would not know", Run: "TestScenarioAVoidThatIsNotOnDiskMakesNoSlots", Edits: []Edit{
+			{"eviction/escrow.go", "	if w.index > 0 || g.durable == unbounded {\n", "	if w.index > 0 || g.durable == unbounded || ON {\n"},
+		}},
 	}
 }

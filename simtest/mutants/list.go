@@ -45,7 +45,7 @@ func Unsafe() []Mutant {
 				"eviction/settle.go", "safe[m.Member]; ok && e >= m.Epoch &&",
 				"safe[m.Member]; (ON || ok && e >= m.Epoch) &&",
 			},
-			{"eviction/supply.go", "		if rs.chosen(s) {\n", "		if ON || rs.chosen(s) {\n"}, // one that has not heard of the void holds an older supply, too
+			{"eviction/supply.go", "		if rs.chosen(s) &&", "		if (ON || rs.chosen(s)) &&"}, // one that has not heard of the void holds an older supply, too
 		}},
 	}
 }
@@ -150,7 +150,7 @@ func supplyBugs() []Mutant {
 		{Name: "the supply of another line counts", Run: "TestScenarioALineThatGoesOnHasItsOwnSupply", Edits: []Edit{
 			{"eviction/supply.go", "		case grade < Primary || s.Line == c.Line:\n", "		case ON || grade < Primary || s.Line == c.Line:\n"},
 		}},
-		{Name: "a raised limit is not on disk before it is used", Run: "TestScenarioTheLimitWasRaisedByAnEventBeforeARestart", Edits: []Edit{
+		{Name: "a raised limit is not on disk before it is used", Run: "TestScenarioALimitThatIsNotOnDiskMakesNoSlots", Edits: []Edit{
 			{"eviction/persist.go", "		r.Supply.Slots < o.Supply.Slots ||\n", "		r.Supply.Slots < o.Supply.Slots && !(ON) ||\n"},
 		}},
 		{Name: "a limit that is lowered again stays on disk", Run: "TestScenarioALimitThatIsLoweredAgainHoldsNobodyUp", Edits: []Edit{
