@@ -224,8 +224,13 @@ func (w *wave) together(line Line, v Voters) bool {
 // None of the lines can have begun elsewhere, or begin later: that takes a wave with all of
 // its founders, and each of those is over, or has replied to this wave that it knows of no
 // beginning, and goes to the line that is chosen here before it replies to another one.
+//
+// So a line that this node has founded with others, and left when it was founded again (quits), is
+// one of those of which that was found already. It cannot begin without this node, and
+// nobody here need know who its founders were: some have only heard of it.
 func (n *Node) foundAgain(now Time, w *wave, c *Commit, lines []Line) bool {
 	over := false
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return slices.Contains(n.quits, l) })
 	for _, l := range lines {
 		v := voiceOf(w, l)
 		if v.voters.Version == 0 || v.voters.begun() {
@@ -250,6 +255,16 @@ func (n *Node) foundAgain(now Time, w *wave, c *Commit, lines []Line) bool {
 		c.Line, c.Voters = lines[0], voiceOf(w, lines[0]).voters
 	}
 	return true
+}
+
+// quitsMax bounds the lines that are remembered so: of those of before a founding waits for the founders.
+const quitsMax = 16
+
+// quit notes that this node, a founder of its line, leaves it for one that is founded.
+func (n *Node) quit() {
+	if n.knows && !n.voters.begun() && slices.Contains(n.voters.Founders, n.self.Member) {
+		n.quits = append(n.quits[max(0, len(n.quits)-quitsMax+1):], n.line)
+	}
 }
 
 // enoughToFound reports whether nodes that know of no cluster may start one: as

@@ -82,6 +82,9 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	if c.Grade >= Primary && (c.Line != n.line || !n.knows) {
 		n.leave(c.Voters.From)
 	}
+	if c.Founding && c.Line != n.line {
+		n.quit()
+	}
 	if c.Line.Founded() {
 		if c.Grade >= Primary || c.Founding || !n.line.Founded() {
 			n.line = c.Line

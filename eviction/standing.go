@@ -14,6 +14,7 @@ type standing struct {
 	restored bool     // knows from its disk alone
 	since    uint64   // up to this wave's number no other life of its name is ahead of it, see votes
 	lives    []uint64 // boots of earlier lives whose record it has
+	quits    []Line   // that it founded in this life and left, none of which has begun: see foundAgain
 
 	grade       Grade
 	leaseUntil  int64 // boot time

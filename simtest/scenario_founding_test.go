@@ -227,6 +227,47 @@ func TestScenarioAGatherFromBeforeTheFounding(t *testing.T) {
 	s.finish()
 }
 
+// A node founds with one other, who crashes; a third hears of that line, and not who its founders are. Then
+// the first founds again, with another life of that one and with a fourth, and so once more when that life is
+// over. The line of which the third has heard is over by then, though nobody knows who founded it.
+// Seed 98002300 of the swarm.
+func TestScenarioALineOfWhichOneHasOnlyHeardIsOver(t *testing.T) {
+	s := assemble(t, short(4))
+	for i := range s.hosts {
+		s.hosts[i].expect = 2
+	}
+	const a, b, c, d = 0, 1, 2, 3
+	s.tap = func(f *flight) verdict { // of each founding only its coordinator hears
+		if m, ok := f.m.Body.(*eviction.Commit); ok && m.Founding {
+			return lose
+		}
+		return pass
+	}
+	s.split(hosts(a, b), hosts(c), hosts(d))
+	s.launch()
+	line := func(i int) eviction.Line { return s.hosts[i].seen.status.Line }
+	s.until(3*time.Second, "a founding", func() bool { return line(a).Founded() })
+	heard := line(a)
+	s.down(b)
+	s.mend()
+	s.split(hosts(a, c), hosts(b), hosts(d))
+	s.until(3*time.Second, "who has heard of it", func() bool { return line(c) == heard && !s.hosts[c].seen.status.Knows })
+	s.mend()
+	s.split(hosts(a, b, d), hosts(c))
+	s.boot(b)
+	s.until(5*time.Second, "another founding", func() bool { return line(a) != heard })
+	s.down(b)
+	s.mend()
+	s.until(5*time.Second, "waves of the others", func() bool {
+		return slices.Equal(s.hosts[a].seen.status.List, s.hosts[c].seen.status.List) && len(s.hosts[a].seen.status.List) == 3
+	})
+	s.tap = nil
+	s.boot(b)
+	s.until(10*time.Second, "one wave of all", func() bool { return s.together(4) })
+	s.arrive(a, 20)
+	s.finish()
+}
+
 // Four of five are told to begin together. Two foundings of four have three nodes in common,
 // and neither has begun when all five crash; some have a disk that knows of one, some have
 // forgotten. Nobody else can have begun either, so they found again. Seed 90017840 of the

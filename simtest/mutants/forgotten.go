@@ -20,5 +20,8 @@ func forgottenBugs() []Mutant {
 		{Name: "slots are made by a void of which a later life would not know", Run: "TestScenarioAVoidThatIsNotOnDiskMakesNoSlots", Edits: []Edit{
 			{"eviction/escrow.go", "	if w.index > 0 || g.durable == unbounded {\n", "	if w.index > 0 || g.durable == unbounded || ON {\n"},
 		}},
+		{Name: "nobody founds beside a line of which somebody has only heard", Run: "TestScenarioALineOfWhichOneHasOnlyHeardIsOver", Edits: []Edit{
+			{"eviction/authority.go", "return slices.Contains(n.quits, l) })", "return slices.Contains(n.quits, l) && !(ON) })"},
+		}},
 	}
 }
