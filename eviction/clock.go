@@ -24,6 +24,7 @@ type Clock struct {
 	probed      bool  // a coordinator has asked for a reading since
 	jumpedAt    int64 // boot time at which it last jumped, or was found wrong
 	leased      bool  // something that it timed may be alive
+	given       int64 // the latest end of a pass that it timed
 	vouched     bool  // a quorum took it for right, once since it last followed the wall clock
 	agreed      bool  // others took it for right, and nobody has found it wrong, or doubted it, since
 	stoodTo     int64 // boot time at which it last followed the wall clock as the machine had stood still
@@ -110,6 +111,14 @@ func (c *Clock) followWall() (stood int64) {
 	return stood
 }
 
+// beganAhead reports whether this clock is ahead of others by as much as of its wall clock: it
+// began by that when it was wrong, and goes on alone. It may go back once every pass that it
+// timed is over by that clock, too: none comes back, so that no slot is used twice.
+func (c *Clock) beganAhead(ahead int64) bool {
+	wall := c.last.Wall - (c.last.Boot + c.offset)
+	return wall < -c.skew && abs(wall-ahead) <= c.skew && c.given+2*c.skew < c.last.Wall
+}
+
 // reading is one measurement of another clock against the coordinator's.
 type reading struct {
 	offset int64 // µs ahead
@@ -123,11 +132,12 @@ func measure(sent, received, clock int64) reading {
 }
 
 // median returns the middle of offsets, which include this clock's own 0; of two
-// middles the one nearer to this clock, unless it stood still while the other went on.
+// middles the one nearer to this clock, unless it stood still while the other went on, or
+// began ahead.
 func (c *Clock) median(sorted []int64) int64 {
 	n := len(sorted)
 	lo, hi := sorted[(n-1)/2], sorted[n/2]
-	if abs(lo) <= abs(hi) && !c.stoodStill(hi) {
+	if abs(lo) <= abs(hi) && !c.stoodStill(hi) || c.beganAhead(lo) {
 		return lo
 	}
 	return hi

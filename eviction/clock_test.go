@@ -152,7 +152,8 @@ func TestMedian(t *testing.T) {
 }
 
 // Of two clocks that are apart nobody can tell which is right, but one whose machine
-// stood still: its wall clock was set right meanwhile, and agrees with the other. It never goes back.
+// stood still: its wall clock was set right meanwhile, and agrees with the other. It does not go back
+// to where a pass that it timed would be good again.
 func TestOfTwoClocksTheOneThatStoodStillGoesByItsWallClock(t *testing.T) {
 	for _, test := range []struct{ wall, other, want int64 }{
 		{5 * second, 5*second + 400_000, 5*second + 400_000},
@@ -160,11 +161,11 @@ func TestOfTwoClocksTheOneThatStoodStillGoesByItsWallClock(t *testing.T) {
 		{0, 5 * second, 0},             // its wall clock stood still too, or the other one is ahead
 		{5 * second, 0, 0},             // its wall clock alone is off
 		{3600 * second, 5 * second, 0}, // all three differ
-		{-5 * second, -5 * second, 0},
-		{400_000, 600_000, 0}, // it is slewed
+		{-5 * second, -5 * second, 0},  // and would bring a pass back
+		{400_000, 600_000, 0},          // it is slewed
 	} {
 		c := newClock(500_000, Time{0, wall0})
-		c.leased, c.vouched, c.agreed = true, true, true
+		c.leased, c.vouched, c.agreed, c.given = true, true, true, wall0+second
 		c.read(Time{second, wall0 + second + test.wall})
 		sorted := []int64{min(0, test.other), max(0, test.other)}
 		if got := c.median(sorted); got != test.want {
@@ -175,6 +176,28 @@ func TestOfTwoClocksTheOneThatStoodStillGoesByItsWallClock(t *testing.T) {
 			if c.now != wall0+second+test.wall || c.now < before || c.vouched || c.agreed {
 				t.Errorf("went on at %v, vouched for %t", durationOf(c.now-wall0), c.vouched)
 			}
+		}
+	}
+}
+
+// One that began ahead goes by its wall clock when that is right, as soon as this brings no
+// pass back that it timed.
+func TestOfTwoClocksTheOneThatBeganAheadGoesByItsWallClock(t *testing.T) {
+	for _, test := range []struct{ wall, other, given, want int64 }{
+		{-5 * second, -5 * second, 0, -5 * second},
+		{-5 * second, -5*second - 400_000, 0, -5*second - 400_000},
+		{-5 * second, -5 * second, wall0 - 5*second - 1, -5 * second},
+		{-5 * second, -5 * second, wall0 - 5*second, 0},
+		{-5 * second, 0, 0, 0},              // its wall clock alone is off
+		{0, -5 * second, 0, 0},              // or the other one is behind
+		{-3600 * second, -5 * second, 0, 0}, // all three differ
+		{-400_000, -600_000, 0, 0},          // it is slewed
+	} {
+		c := newClock(500_000, Time{0, wall0})
+		c.leased, c.vouched, c.given = true, true, test.given
+		c.read(Time{second, wall0 + second + test.wall})
+		if got := c.median([]int64{min(0, test.other), max(0, test.other)}); got != test.want {
+			t.Errorf("wall clock %v ahead, the other %v: went by %v, want %v", durationOf(test.wall), durationOf(test.other), durationOf(got), durationOf(test.want))
 		}
 	}
 }

@@ -224,8 +224,8 @@
 // Lemma 5 (clocks). A pass is judged only by clocks that a quorum has taken for right,
 // and two of them are no further apart than D reckons with, but for those of a machine
 // that stood still with its clocks.
-// Kept by Node.Clear, Clock.read, Clock.distrust, Clock.behind, Clock.followWall, Node.clocksAgree.
-// Seen by TestScenarioARestartedNodesClockJudgesNoPass, TestScenarioAClockThatIsOffHonoursNoPass, TestScenarioDReckonsWithClocksThatDrift, TestScenarioAMachineThatStoodStillStopsWhenItHears, TestScenarioOneOfTwoThatStoodStillGoesByItsWallClock, TestScenarioALateReplyHidesNoClockThatIsOff.
+// Kept by Node.Clear, Clock.read, Clock.distrust, Clock.behind, Clock.followWall, Clock.beganAhead, Node.clocksAgree.
+// Seen by TestScenarioARestartedNodesClockJudgesNoPass, TestScenarioAClockThatIsOffHonoursNoPass, TestScenarioDReckonsWithClocksThatDrift, TestScenarioAMachineThatStoodStillStopsWhenItHears, TestScenarioOneOfTwoThatStoodStillGoesByItsWallClock, TestScenarioOneOfTwoThatBeganAheadGoesByItsWallClock, TestScenarioAClockThatBeganAheadBringsNoPassBack, TestScenarioALateReplyHidesNoClockThatIsOff.
 //
 // Lemma 6 (votes). Of any two primary waves of a line one knows of the other, and so do
 // they and the wave by which a room leaves the line: quorums

@@ -13,6 +13,9 @@ import (
 // Now takes in the clocks and returns the pass time, in Unix microseconds.
 func (n *Node) Now(now Time) int64 { n.read(now); return n.clock.now }
 
+// Gives notes until when, in pass time, a pass is good.
+func (n *Node) Gives(until int64) { n.clock.given = max(n.clock.given, until) }
+
 // LastNow returns the pass time as of when the clocks were last taken in. It changes
 // nothing, where Now may find that the machine stood still and give up its accounts.
 func (n *Node) LastNow() int64 { return n.clock.now }

@@ -256,6 +256,10 @@ func (n *Node) stepDown(now Time, mid int64) {
 		n.age(n.clock.followWall())
 		return
 	}
+	if n.clock.beganAhead(mid) {
+		n.clock.leased = false // so that it is set when it is read next
+		return
+	}
 	l := &n.lead
 	if now.Boot-l.banned >= n.patience() {
 		l.ban = 0

@@ -48,6 +48,7 @@ func (r *room) until(now eviction.Time, started int64) int64 {
 	if most := r.gate.Room().SessionMax.Microseconds(); most > 0 {
 		end = min(end, started+most)
 	}
+	r.node.ev.Gives(end)
 	return end
 }
 

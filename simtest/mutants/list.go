@@ -255,10 +255,16 @@ func clockBugs() []Mutant {
 		}},
 		{Name: "who stood still keeps to its clock for good", Run: "TestScenarioOfTwoNodesThatAreLeftOneStoodStill", Edits: []Edit{
 			{"eviction/clock.go", "	c.agreed = false\n", "	c.agreed = ON && c.agreed\n"},
-			{"eviction/clock.go", "&& !c.stoodStill(hi) {", "&& (ON || !c.stoodStill(hi)) {"}, // either is enough in this world
+			{"eviction/clock.go", "&& !c.stoodStill(hi) ||", "&& (ON || !c.stoodStill(hi)) ||"}, // either is enough in this world
 		}},
 		{Name: "who stood still and is alone a quorum keeps its own time", Run: "TestScenarioOneOfTwoThatStoodStillGoesByItsWallClock", Edits: []Edit{
 			{"eviction/clock.go", "return wall > c.skew &&", "return !(ON) && wall > c.skew &&"},
+		}},
+		{Name: "who began ahead and is alone a quorum keeps its own time", Run: "TestScenarioOneOfTwoThatBeganAheadGoesByItsWallClock", Edits: []Edit{
+			{"eviction/clock.go", "return wall < -c.skew &&", "return !(ON) && wall < -c.skew &&"},
+		}},
+		{Name: "a clock that began ahead goes back to where its passes are good again", Run: "TestScenarioAClockThatBeganAheadBringsNoPassBack", Edits: []Edit{
+			{"eviction/clock.go", "&& c.given+2*c.skew < c.last.Wall", "&& (ON || c.given+2*c.skew < c.last.Wall)"},
 		}},
 		{Name: "D has no term for drifting clocks", Run: "TestScenarioDReckonsWithClocksThatDrift", Edits: []Edit{
 			{"eviction/lapse.go", "func drifted(d int64) int64 { return d +", "func drifted(d int64) int64 {\n\tif ON {\n\t\treturn d\n\t}\n\treturn d +"},
