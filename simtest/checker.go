@@ -208,6 +208,7 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 		}
 		w.leftOut(before.List, s.List)
 		w.meets(h, before.List, s.List)
+		w.metIn(h, s.List)
 		if s.Grade == eviction.Side {
 			n[reachSide]++
 		}

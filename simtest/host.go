@@ -43,9 +43,10 @@ type host struct {
 	since    uint64 // number of the last primary wave that the node installed, or of the first that listed it,
 	metIn    uint64 // and of the last that others were in with it
 	knew     knowledge
-	mishaps  int32 // faults that may cost a visitor's place or double a pass: see S10
-	mishapAt int64 // true time of the last of them
-	apartAt  int64 // true time at which the members of its waves were others last
+	mishaps  int32   // faults that may cost a visitor's place or double a pass: see S10
+	mishapAt int64   // true time of the last of them
+	apartAt  int64   // true time at which the members of its waves were others last
+	metAt    []int64 // by host: true time of the last wave of its that listed a life of that
 	seen     seen
 }
 

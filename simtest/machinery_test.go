@@ -255,3 +255,35 @@ func TestASuspectedNodeMayTakePlacesOver(t *testing.T) {
 		}
 	}
 }
+
+// TestANodeMayTakePlacesOverFromAHomeThatItsWavesGoOnWithout for exclude_after, but for a
+// wave's deadline, and from no other one that is well.
+func TestANodeMayTakePlacesOverFromAHomeThatItsWavesGoOnWithout(t *testing.T) {
+	w := quiet(Net{})
+	h, home := &w.hosts[0], &w.hosts[1]
+	of := func(h *host) eviction.Member { return h.member(w) }
+	c := w.o.slowest()
+	least := (c.ExcludeAfter - c.Deadline).Microseconds()
+	w.now = 60_000_000
+	lists := func(ms ...eviction.Member) {
+		h.seen.status.List = ms
+		w.metIn(h, ms)
+	}
+	for _, step := range []struct {
+		what string
+		do   func()
+		want bool
+	}{
+		{"they never met", func() { lists(of(h)) }, false},
+		{"it is in its waves", func() { lists(of(h), of(home)) }, false},
+		{"it is, and there was none for long", func() { w.now += 2 * least }, false},
+		{"it is in none from now on", func() { lists(of(h), of(home)); lists(of(h)) }, false},
+		{"not for long enough", func() { w.now += least - 1; lists(of(h)) }, false},
+		{"for long enough", func() { w.now++ }, true},
+		{"it is again", func() { lists(of(h), of(home)) }, false},
+	} {
+		if step.do(); w.without(h, home.index) != step.want || w.without(h, h.index) {
+			t.Errorf("%s: without it is %t, want %t", step.what, w.without(h, home.index), step.want)
+		}
+	}
+}

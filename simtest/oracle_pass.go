@@ -9,7 +9,7 @@ import (
 // S10, one pass per ticket. A ticket backs one live pass while nothing happens
 // to its home, and at most one more for each time that its home of then
 // crashed, was paused, cut off, suspected, or left out of waves, or that a gray node, or
-// one to which one of these had happened, took it over.
+// one to which one of these had happened, or whose waves go on without its home, took it over.
 
 // admitted opens the session of a pass that h's node has just issued.
 func (w *world) admitted(h *host, q *request) {
@@ -80,6 +80,42 @@ func (w *world) mishapsOf(t *place) int32 {
 	return n
 }
 
+// lostTo counts what may have made h hold the ticket's home for lost: what has happened to
+// that, and at least one if waves of h's go on without it, and have for exclude_after. So it
+// is with two sides each of which goes on by survivor_after: the home was left out before
+// the ticket came there, once, and is out all the while.
+func (w *world) lostTo(t *place, h *host) int32 {
+	n := w.mishapsOf(t)
+	if n == 0 && w.without(h, t.home) {
+		n = 1
+	}
+	return n
+}
+
+// without reports whether h may hold a host that it was in a wave with for lost: that is in
+// its waves no more, and was not for exclude_after, told from the gather of the last.
+func (w *world) without(h *host, other int32) bool {
+	if int(other) >= len(h.metAt) || h.metAt[other] == 0 || h.index == other {
+		return false
+	}
+	if slices.ContainsFunc(h.seen.status.List, func(m eviction.Member) bool { return w.lives[w.lifeOf(m)].host == other }) {
+		return false
+	}
+	c := w.o.slowest()
+	return w.now-h.metAt[other] >= (c.ExcludeAfter - c.Deadline).Microseconds()
+}
+
+// metIn notes who is in the wave that h has installed.
+func (w *world) metIn(h *host, list []eviction.Member) {
+	for _, m := range list {
+		i := int(w.lives[w.lifeOf(m)].host)
+		if i >= len(h.metAt) {
+			h.metAt = append(h.metAt, make([]int64, i+1-len(h.metAt))...)
+		}
+		h.metAt[i] = w.now
+	}
+}
+
 // partedFrom counts what may have made h take the ticket over: what has happened to its
 // home, and at least one if something has happened to h since, or h is cut off, suspected, gray
 // or cannot save anything, or was or could not a moment ago.
@@ -92,11 +128,12 @@ func (w *world) mishapsOf(t *place) int32 {
 // of the others is in a wave with it; if it is the most senior it leads waves of its own, and
 // where a room shares, or by survivor_after, it may let people in by those. So all homes but
 // itself are as cut off from it, and it from them. The same goes for a node that all others
-// hold for dead, and for one that cannot save, which hears everything and sends nothing. Of
-// other nodes this is not true: among themselves their links are good. It ends when waves list
-// it again, no later than settleTime after its links are fast.
+// hold for dead, and for one that cannot save, which hears everything and sends nothing. Two
+// nodes with a slow link between them are told by their waves: see lostTo. Of other nodes
+// this is not true: among themselves their links are good. It ends when waves list it again,
+// no later than settleTime after its links are fast.
 func (w *world) partedFrom(t *place, h *host) int32 {
-	n, settled := w.mishapsOf(t), w.now-w.settleTime()
+	n, settled := w.lostTo(t, h), w.now-w.settleTime()
 	if n == 0 && (h.mishapAt >= t.since || h.cuts > 0 || h.calm > max(0, min(t.since, settled)) || w.outOfWaves(h) || w.checker.gray.parts(h, settled) || !h.sends(settled)) {
 		n = 1
 	}

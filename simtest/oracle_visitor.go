@@ -73,7 +73,7 @@ func (w *world) judge(h *host, q *request) {
 	if a.Ticket.Gen > t.gen {
 		t.gen = a.Ticket.Gen
 		if t.home != h.index && w.lifeOf(a.Ticket.Home) == h.life { // of two nodes that had taken it over this one goes on with it
-			t.allow += w.mishapsOf(t)
+			t.allow += w.lostTo(t, h)
 			t.settle(w, h)
 			t.touched = true
 		}
