@@ -270,6 +270,7 @@ type TakenTicket struct {
 	Room string
 	ID   qpid.ItemID
 	Gen  uint32
+	At   Member // who did, of whom the receiver is to find out: the sender was told by both; zero: the sender
 }
 
 // Used lists tickets that the sender knows to be used, so that nobody who might

@@ -182,3 +182,55 @@ func TestScenarioAUsedTicketIsNoBetterForACutOffNode(t *testing.T) {
 		s.finish()
 	}
 }
+
+// Two nodes keep a place, as the first of them was not heard to have it, and both go on with
+// it when its home is cut off. Neither is told of by the other: each tells the home and the
+// heir, of which one has lost the place and the other never had it. They have the two meet,
+// and one goes on. Seed 96010390 of the swarm.
+func TestScenarioTwoThatKeepAPlaceHearOfEachOther(t *testing.T) {
+	const home = 3
+	o := short(4)
+	o.Cluster.Copies = 1
+	r := &o.Rooms[0]
+	r.Target, r.QueueAll, r.Session, r.TicketTTL = 1, true, time.Hour, time.Minute
+	s := founded(t, o)
+	inside := s.visit(0)
+	var heirs []int32 // in the order in which they were to keep it
+	s.tap = func(f *flight) verdict {
+		switch {
+		case f.kind == mCopies && f.from == home && len(heirs) == 0:
+			heirs = append(heirs, f.to)
+			return lose
+		case f.kind == mCopies && f.from == home && f.to == heirs[0]:
+			return lose
+		case f.kind == mCopies && f.from == home && len(heirs) < 3 && f.to != heirs[len(heirs)-1]:
+			heirs = append(heirs, f.to)
+		}
+		if f.kind == mCopiesAck && f.to == home && len(heirs) > 1 && f.from == heirs[1] {
+			return lose
+		}
+		return pass
+	}
+	one := s.browser()
+	one.must(home, opJoin)
+	id := one.ticket.ID
+	has := func(i int32) bool { return s.hosts[i].n.Keeps(r.Name, s.hosts[home].member(s.world), id) }
+	s.until(3*time.Second, "two that keep the place", func() bool { return len(heirs) == 3 && has(heirs[1]) && has(heirs[2]) })
+	s.split(hosts(home), heirs)
+	s.until(3*time.Second, "both to go on with it", func() bool { return s.reached.n[reachWentOn] == 2 })
+	s.tap = nil
+	s.mend()
+	s.until(5*time.Second, "all together", func() bool { return s.together(4) })
+	other := one.copy()
+	for range 6 {
+		s.run(r.Refresh)
+		one.patient(int(heirs[1]), opCheckIn)
+		other.patient(int(heirs[2]), opCheckIn)
+	}
+	if one.ticket.Home != other.ticket.Home || one.ticket.Gen != other.ticket.Gen {
+		t.Errorf("one tab has the place at %v, generation %d, the other at %v, %d", one.ticket.Home, one.ticket.Gen, other.ticket.Home, other.ticket.Gen)
+	}
+	one.must(0, opAbandon)
+	inside.must(0, opEnd)
+	s.finish()
+}

@@ -15,6 +15,7 @@ type takenTicket struct {
 	gen   uint32
 	home  eviction.Member // the former one
 	until int64           // boot time: after it, remembered only as long as the visitor is
+	at    eviction.Member // another node has it, of which home is to find out; zero: this one has
 }
 
 // Bounds of what is remembered and said of tickets taken over. Past takenMax
@@ -37,10 +38,35 @@ func (r *room) tookOver(v *visitor, t Ticket, now eviction.Time) {
 }
 
 func (r *room) toTell(v *visitor, home eviction.Member, now eviction.Time) {
+	r.note(takenTicket{id: v.id, gen: v.gen, home: home, until: r.toldUntil(now)})
+}
+
+func (r *room) note(t takenTicket) {
 	if len(r.taken) >= takenMax {
+		if t.at != (eviction.Member{}) {
+			return // what others have to find out is told after what this node has to say
+		}
 		r.taken = r.taken[1:]
 	}
-	r.taken = append(r.taken, takenTicket{v.id, v.gen, home, r.toldUntil(now)})
+	r.taken = append(r.taken, t)
+}
+
+// introduce has a node to which a place of this one went hear of another that says so too.
+// Each has told this node, which has nothing to say to them, and either might never hear of
+// the other one: two had copies of a lost home's place, or took it over on two sides of a
+// split. They find out among themselves who goes on with it, by what they have by then.
+func (r *room) introduce(id qpid.ItemID, gen uint32, other eviction.Member, now eviction.Time) {
+	to, known := r.moved.to[id]
+	if known && to.until > now.Boot && to.home != other && to.home != r.node.c.Self.Member {
+		r.note(takenTicket{id: id, gen: gen, home: to.home, until: r.toldUntil(now), at: other})
+	}
+}
+
+// meet tells another node, which has taken over a place that is here, of this one's.
+func (r *room) meet(id qpid.ItemID, other eviction.Member, now eviction.Time) {
+	if v := r.visitors.get(id); v != nil && v.stage <= parked && !v.has(unheard) && v.gen > 0 && other != r.node.c.Self.Member {
+		r.toTell(v, other, now)
+	}
 }
 
 // toldUntil is the boot time up to which a former home is told of a place that was taken
@@ -96,7 +122,7 @@ func (n *Node) takenFrom(home eviction.Member) *eviction.SyncReply {
 			if t.home != home {
 				continue
 			}
-			if v := r.visitors.get(t.id); v != nil {
+			if v := r.visitors.get(t.id); v != nil && t.at == (eviction.Member{}) {
 				if v.has(unheard) {
 					continue // they may be asking there all the while
 				}
@@ -106,7 +132,7 @@ func (n *Node) takenFrom(home eviction.Member) *eviction.SyncReply {
 				notice.More = true
 				return notice
 			}
-			notice.Taken = append(notice.Taken, eviction.TakenTicket{Room: r.name, ID: t.id, Gen: t.gen})
+			notice.Taken = append(notice.Taken, eviction.TakenTicket{Room: r.name, ID: t.id, Gen: t.gen, At: t.at})
 		}
 	}
 	return notice
@@ -141,7 +167,7 @@ func (r *room) tellAll(m eviction.Member, now eviction.Time) {
 	all := slices.Clone(r.taken)
 	told := make(map[qpid.ItemID]bool, len(all))
 	for _, t := range all {
-		told[t.id] = told[t.id] || t.home == m
+		told[t.id] = told[t.id] || t.home == m && t.at == (eviction.Member{})
 	}
 	for _, t := range all {
 		if v := r.visitors.get(t.id); v != nil && v.stage <= parked && !told[t.id] {
@@ -155,7 +181,13 @@ func (r *room) tellAll(m eviction.Member, now eviction.Time) {
 func (n *Node) onSyncReply(now eviction.Time, from eviction.Member, b *eviction.SyncReply) {
 	for _, t := range b.Taken {
 		if r, err := n.room(t.Room); err == nil {
-			r.safely(now, func(now eviction.Time) { r.letGo(now, from, t) })
+			r.safely(now, func(now eviction.Time) {
+				if t.At != (eviction.Member{}) {
+					r.meet(t.ID, t.At, now)
+				} else {
+					r.letGo(now, from, t)
+				}
+			})
 		}
 	}
 	if len(b.Taken) > 0 {
@@ -173,7 +205,9 @@ func (r *room) letGo(now eviction.Time, home eviction.Member, t eviction.TakenTi
 	v := r.visitors.get(t.ID)
 	switch {
 	case v == nil, r.broken != nil:
+		r.introduce(t.ID, t.Gen, home, now)
 	case v.gen > t.Gen:
+		r.meet(t.ID, home, now)
 		return
 	case v.stage == dropped:
 		r.forget(v)
@@ -201,6 +235,7 @@ func (r *room) ticketEnds(now eviction.Time) int64 {
 func (n *Node) onSyncAck(from eviction.Member, b *eviction.SyncAck) {
 	done := make(map[eviction.TakenTicket]bool, len(b.Taken))
 	for _, t := range b.Taken {
+		t.At = eviction.Member{} // an older version does not know of it
 		done[t] = true
 	}
 	for _, r := range n.rooms {

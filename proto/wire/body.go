@@ -204,11 +204,15 @@ func (r *reader) visit(p *peerv1.VisitGiven) eviction.Visit {
 }
 
 func fromTaken(t eviction.TakenTicket) *peerv1.TakenTicket {
-	return &peerv1.TakenTicket{Room: t.Room, Id: bytesOf(t.ID[:]), Gen: t.Gen}
+	return &peerv1.TakenTicket{Room: t.Room, Id: bytesOf(t.ID[:]), Gen: t.Gen, At: fromMember(t.At)}
 }
 
 func (r *reader) taken(p *peerv1.TakenTicket) eviction.TakenTicket {
-	return eviction.TakenTicket{Room: r.name(p.GetRoom()), ID: r.id(p.GetId()), Gen: p.GetGen()}
+	t := eviction.TakenTicket{Room: r.name(p.GetRoom()), ID: r.id(p.GetId()), Gen: p.GetGen()}
+	if p.GetAt() != nil {
+		t.At = r.member(p.GetAt())
+	}
+	return t
 }
 
 // The kinds and outcomes of package qpid count from 1, as the wire does.

@@ -78,5 +78,8 @@ func copyLaneBugs() []Mutant {
 		{Name: "places count as kept by the heir of a lane that is over", Edits: []Edit{
 			{"internal/node/lanes.go", "	c.look = true\n	for _, r := range n.rooms {\n", "	c.look = true\n	for _, r := range n.rooms {\n		if ON {\n			break\n		}\n"},
 		}},
+		{Name: "who is told of a place by two has neither hear of the other", Run: "TestScenarioTwoThatKeepAPlaceHearOfEachOther", Edits: []Edit{
+			{"internal/node/handover.go", "	if known && to.until > now.Boot && to.home != other", "	if !(ON) && known && to.until > now.Boot && to.home != other"},
+		}},
 	}
 }

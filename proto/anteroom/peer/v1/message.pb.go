@@ -5302,10 +5302,13 @@ func (x *SyncAck) GetTaken() []*TakenTicket {
 }
 
 type TakenTicket struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Room          string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
-	Id            []byte                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	Gen           uint32                 `protobuf:"varint,3,opt,name=gen,proto3" json:"gen,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Room  string                 `protobuf:"bytes,1,opt,name=room,proto3" json:"room,omitempty"`
+	Id    []byte                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	Gen   uint32                 `protobuf:"varint,3,opt,name=gen,proto3" json:"gen,omitempty"`
+	// Who took it over, if not the sender, which was told so by the receiver as
+	// well: they are to find out which of them goes on with it.
+	At            *Member `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5359,6 +5362,13 @@ func (x *TakenTicket) GetGen() uint32 {
 		return x.Gen
 	}
 	return 0
+}
+
+func (x *TakenTicket) GetAt() *Member {
+	if x != nil {
+		return x.At
+	}
+	return nil
 }
 
 type Goodbye struct {
@@ -6386,11 +6396,12 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05taken\x18\x01 \x03(\v2\x1d.anteroom.peer.v1.TakenTicketR\x05taken\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\">\n" +
 	"\aSyncAck\x123\n" +
-	"\x05taken\x18\x01 \x03(\v2\x1d.anteroom.peer.v1.TakenTicketR\x05taken\"C\n" +
+	"\x05taken\x18\x01 \x03(\v2\x1d.anteroom.peer.v1.TakenTicketR\x05taken\"m\n" +
 	"\vTakenTicket\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\fR\x02id\x12\x10\n" +
-	"\x03gen\x18\x03 \x01(\rR\x03gen\"\t\n" +
+	"\x03gen\x18\x03 \x01(\rR\x03gen\x12(\n" +
+	"\x02at\x18\x04 \x01(\v2\x18.anteroom.peer.v1.MemberR\x02at\"\t\n" +
 	"\aGoodbye\"4\n" +
 	"\x04Used\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
@@ -6695,16 +6706,17 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	6,   // 131: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
 	59,  // 132: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
 	59,  // 133: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	64,  // 134: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 135: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	66,  // 136: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	64,  // 137: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	67,  // 138: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
-	139, // [139:139] is the sub-list for method output_type
-	139, // [139:139] is the sub-list for method input_type
-	139, // [139:139] is the sub-list for extension type_name
-	139, // [139:139] is the sub-list for extension extendee
-	0,   // [0:139] is the sub-list for field type_name
+	8,   // 134: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
+	64,  // 135: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 136: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	66,  // 137: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	64,  // 138: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	67,  // 139: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
+	140, // [140:140] is the sub-list for method output_type
+	140, // [140:140] is the sub-list for method input_type
+	140, // [140:140] is the sub-list for extension type_name
+	140, // [140:140] is the sub-list for extension extendee
+	0,   // [0:140] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
