@@ -180,12 +180,8 @@ func (w *world) checkLightest(r int, root *host) {
 	if least == nil || least.home == root.index {
 		return
 	}
-	for i := range w.crowd.tickets { // a ticket that came late may be lighter, and at the root, or a copy of one
-		t := &w.crowd.tickets[i]
-		at := t.home == root.index || t.touched && root.n.Keeps(w.o.Rooms[r].Name, eviction.Member{}, t.id)
-		if int(t.room) == r && at && t.stamp <= least.stamp && (t.state == queued || t.state == parked) {
-			return
-		}
+	if first, ok := root.n.Lightest(w.o.Rooms[r].Name); ok && first.Stamp <= least.stamp {
+		return // which may be of a ticket that came late, or a copy of one
 	}
 	w.fail("S5", "room %s: %s is root and ticket %d waits at %s, lighter than all there", w.o.Rooms[r].Name,
 		root.name, w.ticketOf(least.id), w.hosts[least.home].name)

@@ -356,6 +356,15 @@ func (n *Node) Keeps(name string, home eviction.Member, id qpid.ItemID) bool {
 	return false
 }
 
+// Lightest is the first in line here, ok if there is one: a simulator asks.
+func (n *Node) Lightest(name string) (first qpid.Weight, ok bool) {
+	r, err := n.room(name)
+	if err != nil {
+		return first, false
+	}
+	return r.gate.Queue.Min()
+}
+
 // Copied calls fn with everybody who waits here and whom an heir keeps, as far as this
 // node knows: a simulator asks.
 func (n *Node) Copied(name string, fn func(id qpid.ItemID, heir eviction.Member)) {
