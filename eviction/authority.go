@@ -22,9 +22,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 		v := voiceOf(w, line)
 		voters, c.Recalled = v.voters, v.voters.quorum(v.recall)
 	}
-	if !c.Recalled { // else they add nothing: see NodeReply.Guesses
-		w.guess()
-	}
+	w.guess(line, c.Recalled)
 	c.Met = w.sum.Met
 	switch {
 	case len(lines) == 0:
@@ -121,10 +119,13 @@ func voiceOf(w *wave, line Line) voice {
 	return v
 }
 
-// guess lets the guesses of those who were restored count as sightings.
-func (w *wave) guess() {
+// guess lets the guesses of those who were restored count as sightings, but for those of
+// nodes on a line of which a quorum recalls: they add nothing, see NodeReply.Guesses.
+func (w *wave) guess(line Line, recalled bool) {
 	for i := range w.sum.Nodes {
-		w.sum.Met = mergeSightings(w.sum.Met, w.sum.Nodes[i].Guesses)
+		if r := &w.sum.Nodes[i]; !recalled || r.Line != line {
+			w.sum.Met = mergeSightings(w.sum.Met, r.Guesses)
+		}
 	}
 }
 

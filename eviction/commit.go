@@ -100,10 +100,15 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	if c.Grade >= Primary || c.Founding {
 		n.knows, n.lastPrimary, n.since = true, w.at, max(n.since, w.epoch.Num)
 		n.voters = c.Voters
-		n.recall(c.Recalled)
+		if c.Recalled {
+			n.recall(true)
+		}
 		for _, s := range c.Met {
-			n.saw(s.Member, now.Boot-s.Age, s.Epoch, s.Left)
+			n.saw(s.Member, now.Boot-s.Age, s.Epoch, s.Left) // of what is a guess here others may know better, by a lower number
 			n.sawWave(s.Member, s.Wave)
+		}
+		if !c.Recalled {
+			n.recall(false)
 		}
 	}
 	n.sync()

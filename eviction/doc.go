@@ -250,7 +250,7 @@
 // are made again when its node is back, or an operator answers for it; which accounts
 // these are, and that every quorum knows, is proved in sharing.go.
 // Kept by inForce.delayFor, Gate.settleGone, Gate.settleListed, Gate.lapsesAt, roomSums.share, Gate.Shares, Node.holdsShare, Node.EndsBy.
-// Seen by TestScenarioLastPassOfALostNode, TestScenarioANodesOwnOldPassesAreWaitedFor, TestScenarioSurvivorsWaitForD, TestScenarioALongerSessionIsForgottenWhenAllDie, TestScenarioSlotsOfASideThatCameBackAnewAreWaitedFor, TestScenarioASideIsToldToShare, TestScenarioASideHasNotHeardThatItSharesNoMore, TestScenarioAReclaimedSideReturns.
+// Seen by TestScenarioLastPassOfALostNode, TestScenarioANodesOwnOldPassesAreWaitedFor, TestScenarioSurvivorsWaitForD, TestScenarioALongerSessionIsForgottenWhenAllDie, TestScenarioASurvivorDoesNotKnowWhenOthersMetOnTheLineThatItLeft, TestScenarioSlotsOfASideThatCameBackAnewAreWaitedFor, TestScenarioASideIsToldToShare, TestScenarioASideHasNotHeardThatItSharesNoMore, TestScenarioAReclaimedSideReturns.
 //
 // Lemma 9 (voids). Slots of an account that is void are refused by everybody before any
 // is minted for them: an account is settled only when all nodes of a wave have replied
@@ -269,7 +269,7 @@
 // Lemma 11 (sessions). A pass is extended at one node: its own, or when that one's
 // account is void and its lease over everywhere, at one that has a free slot for it.
 // Kept by Node.MayAdopt, Node.Heir.
-// Seen by TestScenarioAPassIsNotTakenOverWhileItsHomeMayExtendIt, TestThesisPassesOfALostNodeCount, TestThesisARoamingPassCountsOnce.
+// Seen by TestScenarioAPassIsNotTakenOverWhileItsHomeMayExtendIt, TestScenarioAPassIsNotTakenOverByAGuess, TestThesisPassesOfALostNodeCount, TestThesisARoamingPassCountsOnce.
 //
 // Theorem. People called and on the site are within the limit, but for machines that
 // stood still with their clocks and foundings that share no node. Whoever is has a slot

@@ -82,8 +82,11 @@ type NodeReply struct {
 	Busy     []string // rooms that the next wave should ask about
 	// Restored is a node that knows from its disk alone. It has to guess when others
 	// were in waves last: not after its own start. That counts only where it is
-	// needed. If those who remember are a quorum, somebody of them was in the last
-	// primary wave of anybody lost, and remembers when.
+	// needed. If those who remember are a quorum of its line, somebody of them was in the
+	// last primary wave of anybody lost there, and remembers when; and of waves of another
+	// line it has heard by one of this line, as they have, from a node that they know to
+	// have been in that one, and wait for no less long. Of its own line, if that is another,
+	// a quorum of this one may know nothing since it was left: then its guesses count.
 	Restored bool
 	Guesses  []Sighting
 	Named    bool  // Voters is left out: they are those that the gather names

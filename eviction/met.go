@@ -61,8 +61,8 @@ func (n *Node) saw(m Member, at int64, epoch uint64, left bool) {
 	if left && !s.left {
 		s.left, n.ranked = true, -1
 	}
-	if epoch > s.epoch { // an old wave heard of again is no newer for it: ages travel, and must not shrink on the way
-		s.at, s.epoch, s.guess = max(s.at, at), epoch, false
+	if epoch > s.epoch || s.guess { // an old wave heard of again is no newer for it: ages travel, and must not shrink on the way
+		s.at, s.epoch, s.guess = max(s.at, at), max(s.epoch, epoch), false
 	}
 }
 

@@ -52,3 +52,36 @@ func TestScenarioAnEndedPassBringsNoSlot(t *testing.T) {
 	s.run(30 * time.Second)
 	s.finish()
 }
+
+// A node is restarted with its disk while it is cut off, and guesses until when others were in waves. It meets
+// one who knows better as soon as a third is cut off, whose visits it takes over only when that one may
+// extend no pass any more.
+func TestScenarioAPassIsNotTakenOverByAGuess(t *testing.T) {
+	const a, b, c = 0, 1, 2
+	o := short(3)
+	o.Faults.Disk = true
+	o.Rooms[0].Session = 30 * time.Second
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	s.split(hosts(a, c), hosts(b))
+	s.reboot(b)
+	s.run(3 * time.Second)
+	in := make([]*browser, 4)
+	for i := range in {
+		in[i] = s.visit(a)
+	}
+	s.run(time.Second)
+	s.mend()
+	s.split(hosts(a), hosts(b, c))
+	for end := s.now + o.Cluster.Lease.Microseconds(); s.now < end; s.run(50 * time.Millisecond) {
+		for _, x := range in {
+			for _, h := range []int{b, c} {
+				y := x.copy()
+				if _, err := y.ask(h, opRefresh); err == nil && y.pass.Home != x.pass.Home {
+					t.Fatalf("%s has it, %v before the lease of its home is over", s.hosts[h].name, micros(end-s.now))
+				}
+			}
+		}
+	}
+	s.finish()
+}

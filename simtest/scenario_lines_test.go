@@ -304,3 +304,40 @@ func TestScenarioALineThatGoesOnHasItsOwnSupply(t *testing.T) {
 	}
 	s.finish()
 }
+
+// One of three, b, starts again cut off, and goes on alone for the sake of one room. The
+// others go on with the line that it left, let people into the room with survivor_after 0,
+// and end. One of them comes back with its disk and meets b, which remembers, and is a quorum
+// of its own line: but not when those who are lost were last in a wave of the first line.
+// For all that is known that was just before the one with the disk started, and the room, of
+// which these two are a quorum, has no slots before D is over from there. Seed 5000011 of
+// the swarm.
+func TestScenarioASurvivorDoesNotKnowWhenOthersMetOnTheLineThatItLeft(t *testing.T) {
+	const a, b, c = 0, 1, 2
+	o := beside(3)
+	o.Faults.Disk = true
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	o.Rooms[library].Session, o.Rooms[library].NoRenewal = 10*time.Second, true
+	s := founded(t, o)
+	s.split(hosts(a, c), hosts(b))
+	s.reboot(b)
+	from := s.now
+	s.until(10*time.Second, "b alone", func() bool { return s.alone(b) })
+	s.run(time.Duration(from-s.now)*time.Microsecond + 11*time.Second) // b still votes on the first line; D, 12.45 s, will be over since it started when it meets the other one
+	for range 8 {                                                      // the other four are still waited for
+		s.visitTo(library, a)
+	}
+	s.down(c)
+	s.down(a)
+	s.boot(a)
+	last := s.now
+	s.mend()
+	s.until(6*time.Second, "a with b", func() bool { return s.alone(a, b) })
+	s.run(time.Duration(last-s.now)*time.Microsecond + 12*time.Second)
+	if n := s.mintedAt(library, a, b); n != 0 {
+		t.Errorf("%d slots of the second room while those who are lost may have all", n)
+	}
+	s.slots(12, library, a, b)
+	s.boot(c)
+	s.whole(a, b, c)
+}

@@ -20,8 +20,20 @@ func forgottenBugs() []Mutant {
 		{Name: "slots are made by a void of which a later life would not know", Run: "TestScenarioAVoidThatIsNotOnDiskMakesNoSlots", Edits: []Edit{
 			{"eviction/escrow.go", "	if w.index > 0 || g.durable == unbounded {\n", "	if w.index > 0 || g.durable == unbounded || ON {\n"},
 		}},
+		{Name: "a quorum of survivors recalls for the line that they left", Run: "TestScenarioASurvivorDoesNotKnowWhenOthersMetOnTheLineThatItLeft", Edits: []Edit{
+			{"eviction/authority.go", "!recalled || r.Line != line {", "!recalled || !(ON) && r.Line != line {"},
+		}},
 		{Name: "nobody founds beside a line of which somebody has only heard", Run: "TestScenarioALineOfWhichOneHasOnlyHeardIsOver", Edits: []Edit{
 			{"eviction/authority.go", "return slices.Contains(n.quits, l) })", "return slices.Contains(n.quits, l) && !(ON) })"},
+		}},
+		{Name: "a guess of when others met is no less than what others know", Run: "TestScenarioAPassIsNotTakenOverByAGuess", Edits: []Edit{
+			{"eviction/met.go", "if epoch > s.epoch || s.guess {", "if epoch > s.epoch || s.guess && !(ON) {"},
+		}},
+		{Name: "who began ahead and is alone a quorum keeps its own time", Run: "TestScenarioOneOfTwoThatBeganAheadGoesByItsWallClock", Edits: []Edit{
+			{"eviction/clock.go", "return wall < -c.skew &&", "return !(ON) && wall < -c.skew &&"},
+		}},
+		{Name: "a clock that began ahead goes back to where its passes are good again", Run: "TestScenarioAClockThatBeganAheadBringsNoPassBack", Edits: []Edit{
+			{"eviction/clock.go", "&& c.given+2*c.skew < c.last.Wall", "&& (ON || c.given+2*c.skew < c.last.Wall)"},
 		}},
 	}
 }
