@@ -108,6 +108,40 @@ func TestAPlaceIsUnkeptUntilAnHeirHasIt(t *testing.T) {
 	}
 }
 
+// An heir stands still for longer than it may take until it hears of a home that is in waves.
+// When it goes on it is in a wave with the home before it hears of its places, and keeps them.
+func TestAnHeirThatStoodStillKeepsItsPlaces(t *testing.T) {
+	c := copying(t, 2, 1, lineUp())
+	home, heir := c.node[0], c.node[1]
+	for range 10 {
+		c.join(home, "shop")
+	}
+	if kept := c.room(heir, "shop").Kept; kept != 10 {
+		t.Fatalf("%d places are kept, want all 10", kept)
+	}
+	heir.up = false
+	c.run(2*heir.cfg.Cluster.WithDefaults().ExcludeAfter + time.Second)
+	c.pass = func(m eviction.Message) []eviction.Message {
+		if _, ok := m.Body.(*eviction.Copies); ok && m.To == heir.cfg.Self.Member {
+			return nil // it is late
+		}
+		return []eviction.Message{m}
+	}
+	heir.up = true
+	began := heir.Status().Installed
+	for end := c.now + 5_000_000; heir.Status().Installed == began && c.now < end; c.now += c.step {
+		home.Tick(c.at(home))
+		c.deliver()
+	}
+	if heir.Status().Installed == began {
+		t.Fatal("there was no wave with both")
+	}
+	c.run(100 * time.Millisecond)
+	if kept := c.room(heir, "shop").Kept; kept != 10 {
+		t.Errorf("%d of 10 places are kept by the heir that stood still", kept)
+	}
+}
+
 // A node alone has nobody to keep anything, and lets nobody wait for that.
 func TestANodeAloneKeepsNobodyWaiting(t *testing.T) {
 	c := copying(t, 1, 1, lineUp())

@@ -69,7 +69,7 @@ func copyLaneBugs() []Mutant {
 			{"internal/node/visit.go", "		case n.leaveBy != 0: // what", "		case n.leaveBy != 0 && !(ON): // what"},
 			{"internal/node/resolve.go", "(v.stage <= parked || v.has(unheard))", "(v.stage <= parked || v.has(unheard) && !(ON))"},
 		}},
-		{Name: "an heir that stood still forgets what it keeps", Run: "TestSeedsWithAnHeirThatStoodStill", Edits: []Edit{
+		{Name: "an heir that stood still forgets what it keeps", Run: "TestAnHeirThatStoodStillKeepsItsPlaces", In: "./internal/node", Edits: []Edit{
 			{"internal/node/kept.go", "stood || now.Boot", "stood && !(ON) || now.Boot"},
 		}},
 		{Name: "a node that leaves says that places are used which it gave up for silence", Run: "TestScenarioAPlaceThatWasGivenUpIsNotTakenUpByANodeThatLeaves", Edits: []Edit{

@@ -27,17 +27,21 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the simulator anew; left out of -short")
 	}
-	bin := compile(t, "./simtest", slices.Concat(mutants.Unsafe(), mutants.Bugs()))
-	t.Run("asleep", func(t *testing.T) {
-		t.Parallel()
-		if out, err := run(bin, "", "-test.run=^("+strings.Join(directed(), "|")+")$"); err != nil {
-			t.Errorf("with no bug awake:\n%s", tail(out))
-		}
-	})
+	bins := map[string]string{}
+	for pkg, list := range byPackage() {
+		bin := compile(t, pkg, list)
+		bins[pkg] = bin
+		t.Run("asleep in "+pkg, func(t *testing.T) {
+			t.Parallel()
+			if out, err := run(bin, "", "-test.run=^("+strings.Join(directed(list), "|")+")$"); err != nil {
+				t.Errorf("with no bug awake:\n%s", tail(out))
+			}
+		})
+	}
 	hunts := func(list []mutants.Mutant) func(*testing.T) {
 		return func(t *testing.T) {
 			for _, m := range list {
-				t.Run(m.Name, func(t *testing.T) { t.Parallel(); hunt(t, bin, m) })
+				t.Run(m.Name, func(t *testing.T) { t.Parallel(); hunt(t, bins[m.Package()], m) })
 			}
 		}
 	}
@@ -58,9 +62,18 @@ func TestPlantedBugsFit(t *testing.T) {
 	}
 }
 
-// directed lists the tests that mutants name.
-func directed() (tests []string) {
+// byPackage returns the mutants of the waiting room by the package whose tests are to notice them.
+func byPackage() map[string][]mutants.Mutant {
+	all := map[string][]mutants.Mutant{}
 	for _, m := range slices.Concat(mutants.Unsafe(), mutants.Bugs()) {
+		all[m.Package()] = append(all[m.Package()], m)
+	}
+	return all
+}
+
+// directed lists the tests that mutants of list name.
+func directed(list []mutants.Mutant) (tests []string) {
+	for _, m := range list {
 		if m.Run != "" {
 			tests = append(tests, strings.Split(m.Run, "|")...)
 		}
@@ -140,7 +153,7 @@ func brief(out string) string {
 	return ""
 }
 
-// compile builds the tests of a simulator with all mutants of list in them.
+// compile builds the tests of a package with all mutants of list in them.
 func compile(t *testing.T, pkg string, list []mutants.Mutant) (bin string) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -152,7 +165,7 @@ func compile(t *testing.T, pkg string, list []mutants.Mutant) (bin string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin = filepath.Join(dir, "simtest.test")
+	bin = filepath.Join(dir, filepath.Base(pkg)+".test")
 	c := exec.Command("go", "test", "-c", "-overlay", config, "-o", bin, pkg)
 	c.Dir = root
 	if out, err := c.CombinedOutput(); err != nil {
