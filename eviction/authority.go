@@ -227,8 +227,9 @@ func (w *wave) together(line Line, v Voters) bool {
 // beginning, and goes to the line that is chosen here before it replies to another one.
 //
 // So a line that this node has founded with others, and left when it was founded again (quits), is
-// one of those of which that was found already. It cannot begin without this node, and
-// nobody here need know who its founders were: some have only heard of it.
+// one of those of which that was found already. It cannot begin without this node, unless that
+// comes back to it, and then has not left it any more (install). So nobody here need know who its
+// founders were: some have only heard of it.
 func (n *Node) foundAgain(now Time, w *wave, c *Commit, lines []Line) bool {
 	over := false
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return slices.Contains(n.quits, l) })

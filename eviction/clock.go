@@ -25,8 +25,10 @@ type Clock struct {
 	jumpedAt    int64 // boot time at which it last jumped, or was found wrong
 	leased      bool  // something that it timed may be alive
 	given       int64 // the latest end of a pass that it timed
+	counts      int64 // until then, pass time, something else may count that went by it: a join stamp, or a pass of another node or life
 	vouched     bool  // a quorum took it for right, once since it last followed the wall clock
 	agreed      bool  // others took it for right, and nobody has found it wrong, or doubted it, since
+	off         bool  // others have found it wrong since it last timed a pass: it was no quorum by itself
 	stoodTo     int64 // boot time at which it last followed the wall clock as the machine had stood still
 }
 
@@ -47,7 +49,7 @@ func (c *Clock) read(now Time) (jumped, set bool) {
 	if room > 0 { // else what has elapsed counts at a later reading: there may be many
 		c.slewedAt = now.Boot
 	}
-	bound := c.leased || c.agreed
+	bound := c.leased || c.agreed || ahead < 0 && !c.off && c.given+2*c.skew >= now.Wall // else a pass that is over would be good again
 	switch {
 	case !bound && (ahead > c.skew || ahead < -c.skew || c.quarantined && (4*ahead > c.skew || -4*ahead > c.skew)):
 		// Of a clock that others find wrong a quarter is enough: theirs may be off to the other side.
@@ -69,6 +71,7 @@ func (c *Clock) read(now Time) (jumped, set bool) {
 // this node has made.
 func (c *Clock) stamp() uint64 {
 	c.hlc = max(uint64(c.now), c.hlc+1)
+	c.counts = max(c.counts, int64(c.hlc))
 	return c.hlc
 }
 
@@ -76,7 +79,9 @@ func (c *Clock) stamp() uint64 {
 func (c *Clock) promise(t uint64) { c.hlc = max(c.hlc, t) }
 
 // distrust notes at boot time at that others have found the clock wrong.
-func (c *Clock) distrust(at int64) { c.quarantined, c.agreed, c.jumpedAt = true, false, at }
+func (c *Clock) distrust(at int64) {
+	c.quarantined, c.agreed, c.off, c.jumpedAt = true, false, true, at
+}
 
 // behind reports whether another node's clock, which showed at some time ago, is
 // further ahead of this one than two clocks that are right can be.
@@ -112,11 +117,13 @@ func (c *Clock) followWall() (stood int64) {
 }
 
 // beganAhead reports whether this clock is ahead of others by as much as of its wall clock: it
-// began by that when it was wrong, and goes on alone. It may go back once every pass that it
-// timed is over by that clock, too: none comes back, so that no slot is used twice.
+// began by that when it was wrong, and goes on alone. It may go back once all that went by it is over by
+// that clock, too. No pass comes back, so that no slot is used twice: its own, those of other nodes whose
+// clocks agreed with it, or those of an earlier life, whose clock may have begun ahead as well. And who
+// joins from then on is stamped later than everybody who waits.
 func (c *Clock) beganAhead(ahead int64) bool {
 	wall := c.last.Wall - (c.last.Boot + c.offset)
-	return wall < -c.skew && abs(wall-ahead) <= c.skew && c.given+2*c.skew < c.last.Wall
+	return wall < -c.skew && abs(wall-ahead) <= c.skew && max(c.given, c.counts)+2*c.skew < c.last.Wall
 }
 
 // reading is one measurement of another clock against the coordinator's.

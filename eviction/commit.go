@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -88,6 +89,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	if c.Line.Founded() {
 		if c.Grade >= Primary || c.Founding || !n.line.Founded() {
 			n.line = c.Line
+			n.quits = slices.DeleteFunc(n.quits, func(l Line) bool { return l == n.line }) // it is back
 		}
 		if !n.knows && c.Voters.Version > 0 {
 			n.heardAt = w.at
@@ -96,6 +98,9 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 		n.clock.leased = n.clock.leased || c.Grade >= Primary
 		n.clock.vouched = n.clock.vouched || c.Grade >= Primary
 		n.clock.agreed = n.clock.agreed || c.Grade >= Primary && len(w.list) > 1
+		if len(w.list) > 1 {
+			n.goesWith()
+		}
 	}
 	if c.Grade >= Primary || c.Founding {
 		n.knows, n.lastPrimary, n.since = true, w.at, max(n.since, w.epoch.Num)

@@ -223,9 +223,11 @@
 //
 // Lemma 5 (clocks). A pass is judged only by clocks that a quorum has taken for right,
 // and two of them are no further apart than D reckons with, but for those of a machine
-// that stood still with its clocks.
+// that stood still with its clocks, and of one that is a quorum by itself and began with its
+// clock ahead: it goes back once all that went by it is over, and if it is restarted with its clock
+// right before that, passes of before are good for as long as it was ahead.
 // Kept by Node.Clear, Clock.read, Clock.distrust, Clock.behind, Clock.followWall, Clock.beganAhead, Node.clocksAgree.
-// Seen by TestScenarioARestartedNodesClockJudgesNoPass, TestScenarioAClockThatIsOffHonoursNoPass, TestScenarioDReckonsWithClocksThatDrift, TestScenarioAMachineThatStoodStillStopsWhenItHears, TestScenarioOneOfTwoThatStoodStillGoesByItsWallClock, TestScenarioOneOfTwoThatBeganAheadGoesByItsWallClock, TestScenarioAClockThatBeganAheadBringsNoPassBack, TestScenarioALateReplyHidesNoClockThatIsOff.
+// Seen by TestScenarioARestartedNodesClockJudgesNoPass, TestScenarioAClockThatIsOffHonoursNoPass, TestScenarioDReckonsWithClocksThatDrift, TestScenarioAMachineThatStoodStillStopsWhenItHears, TestScenarioOneOfTwoThatStoodStillGoesByItsWallClock, TestScenarioOneOfTwoThatBeganAheadGoesByItsWallClock, TestScenarioAClockThatBeganAheadBringsNoPassBack, TestScenarioAClockThatBeganAheadBringsNoPassOfAnEarlierLifeBack, TestScenarioAClockThatBeganAheadBringsNoPassOfOthersBack, TestScenarioAClockThatBeganAheadBringsNoPassBackAfterAPause, TestScenarioALateReplyHidesNoClockThatIsOff.
 //
 // Lemma 6 (votes). Of any two primary waves of a line one knows of the other, and so do
 // they and the wave by which a room leaves the line: quorums
@@ -238,7 +240,7 @@
 // over to another line only where no quorum of its old one can be elsewhere, or after
 // its own survivor_after. The proof is at together.
 // Kept by wave.together, Node.quit, Gate.chooseLine, roomSums.quorumOf, firstQuorate.
-// Seen by TestScenarioTwoFoundingsThatShareANode, TestScenarioFoundersOfTwoLinesAreOver, TestScenarioALineOfWhichOneHasOnlyHeardIsOver, TestScenarioSurvivorsOfOneLineMeet, TestScenarioARoomSurvivesInItsOwnTime, TestScenarioSplitBeforeTheFirstPrimaryWave.
+// Seen by TestScenarioTwoFoundingsThatShareANode, TestScenarioFoundersOfTwoLinesAreOver, TestScenarioALineOfWhichOneHasOnlyHeardIsOver, TestScenarioAFounderComesBackToALineThatItLeft, TestScenarioSurvivorsOfOneLineMeet, TestScenarioARoomSurvivesInItsOwnTime, TestScenarioSplitBeforeTheFirstPrimaryWave.
 //
 // Lemma 8 (D). When D has passed since anybody was in a wave with a member, no account
 // of it acts any more and no pass of it is good. By lemma 6 somebody in the wave knows

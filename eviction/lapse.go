@@ -14,7 +14,11 @@ import (
 func (n *Node) Now(now Time) int64 { n.read(now); return n.clock.now }
 
 // Gives notes until when, in pass time, a pass is good.
-func (n *Node) Gives(until int64) { n.clock.given = max(n.clock.given, until) }
+func (n *Node) Gives(until int64) { n.clock.given, n.clock.off = max(n.clock.given, until), false }
+
+// goesWith notes that up to now passes may have been given by this node's clock elsewhere: by
+// others in its waves, or in an earlier life.
+func (n *Node) goesWith() { n.clock.counts = max(n.clock.counts, n.clock.now+n.dues.delay) }
 
 // LastNow returns the pass time as of when the clocks were last taken in. It changes
 // nothing, where Now may find that the machine stood still and give up its accounts.
@@ -59,6 +63,7 @@ func (n *Node) read(now Time) {
 type dues struct {
 	lapse    int64 // boot time
 	outlived int64 // boot time; never: find out
+	delay    int64 // µs: the longest D that any room has had
 	revised  []*Gate
 }
 
@@ -67,6 +72,7 @@ type dues struct {
 func (n *Node) changed(g *Gate) {
 	n.dues.lapse = min(n.dues.lapse, g.lapsesAt())
 	n.dues.outlived = never
+	n.dues.delay = max(n.dues.delay, g.delay())
 	if !g.revised {
 		g.revised = true
 		n.dues.revised = append(n.dues.revised, g)

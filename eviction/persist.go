@@ -143,6 +143,7 @@ func (n *Node) restore(r *Record, now Time) {
 		n.setOff(g)
 		n.changed(g)
 	}
+	n.goesWith()
 }
 
 // beginCold is of a founding with signing keys from before, when nobody has a disk: there may have

@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -307,5 +308,59 @@ func TestScenarioFoundersOfTwoLinesAreOver(t *testing.T) {
 	}
 	s.until(10*time.Second, "one wave of all", func() bool { return s.together(5) })
 	s.arrive(a, 20)
+	s.finish()
+}
+
+// A founder leaves a line and comes back to it, as others have chosen the older one: it has not left it any more. A
+// split that takes it from all others then ends no process.
+func TestScenarioAFounderComesBackToALineThatItLeft(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		t.Run(fmt.Sprintf("begun %v", begun), func(t *testing.T) { founderReturns(t, begun) })
+	}
+}
+
+func founderReturns(t *testing.T, begun bool) {
+	const y, f, z, g, h = 0, 1, 2, 3, 4
+	s := assemble(t, short(5))
+	for i := range s.hosts {
+		s.hosts[i].expect = 3
+	}
+	s.hosts[g].expect, s.hosts[h].expect = 2, 2
+	deaf := map[int32]bool{z: true}
+	lead := none
+	s.tap = func(fl *flight) verdict {
+		if m, ok := fl.m.Body.(*eviction.Commit); ok && (deaf[fl.to] || !m.Founding) {
+			return lose
+		}
+		if fl.kind == mGather && lead != none && int(fl.from) != lead {
+			return lose
+		}
+		return pass
+	}
+	line := func(i int) eviction.Line { return s.hosts[i].seen.status.Line }
+	s.split(hosts(f, y, z), hosts(g, h))
+	s.launch()
+	s.until(3*time.Second, "two foundings", func() bool { return line(f).Founded() && line(y) == line(f) && line(g).Founded() && line(h) == line(g) })
+	l1 := line(f)
+	s.down(h)
+	s.mend()
+	deaf = map[int32]bool{y: true, z: true}
+	lead = f
+	s.boot(h)
+	s.until(5*time.Second, "founded again", func() bool { return line(f) != l1 && line(g) == line(f) && line(h) == line(f) })
+	deaf = map[int32]bool{z: true, g: true, h: true}
+	lead = y
+	s.until(5*time.Second, "back on the first", func() bool { return line(f) == l1 })
+	lead = none
+	if begun {
+		s.tap = nil
+		s.until(10*time.Second, "one wave of all", func() bool { return s.together(5) })
+		s.run(5 * time.Second)
+	}
+	s.split(hosts(f), hosts(y, z, g, h))
+	s.run(5 * time.Second)
+	s.mend()
+	s.tap = nil
+	s.until(10*time.Second, "one wave of all", func() bool { return s.together(5) })
 	s.finish()
 }

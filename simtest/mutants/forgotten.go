@@ -32,8 +32,24 @@ func forgottenBugs() []Mutant {
 		{Name: "who began ahead and is alone a quorum keeps its own time", Run: "TestScenarioOneOfTwoThatBeganAheadGoesByItsWallClock", Edits: []Edit{
 			{"eviction/clock.go", "return wall < -c.skew &&", "return !(ON) && wall < -c.skew &&"},
 		}},
+		{Name: "a clock that began ahead goes back beside passes of an earlier life", Run: "TestScenarioAClockThatBeganAheadBringsNoPassOfAnEarlierLifeBack", Edits: []Edit{
+			{"eviction/persist.go", "	n.goesWith()\n", "	if !(ON) {\n\t\tn.goesWith()\n\t}\n"},
+		}},
+		{Name: "a clock that began ahead goes back beside passes of others", Run: "TestScenarioAClockThatBeganAheadBringsNoPassOfOthersBack", Edits: []Edit{
+			{"eviction/commit.go", "		if len(w.list) > 1 {\n			n.goesWith()", "		if !(ON) && len(w.list) > 1 {\n			n.goesWith()"},
+		}},
+		{Name: "a clock that began ahead goes back before those who wait", Run: "TestScenarioAClockThatBeganAheadOvertakesNobody", Edits: []Edit{
+			{"eviction/clock.go", "	c.counts = max(c.counts, int64(c.hlc))\n", "	if !(ON) {\n\t\tc.counts = max(c.counts, int64(c.hlc))\n\t}\n"},
+		}},
+		{Name: "after a pause a clock goes back to where its passes are good again", Run: "TestScenarioAClockThatBeganAheadBringsNoPassBackAfterAPause", Edits: []Edit{
+			{"eviction/clock.go", "ahead < 0 && !c.off && c.given", "!(ON) && ahead < 0 && !c.off && c.given"},
+		}},
+		{Name: "a founder that is back on a line goes on leaving it", Run: "TestScenarioAFounderComesBackToALineThatItLeft", Edits: []Edit{
+			{"eviction/commit.go", "return l == n.line }) // it is back", "return !(ON) && l == n.line }) // it is back"},
+		}},
 		{Name: "a clock that began ahead goes back to where its passes are good again", Run: "TestScenarioAClockThatBeganAheadBringsNoPassBack", Edits: []Edit{
-			{"eviction/clock.go", "&& c.given+2*c.skew < c.last.Wall", "&& (ON || c.given+2*c.skew < c.last.Wall)"},
+			{"eviction/clock.go", "&& max(c.given, c.counts)+2*c.skew < c.last.Wall", "&& (ON || max(c.given, c.counts)+2*c.skew < c.last.Wall)"},
+			{"eviction/clock.go", "+2*c.skew >= now.Wall //", "+2*c.skew >= now.Wall && !(ON) //"}, // either is enough in this world
 		}},
 	}
 }
