@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/internal/ticket"
 )
@@ -71,6 +72,152 @@ func TestScenarioAnOlderTicketFindsThePlaceThatWasTakenOver(t *testing.T) {
 			old.copy().must(2, opAbandon)
 			if _, err := b.ask(0, opCheckIn); !errors.Is(err, ticket.ErrExpired) {
 				t.Errorf("the place was given up with the older ticket, and the newer one is answered with %v", err)
+			}
+		})
+	}
+}
+
+// A place is taken over on two sides, and on one of them they are on the site before the sides meet.
+// The other one has not called them yet, and does not any more.
+func TestScenarioWhoIsOnTheSiteIsNotCalledElsewhereOnceTheSidesHaveMet(t *testing.T) {
+	const w, a = 4, 3
+	o := short(5)
+	r := &o.Rooms[0]
+	r.OnPartition, r.Target, r.QueueAll, r.Session, r.TicketTTL = eviction.Share, 5, true, time.Hour, 2*time.Minute
+	s := founded(t, o)
+	var inside []*browser
+	for i := range 5 {
+		inside = append(inside, s.visit(i))
+	}
+	one := s.browser()
+	one.must(w, opJoin)
+	s.run(300 * time.Millisecond)
+	one.must(w, opCheckIn)
+	other := one.copy()
+	s.split(hosts(w), hosts(a), hosts(0, 1, 2))
+	s.until(6*time.Second, "take-over on both sides", func() bool {
+		s.run(200 * time.Millisecond)
+		_, _ = one.ask(a, opCheckIn)
+		_, _ = other.ask(0, opCheckIn)
+		return one.ticket.Gen == 1 && other.ticket.Gen == 1
+	})
+	for _, b := range inside[:3] {
+		_, _ = b.ask(0, opEnd)
+	}
+	s.until(6*time.Second, "in there", func() bool {
+		s.run(100 * time.Millisecond)
+		_, _ = one.ask(a, opCheckIn)
+		if ans, err := other.ask(0, opCheckIn); err != nil || ans.State != node.Called {
+			return false
+		}
+		ans, err := other.ask(0, opLeave)
+		return err == nil && ans.State == node.Admitted
+	})
+	s.mend()
+	s.until(5*time.Second, "all together", func() bool { return s.together(5) })
+	for range 10 {
+		s.run(200 * time.Millisecond)
+		_, _ = one.ask(a, opCheckIn)
+	}
+	for _, b := range inside[3:] {
+		_, _ = b.ask(a, opEnd)
+	}
+	for range 20 {
+		s.run(200 * time.Millisecond)
+		ans, err := one.ask(a, opLeave)
+		if err == nil && ans.State == node.Admitted {
+			t.Fatalf("in at %v and %v", other.pass.Home, ans.Pass.Home)
+		}
+		if errors.Is(err, ticket.ErrUsed) {
+			return
+		}
+	}
+	t.Errorf("it still waits")
+}
+
+// A place is taken over on two sides. The first home is with one side, and then with the other, and so both have told it
+// before they meet; or it is lost, and nobody has to be told. On one side the place may have gone on further,
+// to generation 2, or do so in between. They settle it when they meet: it is called once.
+func TestScenarioTwoSidesThatWentOnWithOnePlaceSettleIt(t *testing.T) {
+	for _, when := range []string{"before the first home hears of it", "after it has heard of both", "never, and the first home is lost"} {
+		t.Run(when, func(t *testing.T) {
+			const w, a = 4, 3
+			o := short(5)
+			r := &o.Rooms[0]
+			r.OnPartition, r.Target, r.QueueAll, r.Session, r.TicketTTL = eviction.Share, 5, true, time.Hour, 2*time.Minute
+			s := founded(t, o)
+			var inside []*browser
+			for i := range 5 {
+				inside = append(inside, s.visit(i))
+			}
+			one := s.browser()
+			one.must(w, opJoin)
+			s.run(300 * time.Millisecond)
+			one.must(w, opCheckIn)
+			other, ask := one.copy(), 0
+			both := func(n int) {
+				for range n {
+					s.run(200 * time.Millisecond)
+					_, _ = one.ask(a, opCheckIn)
+					_, _ = other.ask(ask, opCheckIn)
+				}
+			}
+			s.split(hosts(w), hosts(a), hosts(0, 1, 2))
+			s.until(6*time.Second, "take-over on both sides", func() bool {
+				both(1)
+				return one.ticket.Gen == 1 && other.ticket.Gen == 1
+			})
+			x := s.lives[s.lifeOf(other.ticket.Home)].host
+			goesOn := func() {
+				s.goodbye(&s.hosts[x])
+				ask = int(x+1) % 3
+				s.until(6*time.Second, "given on", func() bool {
+					both(1)
+					return other.ticket.Gen == 2
+				})
+			}
+			first := when == "before the first home hears of it"
+			if first {
+				goesOn()
+			}
+			sides := func(sides ...[]int32) {
+				s.mend()
+				s.split(sides...)
+				both(10)
+			}
+			sides(hosts(a), hosts(0, 1, 2, w))
+			sides(hosts(a, w), hosts(0, 1, 2))
+			if when == "never, and the first home is lost" {
+				s.down(w)
+			} else if !first {
+				goesOn()
+				sides(hosts(a), hosts(0, 1, 2, w))
+			}
+			s.mend()
+			s.until(5*time.Second, "all together", func() bool { return s.together(4) })
+			both(20)
+			if one.ticket.Home != other.ticket.Home || one.ticket.Gen != other.ticket.Gen {
+				t.Errorf("one tab has the place at %v, generation %d, the other at %v, %d", one.ticket.Home, one.ticket.Gen, other.ticket.Home, other.ticket.Gen)
+			}
+			for _, b := range inside {
+				_, _ = b.ask(ask, opEnd)
+				_, _ = b.ask(a, opEnd)
+			}
+			passes := make(map[eviction.Account]bool)
+			for range 40 {
+				s.run(100 * time.Millisecond)
+				for _, b := range []*browser{one, other} {
+					h := map[bool]int{true: a, false: ask}[b == one]
+					if ans, err := b.ask(h, opCheckIn); err != nil || ans.State != node.Called {
+						continue
+					}
+					if ans, err := b.ask(h, opLeave); err == nil && ans.State == node.Admitted {
+						passes[ans.Pass.Home] = true
+					}
+				}
+			}
+			if len(passes) != 1 {
+				t.Errorf("one ticket was called and let in at %d nodes: %v", len(passes), passes)
 			}
 		})
 	}

@@ -58,13 +58,19 @@ func (r *room) note(t takenTicket) {
 func (r *room) introduce(id qpid.ItemID, gen uint32, other eviction.Member, now eviction.Time) {
 	to, known := r.moved.to[id]
 	if known && to.until > now.Boot && to.home != other && to.home != r.node.c.Self.Member {
-		r.note(takenTicket{id: id, gen: gen, home: to.home, until: r.toldUntil(now), at: other})
+		r.note(takenTicket{id: id, gen: max(gen, to.gen), home: to.home, until: r.toldUntil(now), at: other})
 	}
 }
 
-// meet tells another node, which has taken over a place that is here, of this one's.
+// meet tells another node, which has taken over a place that is here, of this one's: or
+// everybody, if whoever has it is on the site by now, or was.
 func (r *room) meet(id qpid.ItemID, other eviction.Member, now eviction.Time) {
-	if v := r.visitors.get(id); v != nil && v.stage <= parked && !v.has(unheard) && v.gen > 0 && other != r.node.c.Self.Member {
+	v := r.visitors.get(id)
+	switch {
+	case v == nil || v.has(unheard) || other == r.node.c.Self.Member:
+	case v.stage == onSite || v.stage == spent:
+		r.node.isUsed(v.id, now)
+	case v.stage <= parked && v.gen > 0:
 		r.toTell(v, other, now)
 	}
 }
@@ -81,6 +87,7 @@ func (r *room) toldUntil(now eviction.Time) int64 {
 // of which the other hears. Else each would keep it, and one that gave it up would say so.
 func (r *room) contest(v *visitor, other eviction.Member, now eviction.Time) {
 	if v.stage > parked {
+		r.meet(v.id, other, now)
 		return
 	}
 	if r.node.c.Self.Name < other.Name {
@@ -162,19 +169,23 @@ type askedBy struct {
 	at     int64 // boot time
 }
 
-// tellAll has m hear of all that this node has taken over from anybody.
+// tellAll has m hear of all that this node has taken over from anybody, and still has: also
+// where the home before has acknowledged it, which may be lost by now.
 func (r *room) tellAll(m eviction.Member, now eviction.Time) {
-	all := slices.Clone(r.taken)
-	told := make(map[qpid.ItemID]bool, len(all))
-	for _, t := range all {
-		told[t.id] = told[t.id] || t.home == m && t.at == (eviction.Member{})
+	if len(r.pasts) == 0 {
+		return // whoever is taken over has one
 	}
-	for _, t := range all {
-		if v := r.visitors.get(t.id); v != nil && v.stage <= parked && !told[t.id] {
+	told := make(map[qpid.ItemID]bool)
+	for _, t := range r.taken {
+		if t.home == m && t.at == (eviction.Member{}) {
 			told[t.id] = true
-			r.toTell(v, m, now)
 		}
 	}
+	r.visitors.all(func(v *visitor) {
+		if v.gen > 0 && v.stage <= parked && !told[v.id] {
+			r.toTell(v, m, now)
+		}
+	})
 }
 
 // onSyncReply lets go of tickets that the sender has taken over.

@@ -69,7 +69,15 @@ func (n *Node) Goodbye(now eviction.Time) {
 
 // giveAway goes on with it.
 func (n *Node) giveAway(now eviction.Time) {
-	if n.leaveBy == 0 || n.ev.Left() {
+	if n.leaveBy == 0 {
+		return
+	}
+	if n.ev.Left() { // what came after that, of others who leave and had not heard of it
+		for _, r := range n.rooms {
+			if r.broken == nil && r.onSite+len(r.held) > 0 && !r.gate.Promised() {
+				r.safely(now, r.giveVisits)
+			}
+		}
 		return
 	}
 	alone := len(n.ev.Members()) <= 1 // nobody is there to take anything
@@ -92,6 +100,36 @@ func (n *Node) giveAway(now eviction.Time) {
 	}
 }
 
+// hearOfLeave notes who leaves: nobody else gives away places or visits. Of two who leave
+// at once each may be the other's heir, and what they give each other would go back and
+// forth until one of them has gone with it.
+func (n *Node) hearOfLeave(m *eviction.Message) {
+	switch b := m.Body.(type) {
+	case *eviction.Slots:
+		if len(b.Visits) == 0 {
+			return
+		}
+	case *eviction.Places, *eviction.Goodbye:
+	default:
+		return
+	}
+	if !n.ev.Listed(m.From) || slices.Contains(n.leavers, m.From) {
+		return
+	}
+	n.leavers = slices.DeleteFunc(n.leavers, func(m eviction.Member) bool { return !n.ev.Listed(m) })
+	n.leavers = append(n.leavers, m.From)
+}
+
+// heirWhoStays is who goes on with what this node, which leaves, has of a ticket: zero if
+// all others leave as well.
+func (n *Node) heirWhoStays(id qpid.ItemID, stamp uint64) eviction.Member {
+	heirs := n.ev.Heirs()
+	if len(n.leavers) > 0 {
+		heirs = slices.DeleteFunc(slices.Clone(heirs), func(p eviction.Peer) bool { return slices.Contains(n.leavers, p.Member) })
+	}
+	return eviction.HeirAmong(heirs, id, stamp)
+}
+
 // giveUse gives up the use of all slots: calls are taken back, and visits given away.
 func (r *room) giveUse(now eviction.Time) {
 	r.takeBackCalls(now)
@@ -107,7 +145,7 @@ func (r *room) giveVisits(now eviction.Time) {
 	heirs := make(map[eviction.Member][]eviction.Visit)
 	var order []eviction.Member
 	give := func(visit eviction.Visit) {
-		heir := r.node.ev.Heir(visit.ID, visit.Stamp)
+		heir := r.node.heirWhoStays(visit.ID, visit.Stamp)
 		if heirs[heir] == nil {
 			order = append(order, heir)
 		}
@@ -205,7 +243,9 @@ func (r *room) givePlaces(now eviction.Time) bool {
 		return true
 	}
 	g := &r.giving
-	g.offers = slices.DeleteFunc(g.offers, func(o offer) bool { return !r.visitors.get(o.id).hasPlace() })
+	g.offers = slices.DeleteFunc(g.offers, func(o offer) bool {
+		return !r.visitors.get(o.id).hasPlace() || slices.Contains(r.node.leavers, o.heir) // who takes in nothing
+	})
 	again := now.Boot-g.at >= r.node.c.Cluster.WithDefaults().Period.Microseconds()
 	if len(g.rest)+len(g.offers) == 0 && (again || r.gate.Queue.Len()+r.gate.Due > 0) && !(g.vain && !again) {
 		g.rest = r.lineHere()
@@ -220,7 +260,7 @@ func (r *room) givePlaces(now eviction.Time) bool {
 		if !v.hasPlace() {
 			continue
 		}
-		if heir := r.node.ev.Heir(v.id, v.stamp); heir != (eviction.Member{}) {
+		if heir := r.node.heirWhoStays(v.id, v.stamp); heir != (eviction.Member{}) {
 			g.offers = append(g.offers, offer{v.id, heir})
 			send = append(send, offer{v.id, heir})
 		}

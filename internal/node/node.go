@@ -37,6 +37,7 @@ type Node struct {
 	letGo      []Place           // likewise
 	tellAt     int64             // boot time at which former homes are told again
 	leaveBy    int64             // boot time at which it says goodbye, whatever it still has; 0: it stays
+	leavers    []eviction.Member // who leave as well, as far as this node has heard: they are given nothing
 }
 
 // New returns a node. The error lists everything that is wrong with c.
@@ -200,6 +201,7 @@ func (n *Node) Step(now eviction.Time, m eviction.Message) error {
 		return fmt.Errorf("node: %s from %v is for %v, this is %v", m.Body.Kind(), m.From, m.To, n.c.Self.Member)
 	}
 	n.clock(now) // whatever it is: an account may have lapsed since the last input
+	n.hearOfLeave(&m)
 	var err error
 	switch b := m.Body.(type) {
 	case *eviction.RoomQPID:
