@@ -124,6 +124,10 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	n.forget(now, c.Met, c.Grade)
 }
 
+// goesWith notes that up to now passes may have been given by this node's clock elsewhere: by
+// others in its waves, or in an earlier life.
+func (n *Node) goesWith() { n.clock.counts = max(n.clock.counts, n.clock.now+n.dues.delay) }
+
 // installTerms takes in what a wave has agreed on, and what follows from it for the rooms
 // of which it does not speak.
 func (n *Node) installTerms(c *Commit) {

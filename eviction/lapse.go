@@ -16,10 +16,6 @@ func (n *Node) Now(now Time) int64 { n.read(now); return n.clock.now }
 // Gives notes until when, in pass time, a pass is good.
 func (n *Node) Gives(until int64) { n.clock.given, n.clock.off = max(n.clock.given, until), false }
 
-// goesWith notes that up to now passes may have been given by this node's clock elsewhere: by
-// others in its waves, or in an earlier life.
-func (n *Node) goesWith() { n.clock.counts = max(n.clock.counts, n.clock.now+n.dues.delay) }
-
 // LastNow returns the pass time as of when the clocks were last taken in. It changes
 // nothing, where Now may find that the machine stood still and give up its accounts.
 func (n *Node) LastNow() int64 { return n.clock.now }

@@ -511,3 +511,68 @@ func TestScenarioVisitsOfTwoWhoLeaveAreTakenInOneByOne(t *testing.T) {
 	s.release()
 	s.finish()
 }
+
+// Two of four nodes leave at once, and each may be heir of what the other has: they give nothing to each
+// other that would go back and forth until one of them has gone with it. Every pass can be extended soon after.
+func TestScenarioTwoWhoLeaveAtOnceLoseNoVisit(t *testing.T) {
+	for _, copies := range []int{0, 1} {
+		for apart := range 12 {
+			o := short(4)
+			o.Cluster.Copies = copies
+			o.Rooms[0].Target = 60
+			o.Rooms[0].Session = time.Minute
+			s := founded(t, o)
+			var in []*browser
+			for i := range 60 {
+				in = append(in, s.visit(i%4))
+			}
+			s.run(2 * time.Second)
+			s.goodbye(&s.hosts[2])
+			s.run(time.Duration(apart) * 10 * time.Millisecond)
+			s.goodbye(&s.hosts[3])
+			s.run(4 * time.Second)
+			owned, used := s.ownedNow(0, 1)
+			lost := 0
+			for _, b := range in {
+				before := b.pass.Expires
+				_, err := b.ask(0, opRefresh)
+				if err != nil || b.pass.Expires <= before {
+					lost++
+				}
+			}
+			if owned != 60 || used != 60 || lost > 0 {
+				t.Errorf("copies %d, %d ms apart: owned %d used %d, want 60, and %d visits are lost", copies, apart*10, owned, used, lost)
+			}
+		}
+	}
+}
+
+// And everybody who waits is in line at those who stay, whether they ask meanwhile or not.
+func TestScenarioTwoWhoLeaveAtOnceGiveAllPlaces(t *testing.T) {
+	for _, copies := range []int{0, 1} {
+		for apart := range 6 {
+			o := short(4)
+			o.Cluster.Copies = copies
+			o.Rooms[0].Target, o.Rooms[0].Session, o.Rooms[0].QueueAll = 4, time.Minute, true
+			o.Rooms[0].Refresh, o.Rooms[0].TicketTTL = 20*time.Second, time.Minute
+			s := founded(t, o)
+			for i := range 4 {
+				s.visit(i)
+			}
+			for i := range 80 {
+				s.browser().must(i%4, opJoin)
+			}
+			s.run(1 * time.Second)
+			s.goodbye(&s.hosts[2])
+			s.run(time.Duration(apart) * 10 * time.Millisecond)
+			s.goodbye(&s.hosts[3])
+			at := s.now
+			for s.hosts[0].seen.rooms[0].Queued+s.hosts[1].seen.rooms[0].Queued < 80 && s.now < at+3_000_000 {
+				s.run(10 * time.Millisecond)
+			}
+			if stay := s.hosts[0].seen.rooms[0].Queued + s.hosts[1].seen.rooms[0].Queued; stay < 80 {
+				t.Errorf("copies %d, %d ms apart: %d of 80 places are at those who stay after 3 s", copies, apart*10, stay)
+			}
+		}
+	}
+}

@@ -100,24 +100,15 @@ func (n *Node) giveAway(now eviction.Time) {
 	}
 }
 
-// hearOfLeave notes who leaves: nobody else gives away places or visits. Of two who leave
-// at once each may be the other's heir, and what they give each other would go back and
+// hearOfLeave notes that m leaves: nobody else gives away places or visits, or says goodbye. Of two who
+// leave at once each may be the other's heir, and what they give each other would go back and
 // forth until one of them has gone with it.
-func (n *Node) hearOfLeave(m *eviction.Message) {
-	switch b := m.Body.(type) {
-	case *eviction.Slots:
-		if len(b.Visits) == 0 {
-			return
-		}
-	case *eviction.Places, *eviction.Goodbye:
-	default:
-		return
-	}
-	if !n.ev.Listed(m.From) || slices.Contains(n.leavers, m.From) {
+func (n *Node) hearOfLeave(m eviction.Member) {
+	if !n.ev.Listed(m) || slices.Contains(n.leavers, m) {
 		return
 	}
 	n.leavers = slices.DeleteFunc(n.leavers, func(m eviction.Member) bool { return !n.ev.Listed(m) })
-	n.leavers = append(n.leavers, m.From)
+	n.leavers = append(n.leavers, m)
 }
 
 // heirWhoStays is who goes on with what this node, which leaves, has of a ticket: zero if

@@ -201,7 +201,6 @@ func (n *Node) Step(now eviction.Time, m eviction.Message) error {
 		return fmt.Errorf("node: %s from %v is for %v, this is %v", m.Body.Kind(), m.From, m.To, n.c.Self.Member)
 	}
 	n.clock(now) // whatever it is: an account may have lapsed since the last input
-	n.hearOfLeave(&m)
 	var err error
 	switch b := m.Body.(type) {
 	case *eviction.RoomQPID:
@@ -217,11 +216,20 @@ func (n *Node) Step(now eviction.Time, m eviction.Message) error {
 	case *eviction.UsedAck:
 		n.onUsedAck(now, m.From, b)
 	case *eviction.Places:
+		n.hearOfLeave(m.From)
 		n.onPlaces(now, m.From, b)
 	case *eviction.Copies:
 		err = n.onCopies(now, m.From, b)
 	case *eviction.CopiesAck:
 		n.onCopiesAck(now, m.From, b)
+	case *eviction.Goodbye:
+		n.hearOfLeave(m.From)
+		err = n.ev.Step(now, m)
+	case *eviction.Slots:
+		if len(b.Visits) > 0 {
+			n.hearOfLeave(m.From)
+		}
+		err = n.ev.Step(now, m)
 	default:
 		err = n.ev.Step(now, m)
 	}

@@ -78,6 +78,16 @@ func copyLaneBugs() []Mutant {
 		{Name: "places count as kept by the heir of a lane that is over", Edits: []Edit{
 			{"internal/node/lanes.go", "	c.look = true\n	for _, r := range n.rooms {\n", "	c.look = true\n	for _, r := range n.rooms {\n		if ON {\n			break\n		}\n"},
 		}},
+		{Name: "of two who leave at once each gives to the other", Run: "TestScenarioTwoWhoLeaveAtOnceLoseNoVisit|TestScenarioTwoWhoLeaveAtOnceGiveAllPlaces", Edits: []Edit{
+			{"internal/node/leave.go", "	if len(n.leavers) > 0 {", "	if !(ON) && len(n.leavers) > 0 {"},
+			{"internal/node/leave.go", "|| slices.Contains(r.node.leavers, o.heir) //", "|| !(ON) && slices.Contains(r.node.leavers, o.heir) //"},
+		}},
+		{Name: "who is back hears of no place of which its home has heard", Run: "TestScenarioTwoSidesThatWentOnWithOnePlaceSettleIt", Edits: []Edit{
+			{"internal/node/handover.go", "if v.gen > 0 && v.stage <= parked && !told", "if !(ON) && v.gen > 0 && v.stage <= parked && !told"},
+		}},
+		{Name: "who is on the site on one side is called on the other when they have met", Run: "TestScenarioWhoIsOnTheSiteIsNotCalledElsewhereOnceTheSidesHaveMet", Edits: []Edit{
+			{"internal/node/handover.go", "case v.stage == onSite || v.stage == spent:", "case !(ON) && (v.stage == onSite || v.stage == spent):"},
+		}},
 		{Name: "who is told of a place by two has neither hear of the other", Run: "TestScenarioTwoThatKeepAPlaceHearOfEachOther", Edits: []Edit{
 			{"internal/node/handover.go", "	if known && to.until > now.Boot && to.home != other", "	if !(ON) && known && to.until > now.Boot && to.home != other"},
 		}},
