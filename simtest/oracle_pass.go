@@ -177,6 +177,22 @@ func (w *world) refreshed(h *host, q *request) {
 	w.startSession(q.session, p.Expires)
 }
 
+// honoured follows a pass that was shown. One that is good again after it had run out by every clock, as one
+// of them has gone back, is on the site again: S1 counts it.
+func (w *world) honoured(h *host, q *request) {
+	if q.session == none {
+		return
+	}
+	s := &w.checker.sessions[q.session]
+	switch {
+	case s.ended:
+		w.reached.n[reachEndedPass]++
+	case !s.live && !s.taken:
+		w.checker.rooms[q.room].rose, w.checker.rooms[q.room].roseAt = true, h.index
+		w.startSession(q.session, q.pass.Expires)
+	}
+}
+
 // visitEnded follows a visit that is over. Where h has taken it over, that one is, whichever of its passes
 // was shown: another node may have extended the one of before at the same time.
 func (w *world) visitEnded(h *host, q *request) {

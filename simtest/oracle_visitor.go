@@ -41,9 +41,7 @@ func (w *world) judge(h *host, q *request) {
 		w.visitEnded(h, q)
 		return
 	case opVisit:
-		if q.session != none && w.checker.sessions[q.session].ended {
-			w.reached.n[reachEndedPass]++
-		}
+		w.honoured(h, q)
 		return
 	case opAbandon:
 		return

@@ -365,6 +365,16 @@ func (n *Node) Lightest(name string) (first qpid.Weight, ok bool) {
 	return r.gate.Queue.Min()
 }
 
+// Held returns until when slots here are used by passes of which this node knows no more, in pass
+// time: a simulator asks.
+func (n *Node) Held(name string) []int64 {
+	r, err := n.room(name)
+	if err != nil {
+		return nil
+	}
+	return r.held
+}
+
 // Copied calls fn with everybody who waits here and whom an heir keeps, as far as this
 // node knows: a simulator asks.
 func (n *Node) Copied(name string, fn func(id qpid.ItemID, heir eviction.Member)) {
