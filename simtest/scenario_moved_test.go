@@ -81,18 +81,7 @@ func TestScenarioAnOlderTicketFindsThePlaceThatWasTakenOver(t *testing.T) {
 // The other one has not called them yet, and does not any more.
 func TestScenarioWhoIsOnTheSiteIsNotCalledElsewhereOnceTheSidesHaveMet(t *testing.T) {
 	const w, a = 4, 3
-	o := short(5)
-	r := &o.Rooms[0]
-	r.OnPartition, r.Target, r.QueueAll, r.Session, r.TicketTTL = eviction.Share, 5, true, time.Hour, 2*time.Minute
-	s := founded(t, o)
-	var inside []*browser
-	for i := range 5 {
-		inside = append(inside, s.visit(i))
-	}
-	one := s.browser()
-	one.must(w, opJoin)
-	s.run(300 * time.Millisecond)
-	one.must(w, opCheckIn)
+	s, inside, one := waitsAt(t, w)
 	other := one.copy()
 	s.split(hosts(w), hosts(a), hosts(0, 1, 2))
 	s.until(6*time.Second, "take-over on both sides", func() bool {
@@ -142,18 +131,7 @@ func TestScenarioTwoSidesThatWentOnWithOnePlaceSettleIt(t *testing.T) {
 	for _, when := range []string{"before the first home hears of it", "after it has heard of both", "never, and the first home is lost"} {
 		t.Run(when, func(t *testing.T) {
 			const w, a = 4, 3
-			o := short(5)
-			r := &o.Rooms[0]
-			r.OnPartition, r.Target, r.QueueAll, r.Session, r.TicketTTL = eviction.Share, 5, true, time.Hour, 2*time.Minute
-			s := founded(t, o)
-			var inside []*browser
-			for i := range 5 {
-				inside = append(inside, s.visit(i))
-			}
-			one := s.browser()
-			one.must(w, opJoin)
-			s.run(300 * time.Millisecond)
-			one.must(w, opCheckIn)
+			s, inside, one := waitsAt(t, w)
 			other, ask := one.copy(), 0
 			both := func(n int) {
 				for range n {
@@ -221,4 +199,21 @@ func TestScenarioTwoSidesThatWentOnWithOnePlaceSettleIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// waitsAt are five nodes whose room shares its slots, with somebody on each, and one more who waits at node w.
+func waitsAt(t *testing.T, w int) (s *script, inside []*browser, one *browser) {
+	t.Helper()
+	o := short(5)
+	r := &o.Rooms[0]
+	r.OnPartition, r.Target, r.QueueAll, r.Session, r.TicketTTL = eviction.Share, 5, true, time.Hour, 2*time.Minute
+	s = founded(t, o)
+	for i := range 5 {
+		inside = append(inside, s.visit(i))
+	}
+	one = s.browser()
+	one.must(w, opJoin)
+	s.run(300 * time.Millisecond)
+	one.must(w, opCheckIn)
+	return s, inside, one
 }
