@@ -293,12 +293,24 @@ func hunt(m mutation) (string, error) {
 	if said, err := goes("build", "-overlay="+overlay, pkg); err != nil {
 		return "compiler: " + first(said), nil
 	}
+	defer forget()
 	for _, l := range layers(pkg) {
 		if said, err := goes(append([]string{"test", "-overlay=" + overlay}, l.args...)...); err != nil {
 			return l.name + ": " + first(said), nil
 		}
 	}
 	return "none", nil
+}
+
+// forget drops what rapid has noted of a test that failed: it would try the next change on that,
+// and a package that reads its testdata would take it for a dialogue.
+func forget() {
+	for _, at := range []string{"*", "*/*"} {
+		noted, _ := filepath.Glob(filepath.Join(at, "testdata", "rapid"))
+		for _, dir := range noted {
+			_ = os.RemoveAll(dir)
+		}
+	}
 }
 
 // apply returns text with the token of m swapped.
