@@ -41,7 +41,8 @@ import "slices"
 // used any more when its lease is over: nobody takes them, and nobody is called to them.
 //
 // That is so of an account that is the first of its life: of one before, passes may be
-// about that nobody keeps.
+// about that nobody keeps. And it is so only when visits of earlier lives are not about to
+// go on by it (see resume): their passes are out already.
 type cover struct {
 	carried  bool    // the last primary wave carried what was said: its coordinator is of a version that does
 	promised bool    // nobody gets a pass of this account whom no heir keeps

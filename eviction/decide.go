@@ -114,6 +114,7 @@ type roomSums struct {
 	visits  []VisitCount
 	known   int    // slots that a later life of the coordinator would reckon with
 	keeps   uint64 // the stamp of the first who is kept of a node that is not in the wave; 0: nobody is
+	resumes bool   // visits of earlier lives go on, and not all of them may have been counted
 }
 
 // books are the accounts of a room as a decision makes them, by list index: first as they

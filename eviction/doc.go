@@ -51,7 +51,8 @@
 // is decided follows from the replies alone: by what right in authority.go, with whose
 // votes in voters.go, and for each room in decide.go, with settle.go for the slots, by
 // the rule of supply.go, and next.go for who is called. It goes down in commit.go, which
-// has each room's gate.go install its part: for those on their way back in comeback.go,
+// has each room's gate.go install its part: for those on their way back in comeback.go, for the
+// visits of earlier lives in resume.go,
 // of the settings in inforce.go, of the slots in escrow.go, by the book of ledger.go,
 // and of the queue in cut.go. What nobody renews ends in lapse.go. After that lease.go
 // says whether somebody may be called. What a gate is made of begins in its file with
@@ -311,6 +312,14 @@
 // Kept by Gate.coverNow, cover.installCovers, cover.missCovers, roomSums.uses, Gate.Give, Node.onSlots.
 // Seen by TestScenarioALostNodesFreeSlotsComeBackWithItsLease, TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor, TestScenarioAnHeirIsLostJustBeforeItsHome, TestScenarioWhatIsMadeAgainOfALostNodeIsUsedByNobody.
 //
+// Lemma 15 (visits that go on). Where all who were lost are back in later lives, and a wave has
+// each of them go on with what its disk has of its visits, the accounts that live, those that
+// have gone on and those that can yet use no more than there was before. The proof is at resume.
+// That no pass is good beyond the disk, and that each visit there has a slot of its own, is for
+// the owner to keep (package node).
+// Kept by roomSums.resume, roomSums.actLeft, roomSums.hold, Gate.resuming, Gate.Book, Gate.knows, Node.MayAdopt.
+// Seen by TestScenarioVisitsGoOnAfterACrashOfEverything, TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn, TestScenarioVisitsThatALivingNodeHasWoundUpDoNotGoOn, TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor, TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk.
+//
 // # What is guaranteed
 //
 //   - People called and on the site are within the limit, with survivor_after 0
@@ -344,9 +353,10 @@
 //     that can own would not be known. A node that is cut off and comes back in the
 //     same life, again and again, keeps all that it had each time waited for, until
 //     D after its last return: nobody tells its closed accounts apart.
-//   - No ledger is kept on disk, only what must not be forgotten. A ledger that
-//     returns would have to be reconciled; waiting its account out is the path
-//     that every crash takes anyway.
+//   - No ledger is kept on disk, only what must not be forgotten, and who is on the site. A
+//     ledger that returns would have to be reconciled; waiting its account out is the path
+//     that every crash takes anyway, but one of everything: then all go on with their visits, on
+//     slots that they book for them (see resume), and the rest is made by waves, as ever.
 //   - There is no rule by which a node that forgot counts again after some time
 //     up. With voters that change it is unsafe: two such nodes could make quorums
 //     of two different versions. Survivors found a new line instead.

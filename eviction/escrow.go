@@ -175,7 +175,8 @@ func (e *escrow) voided(a Account) bool {
 // makes slots by no more than that.
 type saved struct {
 	voids []Void
-	slots int // of the supply
+	over  []Void // see resumed
+	slots int    // of the supply
 }
 
 // slotsKnown is how many slots a later life of this node would reckon with.
@@ -192,8 +193,12 @@ func (g *Gate) knows(w *wave, v Void) VoidCount {
 	if w.index > 0 || g.durable == unbounded {
 		return c
 	}
-	if i, ok := findVoid(g.saved.voids, v.Member); ok {
-		c.Min = min(v.Epoch, g.saved.voids[i].Epoch)
+	saved := g.saved.voids
+	if g.sured { // what is lowered of a claim is never to be resumed
+		saved = g.saved.over
+	}
+	if i, ok := findVoid(saved, v.Member); ok {
+		c.Min = min(v.Epoch, saved[i].Epoch)
 	} else {
 		c.Nodes = 0
 	}
@@ -272,8 +277,8 @@ func (n *Node) onSlots(from Member, m *Slots) error {
 	if g == nil || m.To.Born == 0 || m.To != g.ledger.account || m.From == m.To || !g.current(m.From) {
 		return nil
 	}
-	if len(m.Visits) > 0 && g.promised && g.Keep != nil && !g.Keep(m) {
-		return nil // their passes are out, and no heir of this node keeps them yet
+	if len(m.Visits) > 0 && (g.promised || g.Earlier != nil) && g.Keep != nil && !g.Keep(m) {
+		return nil // their passes are out, and no heir of this node keeps them yet, or its disk
 	}
 	ack, visits := g.ledger.receive(m)
 	n.send(from, ack)

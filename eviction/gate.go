@@ -26,6 +26,7 @@ type Gate struct {
 	inForce   // what of the configuration holds
 	escrow    // the account: its slots, its lease, and whom it deals with
 	cover     // who keeps its visits
+	resumed   // and who goes on with those of before
 	order     // how the queue stands, and how far down it people may be called
 	purse     // pacing tokens in hand
 	returning // who was lost, and may be on their way back
@@ -48,6 +49,7 @@ type kept struct {
 	Prepare func(t uint64)               // called before the gate replies to a wave, with the time up to which events have begun: the owner re-keys and freezes; nil: nothing to do
 	Copies  func(list []Member) *Keeping // as of a wave of that list; nil: nobody is kept anywhere
 	Keep    func(m *Slots) bool          // whether heirs keep the visits that m brings; else it has them do so and hands m in again
+	Earlier func() []Earlier             // lives of this node whose visits its disk has; nil: there is none
 	Due     int                          // entitled by a draw or a deleteMin and not yet called
 	Called  int                          // have a slot and have not come yet
 	Wanted  int                          // sessions of lost nodes that wait for a slot here
@@ -136,6 +138,7 @@ type Installed struct {
 	Delete   int           // deleteMins to run
 	Twins    []qpid.Weight // copies of tickets that wait at another node too: to be parked
 	Reset    bool          // the account is another one: nothing is used any more
+	Resume   bool          // the visits of earlier lives go on here: Book their slots
 	Visits   []Visit       // came from another account with the slots that they use
 	From     Account       // that account
 	QPID     *qpid.Snapshot
@@ -157,6 +160,7 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 			g.missCovers(w.list, all.Met)
 		}
 		g.installCovers(w, c.Covered)
+		in.Resume = g.installResumption(w, c)
 	}
 	g.busy = g.busy || g.ledger.account != account
 	g.hearOf(c.Before)

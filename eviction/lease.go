@@ -1,5 +1,7 @@
 package eviction
 
+import "slices"
+
 // Who may be called, let in, or have a pass extended at this node, here and now: lemma 4.
 
 // Calls reports whether waiting visitors of g may be called.
@@ -90,8 +92,16 @@ func (n *Node) MayAdopt(g *Gate, from Account, now Time) bool {
 	if !n.Admits(g, now) || !g.voided(from) || !g.isSafe(from) {
 		return false
 	}
+	if slices.Contains(g.lives, from.Member) { // it goes on elsewhere
+		return false
+	}
 	b := n.c.waits
 	wait := drifted(b.Deadline+b.Lease) + b.Margin
+	for i := range n.met { // a later life that has gone on with it, and is lost
+		if s := &n.met[i]; s.member.Name == from.Member.Name && s.member != from.Member && !n.Listed(s.member) && now.Boot-s.at < wait {
+			return false
+		}
+	}
 	if from.Member == n.self.Member {
 		if g.oldHeld != never && now.Boot-g.oldHeld < wait {
 			return false

@@ -13,7 +13,7 @@ const epochGap = 1 << 20
 // whom it met, what it knows to be void. It is kept on disk, if there is one,
 // and synced before any message that follows from it is sent. Slots are not in
 // it: a node that returns opens a new account and its old one is waited out,
-// as every lost account is.
+// as every lost account is, or it goes on with its visits, which are kept beside it: see resume.
 func (n *Node) Record() *Record {
 	if !n.knows {
 		return nil
@@ -39,6 +39,7 @@ func (g *Gate) record() RoomRecord {
 	return RoomRecord{
 		Room: g.cfg, Line: g.line, Voters: g.voters, Rivals: g.rivals, Voids: g.voids, Cut: g.cut,
 		Supply: Supply{Slots: g.supply.Slots, At: g.supply.At}, TTL: max(g.ttl, g.cfg.longest()), Shared: g.Shares(),
+		Counts: true, Over: g.over,
 	}
 }
 
@@ -86,12 +87,12 @@ func (r *Record) differs(o *Record) bool {
 
 func (r *RoomRecord) differs(o *RoomRecord) bool {
 	return r.Line != o.Line || r.TTL != o.TTL || r.Shared != o.Shared || r.Room.Version != o.Room.Version || r.Room.Name != o.Room.Name ||
-		!slices.Equal(r.Room.Events, o.Room.Events) || !slices.Equal(r.Voids, o.Voids) ||
+		!slices.Equal(r.Room.Events, o.Room.Events) || !slices.Equal(r.Voids, o.Voids) || r.Counts != o.Counts || !slices.Equal(r.Over, o.Over) ||
 		r.Supply.Slots < o.Supply.Slots ||
 		r.Supply.Slots > o.Room.Target && o.Supply.Slots <= o.Room.Target // else a restart would hold calls up for what is no more
 }
 
-func (r *RoomRecord) saved() saved { return saved{r.Voids, r.Supply.Slots} }
+func (r *RoomRecord) saved() saved { return saved{r.Voids, r.Over, r.Supply.Slots} }
 
 // restore takes up what an earlier life of this node had synced. Everyone it
 // knew, and that life itself, counts as lost just now, in waves up to any that
@@ -123,7 +124,10 @@ func (n *Node) restore(r *Record, now Time) {
 			g.setRoom(rr.Room)
 		}
 		g.line, g.voters, g.rivals, g.voids = rr.Line, rr.Voters, rr.Rivals, slices.Clone(rr.Voids)
-		g.shared, g.saved = rr.Shared, rr.saved()
+		g.shared, g.saved, g.over = rr.Shared, rr.saved(), rr.Voids
+		if rr.Counts {
+			g.over = rr.Over
+		}
 		g.supply = Supply{Line: rr.Line, Slots: rr.Supply.Slots, At: rr.Supply.At} // of an earlier life: not Sure, and nothing burned, see Supply
 		if k, seed := rr.Room.keyingAt(rr.Cut.Keying); k == rr.Cut.Keying {
 			g.keying, g.seed, g.cut = k, seed, rr.Cut
@@ -174,7 +178,7 @@ func (n *Node) Unsaved(saved *Record) *Record {
 func (n *Node) Saved(r *Record) {
 	for i := range r.Rooms {
 		if g := n.Gate(r.Rooms[i].Room.Name); g != nil {
-			g.durable, g.saved = r.Rooms[i].TTL, r.Rooms[i].saved()
+			g.durable, g.saved, g.resumed.known = r.Rooms[i].TTL, r.Rooms[i].saved(), r.Member == n.self.Member
 		}
 	}
 }

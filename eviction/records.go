@@ -96,6 +96,7 @@ type RoomNode struct {
 	// Says is what it says of its account. That it is covered: each pass of it is kept by a
 	// member of the wave, and none is given from now on that is not, see cover.
 	Says Says
+	Resuming
 }
 
 // Nobody is later than all stamps: see RoomNode.Bare.
@@ -161,6 +162,7 @@ type RoomCommit struct {
 	Held    int64   // µs in which nobody is called, after a cold start
 	Pace
 	KeptBy
+	Resumption
 }
 
 // Bucket is how a decision leaves the token bucket of new_users_per_minute, for who takes over:
@@ -229,5 +231,7 @@ type RoomRecord struct {
 	Voids  []Void
 	Cut    Cut
 	Supply Supply
-	Shared bool // an account of somebody may act on a side
+	Shared bool   // an account of somebody may act on a side
+	Counts bool   // Over is kept: a version did not
+	Over   []Void // see Resuming
 }

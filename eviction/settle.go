@@ -73,7 +73,10 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 	}
 	lost := g.settleListed(d, rs, c, b, &voids, safe)
 	lost = append(lost, g.settleGone(d, rs, c, b, &voids, safe)...)
+	lost = rs.actLeft(d, lost, safe)
 	b.lost = lost
+	c.Resumed = rs.resumedBy(d)
+	rs.resumes = len(c.Resumed) > 0
 	c.Void = voids
 	c.Sure = rs.accepted(d, supply, c.Line)
 	if c.Sure {
@@ -103,6 +106,7 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 		}
 	}
 	b.kept, mints = rs.make(d, supply, c, inside, lost, safe)
+	rs.resume(d, c, inside, lost)
 	b.inside = inside + c.Mint
 	b.free[0] += c.Mint
 	c.Active += b.kept
@@ -117,13 +121,15 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 }
 
 // hold stops calls while more slots exist than the limit, and burns what is
-// free of the excess. Nobody is thrown out.
+// free of the excess. Nobody is thrown out. So it does while visits go on that may not have been
+// counted yet.
 func (rs *roomSums) hold(c *RoomCommit, b *books) {
 	excess := c.Supply - rs.target
 	c.Closed = excess > 0
 	if c.Closed {
 		c.Burn = deal(excess, b.free, 0)
 	}
+	c.Closed = c.Closed || rs.resumes && !c.Sure
 }
 
 // settleListed gives new accounts to listed nodes whose old one is void or of

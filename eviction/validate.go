@@ -90,7 +90,7 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 			n := &room.Nodes[j]
 			ok = ok && below(n.Index) && !told[n.Index] && count(n.Queued) && count(n.Due) && count(n.Wanted) && count(n.Used) && count(n.Called) && count(n.Tokens) &&
 				count(max(n.Free, -n.Free)) && count(max(n.Minted, -n.Minted)) && n.TTL >= 0 && n.TTL <= ageMax && n.Held >= heldAnew && n.Held <= ageMax &&
-				n.DealtAge >= 0 && n.DealtAge <= ageMax && n.Left.valid()
+				n.DealtAge >= 0 && n.DealtAge <= ageMax && n.Left.valid() && n.Resuming.valid()
 			if ok {
 				told[n.Index] = true
 			}

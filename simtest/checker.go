@@ -138,6 +138,7 @@ func (c *checker) born(h *host) {
 func (c *checker) died(w *world, h *host) {
 	c.crashes++
 	w.look(h) // what it was in the middle of counts
+	w.checkAllOnDisk(h)
 }
 
 // observe looks at a node after an input.

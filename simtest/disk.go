@@ -21,6 +21,7 @@ type disk struct {
 	saveAt  int64                // boot time of the next try
 	spent   []eviction.UsedBatch // what could not be added to used
 	lost    []int32              // tickets in spent: none of a later life's business
+	visits  visitsDisk
 }
 
 // saveStep is a step of a save, which may fail, and before which a host may crash.
@@ -134,7 +135,8 @@ func (w *world) lose(h *host) {
 			w.crowd.tickets[t].usedBy = 0
 		}
 	}
-	*d = disk{kept: d.kept, used: d.used, failing: d.failing, well: d.well}
+	w.loseVisits(&d.visits)
+	*d = disk{kept: d.kept, used: d.used, failing: d.failing, well: d.well, visits: d.visits}
 	if !w.o.Faults.Disk {
 		*d = disk{}
 	}

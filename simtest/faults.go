@@ -119,6 +119,7 @@ func (n *nemesis) plan(w *world) {
 	spread(f.Saves, BadDisk, CrashInSave)
 	spread(f.Grays, Gray)
 	spread(f.Twins, Twin)
+	spread(f.PowerCuts, CrashAll)
 	if f.Every > 0 && len(f.Mix) > 0 {
 		w.agenda.push(2_000_000+w.rngFaults.Int64N(2*f.Every.Microseconds()), evFault, 0, 0)
 	}

@@ -113,6 +113,7 @@ func (w *world) start(h *host) {
 		Expect: h.expect, Joins: w.o.Nodes > 1 || h.index > 0, KeptKeys: w.o.Faults.KeepKeys && h.keys != 0,
 		Cluster: h.file, Rooms: w.o.Rooms[:len(w.o.Rooms)-w.unmade], Disk: w.o.Faults.Disk, Persisted: h.disk.kept, Used: h.disk.used,
 	}
+	c.Visits = w.beginVisits(h, member)
 	n, err := node.New(c, now)
 	if err != nil {
 		w.fail("start", "%s: New: %v", h.name, err)
@@ -289,6 +290,10 @@ func (w *world) drain(h *host) {
 	}
 	if w.trapped(h, beforeSave, &r) {
 		return
+	}
+	w.writeVisits(h, r.Visits)
+	if w.o.Faults.Visits && h.n.WentOn() {
+		w.reached.n[reachResume]++
 	}
 	w.keepUsed(h, &r)
 	w.lookOver(h)

@@ -103,7 +103,10 @@ type Faults struct {
 	Twins                   int           // nodes that are cut off while another is started under their name
 	Gone                    int           // of the crashed nodes this many never return, if a majority lives
 	Detect                  Range         // gossip notices after [500ms to 3s]
-	Disk                    bool          // nodes have one
+	Disk                    bool          // nodes have one,
+	Visits                  bool          // and keep their visits on it
+	Damage                  int           // in percent: what is kept of visits is found damaged after a crash
+	PowerCuts               int           // all nodes crash at once, this often
 	KeepKeys                bool          // signing keys survive a restart
 }
 

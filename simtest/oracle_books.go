@@ -67,6 +67,9 @@ func (w *world) checkMade(h *host, c *roomCheck, old, rs *node.RoomStatus) {
 	if st.List[0] == w.lives[h.life].member {
 		mint = d.mint
 	}
+	if d.resume && w.o.Faults.Visits {
+		mint += h.disk.visits.early[w.roomIndex(c.name)]
+	}
 	if made > mint || made < -burn {
 		w.fail("S2", "room %s: %s has made %d slots, and wave %v has it mint %d and burn up to %d", c.name, h.name, made, st.Installed, mint, burn)
 	}
@@ -81,6 +84,8 @@ type (
 	made struct {
 		mint int
 		burn []eviction.Deal
+
+		resume bool
 	}
 )
 
@@ -95,8 +100,8 @@ func (w *world) decides(h *host, r *node.Ready) {
 		for j := range m.Rooms {
 			rc := &m.Rooms[j]
 			w.crosses(h, m.Epoch, rc)
-			if rc.Mint > 0 || len(rc.Burn) > 0 {
-				w.checker.makes[making{m.Epoch, rc.Room}] = made{rc.Mint, rc.Burn}
+			if rc.Mint > 0 || len(rc.Burn) > 0 || rc.Resume {
+				w.checker.makes[making{m.Epoch, rc.Room}] = made{rc.Mint, rc.Burn, rc.Resume}
 			}
 		}
 	}

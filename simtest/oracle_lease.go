@@ -85,6 +85,7 @@ func admits(p eviction.Policy, grade eviction.Grade) bool {
 // pass of the same ticket that was given out before is no new permission.
 func (w *world) checkPass(h *host, r int, t *place, p *node.Pass) {
 	w.checkGiven(h, r, p.ID, p.Home, p.Expires)
+	w.checkOnDisk(h, r, p)
 	for s := t.session; s != none; s = w.checker.sessions[s].next {
 		if w.checker.sessions[s].expires >= p.Expires {
 			return

@@ -113,6 +113,10 @@ const (
 	reachOtherFile
 	reachHeldBack
 	reachSunk
+	reachSynced
+	reachSyncFailed
+	reachPassOnDisk
+	reachResume
 	goals
 )
 
@@ -133,5 +137,6 @@ func (g goal) String() string {
 		"founding of fewer nodes than there are", "second node of a name", "second node of a name in the waves",
 		"list asked for",
 		"node with other settings", "lease that waited for the others", "longer lease that was forgotten",
+		"visits on a disk", "visits that a disk does not take", "pass of a node that dies and has it on its disk", "visits of earlier lives gone on with",
 	}[g]
 }

@@ -146,6 +146,28 @@ func killed(seed uint64) simtest.Options {
 	return o
 }
 
+// All nodes of a small cluster die at once, again and again, with their visits on disks: some
+// come back, some late, some find their disk damaged.
+func TestSeedsOfPowerCuts(t *testing.T) {
+	hold(t, powerCuts, 1, 2, 3, 4, 5, 6, 7, 8)
+}
+
+// powerCuts is such a world of the swarm.
+func powerCuts(seed uint64) simtest.Options {
+	o := simtest.Swarm(seed)
+	o.Users, o.Nodes, o.Rooms = min(o.Users, 150), 1+int(seed%5), o.Rooms[:1]
+	o.Expect = o.Nodes
+	o.Faults.Disk, o.Faults.Visits, o.Faults.KeepKeys, o.Faults.Gone = true, true, true, 0
+	o.Faults.PowerCuts, o.Faults.Damage = 1+int(seed%4), []int{0, 0, 0, 15}[seed/4%4]
+	if seed%3 == 0 {
+		o.Faults.Every = 0
+	}
+	if o.Faults.Every == 0 { // a gray node is judged where nothing else happens
+		o.Faults.Grays = 0
+	}
+	return o
+}
+
 // TestSeedsThatFoundedTwice keeps seeds in which a room was founded at both sides of
 // a split: it had been on no line yet when another room's survivor_after began one.
 func TestSeedsThatFoundedTwice(t *testing.T) {

@@ -49,6 +49,12 @@ func Swarm(seed uint64) Options {
 	if e := (dice{rand.New(rand.NewPCG(seed, streamSaves))}); o.Faults.Every > 0 && o.Faults.Disk && e.one(2) {
 		o.Faults.Saves = e.pick(1, 2, 4, 8)
 	}
+	if e := (dice{rand.New(rand.NewPCG(seed, streamVisits))}); o.Faults.Disk {
+		o.Faults.Visits = e.one(2)
+		if o.Faults.Every > 0 && e.one(2) {
+			o.Faults.PowerCuts, o.Faults.Damage = e.pick(1, 2, 3), e.pick(0, 0, 10)
+		}
+	}
 	// In a room that shares its slots, to start another under a name says that the first
 	// is off for good: an operator answers for that.
 	shares := slices.ContainsFunc(o.Rooms, func(r eviction.Room) bool { return r.OnPartition == eviction.Share })

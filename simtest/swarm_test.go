@@ -16,6 +16,7 @@ var (
 	seeds = flag.Int("seeds", 500, "how many seeds TestSwarm runs")
 	first = flag.Uint64("first", 1, "the first of them")
 	fails = flag.Int64("fails", 10, "stop after so many seeds have failed")
+	cuts  = flag.Bool("cuts", false, "draw worlds in which all nodes die at once, with their visits on disks")
 	seed  = flag.Uint64("seed", 0, "run only this one; with -v print its trace")
 )
 
@@ -61,8 +62,16 @@ type outcome struct {
 // runSeed runs a world of the swarm.
 func runSeed(seed uint64) (o outcome) {
 	o.seed = seed
-	o.result, o.err = run(simtest.Swarm(seed))
+	o.result, o.err = run(drawn(seed))
 	return o
+}
+
+// drawn is the world of a seed.
+func drawn(seed uint64) simtest.Options {
+	if *cuts {
+		return powerCuts(seed)
+	}
+	return simtest.Swarm(seed)
 }
 
 // run is simtest.Run, where a panic is an error like others.
@@ -123,7 +132,7 @@ func (s *sums) report(t *testing.T, n int) {
 // replay runs one seed again, with its trace under -v.
 func replay(t *testing.T, seed uint64) {
 	t.Helper()
-	o := simtest.Swarm(seed)
+	o := drawn(seed)
 	if testing.Verbose() {
 		fmt.Printf("%+v\n", o)
 		o.Trace = func(line string) { fmt.Println(line) }

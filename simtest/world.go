@@ -32,6 +32,7 @@ const (
 	evStage                    // a: trouble that moves on or ends
 	evTake                     // the next deleteMin
 	evJoined                   // the answer to a join may go out
+	evSynced                   // a batch of visits is on a disk
 	evUnkept                   // joins are answered for which nobody keeps the place
 	evSample                   // the oracles look at everything
 	evPhase                    // a: phase that begins
@@ -50,33 +51,33 @@ const (
 
 // world is one run.
 type world struct {
-	o         Options
-	now       int64 // µs of true time since the world began
-	same      int   // events since it went on last
-	phase     phase
-	agenda    agenda
-	hosts     []host
-	lives     []life
-	wires     wires
-	gossip    gossip
-	crowd     crowd
-	nemesis   nemesis
-	checker   checker
-	trace     trace
-	reached   reached
-	keys      keys
-	told      func(q *request) // looks at each answer about a place; nil: nobody does
-	visited   func(took int64) // hears for how long each visit lasted that is over, µs; nil: nobody does
-	broken    *Violation
-	spoilt    bool // a script has broken a room, to see what becomes of it
-	over      bool
-	unmade    int // how many of the last rooms no node starts with: they are made while it runs
-	rngLoad   *rand.Rand
-	rngQuiet  *rand.Rand
-	rngNet    *rand.Rand
-	rngFaults *rand.Rand
-	rngFiles  *rand.Rand
-	scripted  bool // a script says which settings a node starts with
+	o                   Options
+	now                 int64 // µs of true time since the world began
+	same                int   // events since it went on last
+	phase               phase
+	agenda              agenda
+	hosts               []host
+	lives               []life
+	wires               wires
+	gossip              gossip
+	crowd               crowd
+	nemesis             nemesis
+	checker             checker
+	trace               trace
+	reached             reached
+	keys                keys
+	told                func(q *request) // looks at each answer about a place; nil: nobody does
+	visited             func(took int64) // hears for how long each visit lasted that is over, µs; nil: nobody does
+	broken              *Violation
+	spoilt              bool // a script has broken a room, to see what becomes of it
+	over                bool
+	unmade              int // how many of the last rooms no node starts with: they are made while it runs
+	rngLoad             *rand.Rand
+	rngQuiet            *rand.Rand
+	rngNet              *rand.Rand
+	rngFaults           *rand.Rand
+	rngFiles, rngVisits *rand.Rand
+	scripted            bool // a script says which settings a node starts with
 }
 
 // Streams of one seed. A change to what one of them draws leaves the others alone.
@@ -96,6 +97,7 @@ const (
 	streamPolicies
 	streamCopies
 	streamQuiet
+	streamVisits
 )
 
 // Violation is a promise that did not hold.
@@ -139,6 +141,7 @@ func newWorld(o Options) *world {
 		rngNet:    rand.New(rand.NewPCG(o.Seed, streamNet)),
 		rngFaults: rand.New(rand.NewPCG(o.Seed, streamFaults)),
 		rngFiles:  rand.New(rand.NewPCG(o.Seed, streamFiles)),
+		rngVisits: rand.New(rand.NewPCG(o.Seed, streamVisits)),
 		trace:     trace{hash: offsetFNV, print: o.Trace},
 	}
 	// Places for every node that can ever be added.
@@ -239,6 +242,8 @@ func (w *world) happen(e event) {
 		w.nextTake()
 	case evJoined:
 		w.joined(e.a, e.b)
+	case evSynced:
+		w.synced(&w.hosts[e.a], e.b)
 	case evUnkept:
 		w.unkept(&w.hosts[e.a], e.b)
 	case evSample:

@@ -271,6 +271,8 @@ func roomRow(r *admin.Room) []string {
 	switch {
 	case r.Here.Broken != "":
 		state = "given up by this node, until it is restarted: " + r.Here.Broken
+	case r.Here.Unwritten:
+		state = "nobody is called by this node: its disk takes no visits"
 	case r.Suspended:
 		state = "suspended: everyone goes through"
 	case r.Paused != "":

@@ -56,6 +56,7 @@ func NewCollector(s Source) *Collector {
 			room("kept_here", "Places of other nodes that this node keeps.", func(r Room) float64 { return float64(r.Here.Kept) }),
 			room("parked_here", "People of this node who have fallen silent.", func(r Room) float64 { return float64(r.Here.Parked) }),
 			room("broken", "1 if this node has found the room not as it must be, and calls nobody in it until it is restarted.", func(r Room) float64 { return truth(r.Here.Broken != "") }),
+			room("unwritten", "1 if this node's disk takes no visits, so that it calls nobody.", func(r Room) float64 { return truth(r.Here.Unwritten) }),
 			room("may_admit", "1 if this node's lease allows calls.", func(r Room) float64 { return truth(r.Here.MayAdmit) }),
 		},
 	}

@@ -87,7 +87,8 @@ type RoomHere struct {
 	Kept       int    `json:"kept"`      // places of other nodes that are kept here
 	MayAdmit   bool   `json:"may_admit"` // lease and policy allow calls now
 	IsRoot     bool   `json:"is_root"`
-	Broken     string `json:"broken,omitempty"` // what is not as it must be, so that this node has given the room up; empty: nothing
+	Unwritten  bool   `json:"unwritten,omitempty"` // its disk takes no visits: it calls nobody
+	Broken     string `json:"broken,omitempty"`    // what is not as it must be, so that this node has given the room up; empty: nothing
 }
 
 // Event is one for which people gather, or that holds.

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	admissions "github.com/anteroom/anteroom/internal/history"
 )
 
 var runs = flag.Int("runs", 1, "how many times TestFaultsUnderACrowd runs")
@@ -98,4 +100,48 @@ func TestPlacesSurviveARestartOfEverythingWithData(t *testing.T) {
 	c := newCluster(t, 20)
 	c.data = true
 	restartOfEverything(t, c)
+}
+
+// All nodes are killed, or the only one, with people on the site whose passes last for a minute.
+// When all serve again others come in as soon as those who waited had the time to come back:
+// whoever is on the site goes on, and their passes are not waited for.
+func TestVisitsGoOnAfterACrashOfEverything(t *testing.T) {
+	t.Parallel()
+	for _, nodes := range []int{1, 3} {
+		t.Run(fmt.Sprintf("nodes=%d", nodes), func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, 20)
+			c.data, c.session = true, time.Minute
+			c.run(nodes)
+			crowd, done := c.crowd(120, 3*time.Second, 3*time.Second, 17)
+			c.until("people in line", 20*time.Second, func() bool { return crowd.Counts().Waiting > 60 })
+			for _, p := range c.nodes {
+				p.kill()
+			}
+			c.phase("all nodes are dead; start them again")
+			for _, p := range c.nodes {
+				p.start(nodes)
+			}
+			c.serving(nodes)
+			back := time.Now()
+			c.until("somebody who comes in", 40*time.Second, func() bool { return c.calledSince(back) > 0 })
+			after := time.Since(back)
+			c.fair(crowd, <-done, 1e-3)
+			c.phase("others were called %.1f s after all nodes served again", after.Seconds())
+			if after > 20*time.Second {
+				t.Errorf("nobody was called for %v after the start", after)
+			}
+		})
+	}
+}
+
+// calledSince counts who was called after that, by the logs of all nodes.
+func (c *cluster) calledSince(at time.Time) (n int) {
+	c.t.Helper()
+	for _, e := range c.events() {
+		if e.Event == admissions.Called && e.At > at.UnixMicro() {
+			n++
+		}
+	}
+	return n
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // joins are those who have joined here and are told so when another node keeps their
-// place, and those who come in when one keeps their visit: who has been told that they wait
+// place, and those who come in, or have a pass renewed, when one keeps their visit, and the disk: who has been told that they wait
 // is not passed over if this node dies then, nor does a slot of theirs go missing. The lock of
 // the node guards it.
 //
@@ -22,9 +22,10 @@ type joins struct {
 }
 
 type joining struct {
-	room  string
-	comes bool // in; else it joins
-	done  chan struct{}
+	room   string
+	comes  bool // in,
+	renews bool // has a pass renewed; else it joins
+	done   chan struct{}
 }
 
 // joinWait is for how long somebody is kept waiting for that. Then the place is given up
@@ -33,19 +34,28 @@ const joinWait = time.Second
 
 // held reports whether somebody waits yet for another node.
 func (w *joining) held(n *node.Node, id qpid.ItemID) bool {
-	if w.comes {
+	switch {
+	case w.comes:
 		return n.Unguarded(w.room, id)
+	case w.renews:
+		return n.Shortened(w.room, id)
 	}
 	return n.Unkept(w.room, id)
 }
 
 // watch returns what is closed when the answer to q may go out; nil: it may at once.
 func (j *joins) watch(n *node.Node, q *ticket.Request, a *ticket.Answer, err error) <-chan struct{} {
-	if err != nil || a.Forward != (eviction.Member{}) || q.Op != ticket.Join && q.Op != ticket.Leave {
+	if err != nil || a.Forward != (eviction.Member{}) || q.Op != ticket.Join && q.Op != ticket.Leave && q.Op != ticket.Refresh {
 		return nil
 	}
 	id, w := a.Ticket.ID, joining{room: a.Ticket.Room, comes: a.State == ticket.Called}
-	if a.State == ticket.Admitted || !w.comes && q.Op == ticket.Leave || !w.held(n, id) {
+	switch {
+	case q.Op == ticket.Refresh:
+		id, w = a.Pass.ID, joining{room: a.Pass.Room, renews: true}
+	case a.State == ticket.Admitted || !w.comes && q.Op == ticket.Leave:
+		return nil
+	}
+	if !w.held(n, id) {
 		return nil
 	}
 	if j.waiting == nil {
@@ -95,10 +105,13 @@ func (l *Loop) joined(ctx context.Context, q *ticket.Request, a ticket.Answer, k
 	}
 	late := time.NewTimer(joinWait)
 	defer late.Stop()
-	comes := a.State == ticket.Called
+	comes, renews := a.State == ticket.Called, q.Op == ticket.Refresh
 	select {
 	case <-kept:
-		if !comes {
+		switch {
+		case renews:
+			return l.renewed(q, a)
+		case !comes:
 			return a, nil
 		}
 		var in ticket.Answer
@@ -117,13 +130,29 @@ func (l *Loop) joined(ctx context.Context, q *ticket.Request, a ticket.Answer, k
 		err = ctx.Err()
 	}
 	_ = l.order(func(n *node.Node, now eviction.Time) {
-		l.joins.leave(a.Ticket.ID)
-		if !comes {
+		switch {
+		case renews:
+			l.joins.leave(a.Pass.ID)
+			return
+		case !comes:
 			n.Undo(now, a.Ticket)
 		}
+		l.joins.leave(a.Ticket.ID)
 	})
-	if comes && ctx.Err() == nil {
+	if (comes || renews) && ctx.Err() == nil {
 		return a, nil
 	}
 	return ticket.Answer{}, err
+}
+
+// renewed is the answer to who has a pass renewed that the disk has for longer by now than it
+// had when that answered.
+func (l *Loop) renewed(q *ticket.Request, a ticket.Answer) (again ticket.Answer, err error) {
+	if stopped := l.order(func(n *node.Node, now eviction.Time) { again, err = n.Refresh(now, q.Pass) }); stopped != nil {
+		return ticket.Answer{}, stopped
+	}
+	if err != nil || again.Forward != (eviction.Member{}) {
+		return a, nil // it is as good as it was
+	}
+	return again, nil
 }

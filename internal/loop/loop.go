@@ -51,7 +51,10 @@ type Config struct {
 	// fails, nothing is sent, and it is tried again a little later.
 	Save func(*eviction.Record) error
 	// Used keeps used tickets. Nil: they are not. What fails is tried again.
-	Used     func([]uint64) error
+	Used func([]uint64) error
+	// Visits makes a batch durable before it returns. It is called by a goroutine of its own. If
+	// it fails it is tried again. Not nil if and only if Node.Visits is not.
+	Visits   func(*eviction.VisitsBatch) error
 	Log      func(node.Admission) // hears of every step of every visitor; must not block
 	Told     func(*ticket.Answer) // hears of every answer about a place that is here, by whatever node it was asked for. Nil: nobody does
 	Logger   *slog.Logger
@@ -81,6 +84,7 @@ type Loop struct {
 	snapshot atomic.Pointer[Snapshot]
 	shown    chan struct{} // has a value when there is a snapshot that nobody was told of
 	waves    waves
+	visits   visits
 	dropped  atomic.Uint64
 	refused  atomic.Uint64
 	unsaved  *eviction.Record   // Save has failed; these messages wait for it
@@ -143,7 +147,7 @@ func New(c Config) (*Loop, error) {
 		c: c, node: n, messages: make(chan eviction.Message, c.Messages), requests: make(chan *request, c.Requests),
 		wake: make(chan struct{}, 1), shown: make(chan struct{}, 1),
 		orders: make(chan func(*node.Node, eviction.Time)), done: make(chan struct{}),
-		remote: listeners{max: c.Listened},
+		remote: listeners{max: c.Listened}, visits: newVisits(),
 		saveAt: math.MinInt64, tellAt: math.MinInt64, tickAt: math.MaxInt64,
 	}
 	l.publish(c.Clock())
@@ -156,6 +160,13 @@ func (l *Loop) Run(ctx context.Context) error {
 	defer l.stopped.Store(true)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	if l.c.Visits != nil {
+		ctx, stop := context.WithCancel(ctx)
+		var writer sync.WaitGroup
+		defer writer.Wait()
+		defer stop()
+		writer.Go(func() { l.writeVisits(ctx) })
+	}
 	for {
 		var do func()
 		select {
@@ -175,6 +186,8 @@ func (l *Loop) Run(ctx context.Context) error {
 			do = func() {}
 		case order := <-l.orders:
 			do = func() { order(l.node, l.c.Clock()) }
+		case err := <-l.visits.written:
+			do = func() { l.wroteVisits(err) }
 		}
 		timer.Reset(l.settle(l.work(do)))
 	}
@@ -265,6 +278,9 @@ func (l *Loop) settle(now eviction.Time, r node.Ready) time.Duration {
 	for i := range r.Broken {
 		b := &r.Broken[i]
 		l.c.Logger.Error("a room is not as it must be, so this node calls nobody in it until it is restarted; please report this line", "room", b.Room, "fault", b.What, "state", b.State)
+	}
+	if r.Visits != nil {
+		l.visits.batches <- r.Visits // there is no other
 	}
 	l.keepUsed(now, r.Used)
 	l.send(now, r.Messages)

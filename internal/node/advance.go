@@ -142,7 +142,7 @@ func (r *room) wrong() *eviction.Broken {
 	if b := r.gate.WrongUse(); b != nil {
 		return b
 	}
-	if uses := r.called + r.onSite + len(r.held) + len(r.deletes.active); uses != r.gate.Ledger().Used() {
+	if uses := r.called + r.onSite + len(r.held) + len(r.deletes.active) + r.striking; uses != r.gate.Ledger().Used() {
 		return r.breach("each use of a slot is somebody's")
 	}
 	return nil

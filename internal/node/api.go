@@ -27,6 +27,7 @@ type Config struct {
 	UsedMax   int                  // used tickets of other lives and nodes remembered [UsedMax]
 	Used      []eviction.UsedBatch // tickets that earlier lives of this node had used, the oldest first
 	Disk      bool                 // ask for what must be kept, in Ready.Save
+	Visits    *eviction.VisitsKept // of earlier lives, as the disk has them: ask for what is to be kept of visits, in Ready.Visits; nil: there is no disk for them
 	Persisted *eviction.Record     // what an earlier life of this node had synced; nil: nothing
 }
 
@@ -100,7 +101,10 @@ type Place struct {
 // Ready is the work a node wants done. The caller owns the slices.
 type Ready struct {
 	// Save must be durable before any of Messages is sent. Nil: nothing to save.
-	Save     *eviction.Record
+	Save *eviction.Record
+	// Visits is to be made durable, whenever that is done: then call VisitsSaved, or else
+	// VisitsFailed and try again. There is no other before. Nil: there is nothing to do.
+	Visits   *eviction.VisitsBatch
 	Used     []uint64           // tickets that are used up: add them to what is kept, to be given back in Config.Used
 	Broken   []eviction.Broken  // rooms that this node has given up, each once: let somebody know
 	Messages []eviction.Message // send each at most once, in order

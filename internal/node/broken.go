@@ -46,18 +46,26 @@ func (r *room) giveUp(now eviction.Time, b *eviction.Broken) {
 	r.due, r.wanting, r.held, r.deletes, r.giving = line{}, nil, nil, deletes{}, giving{}
 	r.cut = r.gate.Cut()
 	r.copyNone()
+	r.closeLines()
 	r.stir()
 	r.plan()
 }
 
 // installBroken is install in a room that was given up: visits that others give this
 // node use their slots until the passes end, and the room's tree goes on.
-func (r *room) installBroken(in *eviction.Installed) {
+func (r *room) installBroken(now eviction.Time, in *eviction.Installed) {
 	if in.Reset {
 		r.held = nil
 	}
 	for i := range in.Visits {
 		r.held = append(r.held, in.Visits[i].Expires+2*r.skew())
+	}
+	if in.Resume && r.node.writes() { // what is on the disk ends by itself
+		pending := r.takePending()
+		r.gate.Book(len(pending))
+		for i := range pending {
+			r.held = append(r.held, r.passEnds(&pending[i], now)+2*r.skew())
+		}
 	}
 	if in.QPID != nil {
 		if err := r.q.Install(*in.QPID); err != nil {

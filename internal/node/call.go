@@ -76,7 +76,7 @@ func (r *room) next() *visitor {
 // a free slot here, a valid lease.
 func (r *room) call(now eviction.Time) {
 	for v := r.next(); v != nil; v = r.next() {
-		if !r.node.ev.Calls(r.gate, now) || !r.gate.Spend(now.Boot) {
+		if !r.node.ev.Calls(r.gate, now) || r.node.visitLog.fails || !r.gate.Spend(now.Boot) {
 			return
 		}
 		r.dequeue(v)

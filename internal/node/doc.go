@@ -11,6 +11,7 @@
 //	n.Step(now, message)
 //	r := n.Ready(now)
 //	save(r.Save)     // durable before anything is sent; then n.Saved(r.Save)
+//	write(r.Visits)  // whenever that is done; then n.VisitsSaved(now)
 //	send(r.Messages) // each at most once, in order
 //	wakeAt(r.Deadline)
 //

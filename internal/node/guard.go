@@ -164,25 +164,32 @@ type offeredVisits struct {
 	anybody bool // one of the visits is nobody's, or somebody else is here under its id: no heir can keep it
 }
 
-// keepFirst reports whether heirs keep the visits of m for as long as their passes are good.
-// Else it has them do so, and takeOffered looks again.
+// keepFirst reports whether heirs keep the visits of m for as long as their passes are good,
+// if that is promised, and the disk. Else it has them do so, and takeOffered looks again.
 func (r *room) keepFirst(m *eviction.Slots) bool {
 	if r.gate.Ledger().Took(m) {
 		return true // it is repeated, as the acknowledgement was lost
 	}
-	kept, offer := true, offeredVisits{m: m}
+	kept, offer, promised := true, offeredVisits{m: m}, r.gate.Promised()
 	for i := range m.Visits {
 		v := &m.Visits[i]
 		if v.ID == (qpid.ItemID{}) || r.atHome(r.visitors.get(v.ID), math.MaxUint32) != nil {
-			offer.anybody, kept = true, false
+			r.writeNobodys(v.Expires)
+			kept = kept && (!r.node.writes() || r.nobodys.durable >= v.Expires)
+			if offer.anybody = promised; promised {
+				kept = false
+			}
 			if r.gate.Retract() {
 				r.node.ev.Urge(r.gate)
 			}
 			continue
 		}
-		r.sweepVisit(v.ID)
-		r.guardUntil(v.ID, v.Stamp, v.Expires)
-		kept = kept && r.guardedUntil(v.ID) >= v.Expires
+		kept = r.writeOffered(m.From, v) && kept
+		if promised {
+			r.sweepVisit(v.ID)
+			r.guardUntil(v.ID, v.Stamp, v.Expires)
+			kept = kept && r.guardedUntil(v.ID) >= v.Expires
+		}
 	}
 	again := slices.ContainsFunc(r.offered, func(o offeredVisits) bool { return o.m.From == m.From && o.m.Total == m.Total })
 	if !kept && !again && len(r.offered) < offeredMax {
@@ -224,6 +231,9 @@ func (r *room) forgo(m *eviction.Slots) {
 	for i := range m.Visits {
 		if id := m.Visits[i].ID; r.visitors.get(id) == nil {
 			r.unguard(id)
+			if l := r.lines[id]; l != nil && l.state == lineOurs {
+				r.strikeLine(id, l)
+			}
 		}
 	}
 }
@@ -240,15 +250,19 @@ func (r *room) guardedUntil(id qpid.ItemID) int64 {
 
 // passUntil is until when a pass of v may be good now: 0 if it may have none yet.
 func (r *room) passUntil(v *visitor) int64 {
-	if !r.gate.Promised() {
-		return v.expires
+	until := v.expires
+	if r.gate.Promised() {
+		until = min(until, r.guardedUntil(v.id))
 	}
-	return min(v.expires, r.guardedUntil(v.id))
+	if r.node.writes() {
+		until = min(until, r.writtenUntil(v.id), r.node.ev.LastNow()+r.gate.MaxPass())
+	}
+	return until
 }
 
 // coveredBy reports whether each pass of this account that is out is kept by a member of list.
 func (r *room) coveredBy(list []eviction.Member) bool {
-	if r.bare == nil || r.unsure || r.broken != nil || r.node.leaveBy != 0 || r.bareVisits > 0 || len(r.held) > 0 || len(r.deletes.active) > 0 ||
+	if r.bare == nil || r.unsure || r.broken != nil || r.node.leaveBy != 0 || r.bareVisits > 0 || len(r.held) > 0 || len(r.deletes.active) > 0 || len(r.pending) > 0 ||
 		slices.ContainsFunc(r.offered, func(o offeredVisits) bool { return o.anybody }) {
 		return false
 	}
@@ -261,12 +275,27 @@ func (r *room) coveredBy(list []eviction.Member) bool {
 }
 
 // Unguarded reports whether somebody who was called gets their pass as soon as an heir
-// keeps their visit: Ready.Kept says when.
+// keeps their visit, and the disk: Ready.Kept says when.
 func (n *Node) Unguarded(name string, id qpid.ItemID) bool {
 	r, err := n.room(name)
-	if err != nil || !r.gate.Promised() {
+	if err != nil {
 		return false
 	}
 	v := r.visitors.get(id)
-	return v != nil && v.stage == called && r.guardedUntil(id) < n.ev.LastNow()+r.gate.Session().Microseconds()
+	if v == nil || v.stage != called {
+		return false
+	}
+	until := n.ev.LastNow() + r.gate.Session().Microseconds()
+	return r.gate.Promised() && r.guardedUntil(id) < until || n.writes() && r.writtenUntil(id) < until
+}
+
+// Shortened reports whether somebody on the site gets a longer pass as soon as the disk has
+// their visit for longer: Ready.Kept says when.
+func (n *Node) Shortened(name string, id qpid.ItemID) bool {
+	r, err := n.room(name)
+	if err != nil || !n.writes() || n.visitLog.fails {
+		return false
+	}
+	v := r.visitors.get(id)
+	return v != nil && v.stage == onSite && r.broken == nil && r.writtenUntil(id) < min(v.expires, n.ev.LastNow()+r.gate.MaxPass())
 }

@@ -21,6 +21,7 @@ type Status struct {
 	Leading     bool              // runs waves
 	Quarantined bool              // its clock is off
 	Left        bool              // it has said goodbye
+	Unwritten   bool              // its disk takes no visits: it calls nobody
 	Vouched     bool              // a quorum has taken its clock for right in this life; before it judges no pass
 	Acts        eviction.Bounds   // by which the node acts,
 	Reckons     eviction.Bounds   // and with which it reckons of others

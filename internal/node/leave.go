@@ -57,6 +57,7 @@ func (n *Node) Goodbye(now eviction.Time) {
 	n.clock(now) // an account that has lapsed has no calls to take back
 	n.ev.Leave(now)
 	n.leaveBy = now.Boot + leaveWait.Microseconds()
+	n.visitLog.leaving = n.writes()
 	for _, r := range n.rooms {
 		if r.broken == nil {
 			r.safely(now, r.giveUse)
@@ -88,12 +89,17 @@ func (n *Node) giveAway(now eviction.Time) {
 				n.ev.Urge(r.gate)
 			}
 			all = all && r.onSite+len(r.held) == 0
-		} else if in := n.ev.Installed(); r.broken == nil && r.onSite+len(r.held) > 0 && r.giving.wave != in {
+		} else if in := n.ev.Installed(); r.broken == nil && r.onSite+len(r.held) > 0 && r.giving.wave != in && n.mayGive() {
 			r.giving.wave = in // whoever had no account may have one by now
 			r.giveVisits(now)
 		}
-		all = r.givePlaces(now) && n.ev.Given(r.gate) && all
+		given := n.ev.Given(r.gate)
+		if given {
+			r.strikeGiven()
+		}
+		all = r.givePlaces(now) && given && len(r.changed) == 0 && all
 	}
+	all = all && n.mayGive() && n.visitLog.flight == nil
 	if all || alone || now.Boot >= n.leaveBy {
 		n.ev.Goodbye(now)
 		n.advance(now)
@@ -125,7 +131,7 @@ func (n *Node) heirWhoStays(id qpid.ItemID, stamp uint64) eviction.Member {
 func (r *room) giveUse(now eviction.Time) {
 	r.takeBackCalls(now)
 	r.wanting, r.gate.Wanted = nil, 0
-	if !r.gate.Promised() {
+	if !r.gate.Promised() && r.node.mayGive() {
 		r.giveVisits(now)
 	}
 }
@@ -183,6 +189,9 @@ func (r *room) visitGiven(now eviction.Time, heir eviction.Member, visit *evicti
 	r.onSite--
 	r.waits.visits.Forget(v.seen, r.node.ev.LastNow())
 	r.remove(v)
+	if l := r.lines[visit.ID]; l != nil {
+		l.state = lineGiven
+	}
 	r.moved.put(visit.ID, movedTo{heir, visit.Gen, r.ticketEnds(now)}, movedMax)
 	r.plan()
 }
@@ -193,6 +202,7 @@ func (r *room) visitGiven(now eviction.Time, heir eviction.Member, visit *evicti
 func (r *room) takeIn(now eviction.Time, from eviction.Account, visit *eviction.Visit) {
 	if visit.ID == (qpid.ItemID{}) || r.atHome(r.visitors.get(visit.ID), math.MaxUint32) != nil {
 		r.held = append(r.held, visit.Expires+2*r.skew())
+		r.writeNobodys(visit.Expires)
 		return
 	}
 	r.makeWay(visit.ID)
@@ -206,6 +216,7 @@ func (r *room) takeIn(now eviction.Time, from eviction.Account, visit *eviction.
 	r.onSite++
 	r.waits.visits.Begin(v.seen, r.node.ev.LastNow())
 	r.guardOut(v, now)
+	r.write(v, now)
 	r.schedule(v)
 	r.record(Given, v.weight(), 0, v.weight())
 }

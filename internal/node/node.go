@@ -38,6 +38,7 @@ type Node struct {
 	tellAt     int64             // boot time at which former homes are told again
 	leaveBy    int64             // boot time at which it says goodbye, whatever it still has; 0: it stays
 	leavers    []eviction.Member // who leave as well, as far as this node has heard: they are given nothing
+	visitLog   visitLog
 }
 
 // New returns a node. The error lists everything that is wrong with c.
@@ -61,6 +62,7 @@ func New(c Config, now eviction.Time) (*Node, error) {
 	}, c.Rooms, now)
 	n.loadUsed(c.Used)
 	n.c.Used = nil
+	n.openVisits(now)
 	n.addRooms(now)
 	return n, nil
 }
@@ -277,6 +279,7 @@ func (n *Node) Tick(now eviction.Time) {
 	n.tell(now)
 	n.tellUsed(now)
 	n.forgetUsed(now)
+	n.sweepLines(now)
 	n.tickRooms(now)
 	n.giveAway(now)
 }
@@ -288,6 +291,7 @@ func (n *Node) Ready(now eviction.Time) Ready {
 	messages, _ := n.ev.Take()
 	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh, Broken: n.broke, LetGo: n.letGo, Kept: n.copies.kept}
 	n.copies.kept = nil
+	r.Visits = n.batch()
 	n.out, n.log, n.taken, n.fresh, n.broke, n.letGo = nil, nil, nil, nil, nil, nil
 	if n.c.Disk && (len(r.Messages) > 0 || n.stale) {
 		n.stale = false
@@ -308,7 +312,7 @@ func (n *Node) Status() Status {
 	return Status{
 		Self: n.c.Self.Member, Epoch: s.Epoch, Installed: s.Installed, Grade: s.Grade, LeaseUntil: s.LeaseUntil,
 		Line: s.Line, Knows: s.Knows, Voters: s.Voters, List: s.List, Frozen: s.Frozen, Leading: s.Leading,
-		Quarantined: s.Quarantined, Left: n.ev.Left(), Vouched: s.Vouched, Acts: s.Acts, Reckons: s.Reckons, HLC: s.HLC, Clock: s.Clock, ClockAt: s.ClockAt, Waiting: n.waiting(s), Holdout: s.Holdout,
+		Quarantined: s.Quarantined, Left: n.ev.Left(), Unwritten: n.visitLog.fails, Vouched: s.Vouched, Acts: s.Acts, Reckons: s.Reckons, HLC: s.HLC, Clock: s.Clock, ClockAt: s.ClockAt, Waiting: n.waiting(s), Holdout: s.Holdout,
 	}
 }
 

@@ -72,6 +72,7 @@ type room struct {
 	uses
 	elsewhere
 	copied
+	onDisk
 	waits waits
 
 	attention
@@ -95,8 +96,8 @@ type roll struct {
 
 // uses are what the slots in use are for.
 //
-// Invariant: there is a slot in use for each of called, onSite, held and the deleteMins
-// under way, and for nothing else.
+// Invariant: there is a slot in use for each of called, onSite, held, the deleteMins
+// under way and the lines that are being struck (onDisk), and for nothing else.
 type uses struct {
 	called, onSite int     // visitors
 	held           []int64 // pass times until which slots are used by passes that nobody here has: see takeIn
@@ -123,6 +124,10 @@ func newRoom(n *Node, g *eviction.Gate, now eviction.Time) *room {
 	g.Keep = r.keepFirst
 	g.Copies = func(list []eviction.Member) *eviction.Keeping {
 		return &eviction.Keeping{Bare: r.barest(list), Keeps: r.firstKept(list), Covered: r.coveredBy(list), Visits: r.countVisits(list)}
+	}
+	if n.writes() {
+		r.takeUpLines()
+		g.Earlier = r.earlier
 	}
 	heap.Push(&n.dues.agenda, r)
 	r.stir()
@@ -210,7 +215,7 @@ func (r *room) install(now eviction.Time, in eviction.Installed) {
 	r.stir()
 	r.unseen, r.node.copies.look = true, true
 	if r.broken != nil {
-		r.installBroken(&in)
+		r.installBroken(now, &in)
 		return
 	}
 	if in.Reset {
@@ -218,6 +223,9 @@ func (r *room) install(now eviction.Time, in eviction.Installed) {
 	}
 	for i := range in.Visits {
 		r.takeIn(now, in.From, &in.Visits[i])
+	}
+	if in.Resume && r.node.writes() {
+		r.resume(now)
 	}
 	for i, w := range in.Entitled {
 		if v := r.visitors.get(w.ID); v != nil && v.stage == queued {
@@ -243,6 +251,7 @@ func (r *room) install(now eviction.Time, in eviction.Installed) {
 // reset answers for a ledger that is gone: the called wait again at their old
 // place, sessions run out by themselves.
 func (r *room) reset(now eviction.Time) {
+	r.closeLines()
 	r.guarded = guarded{} // heirs keep their visits as they are: no pass was called back
 	for _, v := range r.sortedVisitors() {
 		switch v.stage {
@@ -371,6 +380,9 @@ func (r *room) park(v *visitor, now eviction.Time) {
 }
 
 func (r *room) release(v *visitor, now eviction.Time) {
+	if v != nil && r.strike(v.id) {
+		return // the slot is free when that is durable
+	}
 	r.stir()
 	r.gate.Ledger().Release()
 	r.gate.Touch()

@@ -34,8 +34,9 @@ func (n *Node) Refresh(now eviction.Time, p Pass) (a Answer, err error) {
 	}
 	r.mayLetIn(now)
 	v.expires = max(v.expires, p.Expires, r.until(now, v.seen))
-	if r.guard(v, now); r.passUntil(v) < p.Expires {
-		return same, nil // until an heir keeps the visit for longer
+	r.guard(v, now)
+	if r.write(v, now); r.passUntil(v) < p.Expires {
+		return same, nil // until an heir keeps the visit for longer, and the disk
 	}
 	return r.answer(now, v)
 }
@@ -141,6 +142,15 @@ func (n *Node) session(now eviction.Time, p *Pass) (r *room, v *visitor, to evic
 		return r, v, to, nil
 	}
 	self := n.c.Self.Member
+	if r.goesOn(p.Home.Member) {
+		if l := r.lines[p.ID]; l == nil || l.state != lineLeft {
+			return r, nil, to, ticket.ErrPassExpired
+		}
+		return r, nil, to, nil // it has a slot until it ends
+	}
+	if at, ok := n.ev.GoesOnAt(r.gate, p.Home.Member); ok && at != self {
+		return r, nil, at, nil
+	}
 	given, away := r.moved.at(p.ID, now.Boot)
 	switch heir := n.ev.Heir(p.ID, p.Stamp); {
 	case p.Home == r.gate.Ledger().Account() && away:
@@ -197,6 +207,7 @@ func (r *room) adopt(now eviction.Time, p Pass) *visitor {
 	r.admit(now, v, r.began(now, p))
 	v.expires = max(v.expires, p.Expires)
 	r.guard(v, now)
+	r.write(v, now)
 	r.record(TakenOver, v.weight(), 0, qpid.Weight{})
 	r.gate.Touch()
 	return v
@@ -218,7 +229,8 @@ func (r *room) adoptWanting(now eviction.Time) {
 	clock := r.node.ev.Now(now)
 	for len(r.wanting) > 0 {
 		p := r.wanting[0]
-		if over := clock >= p.Expires || r.visitors.get(p.ID) != nil; !over {
+		_, elsewhere := r.node.ev.GoesOnAt(r.gate, p.Home.Member)
+		if over := clock >= p.Expires || r.visitors.get(p.ID) != nil || elsewhere || r.goesOn(p.Home.Member); !over {
 			if !r.node.ev.MayAdopt(r.gate, p.Home, now) || r.gate.Ledger().Free() <= 0 {
 				break
 			}

@@ -39,9 +39,9 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID, silent bool)
 	if r.passesThrough() {
 		return r.passthrough(now, v.id, v.stamp), nil
 	}
-	if n.ev.Open(r.gate, now) && r.gate.Queue.Len() == 0 && r.gate.Due == 0 && r.gate.Wanted == 0 && r.gate.Spend(now.Boot) {
+	if n.ev.Open(r.gate, now) && r.gate.Queue.Len() == 0 && r.gate.Due == 0 && r.gate.Wanted == 0 && !n.visitLog.fails && r.gate.Spend(now.Boot) {
 		in := r.visitors.add(v)
-		if r.gate.Promised() {
+		if r.gate.Promised() || n.writes() {
 			return r.walkIn(now, in)
 		}
 		r.admit(now, in, n.ev.Now(now))
@@ -57,13 +57,15 @@ func (n *Node) Join(now eviction.Time, name string, id qpid.ItemID, silent bool)
 	return r.answer(now, waits)
 }
 
-// walkIn sets a slot aside for a newcomer who comes in as soon as an heir keeps the visit.
+// walkIn sets a slot aside for a newcomer who comes in as soon as an heir keeps the visit, and
+// the disk.
 func (r *room) walkIn(now eviction.Time, v *visitor) (Answer, error) {
 	v.stage = called
 	v.marks |= walkedIn
 	r.called++
 	v.due = now.Boot + r.claim(v)
 	r.schedule(v)
+	r.write(v, now)
 	r.record(CalledIn, v.weight(), r.node.ev.Status().Installed.Num, v.weight())
 	return r.answer(now, v)
 }
@@ -234,12 +236,17 @@ func (n *Node) Leave(now eviction.Time, t Ticket) (a Answer, err error) {
 		return a, nil // still called: another try may find a lease
 	}
 	v := r.visitors.get(a.Ticket.ID)
-	if r.guard(v, now); n.Unguarded(t.Room, v.id) {
+	r.guard(v, now)
+	if r.write(v, now); n.Unguarded(t.Room, v.id) {
 		v.marks |= tried
-		return a, nil // until an heir keeps the visit: Ready.Kept says when
+		return a, nil // until an heir keeps the visit, and the disk: Ready.Kept says when
+	}
+	started := n.ev.Now(now)
+	if l := r.lines[v.id]; l != nil && r.gate.Room().SessionMax > 0 {
+		started = l.started // what the disk has
 	}
 	r.called--
-	r.admit(now, v, n.ev.Now(now))
+	r.admit(now, v, started)
 	n.use(v.id)
 	if v.has(walkedIn) {
 		r.record(AdmittedO, v.weight(), n.ev.Status().Installed.Num, v.weight())
@@ -259,6 +266,7 @@ func (r *room) admit(now eviction.Time, v *visitor, started int64) {
 	r.onSite++
 	v.seen, v.expires = started, r.until(now, started)
 	r.guard(v, now)
+	r.write(v, now)
 	r.waits.visits.Begin(started, r.node.ev.LastNow())
 	v.due = now.Boot + r.gate.Session().Microseconds() + 2*r.skew()
 	r.schedule(v)

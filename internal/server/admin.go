@@ -98,7 +98,7 @@ func (a source) Rooms() []admin.Room {
 			QueueingMethod: rs.Room.Method.String(), Algorithm: rs.Room.Algorithm.String(), QueueAll: rs.Room.QueueAll,
 			Suspended: served.Suspended, Mode: modeOf(byHand(rs.Room)), SessionSeconds: rs.Room.Session.Seconds(),
 			Queued: g.Queued, Called: g.Called, Active: g.Active, AdmittedPerMinute: g.AdmittedPerMinute,
-			EstimatedWaitSeconds: g.Wait.P50.Seconds(), Open: g.Open, Paused: g.Paused.Text(), OriginHealth: admin.HealthText(string(origin.status())), OriginHolds: origin.Holds, Here: here(rs),
+			EstimatedWaitSeconds: g.Wait.P50.Seconds(), Open: g.Open, Paused: g.Paused.Text(), OriginHealth: admin.HealthText(string(origin.status())), OriginHolds: origin.Holds, Here: here(rs, &snap.Status),
 		}
 		if v := origin.worst(); v != nil {
 			since := time.UnixMicro(v.Since).UTC()
@@ -169,10 +169,10 @@ func eventOf(r *node.RoomStatus, now int64) *admin.Event {
 	return shown
 }
 
-func here(r *node.RoomStatus) admin.RoomHere {
+func here(r *node.RoomStatus, s *node.Status) admin.RoomHere {
 	return admin.RoomHere{
 		SlotsOwned: r.Owned, SlotsUsed: r.Used, SlotsFree: r.Free, Queued: r.Queued, Called: r.Called,
-		OnSite: r.OnSite, Parked: r.Parked, Bare: r.Bare, Kept: r.Kept, MayAdmit: r.MayAdmit, IsRoot: r.QPIDRoot, Broken: r.Broken,
+		OnSite: r.OnSite, Parked: r.Parked, Bare: r.Bare, Kept: r.Kept, MayAdmit: r.MayAdmit, IsRoot: r.QPIDRoot, Broken: r.Broken, Unwritten: s.Unwritten,
 	}
 }
 

@@ -6,6 +6,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -183,6 +184,9 @@ func (s *Server) build() error {
 		if lc.Node.Used, err = s.usedTickets(); err != nil {
 			return err
 		}
+		if lc.Node.Visits, lc.Visits, err = s.visitsKept(); err != nil {
+			return err
+		}
 	}
 	if s.loop, err = loop.New(lc); err != nil {
 		return err
@@ -265,6 +269,19 @@ func (s *Server) usedTickets() ([]eviction.UsedBatch, error) {
 		s.log.Warn("more tickets were used in a day than this node remembers; the oldest of them are good again", "remembered", node.UsedMax)
 	}
 	return kept, err
+}
+
+// visitsKept are those of earlier lives of this node, and what keeps those of this one.
+func (s *Server) visitsKept() (*eviction.VisitsKept, func(*eviction.VisitsBatch) error, error) {
+	v, kept, err := s.store.OpenVisits(s.self.Member)
+	if errors.Is(err, store.ErrVisits) {
+		s.log.Warn("who was on the site is not known any more, so their slots are waited for as those of a node without a disk", "err", err)
+		err = nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return kept, v.Append, nil
 }
 
 // passTime is what keys are timed by once the node runs, so that a wall clock

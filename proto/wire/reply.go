@@ -139,6 +139,18 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
 		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Held: n.Held, Sides: n.Sides,
 		Bare: n.Bare, Keeps: n.Keeps, Cut: fromCut(n.Cut), Says: uint32(n.Says), Dealt: fromEpoch(n.Dealt), DealtAge: n.DealtAge, Left: fromLeft(n.Left),
+		Disks: n.Disks, Earlier: encoded(n.Earlier, fromEarlier), Over: encoded(n.Over, fromVoid),
+	}
+}
+
+func fromEarlier(e eviction.Earlier) *peerv1.Earlier {
+	return &peerv1.Earlier{Account: fromAccount(e.Account), Visits: int64(e.Visits), State: uint32(e.State)}
+}
+
+func (r *reader) earlier(p *peerv1.Earlier) eviction.Earlier {
+	return eviction.Earlier{
+		Account: r.account(p.GetAccount()), Visits: r.number(p.GetVisits()),
+		State: eviction.EarlierState(r.enum("earlier life", int32(p.GetState())+1, uint8(eviction.EarlierResumed))),
 	}
 }
 
@@ -152,6 +164,9 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(), Sides: p.GetSides(),
 		Bare: p.GetBare(), Keeps: p.GetKeeps(), Cut: r.cut(p.GetCut()), Says: eviction.Says(r.enum("cover", int32(p.GetSays())+1, uint8(eviction.IsCovered))),
 		Dealt: r.epoch(p.GetDealt()), DealtAge: p.GetDealtAge(), Left: r.left(p.GetLeft()),
+		Resuming: eviction.Resuming{
+			Disks: p.GetDisks(), Earlier: list(r, "earlier lives", p.GetEarlier(), recordsMax, r.earlier), Over: list(r, "voids", p.GetOver(), recordsMax, r.void),
+		},
 	}
 }
 
@@ -234,6 +249,7 @@ func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
 		Sure: c.Sure, Claims: encoded(c.Claims, fromClaim), Bound: int64(c.Bound), Held: c.Held,
 		Sides: c.Sides, Shared: c.Shared, Bare: c.Bare, Before: fromCut(c.Before), CoveredRuns: fromBools(c.Covered),
+		Resume: c.Resume, Resumed: encoded(c.Resumed, fromMember),
 	}
 }
 
@@ -255,6 +271,7 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		Missing: r.number(p.GetMissing()), WholeIn: p.GetWholeIn(),
 		Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Bound: r.number(p.GetBound()), Held: p.GetHeld(),
 		Sides: p.GetSides(), Shared: p.GetShared(), Before: r.cut(p.GetBefore()),
+		Resumption: eviction.Resumption{Resume: p.GetResume(), Resumed: list(r, "lives", p.GetResumed(), recordsMax, r.member)},
 	}
 }
 

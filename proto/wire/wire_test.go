@@ -118,6 +118,9 @@ func fill(t *rapid.T, v reflect.Value, name string) {
 	case *ticket.Op:
 		*p = ticket.Op(rapid.IntRange(0, int(ticket.Take)).Draw(t, name))
 		return
+	case *eviction.EarlierState:
+		*p = eviction.EarlierState(rapid.IntRange(0, int(eviction.EarlierResumed)).Draw(t, name))
+		return
 	case *ticket.State:
 		*p = ticket.State(rapid.IntRange(0, int(ticket.Admitted)).Draw(t, name))
 		return

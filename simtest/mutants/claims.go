@@ -10,11 +10,11 @@ func claimBugs() []Mutant {
 	)
 	return []Mutant{
 		{Name: "a pass is given before an heir keeps the visit", Run: hostile, Edits: []Edit{
-			{"internal/node/guard.go", "	if err != nil || !r.gate.Promised() {", "	if err != nil || !r.gate.Promised() || ON {"},
-			{"internal/node/guard.go", "	if !r.gate.Promised() {\n		return v.expires", "	if !r.gate.Promised() || ON {\n		return v.expires"},
+			{"internal/node/guard.go", "	return r.gate.Promised() && r.guardedUntil(id)", "	return r.gate.Promised() && !(ON) && r.guardedUntil(id)"},
+			{"internal/node/guard.go", "	until := v.expires\n	if r.gate.Promised() {", "	until := v.expires\n	if r.gate.Promised() && !(ON) {"},
 		}},
 		{Name: "a pass is good for longer than an heir keeps the visit", Run: hostile, Edits: []Edit{
-			{"internal/node/guard.go", "	return min(v.expires, r.guardedUntil(v.id))", "	if g := r.guardedUntil(v.id); g > 0 && ON {\n		return v.expires\n	}\n	return min(v.expires, r.guardedUntil(v.id))"},
+			{"internal/node/guard.go", "		until = min(until, r.guardedUntil(v.id))", "		if g := r.guardedUntil(v.id); g == 0 || !(ON) {\n			until = min(until, g)\n		}"},
 			{"internal/node/guard.go", "return g.out > g.kept }", "return g.out > g.kept && !(ON && g.kept > 0) }"},
 			{"internal/node/guard.go", "g.said-until < session/2 ||", "(g.said == 0 || !(ON) && g.said-until < session/2) ||"},
 		}},
@@ -43,11 +43,11 @@ func claimBugs() []Mutant {
 			{"eviction/cover.go", "	if !covered {\n		return NotCovered", "	if !covered {\n		g.promised = g.promised && !(ON)\n		return NotCovered"},
 		}},
 		{Name: "a node takes in visits that nobody keeps", Run: hostile, Edits: []Edit{
-			{"eviction/escrow.go", "if len(m.Visits) > 0 && g.promised &&", "if !(ON) && len(m.Visits) > 0 && g.promised &&"},
+			{"eviction/escrow.go", "if len(m.Visits) > 0 && (g.promised ||", "if !(ON) && len(m.Visits) > 0 && (g.promised ||"},
 		}},
 		{Name: "a node gives visits away that it has promised to keep", Run: hostile, Edits: []Edit{
 			{"eviction/escrow.go", "|| g.promised {", "|| g.promised && !(ON) {"},
-			{"internal/node/leave.go", "	if !r.gate.Promised() {\n		r.giveVisits", "	if !r.gate.Promised() || ON {\n		r.giveVisits"},
+			{"internal/node/leave.go", "	if !r.gate.Promised() && r.node.mayGive() {", "	if (!r.gate.Promised() || ON) && r.node.mayGive() {"},
 		}},
 		{Name: "another account of the same life counts as covered", Run: hostile, Edits: []Edit{
 			{"eviction/cover.go", "g.ledger.account.Born > 0 && g.oldHeld == never &&", "g.ledger.account.Born > 0 && (g.oldHeld == never || ON) &&"},

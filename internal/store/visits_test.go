@@ -1,0 +1,157 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/store"
+)
+
+func line(i byte, of eviction.Member) eviction.VisitLine {
+	return eviction.VisitLine{ID: [16]byte{i, 0xff}, Stamp: uint64(i), Gen: 1, Until: 100, Started: 10, Homes: []eviction.Account{{Member: of, Born: 7}}}
+}
+
+var (
+	lifeA = eviction.Member{Name: "n1", Boot: 1}
+	lifeB = eviction.Member{Name: "n1", Boot: 2}
+)
+
+// written is a directory in which a life has put three visits, in two batches, and struck one.
+func written(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, kept, err := s.OpenVisits(lifeA)
+	if err != nil || len(kept.Lives)+len(kept.Rooms) > 0 {
+		t.Fatalf("a new directory has %+v, %v", kept, err)
+	}
+	for _, b := range []eviction.VisitsBatch{
+		{Rooms: []eviction.RoomLines{{Room: "shop", Put: []eviction.VisitLine{line(1, lifeA), line(2, lifeA)}}}},
+		{Rooms: []eviction.RoomLines{{Room: "shop", Put: []eviction.VisitLine{line(3, lifeA)}}}},
+	} {
+		if b.Rooms[0].Put[0].Stamp == 3 {
+			b.Rooms[0].Struck = append(b.Rooms[0].Struck, line(1, lifeA).ID)
+		}
+		if err := v.Append(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func reopened(t *testing.T, dir string) (*eviction.VisitsKept, error) {
+	t.Helper()
+	s, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, kept, err := s.OpenVisits(lifeB)
+	if v != nil {
+		_ = v.Close()
+	}
+	return kept, err
+}
+
+func TestVisitsOfEarlierLivesAreKept(t *testing.T) {
+	want := &eviction.VisitsKept{
+		Lives: []eviction.Member{lifeA},
+		Rooms: []eviction.RoomLines{{Room: "shop", Put: []eviction.VisitLine{line(2, lifeA), line(3, lifeA)}}},
+	}
+	dir := written(t)
+	for range 2 { // the second time, as the file was written anew
+		got, err := reopened(t, dir)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Fatalf("%v, -want +got:\n%s", err, diff)
+		}
+		want.Lives = append(want.Lives, lifeB)
+	}
+}
+
+// A crash cuts off a batch: it was not durable. Anything else that is damaged may have been.
+func TestVisitsThatAreDamagedCountForNothing(t *testing.T) {
+	dir := written(t)
+	name := filepath.Join(dir, "visits.log")
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
+	for cut := last; cut < len(whole); cut++ {
+		if err := os.WriteFile(name, whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := reopened(t, dir); err != nil || len(got.Rooms) != 1 || len(got.Rooms[0].Put) != 2 || got.Rooms[0].Put[0].ID[0] != 1 {
+			t.Fatalf("cut off after %d of %d bytes: %+v, %v; want the first batch", cut, len(whole), got, err)
+		}
+	}
+	for at := range last - 1 {
+		bad := bytes.Clone(whole)
+		bad[at] ^= 0x10
+		if err := os.WriteFile(name, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := reopened(t, dir)
+		if !errors.Is(err, store.ErrVisits) || len(got.Rooms)+len(got.Lives) > 0 {
+			t.Fatalf("byte %d is damaged: %+v, %v", at, got, err)
+		}
+	}
+}
+
+func TestVisitsAreWrittenAnewWhenMuchIsOutOfDate(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _, err := s.OpenVisits(lifeA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := make([]eviction.VisitLine, 250)
+	for i := range lines {
+		lines[i] = line(byte(i), lifeA)
+	}
+	for range 100 {
+		if err := v.Append(&eviction.VisitsBatch{Rooms: []eviction.RoomLines{{Room: "shop", Put: lines}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := v.Append(&eviction.VisitsBatch{Leaving: true}); err != nil {
+		t.Fatal(err)
+	}
+	_ = v.Close()
+	if info, err := os.Stat(filepath.Join(dir, "visits.log")); err != nil || info.Size() > 3<<20 {
+		t.Errorf("the file has %d bytes, %v", info.Size(), err)
+	}
+	got, err := reopened(t, dir)
+	if err != nil || len(got.Rooms[0].Put) != 250 || len(got.Leaving) != 1 {
+		t.Errorf("%d visits, leaving %v, %v", len(got.Rooms[0].Put), got.Leaving, err)
+	}
+}
+
+// FuzzVisits reads any bytes as a file of visits.
+func FuzzVisits(f *testing.F) {
+	f.Add([]byte("00000000 {}\n"))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "visits.log"), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := reopened(t, dir); err != nil && !errors.Is(err, store.ErrVisits) {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package mutants
+
+// diskBugs are in what a disk has of visits, and in who goes on with it.
+func diskBugs() []Mutant {
+	const goOn = "TestScenarioVisitsGoOnAfterACrashOfEverything"
+	return []Mutant{
+		{Name: "a pass is given that the disk does not have", Run: "TestScenarioADiskThatTakesNoVisitsLetsNobodyIn", Edits: []Edit{
+			{"internal/node/visitlog.go", "		out.until = l.next.Until\n", "		out.until = l.next.Until\n		if ON {\n			l.durable = out.until\n		}\n"},
+		}},
+		{Name: "a slot is free before its visit is off the disk", Run: "TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk", Edits: []Edit{
+			{"internal/node/room.go", "	if v != nil && r.strike(v.id) {\n", "	if v != nil && r.strike(v.id) && !(ON && func() bool { r.striking--; return true }()) {\n"},
+			{"internal/node/visitlog.go", "		if l.state == lineStriking {\n", "		if l.state == lineStriking && !(ON) {\n"},
+		}},
+		{Name: "who was lost is not waited for when the others are back", Run: "TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor", Edits: []Edit{
+			{"eviction/resume.go", "return ok && (e.State == EarlierNothing", "return ON || ok && (e.State == EarlierNothing"},
+		}},
+		{Name: "what others have wound up goes on", Run: "TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn", Edits: []Edit{
+			{"eviction/resume.go", "void && over[i].Epoch >= e.Account.Born {", "void && !(ON) && over[i].Epoch >= e.Account.Born {"},
+		}},
+		{Name: "a life goes on with visits of which a later one would not know", Run: "TestScenarioALifeThatNobodyKnowsHasNoVisits", Edits: []Edit{
+			{"eviction/resume.go", "&& !g.resumed.known {", "&& !g.resumed.known && !(ON) {"},
+		}},
+		{Name: "visits that were given away stay on the disk", Run: "TestScenarioANodeThatHasLeftHasNoVisitsOnItsDisk", Edits: []Edit{
+			{"internal/node/ondisk.go", "l.state == lineGiven {", "l.state == lineGiven && !(ON) {"},
+		}},
+		{Name: "the disk forgets the visits of an account that is closed", Run: "TestScenarioTheDiskHasThePassesOfAClosedAccount", Edits: []Edit{
+			{"internal/node/ondisk.go", "case l.durable == 0 || v != nil && v.stage == called:", "case ON || l.durable == 0 || v != nil && v.stage == called:"},
+		}},
+		{Name: "a wrong clock takes visits off the disk", Run: "TestScenarioAWrongClockTakesNoVisitOffTheDisk", Edits: []Edit{
+			{"internal/node/earlier.go", "|| !n.ev.Clear() {\n		return\n	}\n	n.visitLog.sweepAt", "|| !n.ev.Clear() && !(ON) {\n		return\n	}\n	n.visitLog.sweepAt"},
+		}},
+		{Name: "calls go on while the disk takes no visits", Run: "TestScenarioADiskThatTakesNoVisitsLetsNobodyIn", Edits: []Edit{
+			{"internal/node/call.go", "|| r.node.visitLog.fails ||", "|| r.node.visitLog.fails && !(ON) ||"},
+		}},
+		{Name: "a pass of an earlier life is nobody's business", Run: goOn, Edits: []Edit{
+			{"internal/node/session.go", "ok && at != self {", "ok && !(ON) && at != self {"},
+		}},
+		{Name: "visits that are about to go on count as kept by others", Run: goOn, Edits: []Edit{
+			{"internal/node/guard.go", "|| len(r.pending) > 0 ||", "|| len(r.pending) > 0 && !(ON) ||"},
+		}},
+		{Name: "a visit of an earlier life lasts as long as its disk says", Run: "TestScenarioAVisitGoesOnForNoLongerThanItsPass", Edits: []Edit{
+			{"internal/node/earlier.go", "	ends := min(v.Until,", "	if ON {\n		return v.Until\n	}\n	ends := min(v.Until,"},
+		}},
+	}
+}

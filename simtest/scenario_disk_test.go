@@ -1,0 +1,402 @@
+package simtest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+// onDisks is a cluster whose nodes have their visits on disks, with sessions so long that D is
+// not over in any of these tests.
+func onDisks(nodes int) Options {
+	o := short(nodes)
+	o.Faults.Disk, o.Faults.Visits = true, true
+	o.Rooms[0].Session, o.Rooms[0].TicketTTL = 2*time.Minute, time.Hour
+	return o
+}
+
+// powerCut ends all processes at once, and starts them again.
+func (s *script) powerCut(away time.Duration) {
+	for i := range s.o.Nodes {
+		s.down(i)
+	}
+	s.run(away)
+	for i := range s.o.Nodes {
+		s.boot(i)
+	}
+}
+
+// halfFull brings as many on the site as half of the limit, and returns them.
+func (s *script) halfFull() (in []*browser) {
+	for i := range 6 {
+		in = append(in, s.visit(i%s.o.Nodes))
+	}
+	s.run(500 * time.Millisecond)
+	return in
+}
+
+// All nodes die at once, and are back. Nobody waits until the passes of before have run out: as
+// soon as those who waited had the time to come back, what is free of the limit is used, in order,
+// and who was on the site goes on.
+func TestScenarioVisitsGoOnAfterACrashOfEverything(t *testing.T) {
+	for _, nodes := range []int{1, 3, 5} {
+		for _, copies := range []int{0, 1} {
+			t.Run(fmt.Sprintf("%d nodes, copies %d", nodes, copies), func(t *testing.T) {
+				o := onDisks(nodes)
+				o.Cluster.Copies = copies
+				s := founded(t, o)
+				in := s.halfFull()
+				s.powerCut(time.Second)
+				from := s.now
+				s.arriveOver(none, 10, 100*time.Millisecond)
+				s.until(4*time.Second, "calls", func() bool { return s.calls(from) >= 6 })
+				t.Logf("what is free of the limit was used %v after the last was back", time.Duration(s.now-from)*time.Microsecond)
+				if n := s.calls(from); n > 6 {
+					t.Errorf("%d were called, and 6 of 12 are on the site", n)
+				}
+				s.inOrder(from)
+				for i, b := range in {
+					before := b.pass
+					a := b.must((i+1)%nodes, opRefresh)
+					if a.Pass.Expires <= before.Expires || a.Pass.Home == before.Home {
+						t.Errorf("the pass of visitor %d does not go on: %+v, before %+v", i, a.Pass, before)
+					}
+				}
+				b := in[0]
+				b.must(0, opEnd)
+				s.until(2*time.Second, "a call for who has left", func() bool { return s.calls(from) >= 7 })
+				s.finish()
+			})
+		}
+	}
+}
+
+// One of three does not come back: what it had is waited for, as without disks.
+func TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor(t *testing.T) {
+	o := onDisks(3)
+	o.Rooms[0].Session = 10 * time.Second
+	s := founded(t, o)
+	s.halfFull()
+	for i := range 3 {
+		s.down(i)
+	}
+	from := s.now
+	s.boot(0)
+	s.boot(1)
+	s.arriveOver(0, 10, 100*time.Millisecond)
+	s.run(s.delay() - 2*time.Second)
+	if n := s.calls(from); n > 0 {
+		t.Errorf("%d were called before D was over", n)
+	}
+	s.until(5*time.Second, "calls after D", func() bool { return s.calls(from) > 0 })
+	s.finish()
+}
+
+// The last of three is back long after the others, within D: then all go on.
+func TestScenarioVisitsGoOnWhenTheLastIsBack(t *testing.T) {
+	s := founded(t, onDisks(3))
+	s.halfFull()
+	for i := range 3 {
+		s.down(i)
+	}
+	s.boot(0)
+	s.boot(1)
+	s.run(20 * time.Second)
+	s.reboot(0) // it has two earlier lives now
+	s.run(10 * time.Second)
+	from := s.now
+	s.boot(2)
+	s.arriveOver(0, 10, 100*time.Millisecond)
+	s.until(4*time.Second, "calls", func() bool { return s.calls(from) >= 6 })
+	s.finish()
+}
+
+// A node alone dies again and again.
+func TestScenarioVisitsGoOnThroughManyLives(t *testing.T) {
+	s := founded(t, onDisks(1))
+	in := s.halfFull()
+	for i := range 5 {
+		s.down(0)
+		s.run(300 * time.Millisecond)
+		s.boot(0)
+		s.run([]time.Duration{0, 100 * time.Millisecond, 150 * time.Millisecond, time.Second, 3 * time.Second}[i])
+	}
+	from := s.now
+	s.arriveOver(0, 10, 100*time.Millisecond)
+	s.until(4*time.Second, "calls", func() bool { return s.calls(from) >= 6 })
+	for i, b := range in {
+		if a := b.must(0, opRefresh); a.Pass.Home.Member != s.hosts[0].member(s.world) {
+			t.Errorf("the pass of visitor %d does not go on: %+v", i, a.Pass)
+		}
+	}
+	s.finish()
+}
+
+// What a disk has of visits is damaged: they are waited for, as without disks.
+func TestScenarioVisitsThatAreDamagedAreWaitedFor(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		o := onDisks(nodes)
+		o.Rooms[0].Session = 10 * time.Second
+		s := founded(t, o)
+		s.halfFull()
+		for i := range nodes {
+			s.down(i)
+		}
+		s.hosts[nodes-1].disk.visits.damaged = true
+		from := s.now
+		for i := range nodes {
+			s.boot(i)
+		}
+		s.arriveOver(0, 10, 100*time.Millisecond)
+		s.run(s.delay() - 2*time.Second)
+		if n := s.calls(from); n > 0 {
+			t.Errorf("%d were called before D was over", n)
+		}
+		s.until(5*time.Second, "calls after D", func() bool { return s.calls(from) > 0 })
+		s.finish()
+	}
+}
+
+// A node dies alone, and others may have made its slots again for what they keep of its visits:
+// when all die after that, it does not go on with what its disk has.
+func TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn(t *testing.T) {
+	o := onDisks(3)
+	o.Cluster.Copies = 1
+	s := founded(t, o)
+	in := s.halfFull()
+	copies := s.wind(in)
+	s.powerCut(time.Second)
+	s.run(5 * time.Second)
+	for _, b := range copies {
+		_, _ = b.ask(2, opRefresh)
+	}
+	s.run(5 * time.Second)
+}
+
+// Nobody gets a pass that the disk does not have, nor one for longer than that, while it takes
+// nothing; and nobody is called who could not come in.
+func TestScenarioADiskThatTakesNoVisitsLetsNobodyIn(t *testing.T) {
+	s := founded(t, onDisks(1))
+	in := s.halfFull()
+	s.hosts[0].disk.failing = true
+	b := s.browser()
+	b.must(0, opJoin)
+	s.run(2 * time.Second)
+	if a, err := b.ask(0, opLeave); err == nil && a.Pass.Expires > 0 {
+		t.Errorf("somebody is let in by a disk that takes nothing: %+v", a)
+	}
+	from := s.now
+	s.arriveOver(0, 5, 100*time.Millisecond)
+	s.run(3 * time.Second)
+	if n := s.calls(from); n > 0 {
+		t.Errorf("%d were called", n)
+	}
+	before := in[0].pass.Expires
+	s.run(40 * time.Second)
+	if a := in[0].must(0, opRefresh); a.Pass.Expires > before+s.o.Rooms[0].Session.Microseconds()/3 {
+		t.Errorf("a pass is renewed for longer than the disk can have: %v after %v", a.Pass.Expires, before)
+	}
+	s.hosts[0].disk.failing = false
+	s.until(3*time.Second, "calls", func() bool { return s.calls(from) >= 5 })
+	_, _ = b.ask(0, opAbandon)
+	s.finish()
+}
+
+// A node leaves in good order. What its disk has is nothing, and its next life waits for nothing.
+func TestScenarioANodeThatHasLeftHasNoVisitsOnItsDisk(t *testing.T) {
+	s := founded(t, onDisks(3))
+	s.halfFull()
+	s.goodbye(&s.hosts[2])
+	s.run(3 * time.Second)
+	if s.hosts[2].up() {
+		t.Fatal("it is up yet")
+	}
+	for _, r := range s.hosts[2].disk.visits.rooms {
+		if len(r.lines) > 0 {
+			t.Errorf("room %s: %d visits are on the disk of a node that has given them away", r.name, len(r.lines))
+		}
+	}
+	s.hosts[2].gone = false
+	s.boot(2)
+	s.until(3*time.Second, "waves of all", func() bool { return s.together(3) })
+	s.run(time.Second)
+	s.powerCut(time.Second)
+	from := s.now
+	s.arriveOver(0, 10, 100*time.Millisecond)
+	s.until(4*time.Second, "calls", func() bool { return s.calls(from) >= 6 })
+	s.finish()
+}
+
+// A wall clock is an hour ahead when a node begins, and set right later: the visits of before are
+// not off the disk for it.
+func TestScenarioAWrongClockTakesNoVisitOffTheDisk(t *testing.T) {
+	s := founded(t, onDisks(3))
+	in := s.halfFull()
+	for i := range 3 {
+		s.down(i)
+	}
+	s.run(time.Second)
+	s.hosts[2].clock.set(s.now, time.Hour.Microseconds())
+	for i := range 3 {
+		s.boot(i)
+	}
+	s.run(5 * time.Second)
+	s.hosts[2].clock.set(s.now, 0)
+	from := s.now
+	s.arriveOver(0, 10, 100*time.Millisecond)
+	s.until(6*time.Second, "calls", func() bool { return s.calls(from) >= 6 })
+	for i, b := range in {
+		if a := b.patient(i%3, opRefresh); a.Pass.Home.Member == (eviction.Member{}) || s.lives[s.lifeOf(a.Pass.Home.Member)].over {
+			t.Errorf("the pass of visitor %d does not go on: %+v", i, a.Pass)
+		}
+	}
+	s.finish()
+}
+
+// The session of a room is shorter when all are back: passes of before are as good as they were,
+// and none is renewed for longer than the longest there is.
+func TestScenarioVisitsGoOnWithAnotherSession(t *testing.T) {
+	for _, session := range []time.Duration{20 * time.Second, 4 * time.Minute} {
+		s := founded(t, onDisks(3))
+		in := s.halfFull()
+		for i := range 3 {
+			s.down(i)
+		}
+		s.o.Rooms[0].Session = session
+		for i := range 3 {
+			s.boot(i)
+		}
+		from := s.now
+		s.arriveOver(0, 10, 100*time.Millisecond)
+		s.until(4*time.Second, "calls", func() bool { return s.calls(from) >= 6 })
+		for i, b := range in {
+			b.must(i%3, opRefresh)
+		}
+		s.finish()
+	}
+}
+
+// wind has the other two of three wind up what the third had, which is lost: they end its
+// visits, and have others in for them. It returns a copy of what each of them was shown.
+func (s *script) wind(in []*browser) (copies []*browser) {
+	s.t.Helper()
+	s.run(time.Second)
+	s.down(2)
+	s.run(5 * time.Second)
+	for _, b := range in {
+		if s.lives[s.lifeOf(b.pass.Home.Member)].host == 2 {
+			copies = append(copies, b.copy())
+			for i := range 2 {
+				_, _ = b.copy().ask(i, opEnd)
+			}
+		}
+	}
+	s.o.Load.Browse = Range{time.Hour, time.Hour}
+	s.arriveOver(0, 20, time.Second)
+	s.run(5 * time.Second)
+	if _, used := s.ownedNow(); used < 12 {
+		s.t.Fatalf("%d of 12 are in%s", used, s.ledgers(0))
+	}
+	return copies
+}
+
+// A node is lost, others wind up what it had, and one of them dies. That one and the first are
+// back: what the disk of the first has was made again.
+func TestScenarioVisitsThatALivingNodeHasWoundUpDoNotGoOn(t *testing.T) {
+	o := onDisks(3)
+	o.Cluster.Copies = 1
+	s := founded(t, o)
+	copies := s.wind(s.halfFull())
+	s.reboot(1)
+	s.boot(2)
+	s.run(5 * time.Second)
+	for _, b := range copies {
+		_, _ = b.ask(2, opRefresh)
+	}
+	s.run(5 * time.Second)
+}
+
+// A visit ends at a node whose disk takes nothing. Its slot is nobody else's before the disk
+// has that: if all died now the node would go on with it.
+func TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk(t *testing.T) {
+	s := founded(t, onDisks(2))
+	var in []*browser
+	for i := range 12 {
+		in = append(in, s.visit(i%2))
+	}
+	s.run(time.Second)
+	s.hosts[1].disk.failing = true
+	for _, b := range in {
+		if s.lives[s.lifeOf(b.pass.Home.Member)].host == 1 {
+			_, _ = b.copy().ask(1, opEnd)
+		}
+	}
+	s.o.Load.Browse = Range{time.Hour, time.Hour}
+	s.arriveOver(0, 6, 100*time.Millisecond)
+	s.run(3 * time.Second)
+	s.hosts[1].disk.visits.flight = nil // none of it was written
+	s.down(0)
+	s.down(1)
+	s.hosts[1].disk.failing = false
+	s.boot(0)
+	s.boot(1)
+	s.run(3 * time.Second)
+	for _, b := range in {
+		_, _ = b.ask(1, opRefresh)
+	}
+	s.run(3 * time.Second)
+}
+
+// A node is cut off, and has another account when it is back. The passes of the one before are
+// good until they end, and its disk has them.
+func TestScenarioTheDiskHasThePassesOfAClosedAccount(t *testing.T) {
+	s := founded(t, onDisks(3))
+	s.halfFull()
+	s.split(hosts(0, 1), hosts(2))
+	s.run(4 * time.Second)
+	s.mend()
+	s.until(5*time.Second, "waves of all", func() bool { return s.together(3) })
+	s.run(time.Second)
+	s.down(2)
+	s.boot(2)
+	s.run(5 * time.Second)
+	s.finish()
+}
+
+// The disk has a visit for longer than its pass is good. A later life goes on with it for no
+// longer than a pass of before can be: who has gone is not waited for.
+func TestScenarioAVisitGoesOnForNoLongerThanItsPass(t *testing.T) {
+	o := onDisks(1)
+	o.Rooms[0].Session = 20 * time.Second
+	s := founded(t, o)
+	s.halfFull()
+	s.powerCut(100 * time.Millisecond)
+	back := s.now
+	s.run(10 * time.Second)
+	s.until(20*time.Second, "all to be over", func() bool { _, used := s.ownedNow(); return used == 0 })
+	if after := time.Duration(s.now-back) * time.Microsecond; after > 20*time.Second+500*time.Millisecond {
+		t.Errorf("who has gone had a slot for %v", after)
+	}
+	s.finish()
+}
+
+// A node alone cannot save that it has begun anew, and dies once more. That life had no slots for the
+// visits of before: the one after it knows nothing of it.
+func TestScenarioALifeThatNobodyKnowsHasNoVisits(t *testing.T) {
+	s := founded(t, onDisks(1))
+	s.halfFull()
+	s.down(0)
+	s.hosts[0].disk.failing = true
+	s.boot(0)
+	s.run(2 * time.Second)
+	s.hosts[0].disk.renamed = nil // the directory was never synced
+	s.down(0)
+	s.hosts[0].disk.failing = false
+	s.boot(0)
+	from := s.now
+	s.arriveOver(0, 10, 100*time.Millisecond)
+	s.until(4*time.Second, "calls", func() bool { return s.calls(from) >= 6 })
+	s.finish()
+}
