@@ -318,7 +318,7 @@
 // That no pass is good beyond the disk, and that each visit there has a slot of its own, is for
 // the owner to keep (package node).
 // Kept by roomSums.resume, roomSums.actLeft, roomSums.hold, Gate.resuming, Gate.Book, Gate.knows, Node.MayAdopt.
-// Seen by TestScenarioVisitsGoOnAfterACrashOfEverything, TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn, TestScenarioVisitsThatALivingNodeHasWoundUpDoNotGoOn, TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor, TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk.
+// Seen by TestScenarioVisitsGoOnAfterACrashOfEverything, TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn, TestScenarioVisitsThatALivingNodeHasWoundUpDoNotGoOn, TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor, TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk, TestScenarioVisitsOnTheirWayToALifeThatHadNone, TestScenarioVisitsOnTheirWayFromOneThatIsLost.
 //
 // # What is guaranteed
 //

@@ -18,7 +18,9 @@ import (
 // Proof that no more slots are in use then than before. The life of whom a node has the disk is
 // over: no two processes have one. So what was that life's can do no more than its passes, all
 // of which are on the disk, each with a slot of its account (package node, ondisk.go). Free
-// slots that it had sent are taken by nobody who knows that it is void.
+// slots that it had sent are taken by nobody who knows that it is void. Visits that were on
+// their way to it are on no disk: who gave them counts them, or is lost, and they are waited
+// for (actLeft).
 //
 // None of these slots has been made again elsewhere. That is done when D of the loss is over,
 // and then no pass is good; or when what is kept of the lost by others is less than they may
@@ -48,7 +50,8 @@ import (
 type EarlierState uint8
 
 const (
-	// EarlierNothing is a life of which no pass is out.
+	// EarlierNothing is a life of which the disk has no visit: no pass is out but of those that it
+	// was being given.
 	EarlierNothing EarlierState = iota
 	// EarlierWhole is one of which the node has all visits on its disk, and may go on with them.
 	EarlierWhole
@@ -151,11 +154,22 @@ func (rs *roomSums) earlierOf(d *decision, m Member) (e Earlier, ok bool) {
 }
 
 // actLeft returns those of lost of whom something may act that is not on the books of this
-// wave's nodes.
+// wave's nodes. A life of which the disk has nothing may have been given visits that it never took
+// in. Who gives them counts them for as long as it lives (see cover). If that one is lost, too, nobody
+// knows: nothing is over then but what goes on, until all who may have given some are.
 func (rs *roomSums) actLeft(d *decision, lost []Void, safe map[Member]uint64) []Void {
-	return slices.DeleteFunc(lost, func(v Void) bool {
+	over := func(v Void) bool {
 		e, ok := rs.earlierOf(d, v.Member)
-		return ok && (e.State == EarlierNothing || e.State == EarlierResumed) && safe[v.Member] >= v.Epoch
+		given := slices.ContainsFunc(rs.visits, func(k VisitCount) bool { return k.Member == v.Member && k.Visits > 0 })
+		return ok && safe[v.Member] >= v.Epoch && (e.State == EarlierResumed || e.State == EarlierNothing && !given)
+	}
+	gives := slices.ContainsFunc(lost, func(v Void) bool {
+		_, covered := rs.uses(d, v.Member) // and has given none since
+		return !covered && !over(v)
+	})
+	return slices.DeleteFunc(lost, func(v Void) bool {
+		e, _ := rs.earlierOf(d, v.Member)
+		return over(v) && (e.State == EarlierResumed || !gives)
 	})
 }
 

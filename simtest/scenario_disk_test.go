@@ -400,3 +400,73 @@ func TestScenarioALifeThatNobodyKnowsHasNoVisits(t *testing.T) {
 	s.until(4*time.Second, "calls", func() bool { return s.calls(from) >= 6 })
 	s.finish()
 }
+
+// fill brings as many on the site of a host as the limit has.
+func (s *script) fill(h int) (in []*browser) {
+	for range 12 {
+		in = append(in, s.visit(h))
+		s.run(200 * time.Millisecond)
+	}
+	return in
+}
+
+// giveInVain has one of three leave, and loses the first visits that it gives to the third, which has
+// begun anew and has none of its own.
+func (s *script) giveInVain() {
+	s.t.Helper()
+	s.reboot(2)
+	s.until(3*time.Second, "waves of all", func() bool { return s.together(3) })
+	s.run(time.Second)
+	s.fill(1)
+	n := 0
+	s.tap = func(f *flight) verdict {
+		if m, ok := f.m.Body.(*eviction.Slots); ok && len(m.Visits) > 0 && f.to == 2 {
+			n += len(m.Visits)
+			return lose
+		}
+		return pass
+	}
+	s.goodbye(&s.hosts[1])
+	s.until(time.Second, "a message with visits", func() bool { return n > 0 })
+	s.tap = nil
+}
+
+// A node leaves, and what it gives to another is lost, as that one dies. That its disk has no visits
+// does not say that nothing of it can act: those who were on their way have passes.
+func TestScenarioVisitsOnTheirWayToALifeThatHadNone(t *testing.T) {
+	s := founded(t, onDisks(3))
+	s.giveInVain()
+	from := s.now
+	s.reboot(2)
+	s.o.Load.Browse = Range{time.Hour, time.Hour}
+	s.arriveOver(0, 20, time.Second)
+	s.run(10 * time.Second)
+	if n := s.calls(from); n > 0 {
+		t.Errorf("%d were called, and 12 of 12 have passes", n)
+	}
+	s.check()
+}
+
+// So it is when the node that gave them dies after that: nobody counts them then.
+func TestScenarioVisitsOnTheirWayFromOneThatIsLost(t *testing.T) {
+	for _, back := range []bool{false, true} {
+		s := founded(t, onDisks(3))
+		s.giveInVain()
+		from := s.now
+		s.reboot(2)
+		s.run(3 * time.Second)
+		s.down(1)
+		if back {
+			s.run(time.Second)
+			s.hosts[1].gone = false
+			s.boot(1)
+		}
+		s.o.Load.Browse = Range{time.Hour, time.Hour}
+		s.arriveOver(0, 20, time.Second)
+		s.run(10 * time.Second)
+		if n := s.calls(from); n > 0 {
+			t.Errorf("%d were called, and 12 of 12 have passes", n)
+		}
+		s.check()
+	}
+}

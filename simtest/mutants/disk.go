@@ -12,7 +12,13 @@ func diskBugs() []Mutant {
 			{"internal/node/visitlog.go", "		if l.state == lineStriking {\n", "		if l.state == lineStriking && !(ON) {\n"},
 		}},
 		{Name: "who was lost is not waited for when the others are back", Run: "TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor", Edits: []Edit{
-			{"eviction/resume.go", "return ok && (e.State == EarlierNothing", "return ON || ok && (e.State == EarlierNothing"},
+			{"eviction/resume.go", "		return ok && safe[v.Member] >= v.Epoch && (", "		return ON || ok && safe[v.Member] >= v.Epoch && ("},
+		}},
+		{Name: "visits that were on their way to a life that had none are forgotten", Run: "TestScenarioVisitsOnTheirWayToALifeThatHadNone", Edits: []Edit{
+			{"eviction/resume.go", "k.Member == v.Member && k.Visits > 0 })", "k.Member == v.Member && k.Visits > 0 && !(ON) })"},
+		}},
+		{Name: "who gave visits away and is lost is forgotten", Run: "TestScenarioVisitsOnTheirWayFromOneThatIsLost", Edits: []Edit{
+			{"eviction/resume.go", "		return !covered && !over(v)\n", "		return !covered && !over(v) && !(ON)\n"},
 		}},
 		{Name: "what others have wound up goes on", Run: "TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn", Edits: []Edit{
 			{"eviction/resume.go", "void && over[i].Epoch >= e.Account.Born {", "void && !(ON) && over[i].Epoch >= e.Account.Born {"},
