@@ -470,3 +470,34 @@ func TestScenarioVisitsOnTheirWayFromOneThatIsLost(t *testing.T) {
 		s.check()
 	}
 }
+
+// A visit goes on, and its account is closed before the disk has it as that one's. Its pass of
+// before is good, and stays on the disk until it is not.
+func TestScenarioAVisitThatIsNotWrittenAnewStaysOnTheDisk(t *testing.T) {
+	s := founded(t, onDisks(3))
+	s.halfFull()
+	for i := range 3 {
+		s.down(i)
+	}
+	s.run(time.Second)
+	for i := range 3 {
+		s.boot(i)
+	}
+	s.until(5*time.Second, "visits to go on", func() bool { return s.hosts[2].n.WentOn() })
+	s.hosts[2].disk.failing = true
+	s.split(hosts(0, 1), hosts(2))
+	s.run(4 * time.Second)
+	s.mend()
+	s.until(5*time.Second, "waves of all", func() bool { return s.together(3) })
+	s.run(time.Second)
+	s.hosts[2].disk.failing = false
+	s.run(2 * time.Second)
+	if n := len(s.hosts[2].disk.visits.room(s.o.Rooms[0].Name).lines); n != 2 {
+		t.Errorf("the disk has %d visits, and 2 have passes of before", n)
+	}
+	s.o.Load.Browse = Range{time.Hour, time.Hour}
+	s.powerCut(time.Second)
+	s.arriveOver(0, 20, time.Second)
+	s.run(8 * time.Second)
+	s.check()
+}

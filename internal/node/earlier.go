@@ -194,7 +194,7 @@ func (r *room) resume(now eviction.Time) {
 			r.keepLine(line.ID, l)
 			r.leftover++
 		} else {
-			l.renews = true
+			l.renews, l.older = true, true
 			r.rewrite++
 		}
 		l.on = true

@@ -49,7 +49,8 @@ type diskLine struct {
 	due     bool // its change is in no batch yet
 	away    bool // the batch on its way has one
 	on      bool // the disk has one, of whatever account
-	renews  bool // that is of an earlier life
+	renews  bool // that is of an earlier life, and not written anew yet
+	older   bool // it was another account's before: a pass of that may be out
 }
 
 type lineState uint8
@@ -111,6 +112,7 @@ func (r *room) put(line *eviction.VisitLine, until int64) {
 		}
 	case lineLeft:
 		r.leftover--
+		l.older = true
 	default:
 	}
 	if l.state != lineOurs {
@@ -136,7 +138,7 @@ func (r *room) replaces(id qpid.ItemID, l *diskLine) (until int64) {
 		if v.ID != id {
 			return false
 		}
-		until, l.on, r.before.said = v.Until, true, nil
+		until, l.on, l.older, r.before.said = v.Until, true, true, nil
 		return true
 	})
 	return until
@@ -195,8 +197,17 @@ func (r *room) drop(id qpid.ItemID, l *diskLine) {
 	}
 }
 
+// noRenewal notes that a line of an earlier life will not be written as this life's.
+func (r *room) noRenewal(l *diskLine) {
+	if l.renews {
+		l.renews = false
+		r.rewrite--
+		r.before.said = nil
+	}
+}
+
 // closeLines leaves the lines of an account that is closed to run out, but for those who had
-// no pass.
+// no pass, of this account or of one before.
 func (r *room) closeLines() {
 	r.striking = 0
 	for _, id := range r.sortedLines() {
@@ -206,11 +217,12 @@ func (r *room) closeLines() {
 		case l.state == lineLeft || l.state == lineStruck:
 		case l.state == lineStriking:
 			l.state = lineStruck
-		case l.durable == 0 || v != nil && v.stage == called:
+		case !l.older && (l.durable == 0 || v != nil && v.stage == called):
 			r.strikeLine(id, l)
 		default:
 			l.state, l.next = lineLeft, nil
 			r.leftover++
+			r.noRenewal(l)
 			if l.due {
 				l.due = false
 				r.changed = slices.DeleteFunc(r.changed, func(o qpid.ItemID) bool { return o == id })

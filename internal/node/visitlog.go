@@ -176,7 +176,7 @@ func (r *room) saved(f *flightLine) {
 	if r.lines[f.id] != l {
 		return
 	}
-	l.durable, l.on = 0, false
+	l.durable, l.on, l.older = 0, false, false
 	if !l.due && (l.state == lineStriking || l.state == lineStruck) {
 		delete(r.lines, f.id)
 	}

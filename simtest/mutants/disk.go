@@ -30,7 +30,10 @@ func diskBugs() []Mutant {
 			{"internal/node/ondisk.go", "l.state == lineGiven {", "l.state == lineGiven && !(ON) {"},
 		}},
 		{Name: "the disk forgets the visits of an account that is closed", Run: "TestScenarioTheDiskHasThePassesOfAClosedAccount", Edits: []Edit{
-			{"internal/node/ondisk.go", "case l.durable == 0 || v != nil && v.stage == called:", "case ON || l.durable == 0 || v != nil && v.stage == called:"},
+			{"internal/node/ondisk.go", "(l.durable == 0 || v != nil && v.stage == called):\n", "(ON || l.durable == 0 || v != nil && v.stage == called):\n"},
+		}},
+		{Name: "the disk forgets a visit of an earlier life that it does not have as this one's", Run: "TestScenarioAVisitThatIsNotWrittenAnewStaysOnTheDisk", Edits: []Edit{
+			{"internal/node/ondisk.go", "		case !l.older && (", "		case (!l.older || ON) && ("},
 		}},
 		{Name: "a wrong clock takes visits off the disk", Run: "TestScenarioAWrongClockTakesNoVisitOffTheDisk", Edits: []Edit{
 			{"internal/node/earlier.go", "|| !n.ev.Clear() {\n		return\n	}\n	n.visitLog.sweepAt", "|| !n.ev.Clear() && !(ON) {\n		return\n	}\n	n.visitLog.sweepAt"},
