@@ -501,3 +501,33 @@ func TestScenarioAVisitThatIsNotWrittenAnewStaysOnTheDisk(t *testing.T) {
 	s.run(8 * time.Second)
 	s.check()
 }
+
+// The room has a session_max when all are back, or a shorter one. Passes of before are as good as
+// they were: those who have them have slots.
+func TestScenarioVisitsGoOnWithAShorterSessionMax(t *testing.T) {
+	for _, before := range []time.Duration{0, time.Hour} {
+		o := onDisks(3)
+		o.Rooms[0].SessionMax = before
+		s := founded(t, o)
+		in := s.halfFull()
+		for i := range 3 {
+			s.down(i)
+		}
+		s.run(time.Second)
+		s.o.Rooms[0].SessionMax, s.o.Rooms[0].Session = 500*time.Millisecond, 400*time.Millisecond
+		for i := range 3 {
+			s.boot(i)
+		}
+		s.until(5*time.Second, "visits to go on", func() bool { _, used := s.ownedNow(); return used == len(in) })
+		s.o.Load.Browse = Range{time.Hour, time.Hour}
+		s.arriveOver(0, 20, time.Second)
+		s.run(8 * time.Second)
+		for i, b := range in {
+			was := b.pass.Expires
+			if a := b.must(i%3, opRefresh); a.Pass.Expires < was {
+				t.Errorf("the pass of visitor %d is good until %d, and was until %d", i, a.Pass.Expires, was)
+			}
+		}
+		s.check()
+	}
+}

@@ -93,14 +93,10 @@ func (r *room) strikePending(id qpid.ItemID) {
 }
 
 // passEnds is the pass time at which a pass of an earlier life is over at the latest: that
-// life ended before this one began.
+// life ended before this one began. The room's session_max may have been longer then, or none.
 func (r *room) passEnds(v *eviction.VisitLine, now eviction.Time) int64 {
 	began := r.node.ev.Now(now) - (now.Boot - r.node.visitLog.began)
-	ends := min(v.Until, began+r.gate.MaxPass()+2*r.skew())
-	if most := r.gate.Room().SessionMax.Microseconds(); most > 0 {
-		ends = min(ends, v.Started+most)
-	}
-	return ends
+	return min(v.Until, began+r.gate.MaxPass()+2*r.skew())
 }
 
 // earlier is what there is to say of this node's earlier lives, see eviction.Earlier.

@@ -48,7 +48,13 @@ func diskBugs() []Mutant {
 			{"internal/node/guard.go", "|| len(r.pending) > 0 ||", "|| len(r.pending) > 0 && !(ON) ||"},
 		}},
 		{Name: "a visit of an earlier life lasts as long as its disk says", Run: "TestScenarioAVisitGoesOnForNoLongerThanItsPass", Edits: []Edit{
-			{"internal/node/earlier.go", "	ends := min(v.Until,", "	if ON {\n		return v.Until\n	}\n	ends := min(v.Until,"},
+			{"internal/node/earlier.go", "	began := r.node.ev.Now(now) - (", "	if ON {\n		return v.Until\n	}\n	began := r.node.ev.Now(now) - ("},
+		}},
+		{Name: "a visit of an earlier life ends by the session_max of now", Run: "TestScenarioVisitsGoOnWithAShorterSessionMax", Edits: []Edit{
+			{
+				"internal/node/earlier.go", "	return min(v.Until, began+r.gate.MaxPass()+2*r.skew())\n",
+				"	ends := min(v.Until, began+r.gate.MaxPass()+2*r.skew())\n	if most := r.gate.Room().SessionMax.Microseconds(); most > 0 && ON {\n		ends = min(ends, v.Started+most)\n	}\n	return ends\n",
+			},
 		}},
 	}
 }
