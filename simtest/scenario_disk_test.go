@@ -531,3 +531,52 @@ func TestScenarioVisitsGoOnWithAShorterSessionMax(t *testing.T) {
 		s.check()
 	}
 }
+
+// A sync hangs until the account whose lines it has is closed. Those visits go on under another
+// account of the node, and not by these lines: their passes are made when it has lines of its own.
+func TestScenarioALineOfAClosedAccountExtendsNoPass(t *testing.T) {
+	o := onDisks(3)
+	o.Rooms[0].Session = 20 * time.Second
+	s := founded(t, o)
+	d := &s.hosts[2].disk.visits
+	in := []*browser{s.visit(2), s.visit(2)}
+	s.run(5 * time.Second)
+	d.hung = true
+	for _, b := range in {
+		b.must(2, opRefresh)
+	}
+	first := d.flight
+	if first == nil {
+		t.Fatal("nothing is to be written")
+	}
+	s.split(hosts(0, 1), hosts(2))
+	s.run(4 * time.Second)
+	s.mend()
+	s.until(5*time.Second, "waves of all", func() bool { return s.together(3) })
+	s.run(5 * time.Second)
+	home := func(b *browser) bool { return s.lives[s.lifeOf(b.pass.Home.Member)].host == 2 }
+	for _, b := range in {
+		if was := b.pass; !home(b) || b.must(2, opRefresh).Pass != was {
+			t.Errorf("a pass is made anew: %+v, and was %+v", b.pass, was)
+		}
+	}
+	d.hung = false
+	s.until(time.Second, "the end of the first sync", func() bool { return d.flight != first })
+	d.hung = true
+	if d.flight == nil {
+		t.Fatal("the second sync is over")
+	}
+	for _, b := range in {
+		if was := b.pass; b.must(2, opRefresh).Pass != was {
+			t.Errorf("a pass is made anew by a line of before: %+v, and was %+v", b.pass, was)
+		}
+	}
+	d.hung = false
+	s.run(time.Second)
+	for _, b := range in {
+		if was := b.pass; b.must(2, opRefresh).Pass.Home == was.Home {
+			t.Errorf("a pass does not go on: %+v", b.pass)
+		}
+	}
+	s.check()
+}

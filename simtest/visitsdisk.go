@@ -15,6 +15,7 @@ type visitsDisk struct {
 	rooms          []visitsRoom // by name
 	damaged        bool
 	flight         *eviction.VisitsBatch // not synced yet
+	hung           bool                  // no sync comes back, and none fails
 	early          []int                 // by room: visits of earlier lives, when this one began
 }
 
@@ -141,6 +142,9 @@ func (w *world) synced(h *host, life int32) {
 		return
 	case h.paused > 0:
 		h.hold(event{kind: evSynced, a: h.index, b: life})
+		return
+	case h.disk.visits.hung:
+		w.agenda.push(w.now+syncsAgain, evSynced, h.index, life)
 		return
 	case h.disk.failing:
 		w.reached.n[reachSyncFailed]++

@@ -33,6 +33,7 @@ type flightLine struct {
 	id     qpid.ItemID
 	of     *diskLine
 	until  int64            // 0: it is struck
+	home   eviction.Account // of whom the disk has it then; zero: it is struck
 	slot   eviction.Account // whose slot waits for that; zero: nobody's
 	renews bool
 }
@@ -117,7 +118,7 @@ func (r *room) nextLine(lines *eviction.RoomLines, f *flight) {
 	switch {
 	case l.next != nil:
 		lines.Put = append(lines.Put, *l.next)
-		out.until = l.next.Until
+		out.until, out.home = l.next.Until, l.next.Homes[0]
 		l.next = nil
 	default:
 		lines.Struck = append(lines.Struck, id)
@@ -162,7 +163,10 @@ func (r *room) saved(f *flightLine) {
 		r.before.said = nil
 	}
 	if f.until > 0 {
-		l.durable, l.on = f.until, true
+		if l.on = true; f.home != r.gate.Ledger().Account() {
+			return // it was closed meanwhile: no pass of another is good by that line
+		}
+		l.durable = f.until
 		if r.lines[f.id] == l && l.state == lineOurs && len(r.node.copies.kept) < keptMax {
 			r.node.copies.kept = append(r.node.copies.kept, Place{r.name, f.id})
 		}

@@ -5,7 +5,10 @@ func diskBugs() []Mutant {
 	const goOn = "TestScenarioVisitsGoOnAfterACrashOfEverything"
 	return []Mutant{
 		{Name: "a pass is given that the disk does not have", Run: "TestScenarioADiskThatTakesNoVisitsLetsNobodyIn", Edits: []Edit{
-			{"internal/node/visitlog.go", "		out.until = l.next.Until\n", "		out.until = l.next.Until\n		if ON {\n			l.durable = out.until\n		}\n"},
+			{"internal/node/visitlog.go", "l.next.Until, l.next.Homes[0]\n", "l.next.Until, l.next.Homes[0]\n		if ON {\n			l.durable = out.until\n		}\n"},
+		}},
+		{Name: "a pass is extended by a line of an account that is closed", Run: "TestScenarioALineOfAClosedAccountExtendsNoPass", Edits: []Edit{
+			{"internal/node/visitlog.go", "f.home != r.gate.Ledger().Account() {", "f.home != r.gate.Ledger().Account() && !(ON) {"},
 		}},
 		{Name: "a slot is free before its visit is off the disk", Run: "TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk", Edits: []Edit{
 			{"internal/node/room.go", "	if v != nil && r.strike(v.id) {\n", "	if v != nil && r.strike(v.id) && !(ON && func() bool { r.striking--; return true }()) {\n"},
