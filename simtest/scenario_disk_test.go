@@ -1,11 +1,13 @@
 package simtest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/ticket"
 )
 
 // onDisks is a cluster whose nodes have their visits on disks, with sessions so long that D is
@@ -579,4 +581,28 @@ func TestScenarioALineOfAClosedAccountExtendsNoPass(t *testing.T) {
 		}
 	}
 	s.check()
+}
+
+// A node leaves that goes on with visits. Who has the pass of before is told who has them now, or is
+// let in: nobody is thrown out.
+func TestScenarioAPassOfBeforeIsGoodWhileItsNodeLeaves(t *testing.T) {
+	s := founded(t, onDisks(3))
+	in := s.halfFull()
+	s.powerCut(time.Second)
+	s.until(5*time.Second, "all to go on", func() bool {
+		return s.hosts[0].n.WentOn() && s.hosts[1].n.WentOn() && s.hosts[2].n.WentOn()
+	})
+	s.run(3 * time.Second)
+	s.goodbye(&s.hosts[2])
+	for range 40 {
+		s.run(50 * time.Millisecond)
+		for i, b := range in {
+			for h := range 3 {
+				if _, err := b.copy().ask(h, opRefresh); errors.Is(err, ticket.ErrPassExpired) {
+					t.Fatalf("%v: the pass of visitor %d has ended at %s", time.Duration(s.now)*time.Microsecond, i, s.hosts[h].name)
+				}
+			}
+		}
+	}
+	s.finish()
 }

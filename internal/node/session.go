@@ -142,8 +142,12 @@ func (n *Node) session(now eviction.Time, p *Pass) (r *room, v *visitor, to evic
 		return r, v, to, nil
 	}
 	self := n.c.Self.Member
+	given, away := r.moved.at(p.ID, now.Boot)
 	if r.goesOn(p.Home.Member) {
-		if l := r.lines[p.ID]; l == nil || l.state != lineLeft {
+		switch l := r.lines[p.ID]; {
+		case away: // it went on here until this node gave it away
+			return r, nil, given, nil
+		case l == nil || l.state != lineLeft:
 			return r, nil, to, ticket.ErrPassExpired
 		}
 		return r, nil, to, nil // it has a slot until it ends
@@ -151,7 +155,6 @@ func (n *Node) session(now eviction.Time, p *Pass) (r *room, v *visitor, to evic
 	if at, ok := n.ev.GoesOnAt(r.gate, p.Home.Member); ok && at != self {
 		return r, nil, at, nil
 	}
-	given, away := r.moved.at(p.ID, now.Boot)
 	switch heir := n.ev.Heir(p.ID, p.Stamp); {
 	case p.Home == r.gate.Ledger().Account() && away:
 		return r, nil, given, nil

@@ -47,6 +47,9 @@ func diskBugs() []Mutant {
 		{Name: "a pass of an earlier life is nobody's business", Run: goOn, Edits: []Edit{
 			{"internal/node/session.go", "ok && at != self {", "ok && !(ON) && at != self {"},
 		}},
+		{Name: "a pass of an earlier life ends when its node gives the visit away", Run: "TestScenarioAPassOfBeforeIsGoodWhileItsNodeLeaves", Edits: []Edit{
+			{"internal/node/session.go", "		case away: // it went", "		case away && !(ON): // it went"},
+		}},
 		{Name: "visits that are about to go on count as kept by others", Run: goOn, Edits: []Edit{
 			{"internal/node/guard.go", "|| len(r.pending) > 0 ||", "|| len(r.pending) > 0 && !(ON) ||"},
 		}},
