@@ -254,7 +254,7 @@ type VisitsBatch struct {
 
 // VisitsKept is what a disk has of visits when a life begins.
 type VisitsKept struct {
-	Lives   []Member    // earlier ones, of which it has all: LivesMax at most, the latest last
+	Lives   []Member    // earlier ones, of which it has all: less than LivesMax, the latest last
 	Leaving []Member    // those of them that were giving visits away
 	Rooms   []RoomLines // by name; nothing is Struck
 }

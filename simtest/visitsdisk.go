@@ -95,7 +95,10 @@ func (w *world) beginVisits(h *host, self eviction.Member) *eviction.VisitsKept 
 		w.printf("%s finds its visits damaged", h.name)
 		*d = visitsDisk{}
 	}
-	kept := &eviction.VisitsKept{Lives: slices.Clone(d.lives), Leaving: slices.Clone(d.leaving)}
+	d.lives = append(d.lives, self)
+	d.lives = d.lives[max(0, len(d.lives)-eviction.LivesMax):]
+	d.forget()
+	kept := &eviction.VisitsKept{Lives: slices.Clone(d.lives[:len(d.lives)-1]), Leaving: slices.Clone(d.leaving)}
 	d.early = make([]int, len(w.o.Rooms))
 	for i := range d.rooms {
 		r := &d.rooms[i]
@@ -104,9 +107,17 @@ func (w *world) beginVisits(h *host, self eviction.Member) *eviction.VisitsKept 
 			d.early[w.roomIndex(r.name)] = len(r.lines)
 		}
 	}
-	d.lives = append(d.lives, self)
-	d.lives = d.lives[max(0, len(d.lives)-eviction.LivesMax):]
 	return kept
+}
+
+// forget drops what is of lives that were too many.
+func (d *visitsDisk) forget() {
+	unknown := func(m eviction.Member) bool { return !slices.Contains(d.lives, m) }
+	d.leaving = slices.DeleteFunc(d.leaving, unknown)
+	for i := range d.rooms {
+		r := &d.rooms[i]
+		r.lines = slices.DeleteFunc(r.lines, func(l eviction.VisitLine) bool { return unknown(l.Homes[0].Member) })
+	}
 }
 
 // loseVisits is what a crash leaves of the batch on its way.

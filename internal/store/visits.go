@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 
@@ -113,10 +114,12 @@ func (s *Store) OpenVisits(self eviction.Member) (*Visits, *eviction.VisitsKept,
 			v.head, v.rooms = visitsHead{}, make(map[string]*roomVisits)
 		}
 	}
-	kept := &eviction.VisitsKept{Lives: slices.Clone(v.head.Lives), Leaving: slices.Clone(v.head.Leaving), Rooms: v.kept()}
 	v.head.Format = visitsFormat
 	v.head.Lives = append(v.head.Lives, self)
 	v.head.Lives = v.head.Lives[max(0, len(v.head.Lives)-eviction.LivesMax):]
+	v.forget()
+	earlier := v.head.Lives[:len(v.head.Lives)-1]
+	kept := &eviction.VisitsKept{Lives: slices.Clone(earlier), Leaving: slices.Clone(v.head.Leaving), Rooms: v.kept()}
 	if err := v.rewrite(); err != nil {
 		return nil, nil, fmt.Errorf("node.data: %w", err)
 	}
@@ -198,6 +201,18 @@ func (v *Visits) inOrder() error {
 		}
 	}
 	return nil
+}
+
+// forget drops what the file has of lives that were too many for it: they are waited for.
+func (v *Visits) forget() {
+	unknown := func(m eviction.Member) bool { return !slices.Contains(v.head.Lives, m) }
+	v.head.Leaving = slices.DeleteFunc(v.head.Leaving, unknown)
+	for name, r := range v.rooms {
+		maps.DeleteFunc(r.lines, func(_ visitID, l eviction.VisitLine) bool { return unknown(l.Homes[0].Member) })
+		if len(r.lines) == 0 && r.held == 0 {
+			delete(v.rooms, name)
+		}
+	}
 }
 
 // take has the file say what a line says.

@@ -155,3 +155,47 @@ func FuzzVisits(f *testing.F) {
 		}
 	})
 }
+
+// Of more lives than a file knows of the first are forgotten, with their visits; all others stay.
+func TestVisitsOfTooManyLives(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	life := func(boot int) eviction.Member { return eviction.Member{Name: "n1", Boot: uint64(boot)} }
+	for boot := 1; boot <= eviction.LivesMax+3; boot++ {
+		v, kept, err := s.OpenVisits(life(boot))
+		if err != nil {
+			t.Fatalf("life %d: %v", boot, err)
+		}
+		first := max(1, boot-eviction.LivesMax+1)
+		if n := len(kept.Lives); n != boot-first {
+			t.Fatalf("life %d finds %d lives, want %d", boot, n, boot-first)
+		}
+		lines, leaving := 0, 0
+		for i := range kept.Rooms {
+			lines += len(kept.Rooms[i].Put)
+		}
+		for _, old := range []int{1, 3, 10} {
+			if first <= old && old < boot {
+				lines--
+			}
+		}
+		if leaving = len(kept.Leaving); first <= 3 && 3 < boot {
+			leaving--
+		}
+		if lines != 0 || leaving != 0 {
+			t.Fatalf("life %d finds %+v", boot, kept)
+		}
+		if boot == 1 || boot == 3 || boot == 10 {
+			b := &eviction.VisitsBatch{Leaving: boot == 3, Rooms: []eviction.RoomLines{{Room: "shop", Put: []eviction.VisitLine{line(byte(boot), life(boot))}}}}
+			if err := v.Append(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

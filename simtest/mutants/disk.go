@@ -50,6 +50,9 @@ func diskBugs() []Mutant {
 		{Name: "a pass of an earlier life ends when its node gives the visit away", Run: "TestScenarioAPassOfBeforeIsGoodWhileItsNodeLeaves", Edits: []Edit{
 			{"internal/node/session.go", "		case away: // it went", "		case away && !(ON): // it went"},
 		}},
+		{Name: "a file has visits of more lives than it knows", In: "./internal/store", Run: "TestVisitsOfTooManyLives", Edits: []Edit{
+			{"internal/store/visits.go", "	v.forget()\n", "	if !(ON) {\n		v.forget()\n	}\n"},
+		}},
 		{Name: "visits that are about to go on count as kept by others", Run: goOn, Edits: []Edit{
 			{"internal/node/guard.go", "|| len(r.pending) > 0 ||", "|| len(r.pending) > 0 && !(ON) ||"},
 		}},
