@@ -41,7 +41,10 @@ import (
 // node, or given by one that leaves: it is booked twice, and counts twice. What is booked
 // is counted by the wave after, and what is too much is burned as it comes free: so
 // nobody is called by a commit that resumes, nor by any until all are counted (hold), and the
-// supply that it leaves has all visits that it knows of.
+// supply that it leaves has all visits that it knows of. That is until who goes on has been in a
+// wave that had counted all (uncounted). It was in none when it began to, as it said Disks, so
+// such a wave came after and had what it booked. Whether others have been in one says nothing:
+// who was away meanwhile has, and it was before.
 //
 // A pass is extended at one node, lemma 11: others hear who goes on with a life before any
 // slot is made, and adopt nothing of it (MayAdopt).
@@ -183,6 +186,14 @@ func (rs *roomSums) resumedBy(d *decision) (lives []Member) {
 		}
 	}
 	return lives
+}
+
+// uncounted reports whether a node goes on with visits and no wave of this life of it has counted all
+// slots: those that it has booked are in no sum yet.
+func (rs *roomSums) uncounted() bool {
+	return slices.ContainsFunc(rs.nodes, func(n RoomNode) bool {
+		return n.Disks && slices.ContainsFunc(n.Earlier, func(e Earlier) bool { return e.State >= EarlierBooked })
+	})
 }
 
 // resume has everybody who was lost go on, if all of them can: c is decided but for that.

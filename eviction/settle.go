@@ -76,7 +76,7 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 	lost = rs.actLeft(d, lost, safe)
 	b.lost = lost
 	c.Resumed = rs.resumedBy(d)
-	rs.resumes = len(c.Resumed) > 0
+	rs.resumes = rs.uncounted()
 	c.Void = voids
 	c.Sure = rs.accepted(d, supply, c.Line)
 	if c.Sure {

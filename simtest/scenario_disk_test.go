@@ -606,3 +606,25 @@ func TestScenarioAPassOfBeforeIsGoodWhileItsNodeLeaves(t *testing.T) {
 	}
 	s.finish()
 }
+
+// Visits have gone on, and have been counted. When two of three die after that, what is free at the third
+// is used, as ever.
+func TestScenarioTwoOfThreeDieAfterVisitsWentOn(t *testing.T) {
+	s := founded(t, onDisks(3))
+	s.halfFull()
+	s.powerCut(time.Second)
+	s.run(10 * time.Second)
+	s.down(0)
+	s.down(1)
+	s.boot(0)
+	s.boot(1)
+	s.run(2 * time.Second)
+	owned, used := s.ownedNow(2)
+	if owned <= used {
+		t.Fatalf("nothing is free: %s", s.ledgers(0))
+	}
+	from := s.now
+	s.arriveOver(2, 10, 100*time.Millisecond)
+	s.until(4*time.Second, "calls", func() bool { return s.calls(from) >= owned-used })
+	s.finish()
+}

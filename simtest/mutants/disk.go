@@ -53,6 +53,9 @@ func diskBugs() []Mutant {
 		{Name: "a file has visits of more lives than it knows", In: "./internal/store", Run: "TestVisitsOfTooManyLives", Edits: []Edit{
 			{"internal/store/visits.go", "	v.forget()\n", "	if !(ON) {\n		v.forget()\n	}\n"},
 		}},
+		{Name: "a room is closed as long as visits go on", Run: "TestScenarioTwoOfThreeDieAfterVisitsWentOn", Edits: []Edit{
+			{"eviction/resume.go", "		return n.Disks && slices.ContainsFunc(n.Earlier", "		return (ON || n.Disks) && slices.ContainsFunc(n.Earlier"},
+		}},
 		{Name: "visits that are about to go on count as kept by others", Run: goOn, Edits: []Edit{
 			{"internal/node/guard.go", "|| len(r.pending) > 0 ||", "|| len(r.pending) > 0 && !(ON) ||"},
 		}},
