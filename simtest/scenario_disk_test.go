@@ -628,3 +628,33 @@ func TestScenarioTwoOfThreeDieAfterVisitsWentOn(t *testing.T) {
 	s.until(4*time.Second, "calls", func() bool { return s.calls(from) >= owned-used })
 	s.finish()
 }
+
+// A change of a line waits for the batch before it when its account is closed. It is not
+// made any more, and the line stays as it is: its pass is out.
+func TestScenarioAChangeThatWaitsDoesNotStrikeTheLineOfAClosedAccount(t *testing.T) {
+	o := onDisks(3)
+	o.Rooms[0].Session = 20 * time.Second
+	s := founded(t, o)
+	d := &s.hosts[2].disk.visits
+	in := []*browser{s.visit(2), s.visit(2)}
+	s.run(5 * time.Second)
+	d.hung = true
+	in[0].must(2, opRefresh)
+	if d.flight == nil || len(d.flight.Rooms[0].Put) != 1 {
+		t.Fatalf("the batch on its way is %+v", d.flight)
+	}
+	in[1].must(2, opRefresh)
+	s.split(hosts(0, 1), hosts(2))
+	s.run(4 * time.Second)
+	s.mend()
+	s.until(5*time.Second, "waves of all", func() bool { return s.together(3) })
+	s.run(time.Second)
+	d.hung = false
+	s.run(time.Second)
+	if n := len(d.room(s.o.Rooms[0].Name).lines); n != 2 {
+		t.Errorf("the disk has %d visits, and 2 have passes", n)
+	}
+	s.down(2)
+	s.boot(2)
+	s.finish()
+}

@@ -9,7 +9,7 @@ import (
 
 // before are the visits of earlier lives.
 type before struct {
-	pending []eviction.VisitLine // with which this life has not gone on
+	pending []eviction.VisitLine // with which this life has not gone on, by id as the disk has them
 	lives   []eviction.Member    // with which it has; a pass of theirs is this node's business
 	rewrite int                  // of them the lines that do not say so yet, durably
 	vague   bool                 // the disk has that somebody unknown uses a slot
@@ -61,11 +61,10 @@ func (n *Node) sweepLines(now eviction.Time) {
 func (r *room) sweepLines(now eviction.Time) {
 	clock := r.node.ev.Now(now)
 	if r.leftover > 0 {
-		for _, id := range r.sortedLines() {
-			if l := r.lines[id]; l.state == lineLeft && clock >= l.until+2*r.skew() {
-				r.leftover--
-				r.strikeLine(id, l)
-			}
+		over := func(l *diskLine) bool { return l.state == lineLeft && clock >= l.until+2*r.skew() }
+		for _, id := range r.linesThat(over) {
+			r.leftover--
+			r.strikeLine(id, r.lines[id])
 		}
 	}
 	if len(r.held) == 0 && r.nobodys.until > 0 && clock >= r.nobodys.until+2*r.skew() {

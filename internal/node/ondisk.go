@@ -27,7 +27,7 @@ import (
 // Invariant: striking is how many slots are in use for lines that are being struck.
 type onDisk struct {
 	lines    map[qpid.ItemID]*diskLine
-	changed  []qpid.ItemID // whose line is to be written, in order; may name one twice
+	changed  []qpid.ItemID // whose line is to be written, in order; may name one twice, or one of which nothing is due
 	dirty    bool          // in the node's list of rooms with changes
 	striking int
 	leftover int // lines of closed accounts
@@ -134,13 +134,13 @@ func (r *room) keepLine(id qpid.ItemID, l *diskLine) {
 // replaces takes what is pending of an earlier life out of that, as a line is about to take its
 // place, and returns until when it was good.
 func (r *room) replaces(id qpid.ItemID, l *diskLine) (until int64) {
-	r.pending = slices.DeleteFunc(r.pending, func(v eviction.VisitLine) bool {
-		if v.ID != id {
-			return false
-		}
-		until, l.on, l.older, r.before.said = v.Until, true, true, nil
-		return true
-	})
+	i, ok := slices.BinarySearchFunc(r.pending, id, func(v eviction.VisitLine, id qpid.ItemID) int { return slices.Compare(v.ID[:], id[:]) })
+	if !ok {
+		return 0
+	}
+	until = r.pending[i].Until
+	r.pending = slices.Delete(r.pending, i, i+1)
+	l.on, l.older, r.before.said = true, true, nil
 	return until
 }
 
@@ -191,10 +191,8 @@ func (r *room) strikeLine(id qpid.ItemID, l *diskLine) {
 
 // drop forgets a line that the disk does not have.
 func (r *room) drop(id qpid.ItemID, l *diskLine) {
+	l.due = false
 	delete(r.lines, id)
-	if l.due {
-		r.changed = slices.DeleteFunc(r.changed, func(o qpid.ItemID) bool { return o == id })
-	}
 }
 
 // noRenewal notes that a line of an earlier life will not be written as this life's.
@@ -210,31 +208,28 @@ func (r *room) noRenewal(l *diskLine) {
 // no pass, of this account or of one before.
 func (r *room) closeLines() {
 	r.striking = 0
-	for _, id := range r.sortedLines() {
+	for _, id := range r.linesThat(func(l *diskLine) bool { return l.state != lineLeft && l.state != lineStruck }) {
 		l := r.lines[id]
 		v := r.visitors.get(id)
 		switch {
-		case l.state == lineLeft || l.state == lineStruck:
 		case l.state == lineStriking:
 			l.state = lineStruck
 		case !l.older && (l.durable == 0 || v != nil && v.stage == called):
 			r.strikeLine(id, l)
 		default:
-			l.state, l.next = lineLeft, nil
+			l.state, l.next, l.due = lineLeft, nil, false
 			r.leftover++
 			r.noRenewal(l)
-			if l.due {
-				l.due = false
-				r.changed = slices.DeleteFunc(r.changed, func(o qpid.ItemID) bool { return o == id })
-			}
 		}
 	}
 }
 
-func (r *room) sortedLines() []qpid.ItemID {
-	ids := make([]qpid.ItemID, 0, len(r.lines))
-	for id := range r.lines { //puretest:sorted sorted below
-		ids = append(ids, id)
+// linesThat returns whose lines are so, by id.
+func (r *room) linesThat(are func(*diskLine) bool) (ids []qpid.ItemID) {
+	for id, l := range r.lines { //puretest:sorted sorted below
+		if are(l) {
+			ids = append(ids, id)
+		}
 	}
 	slices.SortFunc(ids, func(a, b qpid.ItemID) int { return slices.Compare(a[:], b[:]) })
 	return ids
@@ -274,9 +269,7 @@ func (r *room) writeOffered(from eviction.Account, v *eviction.Visit) bool {
 
 // strikeGiven takes those off the disk that others have.
 func (r *room) strikeGiven() {
-	for _, id := range r.sortedLines() {
-		if l := r.lines[id]; l.state == lineGiven {
-			r.strikeLine(id, l)
-		}
+	for _, id := range r.linesThat(func(l *diskLine) bool { return l.state == lineGiven }) {
+		r.strikeLine(id, r.lines[id])
 	}
 }

@@ -30,7 +30,10 @@ func diskBugs() []Mutant {
 			{"eviction/resume.go", "&& !g.resumed.known {", "&& !g.resumed.known && !(ON) {"},
 		}},
 		{Name: "visits that were given away stay on the disk", Run: "TestScenarioANodeThatHasLeftHasNoVisitsOnItsDisk", Edits: []Edit{
-			{"internal/node/ondisk.go", "l.state == lineGiven {", "l.state == lineGiven && !(ON) {"},
+			{"internal/node/ondisk.go", "return l.state == lineGiven })", "return l.state == lineGiven && !(ON) })"},
+		}},
+		{Name: "a change that waits strikes the line of an account that is closed", Run: "TestScenarioAChangeThatWaitsDoesNotStrikeTheLineOfAClosedAccount", Edits: []Edit{
+			{"internal/node/ondisk.go", "l.state, l.next, l.due = lineLeft, nil, false\n", "l.state, l.next, l.due = lineLeft, nil, l.due && ON\n"},
 		}},
 		{Name: "the disk forgets the visits of an account that is closed", Run: "TestScenarioTheDiskHasThePassesOfAClosedAccount", Edits: []Edit{
 			{"internal/node/ondisk.go", "(l.durable == 0 || v != nil && v.stage == called):\n", "(ON || l.durable == 0 || v != nil && v.stage == called):\n"},
