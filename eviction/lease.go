@@ -95,6 +95,9 @@ func (n *Node) MayAdopt(g *Gate, from Account, now Time) bool {
 	if slices.Contains(g.lives, from.Member) { // it goes on elsewhere
 		return false
 	}
+	if g.wentOn && !g.sured { // or may do so yet: who has its disk was to go on when others did, and has not heard of it
+		return false
+	}
 	b := n.c.waits
 	wait := drifted(b.Deadline+b.Lease) + b.Margin
 	for i := range n.met { // a later life that has gone on with it, and is lost

@@ -47,7 +47,10 @@ import (
 // who was away meanwhile has, and it was before.
 //
 // A pass is extended at one node, lemma 11: others hear who goes on with a life before any
-// slot is made, and adopt nothing of it (MayAdopt).
+// slot is made, and adopt nothing of it (MayAdopt). Who has not heard that it was to go on may be
+// told once more, when others have slots already: they adopt nothing before a wave of their
+// life had counted all, and after that nobody goes on in a wave with them, nor with anything
+// that was void then (Over).
 
 // EarlierState says what is left of an earlier life of a node.
 type EarlierState uint8
@@ -86,10 +89,11 @@ type Resumption struct {
 
 // resumed is who goes on with what, and what this node has to say against it.
 type resumed struct {
-	lives []Member // as of the last primary commit; never changed: another takes its place
-	known bool     // a later life of this node would know of this one
-	sured bool     // a wave of this life has counted all slots
-	over  []Void   // what was known to be void in waves that had: of this life, or else of those before; likewise
+	lives  []Member // as of the last primary commit; never changed: another takes its place
+	wentOn bool     // somebody went on in a wave of this life
+	known  bool     // a later life of this node would know of this one
+	sured  bool     // a wave of this life has counted all slots
+	over   []Void   // what was known to be void in waves that had: of this life, or else of those before; likewise
 }
 
 // earlierMax bounds what a node says of its earlier lives.
@@ -118,6 +122,7 @@ func (g *Gate) resuming(w *wave) Resuming {
 // on with visits of earlier lives.
 func (g *Gate) installResumption(w *wave, c *RoomCommit) bool {
 	g.lives = c.Resumed
+	g.wentOn = g.wentOn || c.Resume || len(c.Resumed) > 0
 	if g.sured = g.sured || c.Sure; g.sured {
 		g.over = g.voids
 	}

@@ -658,3 +658,62 @@ func TestScenarioAChangeThatWaitsDoesNotStrikeTheLineOfAClosedAccount(t *testing
 	s.boot(2)
 	s.finish()
 }
+
+// One of three does not hear that all go on, and dies. Its visits are adopted nowhere, though
+// others have slots that are free: when it is back it goes on with them.
+func TestScenarioVisitsThatMayGoOnYetAreNotAdopted(t *testing.T) {
+	s := founded(t, onDisks(3))
+	in := s.halfFull()
+	for i := range 3 {
+		s.down(i)
+	}
+	s.tap = func(f *flight) verdict {
+		if c, ok := f.m.Body.(*eviction.Commit); ok && f.to == 2 && len(c.Rooms) > 0 && c.Rooms[0].Resume {
+			return lose
+		}
+		return pass
+	}
+	for i := range 3 {
+		s.boot(i)
+	}
+	s.until(2*time.Second, "visits to go on", func() bool { return s.hosts[0].n.WentOn() && s.hosts[1].n.WentOn() })
+	if s.hosts[2].n.WentOn() {
+		t.Fatal("n02 has heard of it")
+	}
+	s.down(2)
+	s.tap = nil
+	s.run(6 * time.Second)
+	var third []*browser
+	for _, b := range in {
+		if s.lives[s.lifeOf(b.pass.Home.Member)].host == 2 {
+			third = append(third, b)
+			continue
+		}
+		_, _ = b.ask(0, opEnd)
+		_, _ = b.ask(1, opEnd)
+	}
+	s.run(time.Second)
+	if owned, used := s.ownedNow(0, 1); owned == used || len(third) == 0 {
+		t.Fatalf("nothing is free, or nobody is to be adopted: %s", s.ledgers(0))
+	}
+	var old []*browser
+	for i, b := range third {
+		old = append(old, b.copy())
+		for h := range 2 {
+			_ = b.copy().must(h, opRefresh)
+			s.run(200 * time.Millisecond) // until the disk has it, if it is adopted
+			if was := b.pass; b.must(h, opRefresh).Pass != was {
+				t.Errorf("the pass of visitor %d is extended at %s: %+v", i, s.hosts[h].name, b.pass)
+			}
+		}
+	}
+	s.boot(2)
+	s.run(5 * time.Second)
+	for i, b := range old {
+		b.must(2, opRefresh)
+		if b.pass.Home.Member != s.hosts[2].member(s.world) {
+			t.Errorf("the pass of visitor %d does not go on: %+v", i, b.pass)
+		}
+	}
+	s.finish()
+}

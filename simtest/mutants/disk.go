@@ -59,6 +59,9 @@ func diskBugs() []Mutant {
 		{Name: "a room is closed as long as visits go on", Run: "TestScenarioTwoOfThreeDieAfterVisitsWentOn", Edits: []Edit{
 			{"eviction/resume.go", "		return n.Disks && slices.ContainsFunc(n.Earlier", "		return (ON || n.Disks) && slices.ContainsFunc(n.Earlier"},
 		}},
+		{Name: "visits are adopted that may go on yet", Run: "TestScenarioVisitsThatMayGoOnYetAreNotAdopted", Edits: []Edit{
+			{"eviction/lease.go", "	if g.wentOn && !g.sured {", "	if g.wentOn && !g.sured && !(ON) {"},
+		}},
 		{Name: "visits that are about to go on count as kept by others", Run: goOn, Edits: []Edit{
 			{"internal/node/guard.go", "|| len(r.pending) > 0 ||", "|| len(r.pending) > 0 && !(ON) ||"},
 		}},
