@@ -1,6 +1,8 @@
 package simtest
 
 import (
+	"slices"
+
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/qpid"
@@ -8,7 +10,8 @@ import (
 
 // S27, no pass beyond the disk. A pass of a node whose visits are on its disk is good for no
 // longer than what is durable there says of that account: when it is given out, and when the node
-// dies, but for those that have run out or ended by then. So a later life of it knows of all.
+// dies, but for those that have run out or ended by then. So a later life of it knows of all: of
+// those of its earlier lives as well, as long as the disk knows of these.
 
 // onDiskUntil is until when the disk of h has a visit of an account.
 func (h *host) onDiskUntil(room string, id qpid.ItemID, a eviction.Account) int64 {
@@ -40,7 +43,7 @@ func (w *world) checkAllOnDisk(h *host) {
 		s := &w.checker.sessions[i]
 		c := &w.checker.rooms[s.room]
 		a := &c.accounts[s.account]
-		if !s.live || s.ended || s.taken || a.life != h.life || ok && s.expires <= clock || s.expires+2*h.file.MaxSkew.Microseconds() <= own {
+		if !s.live || s.ended || s.taken || !h.keepsLife(w, a.life) || ok && s.expires <= clock || s.expires+2*h.file.MaxSkew.Microseconds() <= own {
 			continue
 		}
 		w.reached.n[reachPassOnDisk]++
@@ -59,4 +62,9 @@ func (h *host) lastOnDisk(room string, id qpid.ItemID) int64 {
 		return r.lines[i].Until
 	}
 	return 0
+}
+
+// keepsLife reports whether the disk of h has all of a life: of this one, or of one before.
+func (h *host) keepsLife(w *world, life int32) bool {
+	return slices.Contains(h.disk.visits.lives, w.lives[life].member) && !h.disk.visits.damaged
 }

@@ -62,6 +62,9 @@ func diskBugs() []Mutant {
 		{Name: "visits are adopted that may go on yet", Run: "TestScenarioVisitsThatMayGoOnYetAreNotAdopted", Edits: []Edit{
 			{"eviction/lease.go", "	if g.wentOn && !g.sured {", "	if g.wentOn && !g.sured && !(ON) {"},
 		}},
+		{Name: "visits that wait to go on are taken off the disk", Run: "TestScenarioVisitsGoOnWhenTheLastIsBack", Edits: []Edit{
+			{"internal/node/earlier.go", "		if r.passEnds(&v, now)+2*r.skew() > clock {", "		if r.passEnds(&v, now)+2*r.skew() > clock && !(ON) {"},
+		}},
 		{Name: "visits that are about to go on count as kept by others", Run: goOn, Edits: []Edit{
 			{"internal/node/guard.go", "|| len(r.pending) > 0 ||", "|| len(r.pending) > 0 && !(ON) ||"},
 		}},
