@@ -115,6 +115,7 @@ const (
 	reachSunk
 	reachSynced
 	reachSyncFailed
+	reachSyncHung
 	reachPassOnDisk
 	reachResume
 	goals
@@ -137,6 +138,6 @@ func (g goal) String() string {
 		"founding of fewer nodes than there are", "second node of a name", "second node of a name in the waves",
 		"list asked for",
 		"node with other settings", "lease that waited for the others", "longer lease that was forgotten",
-		"visits on a disk", "visits that a disk does not take", "pass of a node that dies and has it on its disk", "visits of earlier lives gone on with",
+		"visits on a disk", "visits that a disk does not take", "visits whose sync hangs", "pass of a node that dies and has it on its disk", "visits of earlier lives gone on with",
 	}[g]
 }

@@ -159,6 +159,7 @@ func powerCuts(seed uint64) simtest.Options {
 	o.Expect = o.Nodes
 	o.Faults.Disk, o.Faults.Visits, o.Faults.KeepKeys, o.Faults.Gone = true, true, true, 0
 	o.Faults.PowerCuts, o.Faults.Damage = 1+int(seed%4), []int{0, 0, 0, 15}[seed/4%4]
+	o.Faults.Hangs = []int{0, 5, 50}[seed/16%3]
 	if seed%3 == 0 {
 		o.Faults.Every = 0
 	}

@@ -54,6 +54,9 @@ func Swarm(seed uint64) Options {
 		if o.Faults.Every > 0 && e.one(2) {
 			o.Faults.PowerCuts, o.Faults.Damage = e.pick(1, 2, 3), e.pick(0, 0, 10)
 		}
+		if o.Faults.Every > 0 {
+			o.Faults.Hangs = e.pick(0, 2, 20)
+		}
 	}
 	// In a room that shares its slots, to start another under a name says that the first
 	// is off for good: an operator answers for that.

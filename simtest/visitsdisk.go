@@ -30,6 +30,7 @@ const (
 	syncMost   = 4_000
 	syncSlow   = 60_000
 	syncsAgain = 100_000
+	hangMost   = 6_000_000 // of a sync that hangs, and then is done
 )
 
 func (d *visitsDisk) room(name string) *visitsRoom {
@@ -142,6 +143,10 @@ func (w *world) writeVisits(h *host, b *eviction.VisitsBatch) {
 	most := int64(syncMost)
 	if chance(w.rngVisits, 1, 20) {
 		most = syncSlow
+	}
+	if w.phase == storm && chance(w.rngVisits, w.o.Faults.Hangs, 1000) {
+		w.reached.n[reachSyncHung]++
+		most = hangMost
 	}
 	w.agenda.push(w.now+1+w.rngVisits.Int64N(most), evSynced, h.index, h.life)
 }
