@@ -717,3 +717,25 @@ func TestScenarioVisitsThatMayGoOnYetAreNotAdopted(t *testing.T) {
 	}
 	s.finish()
 }
+
+// A sync hangs, and does not fail. Nobody is called, half a second after it began, who could not come
+// in; when it is done all are.
+func TestScenarioADiskThatHangsLetsNobodyBeCalled(t *testing.T) {
+	s := founded(t, onDisks(1))
+	s.halfFull()
+	s.hosts[0].disk.visits.hung = true
+	b := s.browser()
+	b.must(0, opJoin)
+	_, _ = b.ask(0, opLeave)
+	s.run(600 * time.Millisecond)
+	from := s.now
+	s.arriveOver(0, 4, 100*time.Millisecond)
+	s.run(3 * time.Second)
+	if n := s.calls(from); n > 0 {
+		t.Errorf("%d were called", n)
+	}
+	s.hosts[0].disk.visits.hung = false
+	s.until(2*time.Second, "calls", func() bool { return s.calls(from) >= 4 })
+	_, _ = b.ask(0, opAbandon)
+	s.finish()
+}

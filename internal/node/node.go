@@ -267,6 +267,7 @@ func (n *Node) clock(now eviction.Time) int64 {
 
 // Tick does what is due at now.
 func (n *Node) Tick(now eviction.Time) {
+	n.noteLate(now)
 	n.ev.Tick(now)
 	n.advance(now)
 	n.goOn(now)
@@ -291,7 +292,7 @@ func (n *Node) Ready(now eviction.Time) Ready {
 	messages, _ := n.ev.Take()
 	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh, Broken: n.broke, LetGo: n.letGo, Kept: n.copies.kept}
 	n.copies.kept = nil
-	r.Visits = n.batch()
+	r.Visits = n.batch(now)
 	n.out, n.log, n.taken, n.fresh, n.broke, n.letGo = nil, nil, nil, nil, nil, nil
 	if n.c.Disk && (len(r.Messages) > 0 || n.stale) {
 		n.stale = false
@@ -299,7 +300,7 @@ func (n *Node) Ready(now eviction.Time) Ready {
 			r.Save, n.saved = rec, rec
 		}
 	}
-	r.Deadline = max(now.Boot+1, min(n.ev.Deadline(now), n.leaveDue(), n.copiesDue(now), n.dues.agenda.next()))
+	r.Deadline = max(now.Boot+1, min(n.ev.Deadline(now), n.leaveDue(), n.copiesDue(now), n.lateAt(), n.dues.agenda.next()))
 	return r
 }
 

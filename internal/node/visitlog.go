@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
@@ -16,13 +17,14 @@ type visitLog struct {
 	struck  []eviction.RoomLines // of them, to be struck
 	leaving bool                 // visits are to be given away,
 	left    bool                 // and the disk has that
-	fails   bool                 // the last try to write has failed
+	fails   bool                 // the last try to write has failed, or is late
 	sweepAt int64
 	began   int64 // boot time of this life
 }
 
 // flight is the batch on its way.
 type flight struct {
+	at      int64 // boot time at which it went
 	lines   []flightLine
 	held    []heldLine
 	leaving bool
@@ -45,6 +47,23 @@ type heldLine struct {
 
 // batchLines bounds those of one batch: to some MB.
 const batchLines = 8192
+
+// hangsAfter is how many µs a batch takes that is late: nobody is called then until it is durable,
+// as with one that has failed.
+const hangsAfter = 500_000
+
+// noteLate notes that the batch on its way is late.
+func (n *Node) noteLate(now eviction.Time) {
+	n.visitLog.fails = n.visitLog.fails || now.Boot >= n.lateAt()
+}
+
+// lateAt is the boot time at which the batch on its way is late, if nobody has noted yet that it is.
+func (n *Node) lateAt() int64 {
+	if f := n.visitLog.flight; f != nil && !n.visitLog.fails {
+		return f.at + hangsAfter
+	}
+	return math.MaxInt64
+}
 
 // writes reports whether visits are on a disk.
 func (n *Node) writes() bool { return n.c.Visits != nil }
@@ -69,13 +88,13 @@ func (n *Node) openVisits(now eviction.Time) {
 func (n *Node) mayGive() bool { return !n.writes() || n.visitLog.left }
 
 // batch is what is to be made durable next, nil if nothing is, or something is already on its way.
-func (n *Node) batch() *eviction.VisitsBatch {
+func (n *Node) batch(now eviction.Time) *eviction.VisitsBatch {
 	log := &n.visitLog
 	leaving := log.leaving && !log.left
 	if !n.writes() || log.flight != nil || len(log.dirty)+len(log.struck) == 0 && !leaving {
 		return nil
 	}
-	b, f := &eviction.VisitsBatch{Leaving: leaving, Rooms: log.struck}, &flight{leaving: leaving}
+	b, f := &eviction.VisitsBatch{Leaving: leaving, Rooms: log.struck}, &flight{at: now.Boot, leaving: leaving}
 	log.struck = nil
 	slices.SortFunc(log.dirty, func(a, b *room) int { return cmp.Compare(a.name, b.name) })
 	rest := log.dirty[:0]

@@ -65,6 +65,9 @@ func diskBugs() []Mutant {
 		{Name: "visits that wait to go on are taken off the disk", Run: "TestScenarioVisitsGoOnWhenTheLastIsBack", Edits: []Edit{
 			{"internal/node/earlier.go", "		if r.passEnds(&v, now)+2*r.skew() > clock {", "		if r.passEnds(&v, now)+2*r.skew() > clock && !(ON) {"},
 		}},
+		{Name: "calls go on while a sync hangs", Run: "TestScenarioADiskThatHangsLetsNobodyBeCalled", Edits: []Edit{
+			{"internal/node/visitlog.go", "f != nil && !n.visitLog.fails {", "f != nil && !n.visitLog.fails && !(ON) {"},
+		}},
 		{Name: "visits that are about to go on count as kept by others", Run: goOn, Edits: []Edit{
 			{"internal/node/guard.go", "|| len(r.pending) > 0 ||", "|| len(r.pending) > 0 && !(ON) ||"},
 		}},
