@@ -42,7 +42,8 @@ import "slices"
 //
 // That is so of an account that is the first of its life: of one before, passes may be
 // about that nobody keeps. And it is so only when visits of earlier lives are not about to
-// go on by it (see resume): their passes are out already.
+// go on by it (see resume): their passes are out already. They do not once a wave of its life has
+// counted all slots (MayResume).
 type cover struct {
 	carried  bool    // the last primary wave carried what was said: its coordinator is of a version that does
 	promised bool    // nobody gets a pass of this account whom no heir keeps

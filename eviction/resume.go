@@ -136,6 +136,9 @@ func (g *Gate) Book(n int) {
 	g.busy = true
 }
 
+// MayResume reports whether this life may be told yet to go on with visits of earlier ones.
+func (g *Gate) MayResume() bool { return !g.sured }
+
 // GoesOnAt returns the listed member that goes on with the visits of m, a life of before.
 func (n *Node) GoesOnAt(g *Gate, m Member) (Member, bool) {
 	if !slices.Contains(g.lives, m) {

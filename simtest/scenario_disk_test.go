@@ -739,3 +739,27 @@ func TestScenarioADiskThatHangsLetsNobodyBeCalled(t *testing.T) {
 	_, _ = b.ask(0, opAbandon)
 	s.finish()
 }
+
+// A node dies, and is back while others are alive: its visits are waited for, and do not go on. When it
+// dies once more, what was free at it is there again when its lease is over, as with any other.
+func TestScenarioVisitsThatDoNotGoOnLeaveOthersCovered(t *testing.T) {
+	o := onDisks(3)
+	o.Cluster.Copies = 1
+	s := founded(t, o)
+	s.halfFull()
+	s.reboot(2)
+	s.until(3*time.Second, "waves of all", func() bool { return s.together(3) })
+	s.run(3 * time.Second)
+	s.visit(2)
+	s.run(2 * time.Second)
+	if owned, used := s.ownedNow(2); owned <= used || used == 0 {
+		t.Fatalf("n02 has nothing that is free, or used: %s", s.ledgers(0))
+	}
+	s.down(2)
+	c := &s.o.Cluster
+	s.run(2*c.Deadline + c.Lease + 2*c.MaxSkew + c.Margin + c.ExcludeAfter + 8*c.Period)
+	if n := s.slotsOfNobody(); n > 0 {
+		t.Errorf("%d slots are missing: %s", n, s.ledgers(0))
+	}
+	s.check()
+}

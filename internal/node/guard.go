@@ -262,7 +262,7 @@ func (r *room) passUntil(v *visitor) int64 {
 
 // coveredBy reports whether each pass of this account that is out is kept by a member of list.
 func (r *room) coveredBy(list []eviction.Member) bool {
-	if r.bare == nil || r.unsure || r.broken != nil || r.node.leaveBy != 0 || r.bareVisits > 0 || len(r.held) > 0 || len(r.deletes.active) > 0 || len(r.pending) > 0 ||
+	if r.bare == nil || r.unsure || r.broken != nil || r.node.leaveBy != 0 || r.bareVisits > 0 || len(r.held) > 0 || len(r.deletes.active) > 0 || len(r.pending) > 0 && r.gate.MayResume() ||
 		slices.ContainsFunc(r.offered, func(o offeredVisits) bool { return o.anybody }) {
 		return false
 	}

@@ -69,7 +69,10 @@ func diskBugs() []Mutant {
 			{"internal/node/visitlog.go", "f != nil && !n.visitLog.fails {", "f != nil && !n.visitLog.fails && !(ON) {"},
 		}},
 		{Name: "visits that are about to go on count as kept by others", Run: goOn, Edits: []Edit{
-			{"internal/node/guard.go", "|| len(r.pending) > 0 ||", "|| len(r.pending) > 0 && !(ON) ||"},
+			{"internal/node/guard.go", "|| len(r.pending) > 0 && r.", "|| len(r.pending) > 0 && !(ON) && r."},
+		}},
+		{Name: "no slot comes back while visits of an earlier life are on the disk", Run: "TestScenarioVisitsThatDoNotGoOnLeaveOthersCovered", Edits: []Edit{
+			{"internal/node/guard.go", "r.gate.MayResume() ||\n", "(r.gate.MayResume() || ON) ||\n"},
 		}},
 		{Name: "a visit of an earlier life lasts as long as its disk says", Run: "TestScenarioAVisitGoesOnForNoLongerThanItsPass", Edits: []Edit{
 			{"internal/node/earlier.go", "	began := r.node.ev.Now(now) - (", "	if ON {\n		return v.Until\n	}\n	began := r.node.ev.Now(now) - ("},
