@@ -314,11 +314,12 @@
 //
 // Lemma 15 (visits that go on). Where all who were lost are back in later lives, and a wave has
 // each of them go on with what its disk has of its visits, the accounts that live, those that
-// have gone on and those that can yet use no more than there was before. The proof is at resume.
-// That no pass is good beyond the disk, and that each visit there has a slot of its own, is for
-// the owner to keep (package node).
-// Kept by roomSums.resume, roomSums.actLeft, roomSums.hold, Gate.resuming, Gate.Book, Gate.knows, Node.MayAdopt.
-// Seen by TestScenarioVisitsGoOnAfterACrashOfEverything, TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn, TestScenarioVisitsThatALivingNodeHasWoundUpDoNotGoOn, TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor, TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk, TestScenarioVisitsOnTheirWayToALifeThatHadNone, TestScenarioVisitsOnTheirWayFromOneThatIsLost.
+// have gone on and those that can yet use no more than there was before; what was being given to
+// them and is on no disk is waited for. No pass goes on at two nodes. The proof is at resume.
+// That no pass is good beyond the disk, also one of an account before, and that each visit there
+// has a slot of its own, is for the owner to keep (package node).
+// Kept by roomSums.resume, roomSums.actLeft, roomSums.uncounted, roomSums.hold, Gate.resuming, Gate.MayResume, Gate.Book, Gate.knows, Node.MayAdopt.
+// Seen by TestScenarioVisitsGoOnAfterACrashOfEverything, TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn, TestScenarioVisitsThatALivingNodeHasWoundUpDoNotGoOn, TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor, TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk, TestScenarioVisitsOnTheirWayToALifeThatHadNone, TestScenarioVisitsOnTheirWayFromOneThatIsLost, TestScenarioTwoOfThreeDieAfterVisitsWentOn, TestScenarioVisitsThatMayGoOnYetAreNotAdopted, TestScenarioVisitsThatDoNotGoOnLeaveOthersCovered.
 //
 // # What is guaranteed
 //
