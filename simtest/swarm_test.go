@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -115,6 +116,12 @@ func (s *sums) add(o outcome) {
 	s.served += o.result.Served
 }
 
+// cutGoals is what worlds drawn by -cuts have to show: they are not made for all that the swarm is.
+var cutGoals = []string{
+	"restart with disk", "all nodes down", "visits on a disk", "visits that a disk does not take", "visits whose sync hangs",
+	"pass of a node that dies and has it on its disk", "visits of earlier lives gone on with",
+}
+
 func (s *sums) report(t *testing.T, n int) {
 	t.Helper()
 	for _, o := range s.errs {
@@ -122,7 +129,7 @@ func (s *sums) report(t *testing.T, n int) {
 	}
 	t.Logf("%d runs, %d events, %d visitors of whom %d were let in", n, s.events, s.came, s.served)
 	for _, c := range s.reached {
-		if c.N == 0 && n >= swarmMin {
+		if c.N == 0 && n >= swarmMin && (!*cuts || slices.Contains(cutGoals, c.Name)) {
 			t.Errorf("no run of %d reached: %s", n, c.Name)
 		}
 		t.Logf("%6d runs reached: %s", c.N, c.Name)
