@@ -1,8 +1,7 @@
 package mutants
 
-// diskBugs are in what a disk has of visits, and in who goes on with it.
+// diskBugs are in what a disk has of visits.
 func diskBugs() []Mutant {
-	const goOn = "TestScenarioVisitsGoOnAfterACrashOfEverything"
 	return []Mutant{
 		{Name: "a pass is given that the disk does not have", Run: "TestScenarioADiskThatTakesNoVisitsLetsNobodyIn", Edits: []Edit{
 			{"internal/node/visitlog.go", "l.next.Until, l.next.Homes[0]\n", "l.next.Until, l.next.Homes[0]\n		if ON {\n			l.durable = out.until\n		}\n"},
@@ -13,21 +12,6 @@ func diskBugs() []Mutant {
 		{Name: "a slot is free before its visit is off the disk", Run: "TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk", Edits: []Edit{
 			{"internal/node/room.go", "	if v != nil && r.strike(v.id) {\n", "	if v != nil && r.strike(v.id) && !(ON && func() bool { r.striking--; return true }()) {\n"},
 			{"internal/node/visitlog.go", "		if l.state == lineStriking {\n", "		if l.state == lineStriking && !(ON) {\n"},
-		}},
-		{Name: "who was lost is not waited for when the others are back", Run: "TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor", Edits: []Edit{
-			{"eviction/resume.go", "		return ok && safe[v.Member] >= v.Epoch && (", "		return ON || ok && safe[v.Member] >= v.Epoch && ("},
-		}},
-		{Name: "visits that were on their way to a life that had none are forgotten", Run: "TestScenarioVisitsOnTheirWayToALifeThatHadNone", Edits: []Edit{
-			{"eviction/resume.go", "k.Member == v.Member && k.Visits > 0 })", "k.Member == v.Member && k.Visits > 0 && !(ON) })"},
-		}},
-		{Name: "who gave visits away and is lost is forgotten", Run: "TestScenarioVisitsOnTheirWayFromOneThatIsLost", Edits: []Edit{
-			{"eviction/resume.go", "		return !covered && !over(v)\n", "		return !covered && !over(v) && !(ON)\n"},
-		}},
-		{Name: "what others have wound up goes on", Run: "TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn", Edits: []Edit{
-			{"eviction/resume.go", "void && over[i].Epoch >= e.Account.Born {", "void && !(ON) && over[i].Epoch >= e.Account.Born {"},
-		}},
-		{Name: "a life goes on with visits of which a later one would not know", Run: "TestScenarioALifeThatNobodyKnowsHasNoVisits", Edits: []Edit{
-			{"eviction/resume.go", "&& !g.resumed.known {", "&& !g.resumed.known && !(ON) {"},
 		}},
 		{Name: "visits that were given away stay on the disk", Run: "TestScenarioANodeThatHasLeftHasNoVisitsOnItsDisk", Edits: []Edit{
 			{"internal/node/ondisk.go", "return l.state == lineGiven })", "return l.state == lineGiven && !(ON) })"},
@@ -47,14 +31,39 @@ func diskBugs() []Mutant {
 		{Name: "calls go on while the disk takes no visits", Run: "TestScenarioADiskThatTakesNoVisitsLetsNobodyIn", Edits: []Edit{
 			{"internal/node/call.go", "|| r.node.visitLog.fails ||", "|| r.node.visitLog.fails && !(ON) ||"},
 		}},
+		{Name: "a file has visits of more lives than it knows", In: "./internal/store", Run: "TestVisitsOfTooManyLives", Edits: []Edit{
+			{"internal/store/visits.go", "	v.forget()\n", "	if !(ON) {\n		v.forget()\n	}\n"},
+		}},
+		{Name: "calls go on while a sync hangs", Run: "TestScenarioADiskThatHangsLetsNobodyBeCalled", Edits: []Edit{
+			{"internal/node/visitlog.go", "f != nil && !n.visitLog.fails {", "f != nil && !n.visitLog.fails && !(ON) {"},
+		}},
+	}
+}
+
+// goOnBugs are in who goes on with it.
+func goOnBugs() []Mutant {
+	const goOn = "TestScenarioVisitsGoOnAfterACrashOfEverything"
+	return []Mutant{
+		{Name: "who was lost is not waited for when the others are back", Run: "TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor", Edits: []Edit{
+			{"eviction/resume.go", "		return ok && safe[v.Member] >= v.Epoch && (", "		return ON || ok && safe[v.Member] >= v.Epoch && ("},
+		}},
+		{Name: "visits that were on their way to a life that had none are forgotten", Run: "TestScenarioVisitsOnTheirWayToALifeThatHadNone", Edits: []Edit{
+			{"eviction/resume.go", "k.Member == v.Member && k.Visits > 0 })", "k.Member == v.Member && k.Visits > 0 && !(ON) })"},
+		}},
+		{Name: "who gave visits away and is lost is forgotten", Run: "TestScenarioVisitsOnTheirWayFromOneThatIsLost", Edits: []Edit{
+			{"eviction/resume.go", "		return !covered && !over(v)\n", "		return !covered && !over(v) && !(ON)\n"},
+		}},
+		{Name: "what others have wound up goes on", Run: "TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn", Edits: []Edit{
+			{"eviction/resume.go", "void && over[i].Epoch >= e.Account.Born {", "void && !(ON) && over[i].Epoch >= e.Account.Born {"},
+		}},
+		{Name: "a life goes on with visits of which a later one would not know", Run: "TestScenarioALifeThatNobodyKnowsHasNoVisits", Edits: []Edit{
+			{"eviction/resume.go", "&& !g.resumed.known {", "&& !g.resumed.known && !(ON) {"},
+		}},
 		{Name: "a pass of an earlier life is nobody's business", Run: goOn, Edits: []Edit{
 			{"internal/node/session.go", "ok && at != self {", "ok && !(ON) && at != self {"},
 		}},
 		{Name: "a pass of an earlier life ends when its node gives the visit away", Run: "TestScenarioAPassOfBeforeIsGoodWhileItsNodeLeaves", Edits: []Edit{
 			{"internal/node/session.go", "		case away: // it went", "		case away && !(ON): // it went"},
-		}},
-		{Name: "a file has visits of more lives than it knows", In: "./internal/store", Run: "TestVisitsOfTooManyLives", Edits: []Edit{
-			{"internal/store/visits.go", "	v.forget()\n", "	if !(ON) {\n		v.forget()\n	}\n"},
 		}},
 		{Name: "a room is closed as long as visits go on", Run: "TestScenarioTwoOfThreeDieAfterVisitsWentOn", Edits: []Edit{
 			{"eviction/resume.go", "		return n.Disks && slices.ContainsFunc(n.Earlier", "		return (ON || n.Disks) && slices.ContainsFunc(n.Earlier"},
@@ -64,9 +73,6 @@ func diskBugs() []Mutant {
 		}},
 		{Name: "visits that wait to go on are taken off the disk", Run: "TestScenarioVisitsGoOnWhenTheLastIsBack", Edits: []Edit{
 			{"internal/node/earlier.go", "		if r.passEnds(&v, now)+2*r.skew() > clock {", "		if r.passEnds(&v, now)+2*r.skew() > clock && !(ON) {"},
-		}},
-		{Name: "calls go on while a sync hangs", Run: "TestScenarioADiskThatHangsLetsNobodyBeCalled", Edits: []Edit{
-			{"internal/node/visitlog.go", "f != nil && !n.visitLog.fails {", "f != nil && !n.visitLog.fails && !(ON) {"},
 		}},
 		{Name: "visits that are about to go on count as kept by others", Run: goOn, Edits: []Edit{
 			{"internal/node/guard.go", "|| len(r.pending) > 0 && r.", "|| len(r.pending) > 0 && !(ON) && r."},
