@@ -23,17 +23,17 @@ func digestOf(b []byte) digest {
 // whoever renames a field looks here.
 func ignored() map[string][]string {
 	return map[string][]string{
-		"node.Node":        {"c", "dues"},                      // fixed at the start; what each room says of itself
-		"node.room":        {"node", "waits"},                  // the way back up; only told
-		"node.attention":   {"place"},                          // an index of dues
-		"eviction.Node":    {"c", "start", "dues", "heirs"},    // fixed at the start; says only where there is nothing to do; worked out anew
-		"eviction.company": {"metAt", "ranked"},                // where it was found last; worked out anew
-		"eviction.Gate":    {"revised"},                        // see dues
-		"eviction.kept":    {"Prepare", "Copies", "Keep"},      // fixed at the start
-		"eviction.inForce": {"c"},                              // likewise
-		"eviction.order":   {"cuts"},                           // only told
-		"qpid.answered":    {"at"},                             // an index of ring
-		"qpid.Queue":       {"tree", "slots", "sums", "count"}, // see writeQueue
+		"node.Node":        {"c", "dues"},                            // fixed at the start; what each room says of itself
+		"node.room":        {"node", "waits"},                        // the way back up; only told
+		"node.attention":   {"place"},                                // an index of dues
+		"eviction.Node":    {"c", "start", "dues", "heirs"},          // fixed at the start; says only where there is nothing to do; worked out anew
+		"eviction.company": {"metAt", "ranked"},                      // where it was found last; worked out anew
+		"eviction.Gate":    {"revised"},                              // see dues
+		"eviction.kept":    {"Prepare", "Copies", "Keep", "Earlier"}, // fixed at the start
+		"eviction.inForce": {"c"},                                    // likewise
+		"eviction.order":   {"cuts"},                                 // only told
+		"qpid.answered":    {"at"},                                   // an index of ring
+		"qpid.Queue":       {"tree", "slots", "sums", "count"},       // see writeQueue
 	}
 }
 
