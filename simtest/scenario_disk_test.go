@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/internal/ticket"
 )
 
@@ -760,6 +761,65 @@ func TestScenarioVisitsThatDoNotGoOnLeaveOthersCovered(t *testing.T) {
 	s.run(2*c.Deadline + c.Lease + 2*c.MaxSkew + c.Margin + c.ExcludeAfter + 8*c.Period)
 	if n := s.slotsOfNobody(); n > 0 {
 		t.Errorf("%d slots are missing: %s", n, s.ledgers(0))
+	}
+	s.check()
+}
+
+// The disk has people who were called, and their node dies before they hear that they can come in. It goes
+// on with visits of which nobody knows, and they wait at another node, which leaves: they are let
+// in, and not told that their places are gone.
+func TestScenarioAPlaceIsLeftToAVisitThatNobodyKnowsOf(t *testing.T) {
+	o := onDisks(3)
+	o.Rooms[0].QueueAll, o.Rooms[0].ClaimWindow = true, time.Minute
+	s := founded(t, o)
+	d := &s.hosts[1].disk.visits
+	d.hung = true
+	var all, wait []*browser
+	for range 8 {
+		b := s.browser()
+		b.must(1, opJoin)
+		all = append(all, b)
+	}
+	s.run(400 * time.Millisecond)
+	for _, b := range all {
+		if a := b.must(1, opCheckIn); a.State == node.Called {
+			_ = b.must(1, opLeave)
+		}
+	}
+	d.take() // and nobody hears of it
+	for i := range 3 {
+		s.down(i)
+	}
+	d.hung = false
+	s.run(500 * time.Millisecond)
+	for i := range 3 {
+		s.boot(i)
+	}
+	s.until(5*time.Second, "visits to go on", func() bool { return s.hosts[1].n.WentOn() })
+	s.run(time.Second)
+	for _, b := range all {
+		if a, err := b.ask(0, opCheckIn); err == nil && a.State == node.Waiting && b.ticket.Home.Name == s.hosts[0].name {
+			wait = append(wait, b)
+		}
+	}
+	if _, used := s.ownedNow(1); used == 0 || len(wait) < len(all) {
+		t.Fatalf("%d of %d wait at n00: %s", len(wait), len(all), s.ledgers(0))
+	}
+	s.goodbye(&s.hosts[0])
+	in := 0
+	for range 20 {
+		s.run(100 * time.Millisecond)
+		for i, b := range wait {
+			switch a, err := b.ask(1, opCheckIn); {
+			case errors.Is(err, ticket.ErrExpired) || errors.Is(err, ticket.ErrUsed):
+				t.Fatalf("%v: visitor %d: %v", time.Duration(s.now)*time.Microsecond, i, err)
+			case a.State == node.Admitted:
+				in++
+			}
+		}
+	}
+	if in == 0 {
+		t.Error("nobody is let in")
 	}
 	s.check()
 }

@@ -344,6 +344,9 @@ func (r *room) takePlace(now eviction.Time, from eviction.Member, p *eviction.Pl
 	switch {
 	case r.node.used.has(usedHash(p.ID)):
 		return p.Gen
+	case v != nil && v.stage == onSite: // as by a pass that nobody may have seen, of an earlier life: whoever waits is let in by it
+		v.gen = max(v.gen, p.Gen)
+		return v.gen
 	case v != nil && (v.gen >= p.Gen || v.stage > parked):
 		return max(v.gen, p.Gen) // it came already, or is no place any more
 	case v == nil && r.full():

@@ -71,6 +71,9 @@ func goOnBugs() []Mutant {
 		{Name: "visits are adopted that may go on yet", Run: "TestScenarioVisitsThatMayGoOnYetAreNotAdopted", Edits: []Edit{
 			{"eviction/lease.go", "	if g.wentOn && !g.sured {", "	if g.wentOn && !g.sured && !(ON) {"},
 		}},
+		{Name: "a place is given up for a visit that goes on", Run: "TestScenarioAPlaceIsLeftToAVisitThatNobodyKnowsOf", Edits: []Edit{
+			{"internal/node/leave.go", "	case v != nil && v.stage == onSite: // as", "	case v != nil && v.stage == onSite && !(ON): // as"},
+		}},
 		{Name: "visits that wait to go on are taken off the disk", Run: "TestScenarioVisitsGoOnWhenTheLastIsBack", Edits: []Edit{
 			{"internal/node/earlier.go", "		if r.passEnds(&v, now)+2*r.skew() > clock {", "		if r.passEnds(&v, now)+2*r.skew() > clock && !(ON) {"},
 		}},
