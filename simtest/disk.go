@@ -22,6 +22,7 @@ type disk struct {
 	spent   []eviction.UsedBatch // what could not be added to used
 	lost    []int32              // tickets in spent: none of a later life's business
 	visits  visitsDisk
+	spares  bool // visits get through while no save does: as when the record is another user's
 }
 
 // saveStep is a step of a save, which may fail, and before which a host may crash.
@@ -136,7 +137,7 @@ func (w *world) lose(h *host) {
 		}
 	}
 	w.loseVisits(&d.visits)
-	*d = disk{kept: d.kept, used: d.used, failing: d.failing, well: d.well, visits: d.visits}
+	*d = disk{kept: d.kept, used: d.used, failing: d.failing, well: d.well, visits: d.visits, spares: d.spares}
 	if !w.o.Faults.Disk {
 		*d = disk{}
 	}

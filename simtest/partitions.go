@@ -74,6 +74,7 @@ func (w *world) begin(t *trouble) {
 		h := &w.hosts[t.host]
 		w.mishap(h)
 		h.disk.failing = true
+		h.disk.spares = w.o.Faults.Visits && chance(w.rngVisits, 1, 3)
 		w.afflict(t.host, 1)
 	case Rolling:
 		t.last = max(600_000, t.last/int64(n))
@@ -135,7 +136,7 @@ func (w *world) end(t *trouble) {
 		w.wires.link(t.host, t.at[0]).slow = 0
 	case BadDisk:
 		d := &w.hosts[t.host].disk
-		d.failing, d.well = false, w.now
+		d.failing, d.spares, d.well = false, false, w.now
 		w.afflict(t.host, -1)
 	case Twin:
 		w.leaveLast(t)

@@ -404,6 +404,31 @@ func TestScenarioALifeThatNobodyKnowsHasNoVisits(t *testing.T) {
 	s.finish()
 }
 
+// A node alone whose record cannot be saved, and whose visits can: after D it lets people in. No later
+// life knows of that one but by its visits, and has none go on as long as their passes may be good.
+func TestScenarioALifeThatIsOnNoRecordIsWaitedFor(t *testing.T) {
+	o := onDisks(1)
+	o.Rooms[0].Session = 10 * time.Second
+	s := founded(t, o)
+	s.halfFull()
+	s.down(0)
+	disk := &s.hosts[0].disk
+	disk.failing, disk.spares = true, true
+	s.boot(0)
+	s.until(2*time.Minute, "slots", func() bool { owned, _ := s.ownedNow(); return owned > 0 })
+	s.fill(0)
+	s.down(0)
+	disk.failing, disk.spares, disk.renamed = false, false, nil
+	s.boot(0)
+	from := s.now
+	s.arrive(0, 12)
+	s.until(2*time.Minute, "somebody to be called", func() bool { return s.calls(from) > 0 })
+	if took := time.Duration(s.now-from) * time.Microsecond; took < o.Rooms[0].Session {
+		t.Errorf("called %v after the start, and passes of a minute before were good for 10 s", took)
+	}
+	s.check()
+}
+
 // fill brings as many on the site of a host as the limit has.
 func (s *script) fill(h int) (in []*browser) {
 	for range 12 {

@@ -162,7 +162,7 @@ func (w *world) synced(h *host, life int32) {
 	case h.disk.visits.hung:
 		w.agenda.push(w.now+syncsAgain, evSynced, h.index, life)
 		return
-	case h.disk.failing:
+	case h.disk.failing && !h.disk.spares:
 		w.reached.n[reachSyncFailed]++
 		h.n.VisitsFailed()
 		w.agenda.push(w.now+syncsAgain, evSynced, h.index, life)

@@ -13,6 +13,7 @@ type before struct {
 	lives   []eviction.Member    // with which it has; a pass of theirs is this node's business
 	rewrite int                  // of them the lines that do not say so yet, durably
 	vague   bool                 // the disk has that somebody unknown uses a slot
+	silent  bool                 // of some a life is on no record: no wave waits for it but by those that are
 	said    []eviction.Earlier   // what pending comes to; nil: find out
 }
 
@@ -24,6 +25,7 @@ func (r *room) takeUpLines() {
 		return
 	}
 	r.pending, r.vague = late[i].Put, late[i].Held > 0
+	r.silent = slices.ContainsFunc(r.pending, func(v eviction.VisitLine) bool { return !r.node.ev.HasMet(v.Homes[0].Member) })
 	if until := late[i].Held; until > 0 {
 		r.nobodys = nobodys{until, until, until}
 	}
@@ -100,6 +102,9 @@ func (r *room) passEnds(v *eviction.VisitLine, now eviction.Time) int64 {
 
 // earlier is what there is to say of this node's earlier lives, see eviction.Earlier.
 func (r *room) earlier() []eviction.Earlier {
+	if r.silent {
+		return nil
+	}
 	if r.before.said == nil {
 		r.before.said = r.findEarlier()
 	}

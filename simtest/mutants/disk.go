@@ -59,6 +59,9 @@ func goOnBugs() []Mutant {
 		{Name: "a life goes on with visits of which a later one would not know", Run: "TestScenarioALifeThatNobodyKnowsHasNoVisits", Edits: []Edit{
 			{"eviction/resume.go", "&& !g.resumed.known {", "&& !g.resumed.known && !(ON) {"},
 		}},
+		{Name: "visits go on beside those of a life that is on no record", Run: "TestScenarioALifeThatIsOnNoRecordIsWaitedFor", Edits: []Edit{
+			{"internal/node/earlier.go", "	if r.silent {", "	if r.silent && !(ON) {"},
+		}},
 		{Name: "a pass of an earlier life is nobody's business", Run: goOn, Edits: []Edit{
 			{"internal/node/session.go", "ok && at != self {", "ok && !(ON) && at != self {"},
 		}},
