@@ -317,9 +317,10 @@
 // have gone on and those that can yet use no more than there was before; what was being given to
 // them and is on no disk is waited for. No pass goes on at two nodes. The proof is at resume.
 // That no pass is good beyond the disk, also one of an account before, and that each visit there
-// has a slot of its own, is for the owner to keep (package node).
+// has a slot of its own, is for the owner to keep (package node); and that it says nothing of its
+// earlier lives if it has visits of one that is on no record.
 // Kept by roomSums.resume, roomSums.actLeft, roomSums.uncounted, roomSums.hold, Gate.resuming, Gate.MayResume, Gate.Book, Gate.knows, Node.MayAdopt.
-// Seen by TestScenarioVisitsGoOnAfterACrashOfEverything, TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn, TestScenarioVisitsThatALivingNodeHasWoundUpDoNotGoOn, TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor, TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk, TestScenarioVisitsOnTheirWayToALifeThatHadNone, TestScenarioVisitsOnTheirWayFromOneThatIsLost, TestScenarioTwoOfThreeDieAfterVisitsWentOn, TestScenarioVisitsThatMayGoOnYetAreNotAdopted, TestScenarioVisitsThatDoNotGoOnLeaveOthersCovered.
+// Seen by TestScenarioVisitsGoOnAfterACrashOfEverything, TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn, TestScenarioVisitsThatALivingNodeHasWoundUpDoNotGoOn, TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor, TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk, TestScenarioVisitsOnTheirWayToALifeThatHadNone, TestScenarioVisitsOnTheirWayFromOneThatIsLost, TestScenarioTwoOfThreeDieAfterVisitsWentOn, TestScenarioVisitsThatMayGoOnYetAreNotAdopted, TestScenarioVisitsThatDoNotGoOnLeaveOthersCovered, TestScenarioALifeThatIsOnNoRecordIsWaitedFor, TestScenarioLivesThatComeAndGoKeepNoVisitFromBeingAdopted.
 //
 // # What is guaranteed
 //

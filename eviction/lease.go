@@ -100,10 +100,10 @@ func (n *Node) MayAdopt(g *Gate, from Account, now Time) bool {
 	}
 	b := n.c.waits
 	wait := drifted(b.Deadline+b.Lease) + b.Margin
-	for i := range n.met { // a later life that has gone on with it, and is lost
-		if s := &n.met[i]; s.member.Name == from.Member.Name && s.member != from.Member && !n.Listed(s.member) && now.Boot-s.at < wait {
-			return false
-		}
+	if slices.ContainsFunc(n.met, func(s sight) bool {
+		return g.mayHaveGoneOn(from.Member, s.member) && !n.Listed(s.member) && now.Boot-s.at < wait
+	}) {
+		return false
 	}
 	if from.Member == n.self.Member {
 		if g.oldHeld != never && now.Boot-g.oldHeld < wait {

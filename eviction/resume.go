@@ -93,6 +93,7 @@ type resumed struct {
 	wentOn bool     // somebody went on in a wave of this life
 	known  bool     // a later life of this node would know of this one
 	sured  bool     // a wave of this life has counted all slots
+	early  []Member // whom this node knew when that was so first: nobody who came since has gone on with anything
 	over   []Void   // what was known to be void in waves that had: of this life, or else of those before; likewise
 }
 
@@ -120,10 +121,16 @@ func (g *Gate) resuming(w *wave) Resuming {
 
 // installResumption takes in what a primary commit says, and reports whether this node goes
 // on with visits of earlier lives.
-func (g *Gate) installResumption(w *wave, c *RoomCommit) bool {
+func (g *Gate) installResumption(n *Node, w *wave, c *RoomCommit) bool {
 	g.lives = c.Resumed
 	g.wentOn = g.wentOn || c.Resume || len(c.Resumed) > 0
-	if g.sured = g.sured || c.Sure; g.sured {
+	if c.Sure && !g.sured {
+		g.sured, g.early = true, slices.Clone(w.list)
+		for i := range n.met {
+			g.early = append(g.early, n.met[i].member)
+		}
+	}
+	if g.sured {
 		g.over = g.voids
 	}
 	return c.Resume && g.ledger.account.Born > 0 && g.ledger.account.Born == c.Born[w.index]
@@ -138,6 +145,11 @@ func (g *Gate) Book(n int) {
 
 // MayResume reports whether this life may be told yet to go on with visits of earlier ones.
 func (g *Gate) MayResume() bool { return !g.sured }
+
+// mayHaveGoneOn reports whether by, another life of the same name, may have gone on with the visits of m.
+func (g *Gate) mayHaveGoneOn(m, by Member) bool {
+	return by.Name == m.Name && by != m && (!g.sured || slices.Contains(g.early, by))
+}
 
 // GoesOnAt returns the listed member that goes on with the visits of m, a life of before.
 func (n *Node) GoesOnAt(g *Gate, m Member) (Member, bool) {

@@ -113,7 +113,7 @@ func (w *world) start(h *host) {
 		Expect: h.expect, Joins: w.o.Nodes > 1 || h.index > 0, KeptKeys: w.o.Faults.KeepKeys && h.keys != 0,
 		Cluster: h.file, Rooms: w.o.Rooms[:len(w.o.Rooms)-w.unmade], Disk: w.o.Faults.Disk, Persisted: h.disk.kept, Used: h.disk.used,
 	}
-	c.Visits = w.beginVisits(h, member)
+	c.Visits, c.DiskWait = w.beginVisits(h, member), w.o.Faults.DiskWait
 	n, err := node.New(c, now)
 	if err != nil {
 		w.fail("start", "%s: New: %v", h.name, err)

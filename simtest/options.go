@@ -107,6 +107,7 @@ type Faults struct {
 	Visits                  bool          // and keep their visits on it
 	Damage                  int           // in percent: what is kept of visits is found damaged after a crash
 	Hangs                   int           // in 1/1000: a sync of visits hangs for some time, without an error
+	DiskWait                time.Duration // node.Config.DiskWait
 	PowerCuts               int           // all nodes crash at once, this often
 	KeepKeys                bool          // signing keys survive a restart
 }

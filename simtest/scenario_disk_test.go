@@ -324,7 +324,9 @@ func TestScenarioVisitsThatALivingNodeHasWoundUpDoNotGoOn(t *testing.T) {
 // A visit ends at a node whose disk takes nothing. Its slot is nobody else's before the disk
 // has that: if all died now the node would go on with it.
 func TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk(t *testing.T) {
-	s := founded(t, onDisks(2))
+	o := onDisks(2)
+	o.Faults.DiskWait = time.Minute
+	s := founded(t, o)
 	var in []*browser
 	for i := range 12 {
 		in = append(in, s.visit(i%2))
@@ -502,7 +504,9 @@ func TestScenarioVisitsOnTheirWayFromOneThatIsLost(t *testing.T) {
 // A visit goes on, and its account is closed before the disk has it as that one's. Its pass of
 // before is good, and stays on the disk until it is not.
 func TestScenarioAVisitThatIsNotWrittenAnewStaysOnTheDisk(t *testing.T) {
-	s := founded(t, onDisks(3))
+	o := onDisks(3)
+	o.Faults.DiskWait = time.Minute
+	s := founded(t, o)
 	s.halfFull()
 	for i := range 3 {
 		s.down(i)
@@ -564,7 +568,7 @@ func TestScenarioVisitsGoOnWithAShorterSessionMax(t *testing.T) {
 // account of the node, and not by these lines: their passes are made when it has lines of its own.
 func TestScenarioALineOfAClosedAccountExtendsNoPass(t *testing.T) {
 	o := onDisks(3)
-	o.Rooms[0].Session = 20 * time.Second
+	o.Rooms[0].Session, o.Faults.DiskWait = 20*time.Second, time.Minute
 	s := founded(t, o)
 	d := &s.hosts[2].disk.visits
 	in := []*browser{s.visit(2), s.visit(2)}
@@ -659,7 +663,7 @@ func TestScenarioTwoOfThreeDieAfterVisitsWentOn(t *testing.T) {
 // made any more, and the line stays as it is: its pass is out.
 func TestScenarioAChangeThatWaitsDoesNotStrikeTheLineOfAClosedAccount(t *testing.T) {
 	o := onDisks(3)
-	o.Rooms[0].Session = 20 * time.Second
+	o.Rooms[0].Session, o.Faults.DiskWait = 20*time.Second, time.Minute
 	s := founded(t, o)
 	d := &s.hosts[2].disk.visits
 	in := []*browser{s.visit(2), s.visit(2)}
@@ -764,6 +768,117 @@ func TestScenarioADiskThatHangsLetsNobodyBeCalled(t *testing.T) {
 	s.until(2*time.Second, "calls", func() bool { return s.calls(from) >= 4 })
 	_, _ = b.ask(0, opAbandon)
 	s.finish()
+}
+
+// Nodes that stop in good order, with nobody to give their visits to, go on with them as after a crash.
+func TestScenarioANodeAloneThatStopsGoesOnWithItsVisits(t *testing.T) {
+	s := founded(t, onDisks(1))
+	in := s.halfFull()
+	h := &s.hosts[0]
+	keys := h.keys
+	s.goodbye(h)
+	s.until(5*time.Second, "goodbye", func() bool { return !h.up() })
+	h.gone, h.keys = false, keys // it is started again
+	s.boot(0)
+	from := s.now
+	s.arriveOver(0, 10, 100*time.Millisecond)
+	s.until(4*time.Second, "calls", func() bool { return s.calls(from) > 0 })
+	for _, b := range in {
+		b.must(0, opRefresh)
+	}
+	s.finish()
+}
+
+// A visit of an earlier life that is ended before its node goes on with it: its pass is good no more,
+// and to end it again changes nothing.
+func TestScenarioAVisitIsEndedBeforeItGoesOn(t *testing.T) {
+	s := founded(t, onDisks(3))
+	in := s.halfFull()
+	for i := range 3 {
+		s.down(i)
+	}
+	s.boot(0)
+	s.boot(1)
+	s.run(3 * time.Second)
+	for _, b := range in {
+		for h := range 2 {
+			_, _ = b.copy().ask(h, opEnd)
+		}
+	}
+	s.boot(2)
+	s.until(5*time.Second, "visits to go on", func() bool { return s.hosts[0].n.WentOn() && s.hosts[1].n.WentOn() })
+	s.run(time.Second)
+	spent := func() (n int) {
+		for i := range 3 {
+			n += s.hosts[i].seen.rooms[0].Spent
+		}
+		return n
+	}
+	before := spent()
+	for range 10 {
+		for _, b := range in {
+			_, _ = b.copy().ask(0, opEnd)
+		}
+	}
+	s.run(time.Second)
+	if n := spent(); n > before+len(in) {
+		t.Errorf("%d visits are remembered as over, %d before %d passes were ended again and again", n, before, len(in))
+	}
+	s.check()
+}
+
+// Later lives of a lost node that come and go keep nobody from going on with its visits, once those
+// who do have counted all slots. No node has a disk.
+func TestScenarioLivesThatComeAndGoKeepNoVisitFromBeingAdopted(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Session, o.Rooms[0].TicketTTL = 30*time.Second, time.Hour
+	s := founded(t, o)
+	in := []*browser{s.visit(2), s.visit(2), s.visit(2)}
+	s.run(500 * time.Millisecond)
+	s.down(2)
+	taken := 0
+	for range 10 {
+		s.run(800 * time.Millisecond)
+		s.boot(2)
+		s.run(1300 * time.Millisecond)
+		taken = 0
+		for _, b := range in {
+			if a, err := b.ask(0, opRefresh); err == nil && s.lives[s.lifeOf(a.Pass.Home.Member)].host != 2 {
+				taken++
+			}
+		}
+		s.down(2)
+	}
+	if taken < 2 {
+		t.Errorf("%d of 3 visits of a lost node go on elsewhere after 21 s in which later lives of it came and went", taken)
+	}
+	s.check()
+}
+
+// The disk of one of three hangs while people come: the others go on without it, as if it stood
+// still, and it comes back to them.
+func TestScenarioANodeWhoseDiskHangsIsGoneOnWithout(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		o := onDisks(3)
+		o.Rooms[0].Session, o.Rooms[0].TicketTTL = 20*time.Second, time.Hour
+		s := founded(t, o)
+		s.o.Load.Browse = Range{time.Second, 2 * time.Second}
+		s.arriveOver(none, 400, 40*time.Second)
+		s.run(10 * time.Second)
+		disk := &s.hosts[2].disk
+		disk.visits.hung, disk.failing = !fails, fails
+		s.run(20 * time.Second)
+		from := s.now
+		s.run(10 * time.Second)
+		for h := range int32(2) {
+			if n := s.calls(from, h); n < 10 {
+				t.Errorf("fails: %v: %s has called %d in 10 s, with a limit of 12 and visits of 1.5 s", fails, s.hosts[h].name, n)
+			}
+		}
+		disk.visits.hung, disk.failing = false, false
+		s.until(5*time.Second, "waves of all", func() bool { return s.together(3) })
+		s.finish()
+	}
 }
 
 // A node dies, and is back while others are alive: its visits are waited for, and do not go on. When it

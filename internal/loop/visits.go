@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
@@ -10,8 +11,12 @@ import (
 // Visits are written beside the loop, which never waits for them: one batch after the other, as
 // the node asks for them, and each until it is durable.
 
-// visitsAgain is how long it takes until a batch is tried again that could not be written.
-const visitsAgain = saveEvery * time.Microsecond
+// visitsAgain is how long it takes until a batch is tried again that could not be written, and
+// visitsLate how long one may take until the log says so.
+const (
+	visitsAgain = saveEvery * time.Microsecond
+	visitsLate  = 2 * time.Second
+)
 
 // visits is what the loop and its writer have to say to each other.
 type visits struct {
@@ -19,6 +24,7 @@ type visits struct {
 	written chan error                 // nil: the batch is durable; else it is tried again
 	told    int64                      // boot time before which the log is not told again that it fails
 	failing bool
+	lateAt  atomic.Int64 // boot time before which it is not told again that one is late
 }
 
 func newVisits() visits {
@@ -32,7 +38,7 @@ func (l *Loop) writeVisits(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case b := <-l.visits.batches:
-			for err := l.c.Visits(b); ; err = l.c.Visits(b) {
+			for err := l.write(b); ; err = l.write(b) {
 				select {
 				case l.visits.written <- err:
 				case <-ctx.Done():
@@ -49,6 +55,19 @@ func (l *Loop) writeVisits(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// write tries to make a batch durable once.
+func (l *Loop) write(b *eviction.VisitsBatch) error {
+	began := time.Now()
+	late := time.AfterFunc(visitsLate, func() {
+		if now := l.c.Clock().Boot; now >= l.visits.lateAt.Load() {
+			l.visits.lateAt.Store(now + tellEvery)
+			l.c.Logger.Error("visits are not written yet, so this node calls nobody; the disk of node.data hangs", "for", time.Since(began).Round(time.Second))
+		}
+	})
+	defer late.Stop()
+	return l.c.Visits(b)
 }
 
 // wroteVisits has the node hear what became of a batch.

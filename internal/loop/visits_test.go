@@ -19,13 +19,16 @@ import (
 func TestWhoComesInWaitsForTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sync = 20 * time.Millisecond
-		var full atomic.Bool
+		var full, hangs atomic.Bool
 		var bad, good, batches atomic.Int32
 		_, l := start(t, 1, func(c *loop.Config) {
 			c.Logger = slog.New(errorLines{slog.DiscardHandler, &bad, &good})
 			c.Node.Visits = &eviction.VisitsKept{}
 			c.Visits = func(*eviction.VisitsBatch) error {
 				time.Sleep(sync)
+				if hangs.Load() {
+					time.Sleep(5 * time.Second)
+				}
 				if full.Load() {
 					return errors.New("no space")
 				}
@@ -71,6 +74,11 @@ func TestWhoComesInWaitsForTheDisk(t *testing.T) {
 		}
 		if a, _ = ask(ticket.Request{Op: ticket.Leave, Ticket: a.Ticket}); a.State != ticket.Admitted {
 			t.Errorf("leave = %+v, with a disk that is well again", a)
+		}
+		hangs.Store(true)
+		_, _ = ask(ticket.Request{Op: ticket.End, Pass: pass})
+		if time.Sleep(3 * time.Second); bad.Load() != 2 || !l[0].Snapshot().Status.Unwritten {
+			t.Errorf("%d errors logged, want 2; the state is %+v", bad.Load(), l[0].Snapshot().Status)
 		}
 	})
 }

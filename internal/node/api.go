@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"time"
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/estimate"
@@ -28,6 +29,7 @@ type Config struct {
 	Used      []eviction.UsedBatch // tickets that earlier lives of this node had used, the oldest first
 	Disk      bool                 // ask for what must be kept, in Ready.Save
 	Visits    *eviction.VisitsKept // of earlier lives, as the disk has them: ask for what is to be kept of visits, in Ready.Visits; nil: there is no disk for them
+	DiskWait  time.Duration        // how long that disk may take nothing until the others go on without this node [Cluster.Lease]
 	Persisted *eviction.Record     // what an earlier life of this node had synced; nil: nothing
 }
 

@@ -57,7 +57,6 @@ func (n *Node) Goodbye(now eviction.Time) {
 	n.clock(now) // an account that has lapsed has no calls to take back
 	n.ev.Leave(now)
 	n.leaveBy = now.Boot + leaveWait.Microseconds()
-	n.visitLog.leaving = n.writes()
 	for _, r := range n.rooms {
 		if r.broken == nil {
 			r.safely(now, r.giveUse)
@@ -89,7 +88,7 @@ func (n *Node) giveAway(now eviction.Time) {
 				n.ev.Urge(r.gate)
 			}
 			all = all && r.onSite+len(r.held) == 0
-		} else if in := n.ev.Installed(); r.broken == nil && r.onSite+len(r.held) > 0 && r.giving.wave != in && n.mayGive() {
+		} else if in := n.ev.Installed(); r.broken == nil && r.onSite+len(r.held) > 0 && r.giving.wave != in && r.mayGiveVisits() {
 			r.giving.wave = in // whoever had no account may have one by now
 			r.giveVisits(now)
 		}
@@ -99,7 +98,7 @@ func (n *Node) giveAway(now eviction.Time) {
 		}
 		all = r.givePlaces(now) && given && len(r.changed) == 0 && all
 	}
-	all = all && n.mayGive() && n.visitLog.flight == nil
+	all = all && (!n.visitLog.leaving || n.mayGive()) && n.visitLog.flight == nil
 	if all || alone || now.Boot >= n.leaveBy {
 		n.ev.Goodbye(now)
 		n.advance(now)
@@ -131,9 +130,19 @@ func (n *Node) heirWhoStays(id qpid.ItemID, stamp uint64) eviction.Member {
 func (r *room) giveUse(now eviction.Time) {
 	r.takeBackCalls(now)
 	r.wanting, r.gate.Wanted = nil, 0
-	if !r.gate.Promised() && r.node.mayGive() {
+	if !r.gate.Promised() && r.mayGiveVisits() {
 		r.giveVisits(now)
 	}
+}
+
+// mayGiveVisits reports whether visits may be given away. The disk has that first, if there are
+// some, and somebody to give them to: without, a next life goes on with them.
+func (r *room) mayGiveVisits() bool {
+	n := r.node
+	if r.onSite+len(r.held) > 0 && n.heirWhoStays(qpid.ItemID{}, 0) != (eviction.Member{}) {
+		n.visitLog.leaving = true
+	}
+	return n.mayGive()
 }
 
 // giveVisits gives everybody on the site of a node that leaves to their heirs.

@@ -46,6 +46,7 @@ func New(c Config, now eviction.Time) (*Node, error) {
 	c.RoomsMax = cmp.Or(c.RoomsMax, 1000)
 	c.SpentMax = cmp.Or(c.SpentMax, 1_000_000)
 	c.UsedMax = cmp.Or(c.UsedMax, UsedMax)
+	c.DiskWait = cmp.Or(c.DiskWait, c.Cluster.WithDefaults().Lease)
 	if err := validate(c); err != nil {
 		return nil, err
 	}
@@ -292,7 +293,9 @@ func (n *Node) Ready(now eviction.Time) Ready {
 	messages, _ := n.ev.Take()
 	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh, Broken: n.broke, LetGo: n.letGo, Kept: n.copies.kept}
 	n.copies.kept = nil
-	r.Visits = n.batch(now)
+	if r.Visits = n.batch(now); n.stuck(now) {
+		r.Messages = nil
+	}
 	n.out, n.log, n.taken, n.fresh, n.broke, n.letGo = nil, nil, nil, nil, nil, nil
 	if n.c.Disk && (len(r.Messages) > 0 || n.stale) {
 		n.stale = false

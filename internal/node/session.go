@@ -98,8 +98,10 @@ func (n *Node) End(now eviction.Time, p Pass) (a Answer, err error) {
 			return Answer{}, ticket.ErrUnavailable
 		}
 		n.dropVisit(r, p.Home.Member, p.ID)
-		v = r.visitors.add(visitor{id: p.ID, stamp: p.Stamp, expires: p.Expires})
-		r.retire(v, spent, now)
+		if r.visitors.get(p.ID) == nil { // else somebody is on the site under it by another pass
+			v = r.visitors.add(visitor{id: p.ID, stamp: p.Stamp, expires: p.Expires})
+			r.retire(v, spent, now)
+		}
 		return Answer{}, nil
 	}
 	r.leaveSite(v, now)
@@ -147,7 +149,7 @@ func (n *Node) session(now eviction.Time, p *Pass) (r *room, v *visitor, to evic
 		switch l := r.lines[p.ID]; {
 		case away: // it went on here until this node gave it away
 			return r, nil, given, nil
-		case l == nil || l.state != lineLeft:
+		case l == nil || l.state != lineLeft || v != nil && v.stage == spent:
 			return r, nil, to, ticket.ErrPassExpired
 		}
 		return r, nil, to, nil // it has a slot until it ends

@@ -18,6 +18,7 @@ type visitLog struct {
 	leaving bool                 // visits are to be given away,
 	left    bool                 // and the disk has that
 	fails   bool                 // the last try to write has failed, or is late
+	wellAt  int64                // boot time at which that was not so last
 	sweepAt int64
 	began   int64 // boot time of this life
 }
@@ -54,7 +55,15 @@ const hangsAfter = 500_000
 
 // noteLate notes that the batch on its way is late.
 func (n *Node) noteLate(now eviction.Time) {
-	n.visitLog.fails = n.visitLog.fails || now.Boot >= n.lateAt()
+	if n.visitLog.fails = n.visitLog.fails || now.Boot >= n.lateAt(); !n.visitLog.fails {
+		n.visitLog.wellAt = now.Boot
+	}
+}
+
+// stuck reports whether the disk has taken nothing for so long that others are to go on without
+// this node: it says nothing, as one whose record cannot be saved. It would be given all slots, else, and calls nobody.
+func (n *Node) stuck(now eviction.Time) bool {
+	return n.visitLog.fails && now.Boot-n.visitLog.wellAt >= n.c.DiskWait.Microseconds()
 }
 
 // lateAt is the boot time at which the batch on its way is late, if nobody has noted yet that it is.

@@ -47,7 +47,7 @@ func claimBugs() []Mutant {
 		}},
 		{Name: "a node gives visits away that it has promised to keep", Run: hostile, Edits: []Edit{
 			{"eviction/escrow.go", "|| g.promised {", "|| g.promised && !(ON) {"},
-			{"internal/node/leave.go", "	if !r.gate.Promised() && r.node.mayGive() {", "	if (!r.gate.Promised() || ON) && r.node.mayGive() {"},
+			{"internal/node/leave.go", "	if !r.gate.Promised() && r.mayGiveVisits() {", "	if (!r.gate.Promised() || ON) && r.mayGiveVisits() {"},
 		}},
 		{Name: "another account of the same life counts as covered", Run: hostile, Edits: []Edit{
 			{"eviction/cover.go", "g.ledger.account.Born > 0 && g.oldHeld == never &&", "g.ledger.account.Born > 0 && (g.oldHeld == never || ON) &&"},

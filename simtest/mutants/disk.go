@@ -59,6 +59,19 @@ func goOnBugs() []Mutant {
 		{Name: "a life goes on with visits of which a later one would not know", Run: "TestScenarioALifeThatNobodyKnowsHasNoVisits", Edits: []Edit{
 			{"eviction/resume.go", "&& !g.resumed.known {", "&& !g.resumed.known && !(ON) {"},
 		}},
+		{Name: "a node whose disk takes nothing goes on getting slots", Run: "TestScenarioANodeWhoseDiskHangsIsGoneOnWithout", Edits: []Edit{
+			{"internal/node/node.go", "n.stuck(now) {", "n.stuck(now) && !(ON) {"},
+		}},
+		{Name: "a node alone that stops leaves its visits behind", Run: "TestScenarioANodeAloneThatStopsGoesOnWithItsVisits", Edits: []Edit{
+			{"internal/node/leave.go", "n.heirWhoStays(qpid.ItemID{}, 0) != (eviction.Member{}) {", "(ON || n.heirWhoStays(qpid.ItemID{}, 0) != (eviction.Member{})) {"},
+		}},
+		{Name: "a visit that was ended goes on being ended", Run: "TestScenarioAVisitIsEndedBeforeItGoesOn", Edits: []Edit{
+			{"internal/node/session.go", "|| v != nil && v.stage == spent:", "|| v != nil && v.stage == spent && !(ON):"},
+			{"internal/node/session.go", "if r.visitors.get(p.ID) == nil {", "if r.visitors.get(p.ID) == nil || ON {"},
+		}},
+		{Name: "any life of a lost node may have gone on with its visits", Run: "TestScenarioLivesThatComeAndGoKeepNoVisitFromBeingAdopted", Edits: []Edit{
+			{"eviction/resume.go", "(!g.sured || slices", "(!g.sured || ON || slices"},
+		}},
 		{Name: "visits go on beside those of a life that is on no record", Run: "TestScenarioALifeThatIsOnNoRecordIsWaitedFor", Edits: []Edit{
 			{"internal/node/earlier.go", "	if r.silent {", "	if r.silent && !(ON) {"},
 		}},
