@@ -98,8 +98,9 @@ func (v *visit) line() eviction.VisitLine {
 // ErrVisits is a file of visits that is damaged.
 var ErrVisits = errors.New("is damaged")
 
-// OpenVisits returns what the file has of earlier lives, and begins that of life self. An error
-// that is ErrVisits says that what was there is of no use; all is well but for that.
+// OpenVisits returns what the file has of earlier lives, and begins that of life self: if the disk
+// takes nothing now, with the first batch. An error that is ErrVisits says that what was there is
+// of no use; all is well but for that.
 func (s *Store) OpenVisits(self eviction.Member) (*Visits, *eviction.VisitsKept, error) {
 	v := &Visits{s: s, rooms: make(map[string]*roomVisits)}
 	b, err := readVisits(s.Path(visitsName))
@@ -107,7 +108,7 @@ func (s *Store) OpenVisits(self eviction.Member) (*Visits, *eviction.VisitsKept,
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return nil, nil, fmt.Errorf("node.data: %w", err)
+		return nil, nil, fmt.Errorf("node.data: %w; make it readable, or move it away: then slots of before are waited for", err)
 	default:
 		if damaged = v.read(b); damaged != nil {
 			damaged = fmt.Errorf("%s %w: %w", s.Path(visitsName), ErrVisits, damaged)
@@ -120,9 +121,7 @@ func (s *Store) OpenVisits(self eviction.Member) (*Visits, *eviction.VisitsKept,
 	v.forget()
 	earlier := v.head.Lives[:len(v.head.Lives)-1]
 	kept := &eviction.VisitsKept{Lives: slices.Clone(earlier), Leaving: slices.Clone(v.head.Leaving), Rooms: v.kept()}
-	if err := v.rewrite(); err != nil {
-		return nil, nil, fmt.Errorf("node.data: %w", err)
-	}
+	_ = v.rewrite() // else Append does: until then the file has nothing of this life
 	return v, kept, damaged
 }
 
@@ -132,7 +131,7 @@ func readVisits(name string) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > visitsMax {
-		return nil, fmt.Errorf("%s has %d bytes, more than the %d that are read; move it away", name, info.Size(), int64(visitsMax))
+		return nil, fmt.Errorf("%s has %d bytes, more than the %d that are read", name, info.Size(), int64(visitsMax))
 	}
 	return os.ReadFile(name)
 }

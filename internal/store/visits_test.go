@@ -199,3 +199,39 @@ func TestVisitsOfTooManyLives(t *testing.T) {
 		}
 	}
 }
+
+// A disk that takes nothing when a life begins keeps what it has, and has this life's with the first
+// batch that it takes.
+func TestVisitsOnADiskThatIsFullAtTheStart(t *testing.T) {
+	dir := written(t)
+	s, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stands := filepath.Join(dir, "visits.log.new", "in the way")
+	if err := os.MkdirAll(stands, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	v, kept, err := s.OpenVisits(lifeB)
+	if err != nil || len(kept.Lives) != 1 || len(kept.Rooms) != 1 || len(kept.Rooms[0].Put) != 2 {
+		t.Fatalf("OpenVisits = %+v, %v, want the two visits of before", kept, err)
+	}
+	b := &eviction.VisitsBatch{Rooms: []eviction.RoomLines{{Room: "shop", Put: []eviction.VisitLine{line(4, lifeB)}}}}
+	if err := v.Append(b); err == nil {
+		t.Error("a batch is durable on a disk that takes nothing")
+	}
+	if err := os.RemoveAll(filepath.Dir(stands)); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Append(b); err != nil {
+		t.Fatal(err)
+	}
+	_ = v.Close()
+	if s, err = store.Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	_, got, err := s.OpenVisits(eviction.Member{Name: "n1", Boot: 3})
+	if err != nil || len(got.Lives) != 2 || len(got.Rooms) != 1 || len(got.Rooms[0].Put) != 3 {
+		t.Errorf("OpenVisits = %+v, %v, want three visits of two lives", got, err)
+	}
+}
