@@ -320,7 +320,7 @@
 // has a slot of its own, is for the owner to keep (package node); and that it says nothing of its
 // earlier lives if it has visits of one that is on no record.
 // Kept by roomSums.resume, roomSums.actLeft, roomSums.uncounted, roomSums.hold, Gate.resuming, Gate.MayResume, Gate.Book, Gate.knows, Node.MayAdopt.
-// Seen by TestScenarioVisitsGoOnAfterACrashOfEverything, TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn, TestScenarioVisitsThatALivingNodeHasWoundUpDoNotGoOn, TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor, TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk, TestScenarioVisitsOnTheirWayToALifeThatHadNone, TestScenarioVisitsOnTheirWayFromOneThatIsLost, TestScenarioTwoOfThreeDieAfterVisitsWentOn, TestScenarioVisitsThatMayGoOnYetAreNotAdopted, TestScenarioVisitsThatDoNotGoOnLeaveOthersCovered, TestScenarioALifeThatIsOnNoRecordIsWaitedFor, TestScenarioLivesThatComeAndGoKeepNoVisitFromBeingAdopted.
+// Seen by TestScenarioVisitsGoOnAfterACrashOfEverything, TestScenarioVisitsThatOthersHaveWoundUpDoNotGoOn, TestScenarioVisitsThatALivingNodeHasWoundUpDoNotGoOn, TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor, TestScenarioASlotWaitsUntilItsVisitIsOffTheDisk, TestScenarioVisitsOnTheirWayToALifeThatHadNone, TestScenarioVisitsOnTheirWayFromOneThatIsLost, TestScenarioTwoOfThreeDieAfterVisitsWentOn, TestScenarioVisitsThatMayGoOnYetAreNotAdopted, TestScenarioVisitsThatDoNotGoOnLeaveOthersCovered, TestScenarioALifeThatIsOnNoRecordIsWaitedFor, TestScenarioLivesThatComeAndGoKeepNoVisitFromBeingAdopted, TestScenarioWhoWasAwayKnowsThatALifeMayHaveGoneOn.
 //
 // # What is guaranteed
 //

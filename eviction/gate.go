@@ -160,7 +160,7 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 			g.missCovers(w.list, all.Met)
 		}
 		g.installCovers(w, c.Covered)
-		in.Resume = g.installResumption(n, w, c)
+		in.Resume = g.installResumption(n, now, w, c)
 	}
 	g.busy = g.busy || g.ledger.account != account
 	g.hearOf(c.Before)

@@ -101,7 +101,7 @@ func (n *Node) MayAdopt(g *Gate, from Account, now Time) bool {
 	b := n.c.waits
 	wait := drifted(b.Deadline+b.Lease) + b.Margin
 	if slices.ContainsFunc(n.met, func(s sight) bool {
-		return g.mayHaveGoneOn(from.Member, s.member) && !n.Listed(s.member) && now.Boot-s.at < wait
+		return g.mayHaveGoneOn(from.Member, s.member, now.Boot) && !n.Listed(s.member) && now.Boot-s.at < wait
 	}) {
 		return false
 	}

@@ -93,7 +93,8 @@ type resumed struct {
 	wentOn bool     // somebody went on in a wave of this life
 	known  bool     // a later life of this node would know of this one
 	sured  bool     // a wave of this life has counted all slots
-	early  []Member // whom this node knew when that was so first: nobody who came since has gone on with anything
+	toldAt int64    // boot time of the last primary wave that spoke of the room
+	early  []Member // whom this node knew when it was sured, or came back to such waves: nobody who came since has gone on with anything
 	over   []Void   // what was known to be void in waves that had: of this life, or else of those before; likewise
 }
 
@@ -121,10 +122,12 @@ func (g *Gate) resuming(w *wave) Resuming {
 
 // installResumption takes in what a primary commit says, and reports whether this node goes
 // on with visits of earlier lives.
-func (g *Gate) installResumption(n *Node, w *wave, c *RoomCommit) bool {
+func (g *Gate) installResumption(n *Node, now int64, w *wave, c *RoomCommit) bool {
 	g.lives = c.Resumed
 	g.wentOn = g.wentOn || c.Resume || len(c.Resumed) > 0
-	if c.Sure && !g.sured {
+	b := g.c.waits
+	away := now-g.toldAt >= b.Deadline+b.Lease+b.Margin // others may have forgotten this node, died, and gone on without it
+	if g.toldAt = now; c.Sure && !g.sured || g.sured && away {
 		g.sured, g.early = true, slices.Clone(w.list)
 		for i := range n.met {
 			g.early = append(g.early, n.met[i].member)
@@ -146,9 +149,11 @@ func (g *Gate) Book(n int) {
 // MayResume reports whether this life may be told yet to go on with visits of earlier ones.
 func (g *Gate) MayResume() bool { return !g.sured }
 
-// mayHaveGoneOn reports whether by, another life of the same name, may have gone on with the visits of m.
-func (g *Gate) mayHaveGoneOn(m, by Member) bool {
-	return by.Name == m.Name && by != m && (!g.sured || slices.Contains(g.early, by))
+// mayHaveGoneOn reports whether by, another life of the same name, may have gone on with the visits
+// of m, as of boot time now.
+func (g *Gate) mayHaveGoneOn(m, by Member, now int64) bool {
+	b := g.c.waits
+	return by.Name == m.Name && by != m && (!g.sured || now-g.toldAt >= b.Deadline+b.Lease+b.Margin || slices.Contains(g.early, by))
 }
 
 // GoesOnAt returns the listed member that goes on with the visits of m, a life of before.

@@ -35,6 +35,17 @@ func (v Voters) newer(o Voters) bool {
 // begun reports whether the line had a primary wave.
 func (v Voters) begun() bool { return v.At != qpid.Epoch{} }
 
+// Spared reports whether those whom this node believes alive are a quorum without it.
+func (n *Node) Spared() bool {
+	var others []qpid.NodeID
+	for _, p := range n.view {
+		if p.Member != n.self.Member {
+			others = append(others, p.Member.Name)
+		}
+	}
+	return n.voters.quorum(others)
+}
+
 // quorum reports whether the nodes that know carry v. Half of an even number
 // is enough if it holds the lowest name: two halves cannot both.
 func (v Voters) quorum(know []qpid.NodeID) bool {

@@ -74,7 +74,7 @@ func (n *Node) giveAway(now eviction.Time) {
 	}
 	if n.ev.Left() { // what came after that, of others who leave and had not heard of it
 		for _, r := range n.rooms {
-			if r.broken == nil && r.onSite+len(r.held) > 0 && !r.gate.Promised() {
+			if r.broken == nil && r.onSite+len(r.held) > 0 && !r.gate.Promised() && r.mayGiveVisits() {
 				r.safely(now, r.giveVisits)
 			}
 		}

@@ -61,9 +61,10 @@ func (n *Node) noteLate(now eviction.Time) {
 }
 
 // stuck reports whether the disk has taken nothing for so long that others are to go on without
-// this node: it says nothing, as one whose record cannot be saved. It would be given all slots, else, and calls nobody.
+// this node, if they can: it says nothing, as one whose record cannot be saved. It would be given
+// all slots, else, and calls nobody.
 func (n *Node) stuck(now eviction.Time) bool {
-	return n.visitLog.fails && now.Boot-n.visitLog.wellAt >= n.c.DiskWait.Microseconds()
+	return n.visitLog.fails && n.ev.Spared() && now.Boot-n.visitLog.wellAt >= n.c.DiskWait.Microseconds()
 }
 
 // lateAt is the boot time at which the batch on its way is late, if nobody has noted yet that it is.
@@ -79,7 +80,7 @@ func (n *Node) writes() bool { return n.c.Visits != nil }
 
 // openVisits takes up what the disk has.
 func (n *Node) openVisits(now eviction.Time) {
-	n.visitLog.began = now.Boot
+	n.visitLog.began, n.visitLog.wellAt = now.Boot, now.Boot
 	if n.c.Visits == nil {
 		return
 	}

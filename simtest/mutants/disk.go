@@ -59,18 +59,15 @@ func goOnBugs() []Mutant {
 		{Name: "a life goes on with visits of which a later one would not know", Run: "TestScenarioALifeThatNobodyKnowsHasNoVisits", Edits: []Edit{
 			{"eviction/resume.go", "&& !g.resumed.known {", "&& !g.resumed.known && !(ON) {"},
 		}},
-		{Name: "a node whose disk takes nothing goes on getting slots", Run: "TestScenarioANodeWhoseDiskHangsIsGoneOnWithout", Edits: []Edit{
-			{"internal/node/node.go", "n.stuck(now) {", "n.stuck(now) && !(ON) {"},
-		}},
-		{Name: "a node alone that stops leaves its visits behind", Run: "TestScenarioANodeAloneThatStopsGoesOnWithItsVisits", Edits: []Edit{
-			{"internal/node/leave.go", "n.heirWhoStays(qpid.ItemID{}, 0) != (eviction.Member{}) {", "(ON || n.heirWhoStays(qpid.ItemID{}, 0) != (eviction.Member{})) {"},
+		{Name: "who was away takes no later life for one that went on", Run: "TestScenarioWhoWasAwayKnowsThatALifeMayHaveGoneOn", Edits: []Edit{
+			{"eviction/resume.go", "|| g.sured && away {", "|| g.sured && away && !(ON) {"},
 		}},
 		{Name: "a visit that was ended goes on being ended", Run: "TestScenarioAVisitIsEndedBeforeItGoesOn", Edits: []Edit{
 			{"internal/node/session.go", "|| v != nil && v.stage == spent:", "|| v != nil && v.stage == spent && !(ON):"},
 			{"internal/node/session.go", "if r.visitors.get(p.ID) == nil {", "if r.visitors.get(p.ID) == nil || ON {"},
 		}},
 		{Name: "any life of a lost node may have gone on with its visits", Run: "TestScenarioLivesThatComeAndGoKeepNoVisitFromBeingAdopted", Edits: []Edit{
-			{"eviction/resume.go", "(!g.sured || slices", "(!g.sured || ON || slices"},
+			{"eviction/resume.go", "(!g.sured || now-g.toldAt", "(!g.sured || ON || now-g.toldAt"},
 		}},
 		{Name: "visits go on beside those of a life that is on no record", Run: "TestScenarioALifeThatIsOnNoRecordIsWaitedFor", Edits: []Edit{
 			{"internal/node/earlier.go", "	if r.silent {", "	if r.silent && !(ON) {"},
@@ -107,6 +104,24 @@ func goOnBugs() []Mutant {
 				"internal/node/earlier.go", "	return min(v.Until, began+r.gate.MaxPass()+2*r.skew())\n",
 				"	ends := min(v.Until, began+r.gate.MaxPass()+2*r.skew())\n	if most := r.gate.Room().SessionMax.Microseconds(); most > 0 && ON {\n		ends = min(ends, v.Started+most)\n	}\n	return ends\n",
 			},
+		}},
+	}
+}
+
+// diskTroubleBugs are in what a node does whose disk takes nothing, or that stops.
+func diskTroubleBugs() []Mutant {
+	return []Mutant{
+		{Name: "a node whose disk takes nothing goes on getting slots", Run: "TestScenarioANodeWhoseDiskHangsIsGoneOnWithout", Edits: []Edit{
+			{"internal/node/node.go", "n.stuck(now) {", "n.stuck(now) && !(ON) {"},
+		}},
+		{Name: "a node whose disk takes nothing leaves others without a quorum", Run: "TestScenarioANodeWhoseDiskHangsIsThereForWhoNeedsIt", Edits: []Edit{
+			{"internal/node/visitlog.go", "&& n.ev.Spared() &&", "&& (ON || n.ev.Spared()) &&"},
+		}},
+		{Name: "a node that has said goodbye gives visits before its disk knows", Run: "TestScenarioANodeThatLeavesGivesNoVisitBeforeItsDiskKnows", Edits: []Edit{
+			{"internal/node/leave.go", "!r.gate.Promised() && r.mayGiveVisits() {\n				r.safely", "!r.gate.Promised() && (ON || r.mayGiveVisits()) {\n				r.safely"},
+		}},
+		{Name: "a node alone that stops leaves its visits behind", Run: "TestScenarioANodeAloneThatStopsGoesOnWithItsVisits", Edits: []Edit{
+			{"internal/node/leave.go", "n.heirWhoStays(qpid.ItemID{}, 0) != (eviction.Member{}) {", "(ON || n.heirWhoStays(qpid.ItemID{}, 0) != (eviction.Member{})) {"},
 		}},
 	}
 }
