@@ -112,6 +112,7 @@ type place struct {
 	heard      int64 // true time at which home heard of it last
 	patience   int64 // for how long it may be silent from then on, in µs, by what home told it
 	told       bool  // its browser was told of the call that stands
+	tried      bool  // its bearer came on that call, and the node could not let them in
 	abandoned  bool  // its bearer has asked a node to end it
 	over       bool  // stamped anew: its ticket stands for another place
 	missed     int32

@@ -19,7 +19,8 @@ func (w *world) tell(h *host, q *request) {
 		return
 	}
 	if t := &w.crowd.tickets[w.ticketOf(q.answer.Ticket.ID)]; t.home == h.index {
-		t.told = q.answer.State == node.Called && q.op != opLeave
+		t.tried = t.tried || q.answer.State == node.Called && q.op == opLeave
+		t.told = q.answer.State == node.Called && !t.tried
 	}
 }
 

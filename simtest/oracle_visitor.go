@@ -230,7 +230,7 @@ func (w *world) logged(h *host, e *node.Admission) {
 		if t.entitledAt == 0 {
 			t.entitledAt = w.now
 		}
-		t.told = false
+		t.told, t.tried = false, false
 		w.checkUsed(h, t)
 		w.became(t, h, calledIn)
 	case node.AdmittedQ:

@@ -158,7 +158,7 @@ func killed(seed uint64) simtest.Options {
 // All nodes of a small cluster die at once, again and again, with their visits on disks: some
 // come back, some late, some find their disk damaged.
 func TestSeedsOfPowerCuts(t *testing.T) {
-	hold(t, powerCuts, 1, 2, 3, 4, 5, 6, 7, 8)
+	hold(t, powerCuts, 1, 2, 3, 4, 5, 6, 7, 8, 7400480)
 }
 
 // powerCuts is such a world of the swarm.
