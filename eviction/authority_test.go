@@ -79,3 +79,32 @@ func TestEnoughToFound(t *testing.T) {
 		}
 	}
 }
+
+// Who is too few for a quorum goes on alone survivor_after the last primary wave that any of
+// them was in, or has heard of.
+func TestWhoHasOnlyHeardOfALineGoesByTheLatestWord(t *testing.T) {
+	room := Room{Name: "shop", Target: 10, Session: 60_000_000_000, Survivor: 10_000_000_000}
+	a := Member{Name: "a", Boot: 1}
+	for _, test := range []struct {
+		name   string
+		lapsed []int64
+		alone  bool
+	}{
+		{"one was there a moment ago", []int64{3600 * second, second}, false},
+		{"the other way round", []int64{second, 3600 * second}, false},
+		{"one never was", []int64{-1, second}, false},
+		{"all were there long ago", []int64{3600 * second, 3500 * second}, true},
+	} {
+		n := NewNode(Config{}, Start{Self: Peer{Member: a}}, []Room{room}, Time{Boot: 1e12, Wall: 1e15})
+		w := &wave{}
+		for i, lapsed := range test.lapsed {
+			w.list = append(w.list, Member{qpid.NodeID(rune('a' + i)), 1})
+			w.sum.Nodes = append(w.sum.Nodes, NodeReply{Index: i, Line: Line{1, "z"}, Lapsed: lapsed, Expect: len(test.lapsed)})
+		}
+		var c Commit
+		n.side(w, &c, linesOf(w))
+		if alone := c.Grade == Unanimous; alone != test.alone {
+			t.Errorf("%s: %v, they go on alone: %v", test.name, c.Grade, alone)
+		}
+	}
+}
