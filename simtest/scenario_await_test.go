@@ -196,6 +196,30 @@ func TestScenarioNobodyWalksInBeforeTheLostAfterAStandstill(t *testing.T) {
 	s.run(3 * time.Second) // the newcomer's turn
 }
 
+// Nor does anybody walk in before those of a lost node who are farther back, and ask again after as
+// long as refresh_interval.
+func TestScenarioNobodyWalksInBeforeWhoAsksLater(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Target, o.Rooms[0].Session, o.Rooms[0].TicketTTL, o.Rooms[0].Refresh = 3, 30*time.Second, time.Minute, 10*time.Second
+	s := founded(t, o)
+	inside := []*browser{s.visit(0), s.visit(0), s.visit(0)}
+	waits := s.browser()
+	waits.must(2, opJoin)
+	s.run(time.Second)
+	s.down(2)
+	s.until(3*time.Second, "two without it", func() bool { return s.together(2) })
+	for _, b := range inside {
+		b.must(0, opEnd)
+	}
+	s.run(8 * time.Second)
+	if a := s.browser().patient(0, opJoin); a.State != node.Waiting {
+		t.Errorf("a newcomer is %v before everybody has had time to ask again", a.State)
+	}
+	s.until(3*time.Second, "the call of who waited", func() bool { return waits.patient(1, opCheckIn).State == node.Called })
+	waits.must(1, opLeave)
+	s.run(3 * time.Second) // the newcomer's turn
+}
+
 // What the live test of that name does: a node is killed, then the coordinator, then one of
 // the three that are left stands still for longer than a lease, which leaves no majority.
 // Nobody overtakes anybody.
