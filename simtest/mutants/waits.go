@@ -88,8 +88,8 @@ func comebackBugs() []Mutant {
 			{"eviction/comeback.go", "	g.shyUntil = g.lasts(g.shyUntil, now)\n", "	if !(ON) {\n\t\tg.shyUntil = g.lasts(g.shyUntil, now)\n\t}\n"},
 			{"eviction/comeback.go", "return now < g.lasts(g.shyUntil, now) }", "return now < g.lasts(g.shyUntil, now) && (!(ON) || now < g.shyUntil) }"},
 		}},
-		{Name: "the door opens before everybody has had time to ask again", Run: "TestScenarioNobodyWalksInBeforeWhoAsksLater", Edits: []Edit{
-			{"eviction/comeback.go", "		g.shyUntil = now + micros(g.cfg.Refresh)*11/10\n", "		if g.shyUntil = now + micros(g.cfg.Refresh)*11/10; ON {\n\t\t\tg.shyUntil = now + micros(min(soon, g.cfg.Refresh))*11/10\n\t\t}\n"},
+		{Name: "the door opens a moment after a node is lost", Run: "TestScenarioNobodyWalksInBeforeWhoAsksLater", Edits: []Edit{
+			{"eviction/comeback.go", "		g.shyUntil = now + micros(g.cfg.Refresh)*11/10\n", "		if g.shyUntil = now + micros(g.cfg.Refresh)*11/10; ON {\n\t\t\tg.shyUntil = now + micros(g.cfg.Refresh)/11/10\n\t\t}\n"},
 		}},
 		{Name: "people come back to a node that stands still", Run: "TestScenarioTheLostAreWaitedForByACoordinatorThatStoodStill", Edits: []Edit{
 			{"eviction/comeback.go", "	b.until = g.lasts(b.until, now)\n", "	if !(ON) {\n\t\tb.until = g.lasts(b.until, now)\n\t}\n"},
