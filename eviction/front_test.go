@@ -220,3 +220,19 @@ func TestAGatherAsksForAsManyAsItWants(t *testing.T) {
 		}
 	}
 }
+
+// A sampled front of which somebody's first sample is not their lightest: as many as may be before
+// it are reckoned with.
+func TestChooseReckonsWithWhoIsBeforeTheFirstSample(t *testing.T) {
+	w := func(stamp uint64) qpid.Weight { return qpid.Weight{Stamp: stamp, ID: qpid.ItemID{1}} }
+	f := Front{Sampled: true, Samples: []Sample{{Weight: w(10), Index: 0, Rank: 3}, {Weight: w(5), Index: 1, Rank: 1}}}
+	choose := func(k int) (qpid.Weight, []int, bool) {
+		return f.choose(k, 9, 2, qpid.UpTo(1<<62), func(int) int { return 5 })
+	}
+	if cut, _, ok := choose(2); ok {
+		t.Errorf("of two the cut is %v: two may be before it elsewhere", cut)
+	}
+	if cut, need, ok := choose(3); !ok || cut != w(5) || !slices.Equal(need, []int{2, 1}) {
+		t.Errorf("of three the cut is %v, need %v, %v", cut, need, ok)
+	}
+}
