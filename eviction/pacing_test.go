@@ -259,3 +259,19 @@ func TestPacerGoesOnWhileANodeComesAndGoes(t *testing.T) {
 		}
 	}
 }
+
+func TestTokensInHandLapse(t *testing.T) {
+	for _, tt := range []struct {
+		p    purse
+		now  int64
+		want int
+	}{
+		{purse{tokens: 3, tokenTo: 100}, 50, -1},
+		{purse{paced: true, tokens: 3, tokenTo: 100}, 99, 3},
+		{purse{paced: true, tokens: 3, tokenTo: 100}, 100, 0},
+	} {
+		if got := tt.p.Tokens(tt.now); got != tt.want {
+			t.Errorf("%+v has %d tokens at %d, want %d", tt.p, got, tt.now, tt.want)
+		}
+	}
+}
