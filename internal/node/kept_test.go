@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // Who is in a list of many is looked up, and lists change: to others of as many, too.
@@ -23,5 +24,28 @@ func TestMembersAreThoseOfTheListAskedFor(t *testing.T) {
 				t.Errorf("%v is among %v: %v, want %v", m, list, !want, want)
 			}
 		}
+	}
+}
+
+// As many visits are kept of one node as may be, and then none of a batch that is too many.
+func TestVisitsAreKeptUpToABound(t *testing.T) {
+	k := &roomVisits{make(map[qpid.ItemID]int64), pruneAt}
+	visit := func(i int) eviction.VisitKept {
+		return eviction.VisitKept{ID: qpid.ItemID{byte(i), byte(i >> 8), byte(i >> 16), 1}, Until: 100}
+	}
+	if n := k.keep([]eviction.VisitKept{visit(0), visit(1)}, 0); n != 2 {
+		t.Fatalf("%d visits are kept of 2", n)
+	}
+	for i := range keptVisitsMax - 1 {
+		k.until[visit(i).ID] = 100
+	}
+	if n := k.keep([]eviction.VisitKept{visit(keptVisitsMax), visit(keptVisitsMax + 1)}, 0); n != 0 || len(k.until) != keptVisitsMax-1 {
+		t.Errorf("%d are kept of two, and there is room for one; there are %d", n, len(k.until))
+	}
+	if n := k.keep([]eviction.VisitKept{visit(keptVisitsMax)}, 0); n != 1 {
+		t.Errorf("%d are kept of one, and there is room for it", n)
+	}
+	if n := k.keep([]eviction.VisitKept{visit(keptVisitsMax + 1)}, 101); n != 1 {
+		t.Errorf("%d are kept of one, and all others have run out", n)
 	}
 }

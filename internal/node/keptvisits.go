@@ -78,7 +78,7 @@ func (n *Node) visitsOf(home eviction.Member, r *room) *roomVisits {
 func (k *roomVisits) keep(visits []eviction.VisitKept, oldest int64) int {
 	if len(k.until)+len(visits) > k.prune {
 		k.runOut(oldest)
-		k.prune = max(pruneAt, 2*len(k.until))
+		k.prune = min(max(pruneAt, 2*len(k.until)), keptVisitsMax)
 	}
 	if len(k.until)+len(visits) > keptVisitsMax {
 		return 0
