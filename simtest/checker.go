@@ -203,6 +203,9 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 		w.checker.installed(s.Installed, s.List)
 		w.checkNames(h, s)
 		w.learns(h, s)
+		if s.Grade >= eviction.Primary {
+			h.since = max(h.since, s.Installed.Num)
+		}
 		w.checkBounds(h, before, s)
 		if len(s.List) == 1 { // its gather went to nobody
 			w.checker.gatheredUpTo(s.Installed.Num, s.HLC)
@@ -215,9 +218,6 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 		}
 		if s.Grade >= eviction.Primary && w.isTwin(h) {
 			n[reachTwinInWaves]++
-		}
-		if s.Grade >= eviction.Primary {
-			h.since = max(h.since, s.Installed.Num)
 		}
 		h.seen.vouched = h.seen.vouched || s.Grade >= eviction.Primary
 		if s.Grade == eviction.Unanimous {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // S23, bounds. While a node may act under a lease, those voters of its line who reckon with a
@@ -23,26 +24,25 @@ func (w *world) checkBounds(h *host, before, s *node.Status) {
 		if !x.up() || st.Grade < eviction.Primary || x.clock.boot(w.now) >= st.LeaseUntil {
 			continue
 		}
-		less := 0
+		var less []qpid.NodeID
 		for j := range w.hosts {
 			o := &w.hosts[j]
 			os := w.statusOf(o, h, s)
-			if o.up() && os.Knows && os.Line == st.Line && slices.Contains(st.Voters.Names, o.name) && w.lastOfName(o, h, s) &&
-				(os.Reckons.Lease < st.Acts.Lease || os.Reckons.MaxSkew < st.Acts.MaxSkew) {
-				less++
+			if o.up() && os.Knows && os.Line == st.Line && w.votesFor(o) && (os.Reckons.Lease < st.Acts.Lease || os.Reckons.MaxSkew < st.Acts.MaxSkew) {
+				less = append(less, o.name)
 			}
 		}
-		if 2*less > len(st.Voters.Names) {
-			w.fail("S23", "%s acts by a lease of %v, and %d of %d voters reckon with less", x.name, micros(st.Acts.Lease), less, len(st.Voters.Names))
+		if half(st.Voters.Names, func(name qpid.NodeID) bool { return slices.Contains(less, name) }) {
+			w.fail("S23", "%s acts by a lease of %v, and of its voters %v %v reckon with less", x.name, micros(st.Acts.Lease), st.Voters.Names, less)
 		}
 	}
 }
 
-// lastOfName reports whether x is the node of its name that was in a wave last: a name votes once.
-func (w *world) lastOfName(x, h *host, s *node.Status) bool {
-	at := w.statusOf(x, h, s).Installed
+// votesFor reports whether x is the node of its name that was in a primary wave last: a name
+// votes once.
+func (w *world) votesFor(x *host) bool {
 	return !slices.ContainsFunc(w.hosts, func(o host) bool {
-		return o.index != x.index && o.name == x.name && o.up() && w.statusOf(&w.hosts[o.index], h, s).Installed.Compare(at) > 0
+		return o.index != x.index && o.name == x.name && o.up() && o.since > x.since
 	})
 }
 

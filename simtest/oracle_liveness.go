@@ -85,7 +85,7 @@ func (w *world) isOff(h *host) bool {
 		off := w.passClockOff(h) - from
 		most = max(most, off, -off)
 	}
-	if 4*most < 3*w.o.Cluster.MaxSkew.Microseconds() {
+	if most+w.o.Net.Latency.Max.Microseconds() <= w.o.Cluster.MaxSkew.Microseconds() {
 		return false
 	}
 	w.checker.offAt[h.index] = w.now
@@ -302,13 +302,19 @@ func newer(v, o eviction.Voters) bool {
 }
 
 func (w *world) knowHalf(line eviction.Line, names []qpid.NodeID) bool {
-	know := 0
-	for _, name := range names {
-		if w.knows(line, name) {
-			know++
+	return half(names, func(name qpid.NodeID) bool { return w.knows(line, name) })
+}
+
+// half reports whether those that count are a quorum of the voters: more than half of them,
+// or half with the first.
+func half(voters []qpid.NodeID, counts func(qpid.NodeID) bool) bool {
+	n := 0
+	for _, v := range voters {
+		if counts(v) {
+			n++
 		}
 	}
-	return 2*know > len(names) || 2*know == len(names) && know > 0 && w.knows(line, names[0])
+	return 2*n > len(voters) || 2*n == len(voters) && n > 0 && counts(voters[0])
 }
 
 // statuses describes all nodes.
