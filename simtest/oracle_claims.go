@@ -195,11 +195,15 @@ func (w *world) checkVisits(h *host, r int) {
 	if !w.allAlive(h) {
 		return
 	}
-	w.expire(c)
+	w.expire(c) // none, while nobody may judge a pass
+	own, right := h.n.Status().Clock, w.passClockRight(h)
 	for _, e := range c.expiries {
 		s := &w.checker.sessions[e.session]
 		if !s.live || s.taken || c.accounts[s.account].life != h.life {
 			continue
+		}
+		if right && s.expires+2*h.file.MaxSkew.Microseconds() <= own {
+			continue // over by every clock that is right
 		}
 		if s.expires-epochWall > w.now+(w.sessionMax(r)+2*w.o.Cluster.MaxSkew).Microseconds() {
 			continue // by a survivor's own clock, of a time to come: nobody waits for that
