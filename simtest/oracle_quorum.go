@@ -14,13 +14,16 @@ import (
 // seen here before any slot is there twice.
 //
 // Of two waves the one with the higher number is to know of the other. But for a wave of
-// one node alone that crashed before its disk had what it knew then. Nothing that follows
+// one node alone that crashed before its disk had what it knew then, or a number that high. Nothing that follows
 // from it has left the node, so nobody knows its number, and the next life may begin
 // below: it takes all that it was in to have been just now, that wave with the rest, and
 // waits for it as long as for any. Its number decides nothing between the two.
 
 // knownMax bounds the waves that are remembered: the last minute or so of them.
 const knownMax = 512
+
+// epochGap is by how much the waves of a life that was restored begin above the number on its disk.
+const epochGap = 1 << 20
 
 // knowledge is a set of remembered waves.
 type knowledge [knownMax / 64]uint64
@@ -102,7 +105,7 @@ func (w *world) answers(h *host, e qpid.Epoch) {
 func (w *world) learns(h *host, s *node.Status) {
 	if len(s.List) == 1 { // its gather and its reply went to nobody
 		w.answers(h, s.Installed)
-		if h.disk.unsaved != nil {
+		if h.disk.unsaved != nil || h.disk.kept != nil && s.Installed.Num-h.disk.kept.Epoch > epochGap {
 			w.checker.quorums.waves[w.waveAt(s.Installed)].unsaved = h.life
 		}
 	}
