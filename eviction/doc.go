@@ -136,7 +136,9 @@
 // has passed since anyone was last in a wave with it; then the account is
 // settled, and slots are minted up to the limit, but for those that others who
 // are lost may still use: how many these are was fixed when all knew of their loss,
-// so that every loss has a D of its own (see [Supply], which has the proof). The
+// so that every loss has a D of its own (see [Supply], which has the proof). Where
+// nobody can tell how many there are, as a quorum was started again, the slots of everybody else
+// are counted as soon as all know of those who are lost ([Census]), and D later that is all there is. The
 // argument for D: the member's last
 // lease came from a wave with a quorum of nodes that know. Some node of it is in
 // the quorum of now and knows of that wave at the latest from its own gather, so
@@ -265,9 +267,9 @@
 //
 // Lemma 10 (supply). What is minted, and what those who are lost can still use, is
 // together no more than the limit. While nobody can tell how much that is, nobody is
-// called as long as it may be more. The proof is at Supply.
-// Kept by roomSums.make, Gate.slotsKnown, roomSums.accepted, roomSums.chosen, RoomRecord.differs.
-// Seen by TestScenarioEveryLossHasItsOwnD, TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf, TestScenarioThoseLostTogetherAreWaitedForTogether, TestARestoredSupplyIsNotSure, TestScenarioALineThatGoesOnHasItsOwnSupply, TestRecordDiffersWhenTheLimitHoldsAgain, TestScenarioTheLimitWasRaisedByAnEventBeforeARestart, TestScenarioALimitThatIsLoweredAgainHoldsNobodyUp, TestScenarioALimitThatIsNotOnDiskMakesNoSlots.
+// called as long as it may be more. The proofs are at Supply and Census.
+// Kept by roomSums.make, roomSums.count, escrow.dateCensus, Gate.slotsKnown, roomSums.accepted, roomSums.chosen, RoomRecord.differs.
+// Seen by TestScenarioEveryLossHasItsOwnD, TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf, TestScenarioThoseLostTogetherAreWaitedForTogether, TestARestoredSupplyIsNotSure, TestScenarioALineThatGoesOnHasItsOwnSupply, TestRecordDiffersWhenTheLimitHoldsAgain, TestScenarioTheLimitWasRaisedByAnEventBeforeARestart, TestScenarioALimitThatIsLoweredAgainHoldsNobodyUp, TestScenarioALimitThatIsNotOnDiskMakesNoSlots, TestScenarioWhoComesAndGoesKeepsNoRoomShut, TestScenarioACensusOutlivesWhoTookIt, TestScenarioACensusWaitsUntilAllKnowOfTheLost, TestScenarioVisitsThatGoOnEndACensus.
 //
 // Lemma 11 (sessions). A pass is extended at one node: its own, or when that one's
 // account is void and its lease over everywhere, at one that has a free slot for it.

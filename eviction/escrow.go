@@ -22,11 +22,12 @@ import (
 // Invariant: voids and safe are by member, one of each; members and born are equally
 // long.
 type escrow struct {
-	ledger Ledger
-	supply Supply  // of slots in the whole room
-	line   Line    // that the ledger belongs to
-	voters Voters  // of line, if the node has gone on to another one,
-	rivals []Rival // and the lives of their names
+	ledger    Ledger
+	supply    Supply  // of slots in the whole room
+	countedAt int64   // boot time from which its census is dated
+	line      Line    // that the ledger belongs to
+	voters    Voters  // of line, if the node has gone on to another one,
+	rivals    []Rival // and the lives of their names
 
 	sides  bool // the account may act on a side, see sharing.go
 	shared bool // some account of the room may, or might by this node's configuration of before
@@ -83,7 +84,8 @@ func (e *escrow) install(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grad
 		}
 	}
 	if grade >= Primary {
-		e.supply = Supply{Line: c.Line, Slots: c.Supply, At: w.epoch, Voters: n.voters.Version, Sure: c.Sure, Claims: c.Claims}
+		e.dateCensus(n.clock.last.Boot, c.Census)
+		e.supply = Supply{Line: c.Line, Slots: c.Supply, At: w.epoch, Voters: n.voters.Version, Sure: c.Sure, Claims: c.Claims, Census: c.Census}
 	}
 	e.supply.Burned += burned // a side knows what it burns, not what others have minted
 	e.members, e.born = w.list, c.Born

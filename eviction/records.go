@@ -149,6 +149,7 @@ type RoomCommit struct {
 	Supply  int  // slots that may exist, before what is burned now
 	Sure    bool // see Supply
 	Claims  []Claim
+	Census  *Census
 	Queued  int
 	Waiting []int   // by index
 	Digest  *Digest // of the whole room; nil: as before

@@ -44,6 +44,7 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 		}
 	}
 	r := RoomReply{Room: rg.Room, Supply: []Supply{g.supply}, Newest: g.newest(rg.Version), Calls: g.calls.rate(now.Boot), Shared: g.Shares()}
+	r.Supply[0].Census = g.aged(now.Boot)
 	if rg.Digest {
 		r.Digest = g.sampled
 	}

@@ -254,7 +254,7 @@ func (rs *roomSums) resume(d *decision, c *RoomCommit, inside int, lost []Void) 
 		}
 	}
 	if visits > 0 { // else all that is left is to know that they are void
-		c.Resume, rs.resumes = true, true
+		c.Resume, rs.resumes, c.Census = true, true, nil
 		c.Supply = max(c.Supply, inside+visits)
 	}
 }

@@ -78,9 +78,8 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 	c.Resumed = rs.resumedBy(d)
 	rs.resumes = rs.uncounted()
 	c.Void = voids
-	c.Sure = rs.accepted(d, supply, c.Line)
-	if c.Sure {
-		c.Claims = supply.Claims
+	if rs.accepted(d, supply, c.Line) {
+		c.Sure, c.Claims, c.Census = supply.Sure, supply.Claims, censusOf(supply)
 	}
 	if !slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return n.Says == SaysNothing }) {
 		c.Covered = make([]bool, len(rs.nodes))
@@ -105,7 +104,12 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 			inside += n.Slots
 		}
 	}
-	b.kept, mints = rs.make(d, supply, c, inside, lost, safe)
+	if c.Sure {
+		b.kept, mints = rs.make(d, supply, c, inside, lost, safe)
+	} else {
+		b.delay = g.delayWith(d, rs)
+		mints = rs.count(d, supply, c, inside, b, safe)
+	}
 	rs.resume(d, c, inside, lost)
 	b.inside = inside + c.Mint
 	b.free[0] += c.Mint

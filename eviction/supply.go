@@ -39,7 +39,7 @@ import (
 // synced with every wave. A supply of earlier voters may have been followed by one
 // that those of now have not heard of, since they can change in waves that do not
 // ask about the room. Unless a quorum of the same voters remembers, nothing is Sure,
-// and slots are minted when nothing of anybody lost can act.
+// and slots are minted when nothing of anybody lost can act, or by a Census.
 //
 // Until then what the newest supply leaves is no less than exists, if those of the last
 // voters reply who were asked about the room, and nobody is called while it is more than
@@ -61,6 +61,7 @@ type Supply struct {
 	Burned int        // of them, by this node since
 	Sure   bool
 	Claims []Claim // immutable
+	Census *Census // if it is not Sure, and all that can be counted was; immutable
 }
 
 // Claim bounds what accounts that were lost together may still use.
@@ -77,19 +78,23 @@ func (s Supply) left() int { return s.Slots - s.Burned }
 
 // holds is the wave whose supply this node has accepted in this life.
 func (s Supply) holds() qpid.Epoch {
-	if !s.Sure {
+	if !s.Sure && s.Census == nil {
 		return qpid.Epoch{}
 	}
 	return s.At
 }
 
-// merge adds what others have burned; of two waves the later one counts.
+// merge adds what others have burned; of two waves the later one counts. A disk has only a part of one.
 func (s Supply) merge(o Supply) Supply {
 	switch c := s.At.Compare(o.At); {
 	case c < 0:
 		return o
 	case c == 0:
-		s.Burned += o.Burned
+		burned := s.Burned + o.Burned
+		if s.holds() == (qpid.Epoch{}) || o.Census != nil && s.Census != nil && o.Census.Age > s.Census.Age {
+			s = o
+		}
+		s.Burned = burned
 	}
 	return s
 }
@@ -113,7 +118,7 @@ func (r *RoomReply) supply(grade Grade, c *RoomCommit) (of Supply) {
 	return of
 }
 
-// accepted reports whether s is the newest supply that may have been acted upon:
+// accepted reports whether s, if it is Sure or has a census, is the newest supply that may have been acted upon:
 // those of a quorum hold one, so that of the same voters none is newer. A newer
 // version of the voters that went unnoticed had a proposal first, whose quorums
 // are quorums of either version.
@@ -124,7 +129,7 @@ func (rs *roomSums) accepted(d *decision, s Supply, line Line) bool {
 			hold = append(hold, d.list[i].Name)
 		}
 	}
-	return s.Sure && s.Line == line && s.Voters == d.voters.Version && d.voters.quorum(hold)
+	return s.holds() != (qpid.Epoch{}) && s.Line == line && s.Voters == d.voters.Version && d.voters.quorum(hold)
 }
 
 // chosen reports whether every listed node holds s.
@@ -137,13 +142,6 @@ func (rs *roomSums) chosen(s Supply) bool {
 // where they use no more, and whether a next wave will mint.
 func (rs *roomSums) make(d *decision, s Supply, c *RoomCommit, inside int, lost []Void, safe map[Member]uint64) (kept int, more bool) {
 	target := rs.target
-	if !c.Sure {
-		c.Supply = max(s.left(), inside)
-		if len(lost) == 0 {
-			c.Sure, c.Supply = true, max(target, inside)
-		}
-		return 0, c.Sure && target > inside
-	}
 	c.Claims, kept = rs.lowered(d, open(s.Claims, lost))
 	left, claimed := s.left()-(slotsOf(s.Claims)-slotsOf(c.Claims)), slotsOf(c.Claims)
 	fresh := slices.DeleteFunc(slices.Clone(lost), func(v Void) bool { return claims(s.Claims, v) })

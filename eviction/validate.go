@@ -100,7 +100,7 @@ func (r *Reply) validate(w *wave, root, fanout int) error {
 		}
 		ok = ok && room.Digest.valid() && validVisits(room.Visits)
 		for _, s := range room.Supply {
-			ok = ok && count(s.Slots) && count(s.Burned) && validClaims(s.Claims)
+			ok = ok && count(s.Slots) && count(s.Burned) && validClaims(s.Claims) && s.Census.valid()
 		}
 		for _, t := range room.Front.Items {
 			ok = ok && below(t.Index)
@@ -132,7 +132,7 @@ func (c *Commit) validate(w *wave) error {
 	in := func(i int) bool { return i >= 0 && i < n }
 	for i := range c.Rooms {
 		rc := &c.Rooms[i]
-		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Supply) && validClaims(rc.Claims) && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax && rc.Held >= 0 && rc.Held <= ageMax &&
+		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Supply) && validClaims(rc.Claims) && rc.Census.valid() && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax && rc.Held >= 0 && rc.Held <= ageMax &&
 			(rc.Waiting == nil || len(rc.Waiting) == n) && (rc.Bare == nil || len(rc.Bare) == n) && (rc.Covered == nil || len(rc.Covered) == n) && (rc.Digest == nil || rc.Digest.valid() && len(rc.First) == n && rc.Digest.marked(rc.First))
 		ok = ok && !(rc.Cut.Epoch == c.Epoch.Num && qpid.UpTo(w.T).Less(rc.Cut.Value))
 		for _, m := range rc.Moves {

@@ -85,15 +85,29 @@ func (r *reader) roomReply(p *peerv1.RoomReply) eviction.RoomReply {
 func fromSupply(s eviction.Supply) *peerv1.Supply {
 	return &peerv1.Supply{
 		Slots: int64(s.Slots), At: fromEpoch(s.At), Burned: int64(s.Burned), Line: fromLine(s.Line),
-		Sure: s.Sure, Claims: encoded(s.Claims, fromClaim), Voters: s.Voters,
+		Sure: s.Sure, Claims: encoded(s.Claims, fromClaim), Voters: s.Voters, Census: fromCensus(s.Census),
 	}
 }
 
 func (r *reader) supply(p *peerv1.Supply) eviction.Supply {
 	return eviction.Supply{
 		Slots: r.number(p.GetSlots()), At: r.epoch(p.GetAt()), Burned: r.number(p.GetBurned()),
-		Line: r.line(p.GetLine()), Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Voters: p.GetVoters(),
+		Line: r.line(p.GetLine()), Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Voters: p.GetVoters(), Census: r.census(p.GetCensus()),
 	}
+}
+
+func fromCensus(c *eviction.Census) *peerv1.Census {
+	if c == nil {
+		return nil
+	}
+	return &peerv1.Census{At: fromEpoch(c.At), Slots: int64(c.Slots), Age: c.Age}
+}
+
+func (r *reader) census(p *peerv1.Census) *eviction.Census {
+	if p == nil {
+		return nil
+	}
+	return &eviction.Census{At: r.epoch(p.GetAt()), Slots: r.number(p.GetSlots()), Age: p.GetAge()}
 }
 
 func fromBucket(b *eviction.Bucket) *peerv1.Bucket {
@@ -249,7 +263,7 @@ func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
 		Sure: c.Sure, Claims: encoded(c.Claims, fromClaim), Bound: int64(c.Bound), Held: c.Held,
 		Sides: c.Sides, Shared: c.Shared, Bare: c.Bare, Before: fromCut(c.Before), CoveredRuns: fromBools(c.Covered),
-		Resume: c.Resume, Resumed: encoded(c.Resumed, fromMember),
+		Resume: c.Resume, Resumed: encoded(c.Resumed, fromMember), Census: fromCensus(c.Census),
 	}
 }
 
@@ -270,7 +284,7 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		Rate: r.rate(p.GetRate()), Active: r.number(p.GetActive()), Called: r.number(p.GetCalled()),
 		Missing: r.number(p.GetMissing()), WholeIn: p.GetWholeIn(),
 		Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Bound: r.number(p.GetBound()), Held: p.GetHeld(),
-		Sides: p.GetSides(), Shared: p.GetShared(), Before: r.cut(p.GetBefore()),
+		Sides: p.GetSides(), Shared: p.GetShared(), Before: r.cut(p.GetBefore()), Census: r.census(p.GetCensus()),
 		Resumption: eviction.Resumption{Resume: p.GetResume(), Resumed: list(r, "lives", p.GetResumed(), recordsMax, r.member)},
 	}
 }

@@ -1379,6 +1379,7 @@ type Supply struct {
 	Sure          bool                   `protobuf:"varint,5,opt,name=sure,proto3" json:"sure,omitempty"`
 	Claims        []*Claim               `protobuf:"bytes,6,rep,name=claims,proto3" json:"claims,omitempty"`
 	Voters        uint64                 `protobuf:"varint,7,opt,name=voters,proto3" json:"voters,omitempty"`
+	Census        *Census                `protobuf:"bytes,8,opt,name=census,proto3" json:"census,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1462,6 +1463,75 @@ func (x *Supply) GetVoters() uint64 {
 	return 0
 }
 
+func (x *Supply) GetCensus() *Census {
+	if x != nil {
+		return x.Census
+	}
+	return nil
+}
+
+// Census is how many slots there were, but for what the lost can use, when nobody could tell how many
+// there are. The age is in microseconds.
+type Census struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	At            *Epoch                 `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
+	Slots         int64                  `protobuf:"varint,2,opt,name=slots,proto3" json:"slots,omitempty"`
+	Age           int64                  `protobuf:"varint,3,opt,name=age,proto3" json:"age,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Census) Reset() {
+	*x = Census{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Census) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Census) ProtoMessage() {}
+
+func (x *Census) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Census.ProtoReflect.Descriptor instead.
+func (*Census) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Census) GetAt() *Epoch {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Census) GetSlots() int64 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+func (x *Census) GetAge() int64 {
+	if x != nil {
+		return x.Age
+	}
+	return 0
+}
+
 type Claim struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Of            []*Void                `protobuf:"bytes,1,rep,name=of,proto3" json:"of,omitempty"`
@@ -1472,7 +1542,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[12]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +1554,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[12]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +1567,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{12}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Claim) GetOf() []*Void {
@@ -1534,7 +1604,7 @@ type Gather struct {
 
 func (x *Gather) Reset() {
 	*x = Gather{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[13]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1616,7 @@ func (x *Gather) String() string {
 func (*Gather) ProtoMessage() {}
 
 func (x *Gather) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[13]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1629,7 @@ func (x *Gather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gather.ProtoReflect.Descriptor instead.
 func (*Gather) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{13}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Gather) GetEpoch() *Epoch {
@@ -1639,7 +1709,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1721,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[14]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1734,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{14}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Bounds) GetLease() int64 {
@@ -1715,7 +1785,7 @@ type BoundsSum struct {
 
 func (x *BoundsSum) Reset() {
 	*x = BoundsSum{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1797,7 @@ func (x *BoundsSum) String() string {
 func (*BoundsSum) ProtoMessage() {}
 
 func (x *BoundsSum) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[15]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1810,7 @@ func (x *BoundsSum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BoundsSum.ProtoReflect.Descriptor instead.
 func (*BoundsSum) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{15}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BoundsSum) GetWants() *Bounds {
@@ -1774,7 +1844,7 @@ type Ask struct {
 
 func (x *Ask) Reset() {
 	*x = Ask{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1856,7 @@ func (x *Ask) String() string {
 func (*Ask) ProtoMessage() {}
 
 func (x *Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[16]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1869,7 @@ func (x *Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ask.ProtoReflect.Descriptor instead.
 func (*Ask) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{16}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Ask) GetEpoch() *Epoch {
@@ -1827,7 +1897,7 @@ type RoomGather struct {
 
 func (x *RoomGather) Reset() {
 	*x = RoomGather{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1839,7 +1909,7 @@ func (x *RoomGather) String() string {
 func (*RoomGather) ProtoMessage() {}
 
 func (x *RoomGather) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[17]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1852,7 +1922,7 @@ func (x *RoomGather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomGather.ProtoReflect.Descriptor instead.
 func (*RoomGather) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{17}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RoomGather) GetRoom() string {
@@ -1932,7 +2002,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2014,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[18]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2027,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{18}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Reply) GetEpoch() *Epoch {
@@ -2014,7 +2084,7 @@ type Rival struct {
 
 func (x *Rival) Reset() {
 	*x = Rival{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2096,7 @@ func (x *Rival) String() string {
 func (*Rival) ProtoMessage() {}
 
 func (x *Rival) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[19]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2109,7 @@ func (x *Rival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rival.ProtoReflect.Descriptor instead.
 func (*Rival) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{19}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Rival) GetLine() *Line {
@@ -2098,7 +2168,7 @@ type NodeReply struct {
 
 func (x *NodeReply) Reset() {
 	*x = NodeReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2110,7 +2180,7 @@ func (x *NodeReply) String() string {
 func (*NodeReply) ProtoMessage() {}
 
 func (x *NodeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[20]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2123,7 +2193,7 @@ func (x *NodeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeReply.ProtoReflect.Descriptor instead.
 func (*NodeReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{20}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NodeReply) GetIndex() uint32 {
@@ -2310,7 +2380,7 @@ type RoomReply struct {
 
 func (x *RoomReply) Reset() {
 	*x = RoomReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2322,7 +2392,7 @@ func (x *RoomReply) String() string {
 func (*RoomReply) ProtoMessage() {}
 
 func (x *RoomReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[21]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2335,7 +2405,7 @@ func (x *RoomReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomReply.ProtoReflect.Descriptor instead.
 func (*RoomReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{21}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RoomReply) GetRoom() string {
@@ -2434,7 +2504,7 @@ type Cover struct {
 
 func (x *Cover) Reset() {
 	*x = Cover{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2446,7 +2516,7 @@ func (x *Cover) String() string {
 func (*Cover) ProtoMessage() {}
 
 func (x *Cover) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[22]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2459,7 +2529,7 @@ func (x *Cover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cover.ProtoReflect.Descriptor instead.
 func (*Cover) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{22}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Cover) GetMember() *Member {
@@ -2493,7 +2563,7 @@ type VisitCount struct {
 
 func (x *VisitCount) Reset() {
 	*x = VisitCount{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2505,7 +2575,7 @@ func (x *VisitCount) String() string {
 func (*VisitCount) ProtoMessage() {}
 
 func (x *VisitCount) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[23]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2518,7 +2588,7 @@ func (x *VisitCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitCount.ProtoReflect.Descriptor instead.
 func (*VisitCount) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{23}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *VisitCount) GetMember() *Member {
@@ -2593,7 +2663,7 @@ type RoomNode struct {
 
 func (x *RoomNode) Reset() {
 	*x = RoomNode{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2675,7 @@ func (x *RoomNode) String() string {
 func (*RoomNode) ProtoMessage() {}
 
 func (x *RoomNode) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[24]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2688,7 @@ func (x *RoomNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomNode.ProtoReflect.Descriptor instead.
 func (*RoomNode) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{24}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RoomNode) GetIndex() uint32 {
@@ -2908,7 +2978,7 @@ type Earlier struct {
 
 func (x *Earlier) Reset() {
 	*x = Earlier{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +2990,7 @@ func (x *Earlier) String() string {
 func (*Earlier) ProtoMessage() {}
 
 func (x *Earlier) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[25]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3003,7 @@ func (x *Earlier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Earlier.ProtoReflect.Descriptor instead.
 func (*Earlier) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{25}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Earlier) GetAccount() *Account {
@@ -2971,7 +3041,7 @@ type Front struct {
 
 func (x *Front) Reset() {
 	*x = Front{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2983,7 +3053,7 @@ func (x *Front) String() string {
 func (*Front) ProtoMessage() {}
 
 func (x *Front) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2996,7 +3066,7 @@ func (x *Front) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Front.ProtoReflect.Descriptor instead.
 func (*Front) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Front) GetSampled() bool {
@@ -3044,7 +3114,7 @@ type Tagged struct {
 
 func (x *Tagged) Reset() {
 	*x = Tagged{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3126,7 @@ func (x *Tagged) String() string {
 func (*Tagged) ProtoMessage() {}
 
 func (x *Tagged) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3139,7 @@ func (x *Tagged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tagged.ProtoReflect.Descriptor instead.
 func (*Tagged) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Tagged) GetWeight() []byte {
@@ -3099,7 +3169,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3111,7 +3181,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3124,7 +3194,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Sample) GetWeight() []byte {
@@ -3175,7 +3245,7 @@ type Nets struct {
 
 func (x *Nets) Reset() {
 	*x = Nets{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3187,7 +3257,7 @@ func (x *Nets) String() string {
 func (*Nets) ProtoMessage() {}
 
 func (x *Nets) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3200,7 +3270,7 @@ func (x *Nets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nets.ProtoReflect.Descriptor instead.
 func (*Nets) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Nets) GetNames() []string {
@@ -3243,7 +3313,7 @@ type VoidCount struct {
 
 func (x *VoidCount) Reset() {
 	*x = VoidCount{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3255,7 +3325,7 @@ func (x *VoidCount) String() string {
 func (*VoidCount) ProtoMessage() {}
 
 func (x *VoidCount) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3268,7 +3338,7 @@ func (x *VoidCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoidCount.ProtoReflect.Descriptor instead.
 func (*VoidCount) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *VoidCount) GetMember() *Member {
@@ -3313,7 +3383,7 @@ type Digest struct {
 
 func (x *Digest) Reset() {
 	*x = Digest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3325,7 +3395,7 @@ func (x *Digest) String() string {
 func (*Digest) ProtoMessage() {}
 
 func (x *Digest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3338,7 +3408,7 @@ func (x *Digest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Digest.ProtoReflect.Descriptor instead.
 func (*Digest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Digest) GetStamps() []uint64 {
@@ -3394,7 +3464,7 @@ type Commit struct {
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3476,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3489,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Commit) GetEpoch() *Epoch {
@@ -3586,13 +3656,14 @@ type RoomCommit struct {
 	Resume bool `protobuf:"varint,46,opt,name=resume,proto3" json:"resume,omitempty"`
 	// Lives that go on at a later one.
 	Resumed       []*Member `protobuf:"bytes,47,rep,name=resumed,proto3" json:"resumed,omitempty"`
+	Census        *Census   `protobuf:"bytes,48,opt,name=census,proto3" json:"census,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RoomCommit) Reset() {
 	*x = RoomCommit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3604,7 +3675,7 @@ func (x *RoomCommit) String() string {
 func (*RoomCommit) ProtoMessage() {}
 
 func (x *RoomCommit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3617,7 +3688,7 @@ func (x *RoomCommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCommit.ProtoReflect.Descriptor instead.
 func (*RoomCommit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RoomCommit) GetRoom() string {
@@ -3949,6 +4020,13 @@ func (x *RoomCommit) GetResumed() []*Member {
 	return nil
 }
 
+func (x *RoomCommit) GetCensus() *Census {
+	if x != nil {
+		return x.Census
+	}
+	return nil
+}
+
 // Bucket is how a decision leaves the pacing tokens of a room, in millionths of one and in
 // microseconds.
 type Bucket struct {
@@ -3965,7 +4043,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3977,7 +4055,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3990,7 +4068,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Bucket) GetLevel() int64 {
@@ -4048,7 +4126,7 @@ type Left struct {
 
 func (x *Left) Reset() {
 	*x = Left{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4060,7 +4138,7 @@ func (x *Left) String() string {
 func (*Left) ProtoMessage() {}
 
 func (x *Left) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4073,7 +4151,7 @@ func (x *Left) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Left.ProtoReflect.Descriptor instead.
 func (*Left) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Left) GetBucket() *Bucket {
@@ -4109,7 +4187,7 @@ type Spent struct {
 
 func (x *Spent) Reset() {
 	*x = Spent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4121,7 +4199,7 @@ func (x *Spent) String() string {
 func (*Spent) ProtoMessage() {}
 
 func (x *Spent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4134,7 +4212,7 @@ func (x *Spent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spent.ProtoReflect.Descriptor instead.
 func (*Spent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Spent) GetAge() int64 {
@@ -4161,7 +4239,7 @@ type Deal struct {
 
 func (x *Deal) Reset() {
 	*x = Deal{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4173,7 +4251,7 @@ func (x *Deal) String() string {
 func (*Deal) ProtoMessage() {}
 
 func (x *Deal) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4186,7 +4264,7 @@ func (x *Deal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deal.ProtoReflect.Descriptor instead.
 func (*Deal) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Deal) GetIndex() uint32 {
@@ -4214,7 +4292,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4226,7 +4304,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4239,7 +4317,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Move) GetFrom() uint32 {
@@ -4294,7 +4372,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4306,7 +4384,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4319,7 +4397,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Room) GetName() string {
@@ -4499,7 +4577,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4511,7 +4589,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4524,7 +4602,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Event) GetName() string {
@@ -4621,7 +4699,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4633,7 +4711,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4646,7 +4724,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Nack) GetEpoch() *Epoch {
@@ -4676,7 +4754,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4688,7 +4766,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4701,7 +4779,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Probe) GetLead() *PeerInfo {
@@ -4753,7 +4831,7 @@ type ProbeAck struct {
 
 func (x *ProbeAck) Reset() {
 	*x = ProbeAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4765,7 +4843,7 @@ func (x *ProbeAck) String() string {
 func (*ProbeAck) ProtoMessage() {}
 
 func (x *ProbeAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4778,7 +4856,7 @@ func (x *ProbeAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeAck.ProtoReflect.Descriptor instead.
 func (*ProbeAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ProbeAck) GetSent() int64 {
@@ -4832,7 +4910,7 @@ type Urgent struct {
 
 func (x *Urgent) Reset() {
 	*x = Urgent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4844,7 +4922,7 @@ func (x *Urgent) String() string {
 func (*Urgent) ProtoMessage() {}
 
 func (x *Urgent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4857,7 +4935,7 @@ func (x *Urgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Urgent.ProtoReflect.Descriptor instead.
 func (*Urgent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Urgent) GetRoom() string {
@@ -4879,7 +4957,7 @@ type Slots struct {
 
 func (x *Slots) Reset() {
 	*x = Slots{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4891,7 +4969,7 @@ func (x *Slots) String() string {
 func (*Slots) ProtoMessage() {}
 
 func (x *Slots) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4904,7 +4982,7 @@ func (x *Slots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slots.ProtoReflect.Descriptor instead.
 func (*Slots) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Slots) GetRoom() string {
@@ -4947,7 +5025,7 @@ type SlotsInUse struct {
 
 func (x *SlotsInUse) Reset() {
 	*x = SlotsInUse{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4959,7 +5037,7 @@ func (x *SlotsInUse) String() string {
 func (*SlotsInUse) ProtoMessage() {}
 
 func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4972,7 +5050,7 @@ func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsInUse.ProtoReflect.Descriptor instead.
 func (*SlotsInUse) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SlotsInUse) GetSlots() *Slots {
@@ -5005,7 +5083,7 @@ type VisitGiven struct {
 
 func (x *VisitGiven) Reset() {
 	*x = VisitGiven{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5017,7 +5095,7 @@ func (x *VisitGiven) String() string {
 func (*VisitGiven) ProtoMessage() {}
 
 func (x *VisitGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5030,7 +5108,7 @@ func (x *VisitGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitGiven.ProtoReflect.Descriptor instead.
 func (*VisitGiven) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *VisitGiven) GetId() []byte {
@@ -5094,7 +5172,7 @@ type SlotsAck struct {
 
 func (x *SlotsAck) Reset() {
 	*x = SlotsAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5106,7 +5184,7 @@ func (x *SlotsAck) String() string {
 func (*SlotsAck) ProtoMessage() {}
 
 func (x *SlotsAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5119,7 +5197,7 @@ func (x *SlotsAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsAck.ProtoReflect.Descriptor instead.
 func (*SlotsAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SlotsAck) GetRoom() string {
@@ -5170,7 +5248,7 @@ type RoomQPID struct {
 
 func (x *RoomQPID) Reset() {
 	*x = RoomQPID{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5182,7 +5260,7 @@ func (x *RoomQPID) String() string {
 func (*RoomQPID) ProtoMessage() {}
 
 func (x *RoomQPID) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5195,7 +5273,7 @@ func (x *RoomQPID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQPID.ProtoReflect.Descriptor instead.
 func (*RoomQPID) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RoomQPID) GetRoom() string {
@@ -5283,7 +5361,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5295,7 +5373,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5308,7 +5386,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{51}
 }
 
 type SyncReply struct {
@@ -5321,7 +5399,7 @@ type SyncReply struct {
 
 func (x *SyncReply) Reset() {
 	*x = SyncReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5333,7 +5411,7 @@ func (x *SyncReply) String() string {
 func (*SyncReply) ProtoMessage() {}
 
 func (x *SyncReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5346,7 +5424,7 @@ func (x *SyncReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncReply.ProtoReflect.Descriptor instead.
 func (*SyncReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{51}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SyncReply) GetTaken() []*TakenTicket {
@@ -5372,7 +5450,7 @@ type SyncAck struct {
 
 func (x *SyncAck) Reset() {
 	*x = SyncAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5384,7 +5462,7 @@ func (x *SyncAck) String() string {
 func (*SyncAck) ProtoMessage() {}
 
 func (x *SyncAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5397,7 +5475,7 @@ func (x *SyncAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncAck.ProtoReflect.Descriptor instead.
 func (*SyncAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{52}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SyncAck) GetTaken() []*TakenTicket {
@@ -5421,7 +5499,7 @@ type TakenTicket struct {
 
 func (x *TakenTicket) Reset() {
 	*x = TakenTicket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5433,7 +5511,7 @@ func (x *TakenTicket) String() string {
 func (*TakenTicket) ProtoMessage() {}
 
 func (x *TakenTicket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5446,7 +5524,7 @@ func (x *TakenTicket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakenTicket.ProtoReflect.Descriptor instead.
 func (*TakenTicket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{53}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TakenTicket) GetRoom() string {
@@ -5485,7 +5563,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5497,7 +5575,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5510,7 +5588,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{54}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{55}
 }
 
 // Used lists tickets that are not to be honoured again.
@@ -5526,7 +5604,7 @@ type Used struct {
 
 func (x *Used) Reset() {
 	*x = Used{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5538,7 +5616,7 @@ func (x *Used) String() string {
 func (*Used) ProtoMessage() {}
 
 func (x *Used) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5551,7 +5629,7 @@ func (x *Used) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Used.ProtoReflect.Descriptor instead.
 func (*Used) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{55}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Used) GetFrom() uint64 {
@@ -5578,7 +5656,7 @@ type UsedAck struct {
 
 func (x *UsedAck) Reset() {
 	*x = UsedAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5590,7 +5668,7 @@ func (x *UsedAck) String() string {
 func (*UsedAck) ProtoMessage() {}
 
 func (x *UsedAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5603,7 +5681,7 @@ func (x *UsedAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedAck.ProtoReflect.Descriptor instead.
 func (*UsedAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{56}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *UsedAck) GetUpto() uint64 {
@@ -5624,7 +5702,7 @@ type Places struct {
 
 func (x *Places) Reset() {
 	*x = Places{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5636,7 +5714,7 @@ func (x *Places) String() string {
 func (*Places) ProtoMessage() {}
 
 func (x *Places) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5649,7 +5727,7 @@ func (x *Places) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Places.ProtoReflect.Descriptor instead.
 func (*Places) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{57}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Places) GetRoom() string {
@@ -5687,7 +5765,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5699,7 +5777,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5712,7 +5790,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{58}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Place) GetId() []byte {
@@ -5818,7 +5896,7 @@ type Copies struct {
 
 func (x *Copies) Reset() {
 	*x = Copies{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5830,7 +5908,7 @@ func (x *Copies) String() string {
 func (*Copies) ProtoMessage() {}
 
 func (x *Copies) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5843,7 +5921,7 @@ func (x *Copies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Copies.ProtoReflect.Descriptor instead.
 func (*Copies) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{59}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Copies) GetLane() uint64 {
@@ -5881,7 +5959,7 @@ type RoomCopies struct {
 
 func (x *RoomCopies) Reset() {
 	*x = RoomCopies{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5893,7 +5971,7 @@ func (x *RoomCopies) String() string {
 func (*RoomCopies) ProtoMessage() {}
 
 func (x *RoomCopies) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5906,7 +5984,7 @@ func (x *RoomCopies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCopies.ProtoReflect.Descriptor instead.
 func (*RoomCopies) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{60}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *RoomCopies) GetRoom() string {
@@ -5961,7 +6039,7 @@ type VisitKept struct {
 
 func (x *VisitKept) Reset() {
 	*x = VisitKept{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5973,7 +6051,7 @@ func (x *VisitKept) String() string {
 func (*VisitKept) ProtoMessage() {}
 
 func (x *VisitKept) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5986,7 +6064,7 @@ func (x *VisitKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitKept.ProtoReflect.Descriptor instead.
 func (*VisitKept) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{61}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *VisitKept) GetId() []byte {
@@ -6016,7 +6094,7 @@ type CopiesAck struct {
 
 func (x *CopiesAck) Reset() {
 	*x = CopiesAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[62]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6028,7 +6106,7 @@ func (x *CopiesAck) String() string {
 func (*CopiesAck) ProtoMessage() {}
 
 func (x *CopiesAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[62]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6041,7 +6119,7 @@ func (x *CopiesAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopiesAck.ProtoReflect.Descriptor instead.
 func (*CopiesAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{62}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CopiesAck) GetLane() uint64 {
@@ -6141,7 +6219,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03age\x18\x02 \x01(\x03R\x03age\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04left\x18\x04 \x01(\bR\x04left\x12\x12\n" +
-	"\x04wave\x18\x05 \x01(\x04R\x04wave\"\xe8\x01\n" +
+	"\x04wave\x18\x05 \x01(\x04R\x04wave\"\x9a\x02\n" +
 	"\x06Supply\x12\x14\n" +
 	"\x05slots\x18\x01 \x01(\x03R\x05slots\x12'\n" +
 	"\x02at\x18\x02 \x01(\v2\x17.anteroom.peer.v1.EpochR\x02at\x12\x16\n" +
@@ -6149,7 +6227,12 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04line\x18\x04 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x12\x12\n" +
 	"\x04sure\x18\x05 \x01(\bR\x04sure\x12/\n" +
 	"\x06claims\x18\x06 \x03(\v2\x17.anteroom.peer.v1.ClaimR\x06claims\x12\x16\n" +
-	"\x06voters\x18\a \x01(\x04R\x06voters\"E\n" +
+	"\x06voters\x18\a \x01(\x04R\x06voters\x120\n" +
+	"\x06census\x18\b \x01(\v2\x18.anteroom.peer.v1.CensusR\x06census\"Y\n" +
+	"\x06Census\x12'\n" +
+	"\x02at\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x02at\x12\x14\n" +
+	"\x05slots\x18\x02 \x01(\x03R\x05slots\x12\x10\n" +
+	"\x03age\x18\x03 \x01(\x03R\x03age\"E\n" +
 	"\x05Claim\x12&\n" +
 	"\x02of\x18\x01 \x03(\v2\x16.anteroom.peer.v1.VoidR\x02of\x12\x14\n" +
 	"\x05slots\x18\x02 \x01(\x03R\x05slots\"\xf9\x02\n" +
@@ -6337,7 +6420,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
 	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
 	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
-	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xd3\v\n" +
+	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\x85\f\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -6387,7 +6470,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04stay\x18, \x01(\bR\x04stay\x120\n" +
 	"\x06bucket\x18- \x01(\v2\x18.anteroom.peer.v1.BucketR\x06bucket\x12\x16\n" +
 	"\x06resume\x18. \x01(\bR\x06resume\x122\n" +
-	"\aresumed\x18/ \x03(\v2\x18.anteroom.peer.v1.MemberR\aresumed\"\xa6\x01\n" +
+	"\aresumed\x18/ \x03(\v2\x18.anteroom.peer.v1.MemberR\aresumed\x120\n" +
+	"\x06census\x180 \x01(\v2\x18.anteroom.peer.v1.CensusR\x06census\"\xa6\x01\n" +
 	"\x06Bucket\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\x12R\x05level\x12\x12\n" +
 	"\x04debt\x18\x02 \x01(\x03R\x04debt\x12\x19\n" +
@@ -6614,7 +6698,7 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
 	(Mode)(0),           // 1: anteroom.peer.v1.Mode
@@ -6635,80 +6719,81 @@ var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(*Void)(nil),        // 16: anteroom.peer.v1.Void
 	(*Sighting)(nil),    // 17: anteroom.peer.v1.Sighting
 	(*Supply)(nil),      // 18: anteroom.peer.v1.Supply
-	(*Claim)(nil),       // 19: anteroom.peer.v1.Claim
-	(*Gather)(nil),      // 20: anteroom.peer.v1.Gather
-	(*Bounds)(nil),      // 21: anteroom.peer.v1.Bounds
-	(*BoundsSum)(nil),   // 22: anteroom.peer.v1.BoundsSum
-	(*Ask)(nil),         // 23: anteroom.peer.v1.Ask
-	(*RoomGather)(nil),  // 24: anteroom.peer.v1.RoomGather
-	(*Reply)(nil),       // 25: anteroom.peer.v1.Reply
-	(*Rival)(nil),       // 26: anteroom.peer.v1.Rival
-	(*NodeReply)(nil),   // 27: anteroom.peer.v1.NodeReply
-	(*RoomReply)(nil),   // 28: anteroom.peer.v1.RoomReply
-	(*Cover)(nil),       // 29: anteroom.peer.v1.Cover
-	(*VisitCount)(nil),  // 30: anteroom.peer.v1.VisitCount
-	(*RoomNode)(nil),    // 31: anteroom.peer.v1.RoomNode
-	(*Earlier)(nil),     // 32: anteroom.peer.v1.Earlier
-	(*Front)(nil),       // 33: anteroom.peer.v1.Front
-	(*Tagged)(nil),      // 34: anteroom.peer.v1.Tagged
-	(*Sample)(nil),      // 35: anteroom.peer.v1.Sample
-	(*Nets)(nil),        // 36: anteroom.peer.v1.Nets
-	(*VoidCount)(nil),   // 37: anteroom.peer.v1.VoidCount
-	(*Digest)(nil),      // 38: anteroom.peer.v1.Digest
-	(*Commit)(nil),      // 39: anteroom.peer.v1.Commit
-	(*RoomCommit)(nil),  // 40: anteroom.peer.v1.RoomCommit
-	(*Bucket)(nil),      // 41: anteroom.peer.v1.Bucket
-	(*Left)(nil),        // 42: anteroom.peer.v1.Left
-	(*Spent)(nil),       // 43: anteroom.peer.v1.Spent
-	(*Deal)(nil),        // 44: anteroom.peer.v1.Deal
-	(*Move)(nil),        // 45: anteroom.peer.v1.Move
-	(*Room)(nil),        // 46: anteroom.peer.v1.Room
-	(*Event)(nil),       // 47: anteroom.peer.v1.Event
-	(*Nack)(nil),        // 48: anteroom.peer.v1.Nack
-	(*Probe)(nil),       // 49: anteroom.peer.v1.Probe
-	(*ProbeAck)(nil),    // 50: anteroom.peer.v1.ProbeAck
-	(*Urgent)(nil),      // 51: anteroom.peer.v1.Urgent
-	(*Slots)(nil),       // 52: anteroom.peer.v1.Slots
-	(*SlotsInUse)(nil),  // 53: anteroom.peer.v1.SlotsInUse
-	(*VisitGiven)(nil),  // 54: anteroom.peer.v1.VisitGiven
-	(*SlotsAck)(nil),    // 55: anteroom.peer.v1.SlotsAck
-	(*RoomQPID)(nil),    // 56: anteroom.peer.v1.RoomQPID
-	(*SyncRequest)(nil), // 57: anteroom.peer.v1.SyncRequest
-	(*SyncReply)(nil),   // 58: anteroom.peer.v1.SyncReply
-	(*SyncAck)(nil),     // 59: anteroom.peer.v1.SyncAck
-	(*TakenTicket)(nil), // 60: anteroom.peer.v1.TakenTicket
-	(*Goodbye)(nil),     // 61: anteroom.peer.v1.Goodbye
-	(*Used)(nil),        // 62: anteroom.peer.v1.Used
-	(*UsedAck)(nil),     // 63: anteroom.peer.v1.UsedAck
-	(*Places)(nil),      // 64: anteroom.peer.v1.Places
-	(*Place)(nil),       // 65: anteroom.peer.v1.Place
-	(*Copies)(nil),      // 66: anteroom.peer.v1.Copies
-	(*RoomCopies)(nil),  // 67: anteroom.peer.v1.RoomCopies
-	(*VisitKept)(nil),   // 68: anteroom.peer.v1.VisitKept
-	(*CopiesAck)(nil),   // 69: anteroom.peer.v1.CopiesAck
+	(*Census)(nil),      // 19: anteroom.peer.v1.Census
+	(*Claim)(nil),       // 20: anteroom.peer.v1.Claim
+	(*Gather)(nil),      // 21: anteroom.peer.v1.Gather
+	(*Bounds)(nil),      // 22: anteroom.peer.v1.Bounds
+	(*BoundsSum)(nil),   // 23: anteroom.peer.v1.BoundsSum
+	(*Ask)(nil),         // 24: anteroom.peer.v1.Ask
+	(*RoomGather)(nil),  // 25: anteroom.peer.v1.RoomGather
+	(*Reply)(nil),       // 26: anteroom.peer.v1.Reply
+	(*Rival)(nil),       // 27: anteroom.peer.v1.Rival
+	(*NodeReply)(nil),   // 28: anteroom.peer.v1.NodeReply
+	(*RoomReply)(nil),   // 29: anteroom.peer.v1.RoomReply
+	(*Cover)(nil),       // 30: anteroom.peer.v1.Cover
+	(*VisitCount)(nil),  // 31: anteroom.peer.v1.VisitCount
+	(*RoomNode)(nil),    // 32: anteroom.peer.v1.RoomNode
+	(*Earlier)(nil),     // 33: anteroom.peer.v1.Earlier
+	(*Front)(nil),       // 34: anteroom.peer.v1.Front
+	(*Tagged)(nil),      // 35: anteroom.peer.v1.Tagged
+	(*Sample)(nil),      // 36: anteroom.peer.v1.Sample
+	(*Nets)(nil),        // 37: anteroom.peer.v1.Nets
+	(*VoidCount)(nil),   // 38: anteroom.peer.v1.VoidCount
+	(*Digest)(nil),      // 39: anteroom.peer.v1.Digest
+	(*Commit)(nil),      // 40: anteroom.peer.v1.Commit
+	(*RoomCommit)(nil),  // 41: anteroom.peer.v1.RoomCommit
+	(*Bucket)(nil),      // 42: anteroom.peer.v1.Bucket
+	(*Left)(nil),        // 43: anteroom.peer.v1.Left
+	(*Spent)(nil),       // 44: anteroom.peer.v1.Spent
+	(*Deal)(nil),        // 45: anteroom.peer.v1.Deal
+	(*Move)(nil),        // 46: anteroom.peer.v1.Move
+	(*Room)(nil),        // 47: anteroom.peer.v1.Room
+	(*Event)(nil),       // 48: anteroom.peer.v1.Event
+	(*Nack)(nil),        // 49: anteroom.peer.v1.Nack
+	(*Probe)(nil),       // 50: anteroom.peer.v1.Probe
+	(*ProbeAck)(nil),    // 51: anteroom.peer.v1.ProbeAck
+	(*Urgent)(nil),      // 52: anteroom.peer.v1.Urgent
+	(*Slots)(nil),       // 53: anteroom.peer.v1.Slots
+	(*SlotsInUse)(nil),  // 54: anteroom.peer.v1.SlotsInUse
+	(*VisitGiven)(nil),  // 55: anteroom.peer.v1.VisitGiven
+	(*SlotsAck)(nil),    // 56: anteroom.peer.v1.SlotsAck
+	(*RoomQPID)(nil),    // 57: anteroom.peer.v1.RoomQPID
+	(*SyncRequest)(nil), // 58: anteroom.peer.v1.SyncRequest
+	(*SyncReply)(nil),   // 59: anteroom.peer.v1.SyncReply
+	(*SyncAck)(nil),     // 60: anteroom.peer.v1.SyncAck
+	(*TakenTicket)(nil), // 61: anteroom.peer.v1.TakenTicket
+	(*Goodbye)(nil),     // 62: anteroom.peer.v1.Goodbye
+	(*Used)(nil),        // 63: anteroom.peer.v1.Used
+	(*UsedAck)(nil),     // 64: anteroom.peer.v1.UsedAck
+	(*Places)(nil),      // 65: anteroom.peer.v1.Places
+	(*Place)(nil),       // 66: anteroom.peer.v1.Place
+	(*Copies)(nil),      // 67: anteroom.peer.v1.Copies
+	(*RoomCopies)(nil),  // 68: anteroom.peer.v1.RoomCopies
+	(*VisitKept)(nil),   // 69: anteroom.peer.v1.VisitKept
+	(*CopiesAck)(nil),   // 70: anteroom.peer.v1.CopiesAck
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
-	20,  // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
-	25,  // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
-	39,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
-	48,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
-	49,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
-	50,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
-	51,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
-	52,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
-	55,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
-	56,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
-	57,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
-	58,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
-	59,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
-	61,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
-	62,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
-	63,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
-	53,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
-	64,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
-	23,  // 18: anteroom.peer.v1.Body.ask:type_name -> anteroom.peer.v1.Ask
-	66,  // 19: anteroom.peer.v1.Body.copies:type_name -> anteroom.peer.v1.Copies
-	69,  // 20: anteroom.peer.v1.Body.copies_ack:type_name -> anteroom.peer.v1.CopiesAck
+	21,  // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
+	26,  // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
+	40,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
+	49,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
+	50,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
+	51,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
+	52,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
+	53,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
+	56,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
+	57,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
+	58,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
+	59,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
+	60,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
+	62,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
+	63,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
+	64,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
+	54,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
+	65,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
+	24,  // 18: anteroom.peer.v1.Body.ask:type_name -> anteroom.peer.v1.Ask
+	67,  // 19: anteroom.peer.v1.Body.copies:type_name -> anteroom.peer.v1.Copies
+	70,  // 20: anteroom.peer.v1.Body.copies_ack:type_name -> anteroom.peer.v1.CopiesAck
 	8,   // 21: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
 	8,   // 22: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
 	11,  // 23: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
@@ -6718,125 +6803,128 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	8,   // 27: anteroom.peer.v1.Sighting.member:type_name -> anteroom.peer.v1.Member
 	11,  // 28: anteroom.peer.v1.Supply.at:type_name -> anteroom.peer.v1.Epoch
 	12,  // 29: anteroom.peer.v1.Supply.line:type_name -> anteroom.peer.v1.Line
-	19,  // 30: anteroom.peer.v1.Supply.claims:type_name -> anteroom.peer.v1.Claim
-	16,  // 31: anteroom.peer.v1.Claim.of:type_name -> anteroom.peer.v1.Void
-	11,  // 32: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 33: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
-	8,   // 34: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
-	24,  // 35: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
-	11,  // 36: anteroom.peer.v1.Gather.as:type_name -> anteroom.peer.v1.Epoch
-	11,  // 37: anteroom.peer.v1.Gather.voters:type_name -> anteroom.peer.v1.Epoch
-	21,  // 38: anteroom.peer.v1.Gather.reckons:type_name -> anteroom.peer.v1.Bounds
-	21,  // 39: anteroom.peer.v1.BoundsSum.wants:type_name -> anteroom.peer.v1.Bounds
-	21,  // 40: anteroom.peer.v1.BoundsSum.reckons:type_name -> anteroom.peer.v1.Bounds
-	21,  // 41: anteroom.peer.v1.BoundsSum.held:type_name -> anteroom.peer.v1.Bounds
-	11,  // 42: anteroom.peer.v1.Ask.epoch:type_name -> anteroom.peer.v1.Epoch
-	13,  // 43: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
-	14,  // 44: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 45: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
-	11,  // 46: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
-	27,  // 47: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
-	17,  // 48: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
-	28,  // 49: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
-	26,  // 50: anteroom.peer.v1.Reply.rivals:type_name -> anteroom.peer.v1.Rival
-	22,  // 51: anteroom.peer.v1.Reply.bounds:type_name -> anteroom.peer.v1.BoundsSum
-	12,  // 52: anteroom.peer.v1.Rival.line:type_name -> anteroom.peer.v1.Line
-	8,   // 53: anteroom.peer.v1.Rival.member:type_name -> anteroom.peer.v1.Member
-	12,  // 54: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
-	15,  // 55: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 56: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
-	8,   // 57: anteroom.peer.v1.NodeReply.holdout:type_name -> anteroom.peer.v1.Member
-	12,  // 58: anteroom.peer.v1.NodeReply.holdout_line:type_name -> anteroom.peer.v1.Line
-	31,  // 59: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	33,  // 60: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	36,  // 61: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
-	37,  // 62: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	46,  // 63: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
-	18,  // 64: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
-	38,  // 65: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
-	29,  // 66: anteroom.peer.v1.RoomReply.covers:type_name -> anteroom.peer.v1.Cover
-	30,  // 67: anteroom.peer.v1.RoomReply.visits:type_name -> anteroom.peer.v1.VisitCount
-	8,   // 68: anteroom.peer.v1.Cover.member:type_name -> anteroom.peer.v1.Member
-	8,   // 69: anteroom.peer.v1.VisitCount.member:type_name -> anteroom.peer.v1.Member
-	12,  // 70: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
-	13,  // 71: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
-	15,  // 72: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
-	11,  // 73: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
-	14,  // 74: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 75: anteroom.peer.v1.RoomNode.dealt:type_name -> anteroom.peer.v1.Epoch
-	42,  // 76: anteroom.peer.v1.RoomNode.left:type_name -> anteroom.peer.v1.Left
-	32,  // 77: anteroom.peer.v1.RoomNode.earlier:type_name -> anteroom.peer.v1.Earlier
-	16,  // 78: anteroom.peer.v1.RoomNode.over:type_name -> anteroom.peer.v1.Void
-	10,  // 79: anteroom.peer.v1.Earlier.account:type_name -> anteroom.peer.v1.Account
-	35,  // 80: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 81: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 82: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 83: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 84: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 85: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 86: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	40,  // 87: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	21,  // 88: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
-	21,  // 89: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
-	46,  // 90: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 91: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 92: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 93: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 94: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 95: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	44,  // 96: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	45,  // 97: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	44,  // 98: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 99: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 100: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	34,  // 101: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	38,  // 102: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	19,  // 103: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	14,  // 104: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
-	41,  // 105: anteroom.peer.v1.RoomCommit.bucket:type_name -> anteroom.peer.v1.Bucket
-	8,   // 106: anteroom.peer.v1.RoomCommit.resumed:type_name -> anteroom.peer.v1.Member
-	43,  // 107: anteroom.peer.v1.Bucket.spent:type_name -> anteroom.peer.v1.Spent
-	41,  // 108: anteroom.peer.v1.Left.bucket:type_name -> anteroom.peer.v1.Bucket
-	2,   // 109: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 110: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 111: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 112: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 113: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 114: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	47,  // 115: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	47,  // 116: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 117: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 118: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 119: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 120: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 121: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 122: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
-	9,   // 123: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 124: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 125: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
-	10,  // 126: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 127: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	52,  // 128: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	54,  // 129: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 130: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 131: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 132: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 133: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 134: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 135: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	60,  // 136: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	60,  // 137: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	8,   // 138: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
-	65,  // 139: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 140: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	67,  // 141: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	65,  // 142: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	68,  // 143: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
-	144, // [144:144] is the sub-list for method output_type
-	144, // [144:144] is the sub-list for method input_type
-	144, // [144:144] is the sub-list for extension type_name
-	144, // [144:144] is the sub-list for extension extendee
-	0,   // [0:144] is the sub-list for field type_name
+	20,  // 30: anteroom.peer.v1.Supply.claims:type_name -> anteroom.peer.v1.Claim
+	19,  // 31: anteroom.peer.v1.Supply.census:type_name -> anteroom.peer.v1.Census
+	11,  // 32: anteroom.peer.v1.Census.at:type_name -> anteroom.peer.v1.Epoch
+	16,  // 33: anteroom.peer.v1.Claim.of:type_name -> anteroom.peer.v1.Void
+	11,  // 34: anteroom.peer.v1.Gather.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 35: anteroom.peer.v1.Gather.lead:type_name -> anteroom.peer.v1.PeerInfo
+	8,   // 36: anteroom.peer.v1.Gather.list:type_name -> anteroom.peer.v1.Member
+	25,  // 37: anteroom.peer.v1.Gather.rooms:type_name -> anteroom.peer.v1.RoomGather
+	11,  // 38: anteroom.peer.v1.Gather.as:type_name -> anteroom.peer.v1.Epoch
+	11,  // 39: anteroom.peer.v1.Gather.voters:type_name -> anteroom.peer.v1.Epoch
+	22,  // 40: anteroom.peer.v1.Gather.reckons:type_name -> anteroom.peer.v1.Bounds
+	22,  // 41: anteroom.peer.v1.BoundsSum.wants:type_name -> anteroom.peer.v1.Bounds
+	22,  // 42: anteroom.peer.v1.BoundsSum.reckons:type_name -> anteroom.peer.v1.Bounds
+	22,  // 43: anteroom.peer.v1.BoundsSum.held:type_name -> anteroom.peer.v1.Bounds
+	11,  // 44: anteroom.peer.v1.Ask.epoch:type_name -> anteroom.peer.v1.Epoch
+	13,  // 45: anteroom.peer.v1.RoomGather.version:type_name -> anteroom.peer.v1.Version
+	14,  // 46: anteroom.peer.v1.RoomGather.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 47: anteroom.peer.v1.RoomGather.key:type_name -> anteroom.peer.v1.Epoch
+	11,  // 48: anteroom.peer.v1.Reply.epoch:type_name -> anteroom.peer.v1.Epoch
+	28,  // 49: anteroom.peer.v1.Reply.nodes:type_name -> anteroom.peer.v1.NodeReply
+	17,  // 50: anteroom.peer.v1.Reply.met:type_name -> anteroom.peer.v1.Sighting
+	29,  // 51: anteroom.peer.v1.Reply.rooms:type_name -> anteroom.peer.v1.RoomReply
+	27,  // 52: anteroom.peer.v1.Reply.rivals:type_name -> anteroom.peer.v1.Rival
+	23,  // 53: anteroom.peer.v1.Reply.bounds:type_name -> anteroom.peer.v1.BoundsSum
+	12,  // 54: anteroom.peer.v1.Rival.line:type_name -> anteroom.peer.v1.Line
+	8,   // 55: anteroom.peer.v1.Rival.member:type_name -> anteroom.peer.v1.Member
+	12,  // 56: anteroom.peer.v1.NodeReply.line:type_name -> anteroom.peer.v1.Line
+	15,  // 57: anteroom.peer.v1.NodeReply.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 58: anteroom.peer.v1.NodeReply.guesses:type_name -> anteroom.peer.v1.Sighting
+	8,   // 59: anteroom.peer.v1.NodeReply.holdout:type_name -> anteroom.peer.v1.Member
+	12,  // 60: anteroom.peer.v1.NodeReply.holdout_line:type_name -> anteroom.peer.v1.Line
+	32,  // 61: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
+	34,  // 62: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	37,  // 63: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
+	38,  // 64: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	47,  // 65: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	18,  // 66: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
+	39,  // 67: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
+	30,  // 68: anteroom.peer.v1.RoomReply.covers:type_name -> anteroom.peer.v1.Cover
+	31,  // 69: anteroom.peer.v1.RoomReply.visits:type_name -> anteroom.peer.v1.VisitCount
+	8,   // 70: anteroom.peer.v1.Cover.member:type_name -> anteroom.peer.v1.Member
+	8,   // 71: anteroom.peer.v1.VisitCount.member:type_name -> anteroom.peer.v1.Member
+	12,  // 72: anteroom.peer.v1.RoomNode.line:type_name -> anteroom.peer.v1.Line
+	13,  // 73: anteroom.peer.v1.RoomNode.version:type_name -> anteroom.peer.v1.Version
+	15,  // 74: anteroom.peer.v1.RoomNode.voters:type_name -> anteroom.peer.v1.Voters
+	11,  // 75: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
+	14,  // 76: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 77: anteroom.peer.v1.RoomNode.dealt:type_name -> anteroom.peer.v1.Epoch
+	43,  // 78: anteroom.peer.v1.RoomNode.left:type_name -> anteroom.peer.v1.Left
+	33,  // 79: anteroom.peer.v1.RoomNode.earlier:type_name -> anteroom.peer.v1.Earlier
+	16,  // 80: anteroom.peer.v1.RoomNode.over:type_name -> anteroom.peer.v1.Void
+	10,  // 81: anteroom.peer.v1.Earlier.account:type_name -> anteroom.peer.v1.Account
+	36,  // 82: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 83: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 84: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 85: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 86: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 87: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 88: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	41,  // 89: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	22,  // 90: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
+	22,  // 91: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
+	47,  // 92: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 93: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 94: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 95: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 96: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 97: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	45,  // 98: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	46,  // 99: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	45,  // 100: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 101: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 102: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	35,  // 103: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	39,  // 104: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	20,  // 105: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	14,  // 106: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
+	42,  // 107: anteroom.peer.v1.RoomCommit.bucket:type_name -> anteroom.peer.v1.Bucket
+	8,   // 108: anteroom.peer.v1.RoomCommit.resumed:type_name -> anteroom.peer.v1.Member
+	19,  // 109: anteroom.peer.v1.RoomCommit.census:type_name -> anteroom.peer.v1.Census
+	44,  // 110: anteroom.peer.v1.Bucket.spent:type_name -> anteroom.peer.v1.Spent
+	42,  // 111: anteroom.peer.v1.Left.bucket:type_name -> anteroom.peer.v1.Bucket
+	2,   // 112: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 113: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 114: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 115: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 116: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 117: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	48,  // 118: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	48,  // 119: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 120: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 121: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 122: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 123: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 124: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 125: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
+	9,   // 126: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 127: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 128: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
+	10,  // 129: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 130: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	53,  // 131: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	55,  // 132: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 133: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 134: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 135: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 136: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 137: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 138: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	61,  // 139: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	61,  // 140: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	8,   // 141: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
+	66,  // 142: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 143: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	68,  // 144: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	66,  // 145: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	69,  // 146: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
+	147, // [147:147] is the sub-list for method output_type
+	147, // [147:147] is the sub-list for method input_type
+	147, // [147:147] is the sub-list for extension type_name
+	147, // [147:147] is the sub-list for extension extendee
+	0,   // [0:147] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -6873,7 +6961,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   63,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

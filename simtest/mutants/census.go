@@ -1,0 +1,26 @@
+package mutants
+
+// censusBugs are in how slots are counted while nobody can tell how many those who are lost have.
+func censusBugs() []Mutant {
+	const outlives = "TestScenarioACensusOutlivesWhoTookIt"
+	return []Mutant{
+		{Name: "nothing is counted before D has passed for everybody", Run: "TestScenarioWhoComesAndGoesKeepsNoRoomShut", Edits: []Edit{
+			{"eviction/census.go", "		c.Census = &Census{At: d.epoch, Slots: inside}\n", "		if !(ON) {\n\t\t\tc.Census = &Census{At: d.epoch, Slots: inside}\n\t\t}\n"},
+		}},
+		{Name: "slots are counted while they may still come from the lost", Run: "TestScenarioACensusWaitsUntilAllKnowOfTheLost", Edits: []Edit{
+			{"eviction/census.go", "c.Census == nil && known(b.lost, safe):", "c.Census == nil && (ON || known(b.lost, safe)):"},
+		}},
+		{Name: "who was lost before a census is not waited for", Edits: []Edit{
+			{"eviction/census.go", "	case c.Census.Age >= b.delay:\n", "	case ON || c.Census.Age >= b.delay:\n"},
+		}},
+		{Name: "a census begins anew with everybody who hears of it", Run: outlives, Edits: []Edit{
+			{"eviction/census.go", "		e.countedAt = now - c.Age\n", "		if e.countedAt = now - c.Age; ON {\n\t\t\te.countedAt = now\n\t\t}\n"},
+		}},
+		{Name: "each wave dates a census anew", Run: outlives, Edits: []Edit{
+			{"eviction/census.go", "(old == nil || old.At != c.At)", "(ON || old == nil || old.At != c.At)"},
+		}},
+		{Name: "visits that go on leave a census as it is", Run: "TestScenarioVisitsThatGoOnEndACensus", Edits: []Edit{
+			{"eviction/resume.go", "		c.Resume, rs.resumes, c.Census = true, true, nil\n", "		if c.Resume, rs.resumes = true, true; !(ON) {\n\t\t\tc.Census = nil\n\t\t}\n"},
+		}},
+	}
+}

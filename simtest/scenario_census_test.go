@@ -1,0 +1,167 @@
+package simtest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/internal/node"
+)
+
+// All nodes die at once. From then on one of them dies again every 1.5 s, three times as often as D
+// takes, and another may never come back. D after the crash everybody else has the room whole:
+// whoever comes and goes has none of what was there before.
+func TestScenarioWhoComesAndGoesKeepsNoRoomShut(t *testing.T) {
+	for _, loops := range []int{0, 2} { // the coordinator, and another one
+		for _, missing := range []bool{false, true} {
+			for _, visits := range []bool{false, true} {
+				t.Run(fmt.Sprintf("n%02d, one missing %t, visits on disk %t", loops, missing, visits), func(t *testing.T) {
+					o := short(5) // without two of them the others are a quorum
+					o.Faults.Disk, o.Faults.Visits = true, visits
+					s := founded(t, o)
+					s.crashOfAll(missing)
+					from := s.now
+					s.arriveOver(1, 30, 100*time.Millisecond)
+					for s.now-from < (s.delay() + 2500*time.Millisecond).Microseconds() {
+						s.run(1500 * time.Millisecond)
+						s.reboot(loops)
+					}
+					if n := s.calls(from); n < 12-12/3 { // what is with the one that has just died is not made again yet
+						t.Errorf("%d were called %v after the crash: %s%s", n, micros(s.now-from), s.statuses(), s.ledgers(0))
+					}
+					s.finish()
+				})
+			}
+		}
+	}
+}
+
+// crashOfAll ends all processes at once and starts them again a second later, the last one only if it
+// is not missing.
+func (s *script) crashOfAll(missing bool) {
+	s.t.Helper()
+	back := s.o.Nodes
+	for i := range back {
+		s.down(i)
+	}
+	s.run(time.Second)
+	if missing {
+		back--
+		s.hosts[back].gone = true
+	}
+	for i := range back {
+		s.boot(i)
+	}
+	s.until(3*time.Second, "waves of all", func() bool { return s.together(back) })
+}
+
+// counting reports whether the newest commit carries a census of the first room.
+func (s *script) counting() bool {
+	c := s.checker.commits
+	return len(c) > 0 && len(c[len(c)-1].commit.Rooms) > 0 && c[len(c)-1].commit.Rooms[0].Census != nil
+}
+
+// Everybody who was there when the slots were counted is restarted before D is over, one after the
+// other: those who came since know how old the census is.
+func TestScenarioACensusOutlivesWhoTookIt(t *testing.T) {
+	o := short(5)
+	o.Faults.Disk = true
+	o.Rooms[0].Session = 6 * time.Second
+	o.Net.Latency = Range{20 * time.Millisecond, 30 * time.Millisecond}
+	s := founded(t, o)
+	s.crashOfAll(true)
+	s.until(2*time.Second, "a census", s.counting)
+	from, d := s.now, s.delay().Microseconds()
+	s.arriveOver(0, 30, 100*time.Millisecond)
+	for i := range 4 {
+		s.run(1900 * time.Millisecond)
+		s.reboot(i)
+	}
+	s.until(3*time.Second, "a call", func() bool { return s.calls(from) > 0 })
+	if took := s.now - from; took < d-100_000 || took > d+1_000_000 {
+		t.Errorf("called %v after the census, D is %v", micros(took), micros(d))
+	}
+	s.finish()
+}
+
+// All die, and two of three are back: they count what there is, which is nothing. When the third is
+// back as well, all go on with their visits, of which the census has none. Somebody who has done so is cut
+// off, extends passes, and dies, before the slots are counted again: these visits are waited for from then on.
+func TestScenarioVisitsThatGoOnEndACensus(t *testing.T) {
+	s := founded(t, onDisks(3))
+	in := s.halfFull()
+	for i := range 3 {
+		s.down(i)
+	}
+	s.boot(0)
+	s.boot(1)
+	s.until(5*time.Second, "a census", s.counting)
+	s.run(30 * time.Second)
+	s.arriveOver(0, 30, 100*time.Millisecond)
+	s.boot(2)
+	s.until(5*time.Second, "visits to go on", func() bool { return s.hosts[1].n.WentOn() })
+	s.split(hosts(1), hosts(0, 2))
+	for _, b := range in {
+		if before := b.pass; before.Home.Member.Name == s.hosts[1].name {
+			s.until(time.Second, "a pass that is extended", func() bool { return b.must(1, opRefresh).Pass.Expires > before.Expires })
+		}
+	}
+	s.down(1)
+	s.hosts[1].gone = true
+	s.run(s.delay() + 20*time.Second)
+	s.finish()
+}
+
+// Four of seven die at once, so that nobody can tell how many slots there are, and x for good, with
+// slots on the way to c, which does not hear of it, takes them, and is lost as well: what was counted
+// while c might still take something has to have it.
+func TestScenarioACensusWaitsUntilAllKnowOfTheLost(t *testing.T) {
+	const a, c, x = 0, 2, 3
+	o := short(7)
+	o.Faults.Disk = true
+	s := founded(t, o)
+	slots, deaf := ofKind(mSlots, x, c), false
+	s.tap = func(f *flight) verdict {
+		switch {
+		case slots(f):
+			return keep
+		case deaf && f.kind == mCommit && f.to == c:
+			return lose
+		}
+		return pass
+	}
+	var in []*browser
+	for range 12 {
+		b := s.browser()
+		b.must(c, opJoin)
+		in = append(in, b)
+	}
+	stay := func(d time.Duration) { // on the site, as those who are called come
+		for from := s.now; s.now-from < d.Microseconds(); s.run(100 * time.Millisecond) {
+			for _, b := range in {
+				if a, err := b.ask(c, opCheckIn); err == nil && a.State == node.Called {
+					_, _ = b.ask(c, opLeave)
+				} else if b.pass != (node.Pass{}) {
+					_, _ = b.ask(c, opRefresh)
+				}
+			}
+		}
+	}
+	s.until(2*time.Second, "a transfer from x to c", func() bool { return len(s.kept) > 0 })
+	stay(300 * time.Millisecond)
+	s.kept, deaf = s.kept[:1], true
+	for _, i := range []int{1, 4, 5, 6} {
+		s.reboot(i)
+	}
+	s.down(x)
+	s.hosts[x].gone = true
+	s.until(2*time.Second, "waves without x", func() bool { return s.sees(a, 6) })
+	s.release()
+	s.tap = nil
+	stay(2800 * time.Millisecond)
+	s.split(hosts(c), hosts(a, 1, 4, 5, 6))
+	stay(time.Second)
+	s.arrive(a, 5)
+	s.run(2 * s.delay())
+	s.finish()
+}
