@@ -40,13 +40,6 @@ func (e *escrow) aged(now int64) *Census {
 	return &Census{At: c.At, Slots: c.Slots, Age: max(0, now-e.countedAt)}
 }
 
-// dateCensus notes at boot time now the census that a commit carries.
-func (e *escrow) dateCensus(now int64, c *Census) {
-	if old := e.supply.Census; c != nil && (old == nil || old.At != c.At) {
-		e.countedAt = now - c.Age
-	}
-}
-
 // censusOf is what a supply that a quorum holds leaves of its census.
 func censusOf(s Supply) *Census {
 	if s.Census == nil {
@@ -77,5 +70,3 @@ func (rs *roomSums) count(d *decision, s Supply, c *RoomCommit, inside int, b *b
 	c.Census = nil
 	return c.Sure && rs.target > inside
 }
-
-func (c *Census) valid() bool { return c == nil || count(c.Slots) && c.Age >= 0 && c.Age <= ageMax }

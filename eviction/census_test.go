@@ -20,7 +20,7 @@ func TestACensusIsTakenAndRunsOut(t *testing.T) {
 		x.d.met, x.r.Voids = []Sighting{s}, []VoidCount{v}
 		x.r.Nodes[0].Minted, x.r.Nodes[0].Free = 6, 6
 		x.r.Supply[0] = Supply{Slots: 10, At: qpid.Epoch{Num: 99, Coordinator: "a.1"}, Line: x.d.line, Voters: x.d.voters.Version, Burned: 2,
-			Census: &Census{At: qpid.Epoch{Num: 50, Coordinator: "a.1"}, Slots: 9, Age: 60e6}}
+			Reckoning: Reckoning{Census: &Census{At: qpid.Epoch{Num: 50, Coordinator: "a.1"}, Slots: 9, Age: 60e6}}}
 		for i := range x.r.Nodes {
 			x.r.Nodes[i].Holds = x.r.Supply[0].At
 		}
@@ -56,8 +56,8 @@ func TestWhatADiskHasOfASupplyHidesNothing(t *testing.T) {
 	at := qpid.Epoch{Num: 9, Coordinator: "a.1"}
 	disk := Supply{Slots: 10, At: at}
 	for _, whole := range []Supply{
-		{Slots: 10, At: at, Sure: true, Burned: 1, Claims: []Claim{{Slots: 3}}},
-		{Slots: 10, At: at, Burned: 1, Census: &Census{At: at, Slots: 4}},
+		{Slots: 10, At: at, Burned: 1, Reckoning: Reckoning{Sure: true, Claims: []Claim{{Slots: 3}}}},
+		{Slots: 10, At: at, Burned: 1, Reckoning: Reckoning{Census: &Census{At: at, Slots: 4}}},
 	} {
 		if a, b := disk.merge(whole), whole.merge(disk); !reflect.DeepEqual(a, whole) || !reflect.DeepEqual(b, whole) {
 			t.Errorf("%+v and %+v are together %+v, or %+v", disk, whole, a, b)

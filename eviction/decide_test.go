@@ -34,7 +34,7 @@ func decideAt(room Room, nodes int) *deciding {
 	}
 	x.d.voters.Version = 1
 	x.r.Nodes[0].Minted, x.r.Nodes[0].Free = room.Target, room.Target
-	x.r.Supply = []Supply{{Line: line, Slots: room.Target, At: qpid.Epoch{Num: 99}, Voters: 1, Sure: true}}
+	x.r.Supply = []Supply{{Line: line, Slots: room.Target, At: qpid.Epoch{Num: 99}, Voters: 1, Reckoning: Reckoning{Sure: true}}}
 	return x
 }
 
@@ -231,7 +231,7 @@ func TestClaimsAreBounded(t *testing.T) {
 // What is on a disk was not synced with every wave: a node that starts from it has
 // accepted nothing, and takes nothing off that may have been raised since.
 func TestARestoredSupplyIsNotSure(t *testing.T) {
-	supply := Supply{Line: Line{1, "a"}, Slots: 10, Burned: 3, At: qpid.Epoch{Num: 7, Coordinator: "a.1"}, Sure: true}
+	supply := Supply{Line: Line{1, "a"}, Slots: 10, Burned: 3, At: qpid.Epoch{Num: 7, Coordinator: "a.1"}, Reckoning: Reckoning{Sure: true}}
 	r := &Record{Line: Line{1, "a"}, Rooms: []RoomRecord{{Room: Room{Name: "shop", Target: 10}, Line: Line{1, "a"}, Supply: supply}}}
 	n := NewNode(Config{}, Start{Self: Peer{Member: memberB}, Record: r}, nil, Time{Boot: 1e6, Wall: 1e15})
 	if s := n.Gate("shop").supply; s.Sure || s.left() != 10 || s.holds() != (qpid.Epoch{}) {

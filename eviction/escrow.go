@@ -85,11 +85,18 @@ func (e *escrow) install(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grad
 	}
 	if grade >= Primary {
 		e.dateCensus(n.clock.last.Boot, c.Census)
-		e.supply = Supply{Line: c.Line, Slots: c.Supply, At: w.epoch, Voters: n.voters.Version, Sure: c.Sure, Claims: c.Claims, Census: c.Census}
+		e.supply = Supply{Line: c.Line, Slots: c.Supply, At: w.epoch, Voters: n.voters.Version, Reckoning: c.Reckoning}
 	}
 	e.supply.Burned += burned // a side knows what it burns, not what others have minted
 	e.members, e.born = w.list, c.Born
 	return reset, e.moves(w, c, f.cfg.Name)
+}
+
+// dateCensus notes at boot time now the census that a commit carries.
+func (e *escrow) dateCensus(now int64, c *Census) {
+	if old := e.supply.Census; c != nil && (old == nil || old.At != c.At) {
+		e.countedAt = now - c.Age
+	}
 }
 
 // accept takes in which account of self is open now, and which are void.

@@ -147,9 +147,6 @@ type RoomCommit struct {
 	Open    bool
 	Closed  bool // more slots exist than the limit: nobody is called
 	Supply  int  // slots that may exist, before what is burned now
-	Sure    bool // see Supply
-	Claims  []Claim
-	Census  *Census
 	Queued  int
 	Waiting []int   // by index
 	Digest  *Digest // of the whole room; nil: as before
@@ -162,6 +159,7 @@ type RoomCommit struct {
 	Bound   int     // see Gate.Govern
 	Held    int64   // µs in which nobody is called, after a cold start
 	Pace
+	Reckoning
 	KeptBy
 	Resumption
 }

@@ -79,7 +79,7 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 	rs.resumes = rs.uncounted()
 	c.Void = voids
 	if rs.accepted(d, supply, c.Line) {
-		c.Sure, c.Claims, c.Census = supply.Sure, supply.Claims, censusOf(supply)
+		c.Reckoning = Reckoning{supply.Sure, supply.Claims, censusOf(supply)}
 	}
 	if !slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return n.Says == SaysNothing }) {
 		c.Covered = make([]bool, len(rs.nodes))

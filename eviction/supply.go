@@ -59,9 +59,14 @@ type Supply struct {
 	At     qpid.Epoch // of the wave
 	Voters uint64     // the version in force since that wave
 	Burned int        // of them, by this node since
+	Reckoning
+}
+
+// Reckoning is what a wave knows of the slots of those who are lost. It is never changed.
+type Reckoning struct {
 	Sure   bool
-	Claims []Claim // immutable
-	Census *Census // if it is not Sure, and all that can be counted was; immutable
+	Claims []Claim
+	Census *Census // if it is not Sure, and all that can be counted was
 }
 
 // Claim bounds what accounts that were lost together may still use.

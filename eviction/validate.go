@@ -123,6 +123,8 @@ func validClaims(cs []Claim) bool {
 	return len(cs) <= claimsMax && !slices.ContainsFunc(cs, func(c Claim) bool { return !count(c.Slots) })
 }
 
+func (c *Census) valid() bool { return c == nil || count(c.Slots) && c.Age >= 0 && c.Age <= ageMax }
+
 // validate checks a commit against the wave that it decides.
 func (c *Commit) validate(w *wave) error {
 	if len(c.Rooms) != len(w.Rooms) || c.RestMin != nil && len(c.RestMin) != len(w.Rooms) || c.Grade > Unanimous || !c.Reckons.valid() || !c.Acts.valid() {

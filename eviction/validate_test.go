@@ -87,7 +87,7 @@ func TestAReplyThatMakesNoSenseIsRefused(t *testing.T) {
 			Rooms: []RoomReply{{
 				Room: "shop", Nodes: []RoomNode{{Index: 1, Queued: countMax, Free: -2, Minted: -2, TTL: ageMax, Held: heldAnew}, {Index: 4, Held: ageMax, DealtAge: ageMax}},
 				Net: []Net{{Slots: -countMax}}, Digest: digest(), Visits: []VisitCount{{Visits: countMax}},
-				Supply: []Supply{{Slots: 12, Burned: 1, Claims: []Claim{{Slots: 3}}}},
+				Supply: []Supply{{Slots: 12, Burned: 1, Reckoning: Reckoning{Claims: []Claim{{Slots: 3}}}}},
 				Front:  Front{Items: []Tagged{{Index: 1}}, Samples: []Sample{{Index: 3, Rank: 1}}},
 			}, {Room: "hall"}},
 		}
@@ -180,7 +180,7 @@ func TestACommitThatMakesNoSenseIsRefused(t *testing.T) {
 	born := func() []uint64 { return make([]uint64, len(five)) }
 	inOrder := func() *Commit {
 		return &Commit{Epoch: epochOf(five[0], 9), Grade: Unanimous, Rooms: []RoomCommit{{
-			Room: "shop", Born: born(), Mint: countMax, Supply: countMax, Claims: []Claim{{Slots: 3}}, Delete: 1, TTL: ageMax, Held: ageMax,
+			Room: "shop", Born: born(), Mint: countMax, Supply: countMax, Reckoning: Reckoning{Claims: []Claim{{Slots: 3}}}, Delete: 1, TTL: ageMax, Held: ageMax,
 			Waiting: make([]int, 5), KeptBy: KeptBy{Bare: born(), Covered: make([]bool, 5)}, First: []int{0, 1, 2, 0, 0},
 			Digest: &Digest{Length: 9, Marks: []Mark{{Key: Key{Stamp: 1}, Rank: 0}, {Key: Key{Stamp: 2}, Rank: 5}}},
 			Cut:    Cut{Epoch: 9, Value: qpid.UpTo(1000)}, Moves: []Move{{0, 4, 1}}, Burn: []Deal{{4, 1}}, Pace: Pace{Tokens: []Deal{{0, countMax}}, Bucket: &Bucket{}},

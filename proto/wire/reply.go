@@ -92,7 +92,8 @@ func fromSupply(s eviction.Supply) *peerv1.Supply {
 func (r *reader) supply(p *peerv1.Supply) eviction.Supply {
 	return eviction.Supply{
 		Slots: r.number(p.GetSlots()), At: r.epoch(p.GetAt()), Burned: r.number(p.GetBurned()),
-		Line: r.line(p.GetLine()), Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Voters: p.GetVoters(), Census: r.census(p.GetCensus()),
+		Line: r.line(p.GetLine()), Voters: p.GetVoters(),
+		Reckoning: eviction.Reckoning{Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Census: r.census(p.GetCensus())},
 	}
 }
 
@@ -283,8 +284,9 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		Digest: r.digest(p.GetDigest()), First: numbers(p.GetFirst()),
 		Rate: r.rate(p.GetRate()), Active: r.number(p.GetActive()), Called: r.number(p.GetCalled()),
 		Missing: r.number(p.GetMissing()), WholeIn: p.GetWholeIn(),
-		Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Bound: r.number(p.GetBound()), Held: p.GetHeld(),
-		Sides: p.GetSides(), Shared: p.GetShared(), Before: r.cut(p.GetBefore()), Census: r.census(p.GetCensus()),
+		Reckoning: eviction.Reckoning{Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Census: r.census(p.GetCensus())},
+		Bound:     r.number(p.GetBound()), Held: p.GetHeld(),
+		Sides: p.GetSides(), Shared: p.GetShared(), Before: r.cut(p.GetBefore()),
 		Resumption: eviction.Resumption{Resume: p.GetResume(), Resumed: list(r, "lives", p.GetResumed(), recordsMax, r.member)},
 	}
 }

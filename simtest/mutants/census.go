@@ -14,10 +14,10 @@ func censusBugs() []Mutant {
 			{"eviction/census.go", "	case c.Census.Age >= b.delay:\n", "	case ON || c.Census.Age >= b.delay:\n"},
 		}},
 		{Name: "a census begins anew with everybody who hears of it", Run: outlives, Edits: []Edit{
-			{"eviction/census.go", "		e.countedAt = now - c.Age\n", "		if e.countedAt = now - c.Age; ON {\n\t\t\te.countedAt = now\n\t\t}\n"},
+			{"eviction/escrow.go", "		e.countedAt = now - c.Age\n", "		if e.countedAt = now - c.Age; ON {\n\t\t\te.countedAt = now\n\t\t}\n"},
 		}},
 		{Name: "each wave dates a census anew", Run: outlives, Edits: []Edit{
-			{"eviction/census.go", "(old == nil || old.At != c.At)", "(ON || old == nil || old.At != c.At)"},
+			{"eviction/escrow.go", "(old == nil || old.At != c.At)", "(ON || old == nil || old.At != c.At)"},
 		}},
 		{Name: "visits that go on leave a census as it is", Run: "TestScenarioVisitsThatGoOnEndACensus", Edits: []Edit{
 			{"eviction/resume.go", "		c.Resume, rs.resumes, c.Census = true, true, nil\n", "		if c.Resume, rs.resumes = true, true; !(ON) {\n\t\t\tc.Census = nil\n\t\t}\n"},
