@@ -14,9 +14,11 @@ import "github.com/anteroom/anteroom/qpid"
 // owns; what is on its way between them is in the sum, too, as sent and not yet received; and
 // every node has replied that all others which may act (8) are void. So no slot of these is taken from
 // then on, nor any sent to them, and who is listed later opens an account that owns nothing. Nothing but
-// a mint adds to the sum, and while nothing is Sure none is minted; visits of earlier lives that go on
-// are added, and the wave that says so (Resume) ends the census. By the argument at Supply a
-// quorum that remembers one since its nodes began knows of every later supply.
+// a mint adds to the sum, and while nothing is Sure none is minted; and visits of earlier lives that go
+// on. A wave says so (Resume) only if none of its nodes holds a census any more: so of a quorum that
+// goes on with one later, which by lemma 6 has somebody of that wave, that one has taken it up since, and
+// the wave that took it had heard. By the argument at Supply a quorum that remembers a census since its
+// nodes began knows of every later supply.
 //
 // Those who were lost before the census act no more when D has passed since: nobody has leased their
 // accounts since every node of a wave knew them to be void, be it that they are members again. Of

@@ -253,10 +253,15 @@ func (rs *roomSums) resume(d *decision, c *RoomCommit, inside int, lost []Void) 
 			visits += e.Visits
 		}
 	}
-	if visits > 0 { // else all that is left is to know that they are void
-		c.Resume, rs.resumes, c.Census = true, true, nil
-		c.Supply = max(c.Supply, inside+visits)
+	if visits == 0 {
+		return // all that is left is to know that they are void
 	}
+	c.Census = nil
+	if held := slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return n.Holds != (qpid.Epoch{}) }); held {
+		return // first nobody here has a census: a quorum that does not hear of this wave could go on with it
+	}
+	c.Resume, rs.resumes = true, true
+	c.Supply = max(c.Supply, inside+visits)
 }
 
 func (r *Resuming) valid() bool {

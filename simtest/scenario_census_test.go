@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
 )
 
@@ -108,6 +109,42 @@ func TestScenarioVisitsThatGoOnEndACensus(t *testing.T) {
 	}
 	s.down(1)
 	s.hosts[1].gone = true
+	s.run(s.delay() + 20*time.Second)
+	s.finish()
+}
+
+// All die, and four of five are back and count what there is: nothing. When the fifth is back the wave that
+// has the visits go on is heard by nobody but its coordinator, which extends passes and is cut off: the others
+// are a quorum, and what they had counted is without these visits.
+func TestScenarioVisitsGoOnWhenNobodyHoldsACensus(t *testing.T) {
+	s := founded(t, onDisks(5))
+	in := s.halfFull()
+	for i := range 5 {
+		s.down(i)
+	}
+	for i := range 4 {
+		s.boot(i)
+	}
+	s.until(5*time.Second, "a census", s.counting)
+	s.run(30 * time.Second)
+	unheard := false
+	s.tap = func(f *flight) verdict {
+		if c, ok := f.m.Body.(*eviction.Commit); ok && len(c.Rooms) > 0 && c.Rooms[0].Resume {
+			unheard = true
+			return lose
+		}
+		return pass
+	}
+	s.boot(4)
+	s.until(10*time.Second, "a commit that has visits go on", func() bool { return unheard })
+	s.split(hosts(0), hosts(1, 2, 3, 4))
+	s.tap = nil
+	for _, b := range in {
+		if before := b.pass; before.Home.Member.Name == s.hosts[0].name {
+			s.until(time.Second, "a pass that is extended", func() bool { return b.must(0, opRefresh).Pass.Expires > before.Expires })
+		}
+	}
+	s.arriveOver(1, 30, 100*time.Millisecond)
 	s.run(s.delay() + 20*time.Second)
 	s.finish()
 }

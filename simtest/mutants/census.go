@@ -20,7 +20,10 @@ func censusBugs() []Mutant {
 			{"eviction/escrow.go", "(old == nil || old.At != c.At)", "(ON || old == nil || old.At != c.At)"},
 		}},
 		{Name: "visits that go on leave a census as it is", Run: "TestScenarioVisitsThatGoOnEndACensus", Edits: []Edit{
-			{"eviction/resume.go", "		c.Resume, rs.resumes, c.Census = true, true, nil\n", "		if c.Resume, rs.resumes = true, true; !(ON) {\n\t\t\tc.Census = nil\n\t\t}\n"},
+			{"eviction/resume.go", "	c.Census = nil\n", "	if !(ON) {\n\t\tc.Census = nil\n\t}\n"},
+		}},
+		{Name: "visits go on while others hold a census", Run: "TestScenarioVisitsGoOnWhenNobodyHoldsACensus", Edits: []Edit{
+			{"eviction/resume.go", "n.Holds != (qpid.Epoch{}) }); held {", "n.Holds != (qpid.Epoch{}) }); held && !(ON) {"},
 		}},
 	}
 }
