@@ -62,6 +62,7 @@ type roomCheck struct {
 	sides     int  // survivor lines ever
 	shares    bool // its sides went on with the slots that they had, ever
 	pace      pace
+	census    censusCheck
 	claimed   map[eviction.Void]int // slots of the newest claim of these accounts, the first of it
 }
 

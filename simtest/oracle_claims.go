@@ -37,17 +37,12 @@ func (w *world) checkClaims(m *eviction.Commit, rc *eviction.RoomCommit, r int) 
 
 // S26, supply. No more slots may exist than a primary wave reckons with, of whoever they are: if it
 // reckons with more than the limit, nobody is called. What there is a claim of counts as that says, see
-// checkClaims. A wave may reckon with none, as after a founding: then it has none, and makes none before D
+// checkClaims. A wave that is not Sure may reckon with none, as after a founding: then it has none, and makes none before D
 // is over. One that is decided late has not heard of what others have made since, and nobody goes by it.
 func (w *world) checkReckoned(m *eviction.Commit, rc *eviction.RoomCommit, r int) {
 	c := &w.checker.rooms[r]
-	if m.Grade < eviction.Primary || rc.Supply == 0 || rc.Shared || c.sides > 0 || rc.Line != m.Line || m.Epoch != w.checker.newest {
+	if m.Grade < eviction.Primary || rc.Supply == 0 && !rc.Sure || rc.Shared || c.sides > 0 || rc.Line != m.Line || w.isOld(m) {
 		return
-	}
-	for i := range w.hosts {
-		if w.hosts[i].seen.status.Installed.Compare(m.Epoch) > 0 {
-			return
-		}
 	}
 	w.expire(c)
 	exist := 0

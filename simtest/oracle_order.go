@@ -91,6 +91,7 @@ func (w *world) followCommit(m *eviction.Commit) {
 func (w *world) followRoomCommit(m *eviction.Commit, rc *eviction.RoomCommit, r int) {
 	w.checkClaims(m, rc, r)
 	w.checkReckoned(m, rc, r)
+	w.checkCensus(m, rc, r)
 	n := &w.reached.n
 	count := func(g goal, is bool) {
 		if is {

@@ -113,6 +113,8 @@ const (
 	reachOtherFile
 	reachHeldBack
 	reachSunk
+	reachCensus
+	reachCensusOver
 	reachSynced
 	reachSyncFailed
 	reachSyncHung
@@ -137,7 +139,7 @@ func (g goal) String() string {
 		"visit given away by a node that leaves", "place given away by a node that leaves", "place kept by another node", "join answered when the place was kept", "join refused as nobody kept the place", "let in when the visit was kept", "visits of a node that others keep", "slots of a lost node made again for what others keep", "kept place gone on with",
 		"founding of fewer nodes than there are", "second node of a name", "second node of a name in the waves",
 		"list asked for",
-		"node with other settings", "lease that waited for the others", "longer lease that was forgotten",
+		"node with other settings", "lease that waited for the others", "longer lease that was forgotten", "slots counted while nobody can tell", "slots known after a census",
 		"visits on a disk", "visits that a disk does not take", "visits whose sync hangs", "pass of a node that dies and has it on its disk", "visits of earlier lives gone on with",
 	}[g]
 }
