@@ -105,7 +105,7 @@ func (w *world) answers(h *host, e qpid.Epoch) {
 func (w *world) learns(h *host, s *node.Status) {
 	if len(s.List) == 1 { // its gather and its reply went to nobody
 		w.answers(h, s.Installed)
-		if h.disk.unsaved != nil || h.disk.kept != nil && s.Installed.Num-h.disk.kept.Epoch > epochGap {
+		if h.disk.unsaved != nil || h.disk.kept != nil && s.Installed.Num > h.disk.kept.Epoch+epochGap {
 			w.checker.quorums.waves[w.waveAt(s.Installed)].unsaved = h.life
 		}
 	}
