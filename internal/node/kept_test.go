@@ -49,3 +49,38 @@ func TestVisitsAreKeptUpToABound(t *testing.T) {
 		t.Errorf("%d are kept of one, and all others have run out", n)
 	}
 }
+
+// The first who is kept is not one who is parked, and whoever came first, wherever their
+// record is: whether the places are in order yet or not.
+func TestTheFirstWhoIsKeptIsTheFirstInLine(t *testing.T) {
+	k := &keptRoom{room: newRoomOf(t, eviction.Room{})}
+	if first := k.first(); first != 0 {
+		t.Errorf("the first of nobody has the stamp %d", first)
+	}
+	for i, p := range []eviction.Place{{Stamp: 5, Parked: true}, {Stamp: 30}, {Stamp: 10}, {Stamp: 20}} {
+		p.ID = numbered(i)
+		k.places.put(&p)
+	}
+	if first := k.first(); first != 10 {
+		t.Errorf("the first of those who are not in order has the stamp %d, want 10", first)
+	}
+	if k.sort(); k.first() != 10 {
+		t.Errorf("the first of those who are in order has the stamp %d, want 10", k.first())
+	}
+	k.places.take(numbered(2))
+	if first := k.first(); first != 20 {
+		t.Errorf("when the first has gone the first has the stamp %d, want 20", first)
+	}
+}
+
+// That a visit has ended is known for as long as its pass would be good: somebody may come
+// with it, and a visit that nobody knows of would go on.
+func TestAVisitThatHasEndedIsRememberedUntilItsPassWouldBe(t *testing.T) {
+	k := &roomVisits{map[qpid.ItemID]int64{numbered(1): 100, numbered(2): -100, numbered(3): 49, numbered(4): -49}, pruneAt}
+	if n := k.runOut(50); n != 1 {
+		t.Errorf("%d visits have not ended, want 1", n)
+	}
+	if k.until[numbered(1)] != 100 || k.until[numbered(2)] != -100 || len(k.until) != 2 {
+		t.Errorf("known are %v, want one that goes on and one that has ended", k.until)
+	}
+}

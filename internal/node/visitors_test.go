@@ -23,6 +23,8 @@ func TestVisitorsAreAsAMapWouldHaveThem(t *testing.T) {
 			switch v := p.get(id); {
 			case v != want[id]:
 				t.Fatalf("visitor %x is at %p, want %p", id, v, want[id])
+			case p.hashed(usedHash(id)) != v:
+				t.Fatalf("the visitor whose id has the hash of %x is at %p, want %p", id, p.hashed(usedHash(id)), v)
 			case v == nil:
 				want[id] = p.add(visitor{id: id, stamp: uint64(id[0])})
 			case rapid.IntRange(0, 2).Draw(t, "goes") > 0:

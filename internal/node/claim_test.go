@@ -1,0 +1,48 @@
+package node
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+// Whoever slept through n calls listens for 2^(n-1) - 1 times their silence before they are
+// called again: the bound on how long they keep slots from others counts on no less, and
+// nobody is to wait for more.
+func TestWhoSleptThroughCallsListensForLongerEachTime(t *testing.T) {
+	const silence = 30_000_000 // three times a refresh of ten seconds
+	for slept, silences := range []int64{0, 0, 1, 3, 7, 15} {
+		v := &visitor{stage: parked, refresh: 10_000, slept: uint8(slept), expires: math.MaxInt64}
+		now := eviction.Time{Boot: 1e9}
+		v.listen(now)
+		if got := v.asleep(now); got != silences*silence {
+			t.Errorf("after %d calls: listens for %d µs, want %d times %d", slept, got, silences, int64(silence))
+		}
+		if now.Boot += silence; silences > 0 {
+			if v.listen(now); v.asleep(now) != (silences-1)*silence {
+				t.Errorf("after %d calls, and one silence in which it asked: has to listen for %d µs", slept, v.asleep(now))
+			}
+			now.Boot += silence + 1
+			if v.listen(now); v.asleep(now) != silences*silence {
+				t.Errorf("after %d calls, and more than a silence: has to listen for %d µs, want to begin anew", slept, v.asleep(now))
+			}
+		}
+	}
+}
+
+// A place that was given up for silence makes way for another copy of it. That it went on to
+// another browser is not forgotten with it: the tickets of the browsers before are no good.
+func TestHowOftenAPlaceWasHandedOnOutlivesItsCopy(t *testing.T) {
+	r := newRoomOf(t, eviction.Room{TicketTTL: time.Minute})
+	for i, hand := range []uint8{0, 3} {
+		v := r.visitors.add(visitor{id: numbered(i), stage: dropped, marks: unheard})
+		r.spent++
+		r.pasts[v.id] = past{homes: Homes{{Name: "x", Boot: 1}}, hand: hand}
+		r.makeWay(numbered(i))
+		if p, known := r.pasts[numbered(i)]; p.hand != hand || p.homes != (Homes{}) || known != (hand > 0) || r.visitors.get(numbered(i)) != nil {
+			t.Errorf("handed on %d times: what is known is %+v, %v", hand, p, known)
+		}
+	}
+}
