@@ -359,3 +359,20 @@ func TestPeopleWhoWaitWalkInOnceTheRoomIsPassthrough(t *testing.T) {
 		}
 	}
 }
+
+// Who waits for a draw that is some time off asks as seldom as anybody whose turn is as far
+// away, and soon when it is near.
+func TestWhoWaitsForADrawIsAskedBackByItsStart(t *testing.T) {
+	event := eviction.Event{Name: "sale", Prequeue: wallStart + 1e6, Start: wallStart + 600e6, End: wallStart + 900e6, Shuffle: true}
+	c := founded(t, 1, eviction.Room{Name: "shop", Target: 1, Session: time.Minute, TicketTTL: time.Hour, Refresh: 20 * time.Second, Events: []eviction.Event{event}})
+	m := c.node[0]
+	waits := c.join(m, "shop")
+	if waits.Refresh < 18*time.Second || waits.Refresh > 22*time.Second {
+		t.Errorf("ten minutes before the draw: asked back after %v, want some 20 s", waits.Refresh)
+	}
+	c.now += event.Start - wallStart - c.now - 40e6
+	c.run(100 * time.Millisecond)
+	if a, err := c.checkIn(m, waits.Ticket); err != nil || a.Refresh < 8*time.Second || a.Refresh > 12*time.Second {
+		t.Errorf("40 s before the draw: asked back after %v, %v; want a quarter of that", a.Refresh, err)
+	}
+}

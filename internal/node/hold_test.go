@@ -78,3 +78,31 @@ func TestWhoIsHeldBackBeforeTheirTurnStandsInLine(t *testing.T) {
 	c.end(a, in.Pass)
 	c.called(a, waits.Ticket, time.Second)
 }
+
+// Who is on the site already, by another tab, is not held back from it, nor is anybody once the
+// room lets everyone through.
+func TestWhoNeedNotWaitIsNotHeldBack(t *testing.T) {
+	room := shop()
+	room.Target, room.Session = 1, time.Minute
+	c := founded(t, 1, room)
+	a := c.node[0]
+	first := c.join(a, "shop").Ticket
+	in, err := c.leave(a, c.called(a, first, time.Second).Ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.holdBack(a, first); got.State != node.Admitted || got.Pass.ID != in.Pass.ID {
+		t.Errorf("held back on the site: %+v", got)
+	}
+	c.wantUsed("shop", 1)
+	c.end(a, in.Pass)
+	second := c.called(a, c.join(a, "shop").Ticket, time.Second).Ticket
+	room.Method = eviction.Passthrough
+	if err := a.SetRoom(c.at(a), room); err != nil {
+		t.Fatal(err)
+	}
+	c.run(2 * time.Second)
+	if got := c.holdBack(a, second); got.State != node.Admitted {
+		t.Errorf("held back from a room that everybody passes through: %+v", got)
+	}
+}

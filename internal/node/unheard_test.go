@@ -8,6 +8,7 @@ import (
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/internal/ticket"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // waiting is a room into which nobody gets.
@@ -104,5 +105,33 @@ func TestAClockThatIsSetBackStampsNobodyAnewForEver(t *testing.T) {
 	}
 	if changes > 3 {
 		t.Errorf("%d times was somebody stamped anew, want 3 at most", changes)
+	}
+}
+
+// A node whose clock is ahead gives its places to another. Whoever has one of them is stamped
+// anew when they ask: they would wait for that time to come. So are the parked, who come back in
+// front of nobody else.
+func TestAPlaceOfATimeToComeIsStampedAnewWhenItsBearerAsks(t *testing.T) {
+	for _, parked := range []bool{false, true} {
+		c := founded(t, 2, waiting())
+		m, gives := c.node[0], c.node[1]
+		place := eviction.Place{ID: qpid.ItemID{7}, Stamp: uint64(m.Status().Clock + time.Hour.Microseconds()), Gen: 1, Refresh: 2000, Parked: parked}
+		if err := m.Step(c.at(m), eviction.Message{From: gives.cfg.Self.Member, To: m.cfg.Self.Member, Body: &eviction.Places{Room: "shop", Places: []eviction.Place{place}}}); err != nil {
+			t.Fatal(err)
+		}
+		if r := c.room(m, "shop"); r.Parked+r.Queued != 1 || (r.Parked == 1) != parked {
+			t.Fatalf("parked %v: %d are parked and %d wait", parked, r.Parked, r.Queued)
+		}
+		behind := c.join(m, "shop").Ticket
+		a, err := m.CheckIn(c.at(m), node.Ticket{Room: "shop", ID: place.ID, Stamp: place.Stamp, Home: gives.cfg.Self.Member, Issued: m.Status().Clock})
+		if err != nil || a.State != node.Waiting {
+			t.Fatalf("parked %v: %+v, %v; want to wait", parked, a, err)
+		}
+		if ahead := int64(a.Ticket.Stamp) - m.Status().Clock; a.Ticket.Stamp <= behind.Stamp || ahead > 1e6 {
+			t.Errorf("parked %v: stamped %d µs ahead, want now, after who joined before", parked, ahead)
+		}
+		if r := c.room(m, "shop"); r.Parked != 0 || r.Queued != 2 {
+			t.Errorf("parked %v: %d are parked and %d wait, want 2 who wait", parked, r.Parked, r.Queued)
+		}
 	}
 }
