@@ -142,6 +142,29 @@ func TestAnHeirThatStoodStillKeepsItsPlaces(t *testing.T) {
 	}
 }
 
+// What is kept of a home that has said nothing for long, while it was in the waves, is not
+// right any more: it has others keep its places.
+func TestPlacesOfAHomeThatSaysNothingAreForgotten(t *testing.T) {
+	c := copying(t, 3, 1, lineUp())
+	home, heir := c.node[0], c.node[1]
+	for range 12 {
+		c.join(home, "shop")
+	}
+	if c.room(heir, "shop").Kept == 0 {
+		t.Fatal("the heir keeps nothing")
+	}
+	c.pass = func(m eviction.Message) []eviction.Message {
+		if _, ok := m.Body.(*eviction.Copies); ok && m.From == home.cfg.Self.Member && m.To == heir.cfg.Self.Member {
+			return nil
+		}
+		return []eviction.Message{m}
+	}
+	c.run(2*heir.cfg.Cluster.WithDefaults().ExcludeAfter + time.Second)
+	if kept := c.room(heir, "shop").Kept; kept != 0 {
+		t.Errorf("%d places are kept of a home that has not been heard of for so long", kept)
+	}
+}
+
 // A node alone has nobody to keep anything, and lets nobody wait for that.
 func TestANodeAloneKeepsNobodyWaiting(t *testing.T) {
 	c := copying(t, 1, 1, lineUp())
