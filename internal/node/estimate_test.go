@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/estimate"
 	"github.com/anteroom/anteroom/qpid"
 )
 
@@ -71,5 +72,19 @@ func TestTurnByTheRate(t *testing.T) {
 	}
 	if d := newRoomOf(t, eviction.Room{Target: 1, Session: 1000 * time.Hour}).turn(1 << 30); d > 12*24*time.Hour || d <= 0 {
 		t.Errorf("a very long wait: %v", d)
+	}
+}
+
+// What people were told is remembered for as long as they do, and not for much longer.
+func TestForecastsAreRememberedForAMinute(t *testing.T) {
+	w := waits{forecast: &estimate.Forecast{}}
+	for now := int64(0); now < 3*memoryOfWait; now += 1_000_000 {
+		w.remember(now, 0, 10, false)
+		if now < memoryOfWait {
+			continue
+		}
+		if age := now - w.past[0].at; age < memoryOfWait || age > memoryOfWait+2*pastEvery {
+			t.Fatalf("after %d s what was told %d s ago is the oldest that is remembered, want some %d", now/1e6, age/1e6, int64(memoryOfWait)/1e6)
+		}
 	}
 }

@@ -99,6 +99,24 @@ func TestVisit(t *testing.T) {
 	}
 }
 
+// A ticket that was used is known as such for as long as any clock of a node takes it for good.
+func TestAUsedTicketIsKnownByClocksApart(t *testing.T) {
+	room := shop()
+	room.Session, room.Refresh, room.TicketTTL = time.Second, time.Second, 8*time.Second
+	c := founded(t, 1, room)
+	a := c.node[0]
+	used := c.join(a, "shop").Ticket
+	in, err := c.leave(a, c.called(a, used, time.Second).Ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.end(a, in.Pass)
+	c.run(room.TicketTTL + 900*time.Millisecond)
+	if _, err := c.checkIn(a, used); !errors.Is(err, ticket.ErrUsed) {
+		t.Errorf("not yet two skews after the life of a ticket: %v, want ticket used", err)
+	}
+}
+
 // A pass nobody refreshes runs out, and its slot is free a little later, when
 // the slowest clock agrees.
 func TestPassRunsOut(t *testing.T) {

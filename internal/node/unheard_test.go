@@ -45,6 +45,22 @@ func TestAPlaceThatWasGivenUpIsTakenUpAgain(t *testing.T) {
 	}
 }
 
+// By another node's clock, which may be two skews apart, the ticket was young enough when it was
+// shown there.
+func TestATicketThatBringsAPlaceBackIsJudgedByClocksApart(t *testing.T) {
+	room := waiting()
+	for over, want := range map[time.Duration]error{900 * time.Millisecond: nil, 1100 * time.Millisecond: ticket.ErrExpired} {
+		c := founded(t, 3, room)
+		m := c.node[0]
+		asks := c.join(m, "shop").Ticket
+		c.run(2 * time.Minute)
+		asks.Issued = m.Status().Clock - (room.TicketTTL + over).Microseconds()
+		if a, err := m.CheckIn(c.at(m), asks); !errors.Is(err, want) {
+			t.Errorf("with a ticket that is older than a place is kept by %v: %v, %v; want %v", over, a.State, err, want)
+		}
+	}
+}
+
 // A node that has given somebody's place up for silence is asked with a pass that another
 // one, which is lost since, has given them: they went on there.
 func TestAPassIsGoodWhereItsPlaceWasGivenUp(t *testing.T) {
