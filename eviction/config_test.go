@@ -16,6 +16,7 @@ func TestConfigValidate(t *testing.T) {
 		{"a lease shorter than two detections", Config{Lease: 3 * time.Second}, []string{"cluster.lease: 3s is shorter than two detections; make it at least 2 × exclude_after = 4s"}},
 		{"detection within a period", Config{Period: 1500 * time.Millisecond}, []string{"cluster.exclude_after"}},
 		{"urgent slower than usual", Config{Urgent: time.Second}, []string{"cluster.urgent"}},
+		{"urgent as usual", Config{Urgent: Config{}.WithDefaults().Period}, nil},
 		{"no tree", Config{Fanout: -1}, []string{"cluster.fanout"}},
 		{"one sample", Config{Samples: 1}, []string{"samples 1"}},
 		{

@@ -67,3 +67,46 @@ func TestSeedsStayWithTheirEvents(t *testing.T) {
 		t.Error("an event at another time keeps the seed")
 	}
 }
+
+// Whoever came before the start of a draw takes part in it, from its pre-queue on until it is
+// drawn; who came at the start stands behind them.
+func TestADrawIsOfThoseWhoCameBeforeItsStart(t *testing.T) {
+	r := Room{Name: "shop", Target: 1, Session: time.Minute, Events: []Event{{Name: "sale", Prequeue: 100, Start: 200, End: 300, Shuffle: true}}}
+	for _, c := range []struct {
+		stamp, keying uint64
+		t             int64
+		want          int64
+	}{
+		{150, 0, 150, 200},
+		{199, 0, 210, 200}, // which no wave has drawn yet
+		{200, 0, 210, 0},
+		{50, 0, 99, 0},
+		{50, 0, 100, 200},
+		{150, 200, 210, 0},
+	} {
+		g := newGate(newTerms(Config{}.WithDefaults()), r)
+		g.keying = c.keying
+		if got := g.DrawComes(c.stamp, c.t); got != c.want {
+			t.Errorf("stamped %d, at %d: the draw to come is at %d, want %d", c.stamp, c.t, got, c.want)
+		}
+	}
+}
+
+// An operator's change says no seeds. The draw that made the order of the queue keeps its own, and
+// no draw to come has that: everybody knows it by then.
+func TestARoomKeepsTheSeedOfItsDraw(t *testing.T) {
+	drawn, none := [32]byte{1}, [32]byte{}
+	r := Room{Name: "shop", Target: 1, Session: time.Minute, Events: []Event{
+		{Name: "sale", Prequeue: 100, Start: 200, End: 300, Shuffle: true},
+		{Name: "encore", Prequeue: 300, Start: 400, End: 500, Shuffle: true},
+	}}
+	g := newGate(newTerms(Config{}.WithDefaults()), r)
+	g.keying, g.seed = 200, drawn
+	if got := g.KeepDraw(r); got.Events[0].Seed != drawn || got.Events[1].Seed != none {
+		t.Errorf("seeds %x and %x, want that of the draw and none yet", got.Events[0].Seed[:1], got.Events[1].Seed[:1])
+	}
+	g.keying = 0
+	if got := g.KeepDraw(r); got.Events[0].Seed != none || got.Events[1].Seed != none {
+		t.Errorf("before any draw: seeds %x and %x, want none yet", got.Events[0].Seed[:1], got.Events[1].Seed[:1])
+	}
+}

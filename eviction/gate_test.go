@@ -314,3 +314,46 @@ func TestChangeIsNewerThanWhatAClockAheadHasDated(t *testing.T) {
 		}
 	}
 }
+
+// Who says that slots have arrived is who they were sent to, in a room that is known here, and of
+// the account that this node has: nobody else may stop what was lost from being repeated.
+func TestSlotsAreAcknowledgedByWhoeverTheyWereSentTo(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		from Member
+		ack  SlotsAck
+		want int // sent and acknowledged
+	}{
+		{"by whom they were sent to", memberC, SlotsAck{Room: "shop", From: Account{memberB, 1}, To: Account{memberC, 1}, Total: 4}, 4},
+		{"by another", memberA, SlotsAck{Room: "shop", From: Account{memberB, 1}, To: Account{memberC, 1}, Total: 4}, 0},
+		{"of an earlier account", memberC, SlotsAck{Room: "shop", From: Account{memberB, 9}, To: Account{memberC, 1}, Total: 4}, 0},
+		{"of a room that nobody knows", memberC, SlotsAck{Room: "hall", From: Account{memberB, 1}, To: Account{memberC, 1}, Total: 4}, 0},
+	} {
+		s := newSolo(t, Room{Target: 10, Session: time.Second})
+		s.gather(t, 1)
+		s.commit(t, 1)
+		s.g.ledger.mint(10)
+		s.g.ledger.send("shop", Account{memberC, 1}, 4)
+		if err := s.Step(s.now, Message{test.from, memberB, &test.ack}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.g.ledger.peers[0].Acked; got != test.want {
+			t.Errorf("%s: %d of 4 slots are acknowledged, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+// A wave of a quorum says on which line a node is, whether or not all voters know of it. A side
+// does not: who is on a line stays on it.
+func TestAWaveOfAQuorumSaysWhichLineANodeIsOn(t *testing.T) {
+	for grade, want := range map[Grade]Line{Side: {1, "a"}, Primary: {2, "c"}, Unanimous: {2, "c"}} {
+		s := newSolo(t, Room{Target: 10, Session: time.Minute})
+		s.gather(t, 1)
+		s.commit(t, 1)
+		s.gather(t, 2)
+		s.commit(t, 1, func(c *Commit, _ *RoomCommit) { c.Grade, c.Line = grade, Line{2, "c"} })
+		if s.line != want {
+			t.Errorf("%v: the node is on %v, want %v", grade, s.line, want)
+		}
+	}
+}

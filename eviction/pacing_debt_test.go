@@ -382,3 +382,59 @@ func TestADecisionKnowsWhoMayHaveTokens(t *testing.T) {
 		t.Errorf("%d nodes, want 5: what an earlier life let in is longer ago", d.lately(true))
 	}
 }
+
+// The debt of before is taken by who may deal: a lead without slots owes it until it has some, and
+// deals nothing for a second then.
+func TestADebtIsTakenWhenThereAreSlots(t *testing.T) {
+	q := quota{perMinute: 6000, all: 1, nodes: 1, lately: 1}
+	p := pacer{known: true, dueTo: never, away: never}
+	p.owe(100*second, 100*second)
+	for at := int64(100 * second); at < 110*second; at += second {
+		if got := p.fill(at, q); got != 0 || !p.owes {
+			t.Fatalf("without slots: %d tokens, owes %v", got, p.owes)
+		}
+	}
+	q.share = 1
+	for at := int64(110 * second); at <= 111*second; at += second / 10 {
+		if got := p.fill(at, q); got != 0 || p.owes {
+			t.Fatalf("%d ms after there were slots: %d tokens, owes %v", at/1000-110_000, got, p.owes)
+		}
+	}
+	if got := p.fill(112*second, q); got == 0 {
+		t.Error("two seconds after there were slots: no tokens")
+	}
+}
+
+// Who takes over a bucket owes what the lead before did, for as long.
+func TestADebtIsInheritedForAsLongAsItCounts(t *testing.T) {
+	const now, deadline = 1000 * second, second / 2
+	q := quota{perMinute: 60, share: 1, all: 1, nodes: 1, by: "a", wave: 9, alone: true, deadline: deadline}
+	left := &Left{Bucket: Bucket{Debt: 3_000_000, DebtFor: 40 * second}, Age: second}
+	p := pacer{dueTo: never, away: never}
+	p.begin(now, q, []RoomNode{{Dealt: qpid.Epoch{Num: 8, Coordinator: "b"}, Left: left}})
+	if want := now - second + drifted(deadline) + 40*second; p.debt != 3_000_000 || p.dueTo != want {
+		t.Errorf("it owes %d until %d, want 3 tokens until %d", p.debt, p.dueTo, int64(want))
+	}
+}
+
+// The bucket of a lead is the one that its last decision left, from a node that has it.
+func TestTheBucketIsThatOfTheLastDecision(t *testing.T) {
+	heard := func(num uint64, left *Left) RoomNode {
+		return RoomNode{Dealt: qpid.Epoch{Num: num, Coordinator: "b"}, Left: left}
+	}
+	a, b := &Left{Age: 1}, &Left{Age: 2}
+	for _, test := range []struct {
+		name  string
+		nodes []RoomNode
+		want  int
+	}{
+		{"one", []RoomNode{heard(8, a)}, 0},
+		{"the last", []RoomNode{heard(7, a), heard(8, b), heard(6, a)}, 1},
+		{"the last, of which nobody has the bucket", []RoomNode{heard(8, nil), heard(7, a)}, 0},
+		{"the last, of which another one has it", []RoomNode{heard(8, nil), heard(8, b)}, 1},
+	} {
+		if got := latest(test.nodes); got != &test.nodes[test.want] {
+			t.Errorf("%s: %+v, want that of %d", test.name, got, test.want)
+		}
+	}
+}
