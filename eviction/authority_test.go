@@ -108,3 +108,29 @@ func TestWhoHasOnlyHeardOfALineGoesByTheLatestWord(t *testing.T) {
 		}
 	}
 }
+
+// A side is on the first line that one who is there knows since when it has had no quorum.
+func TestASideIsOnTheFirstLineThatAnybodyKnows(t *testing.T) {
+	a := Member{Name: "a", Boot: 1}
+	for _, test := range []struct {
+		name  string
+		nodes []NodeReply
+		want  Line
+	}{
+		{"both are known", []NodeReply{{Line: Line{1, "x"}, Knows: true}, {Line: Line{2, "y"}, Knows: true}}, Line{1, "x"}},
+		{"the second is known", []NodeReply{{Line: Line{1, "x"}, Lapsed: -1}, {Line: Line{2, "y"}, Knows: true}}, Line{2, "y"}},
+		{"neither is known", []NodeReply{{Line: Line{2, "y"}, Lapsed: -1}, {Line: Line{1, "x"}, Lapsed: -1}}, Line{1, "x"}},
+	} {
+		n := NewNode(Config{}, Start{Self: Peer{Member: a}}, nil, Time{Boot: 1e12, Wall: 1e15})
+		w := &wave{}
+		for i, r := range test.nodes {
+			r.Index = i
+			w.list = append(w.list, Member{qpid.NodeID(rune('a' + i)), 1})
+			w.sum.Nodes = append(w.sum.Nodes, r)
+		}
+		var c Commit
+		if n.side(w, &c, linesOf(w)); c.Line != test.want || c.Grade != Side {
+			t.Errorf("%s: %v of line %v, want a side of %v", test.name, c.Grade, c.Line, test.want)
+		}
+	}
+}

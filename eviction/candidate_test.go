@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"testing"
+	"time"
 
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -61,6 +62,62 @@ func TestClocksOfAQuorumAreAroundTheMiddle(t *testing.T) {
 		}
 		if got := n.clocksWith(Time{Boot: 1e12, Wall: 1e15}, tt.mid); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A wave that failed is blamed on whoever it lacked, and on nobody if the coordinator itself stood
+// still meanwhile.
+func TestAFailedWaveIsBlamedOnTheSilent(t *testing.T) {
+	deadline := micros(Config{}.WithDefaults().Deadline)
+	for _, tt := range []struct {
+		name string
+		took int64
+		want bool
+	}{
+		{"it took as long as a wave may", deadline, true},
+		{"this node stood still", 2*deadline + 1, false},
+	} {
+		now := Time{Boot: 1e12, Wall: 1e15}
+		w := &wave{list: []Member{memberA, memberB, memberC}, at: now.Boot - tt.took}
+		w.sum.Nodes = []NodeReply{{Index: 0}, {Index: 1}}
+		n := NewNode(Config{}, Start{Self: Peer{Member: memberA}}, nil, now)
+		for _, m := range w.list[1:] {
+			n.lead.peers = append(n.lead.peers, candidate{Peer: Peer{Member: m}, blamed: never})
+		}
+		n.blame(now, w)
+		if c := n.lead.find(memberC); (c.blamed == w.at) != tt.want || !tt.want && c.blamed != never {
+			t.Errorf("%s: the silent one is blamed since %d, want it blamed: %v", tt.name, c.blamed, tt.want)
+		}
+		if c := n.lead.find(memberB); c.blamed != never {
+			t.Errorf("%s: who replied is blamed", tt.name)
+		}
+	}
+}
+
+// A node that is the whole cluster promises to stamp nobody before those who wait: it may have
+// been started anew with a clock that is behind. Where there are others it leaves that to the waves.
+func TestANodeAloneStampsNobodyBeforeThoseWhoWait(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		room Room
+		list []Member
+		want bool
+	}{
+		{"alone", Room{}, []Member{memberA}, true},
+		{"of two", Room{}, []Member{memberA, memberB}, false},
+		{"by deleteMin", Room{Algorithm: ByQPID}, []Member{memberA}, false},
+	} {
+		now := Time{Boot: 1e12, Wall: 1e15}
+		tt.room.Name, tt.room.Session = "shop", time.Minute
+		n := NewNode(Config{}, Start{Self: Peer{Member: memberA}}, []Room{tt.room}, now)
+		last := uint64(now.Wall + 600*second)
+		for i, stamp := range []uint64{last - 9, last, last - 5} {
+			n.gates[0].Queue.Insert(qpid.Weight{Stamp: stamp, ID: qpid.ItemID{byte(i + 1)}})
+		}
+		n.catchUp(tt.list)
+		if stamp := n.clock.stamp(); (stamp > last) != tt.want {
+			t.Errorf("%s: the next one is stamped %d µs after the last in line, want after them: %v", tt.name, int64(stamp-last), tt.want)
 		}
 	}
 }

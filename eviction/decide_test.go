@@ -238,3 +238,24 @@ func TestARestoredSupplyIsNotSure(t *testing.T) {
 		t.Errorf("restored as %+v, want ten slots that are not sure", s)
 	}
 }
+
+// Nobody is called by an order that not everybody has: those who have not drawn yet would be passed over.
+func TestNobodyIsCalledUntilAllHaveDrawn(t *testing.T) {
+	for _, test := range []struct {
+		keyings []uint64
+		want    bool
+	}{
+		{[]uint64{7, 7, 7}, true},
+		{[]uint64{7, 0, 7}, false},
+		{[]uint64{0, 0, 7}, false},
+		{[]uint64{0, 0, 0}, true},
+	} {
+		x := decideAt(Room{Target: 10, Session: time.Minute}, len(test.keyings))
+		for i, k := range test.keyings {
+			x.r.Nodes[i].Keying = k
+		}
+		if rs := newRoomSums(&x.d, x.g, &x.r); rs.keyed != test.want {
+			t.Errorf("with the draws %v: everybody has the order: %v, want %v", test.keyings, rs.keyed, test.want)
+		}
+	}
+}

@@ -357,3 +357,30 @@ func TestAWaveOfAQuorumSaysWhichLineANodeIsOn(t *testing.T) {
 		}
 	}
 }
+
+// A node is taken for lost when it was in no wave for as long as anybody may take to leave it out,
+// or has taken its leave; one that was in none yet when nobody believes it alive.
+func TestANodeIsLostWhenItWasInNoWaveForLong(t *testing.T) {
+	s := newSolo(t, Room{Target: 10, Session: time.Minute})
+	s.gather(t, 1)
+	s.commit(t, 1)
+	gone := func(what string, m Member, want bool) {
+		t.Helper()
+		if got := s.Gone(m, s.now); got != want {
+			t.Errorf("%s: taken for lost: %v, want %v", what, got, want)
+		}
+	}
+	s.pass(time.Duration(s.LongestExclude()) * 2 * time.Microsecond)
+	gone("listed", memberC, false)
+	s.gather(t, 2, memberA, memberB)
+	s.commit(t, 1, func(_ *Commit, r *RoomCommit) { r.Born = r.Born[:2] })
+	gone("in no wave for twice as long", memberC, true)
+	i, _ := s.findMet(memberC)
+	s.met[i].at = s.now.Boot - 1
+	gone("in a wave a moment ago", memberC, false)
+	s.met[i].left = true
+	gone("in a wave a moment ago, and has taken its leave", memberC, true)
+	gone("never met, and nobody believes it alive", Member{"z", 1}, true)
+	s.SetView(s.now, NewView([]Peer{{memberA, 1}, {memberB, 2}, {Member{"z", 1}, 3}}))
+	gone("never met, and believed alive", Member{"z", 1}, false)
+}
