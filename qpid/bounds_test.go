@@ -74,6 +74,28 @@ func TestEarlyMessagesBeyondTheBoundAreAGap(t *testing.T) {
 	}
 }
 
+// Of what came before its install nothing says to whom it makes sense until then. That it did not
+// is said then: the node is frozen, and whoever runs it is to ask for another wave.
+func TestAnEarlyMessageThatMakesNoSenseIsAnErrorOfTheInstall(t *testing.T) {
+	for name, seqs := range map[string][]uint64{"with a gap": {2}, "with a gap after the first": {1, 3}, "one after the other": {1, 2}} {
+		n, err := New(Config{Self: "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Insert(item(1, 0))
+		e := Epoch{Num: 1, Coordinator: "a"}
+		for _, seq := range seqs {
+			if err := n.Step(Message{Kind: MsgUpdate, From: "a", To: "b", Epoch: e, Seq: seq, Weight: item(100-seq, 0)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = n.Install(Snapshot{Epoch: e, Own: item(1, 0), Neighbors: []Neighbor{{"a", Empty(0)}}})
+		if gap := seqs[len(seqs)-1] != uint64(len(seqs)); errors.Is(err, ErrGap) != gap || n.Frozen() != gap {
+			t.Errorf("%s: %v, frozen %v", name, err, n.Frozen())
+		}
+	}
+}
+
 // A deleteMin is answered by the first full buffer it meets.
 func TestDeleteMinsBeyondTheBoundAreRefused(t *testing.T) {
 	n, err := New(Config{Self: "a", PendingMax: 1})
