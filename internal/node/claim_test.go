@@ -46,3 +46,22 @@ func TestHowOftenAPlaceWasHandedOnOutlivesItsCopy(t *testing.T) {
 		}
 	}
 }
+
+// Visits that wait until an heir keeps them are handed in again when something has become of that,
+// once: what does not wait any more is kept nowhere.
+func TestVisitsThatWaitForAnHeirAreHandedInAgain(t *testing.T) {
+	r := newRoomOf(t, eviction.Room{})
+	n := r.node
+	x := eviction.Account{Member: eviction.Member{Name: "x", Boot: 1}, Born: 1}
+	m := &eviction.Slots{Room: "shop", From: x, To: eviction.Account{Member: n.c.Self.Member, Born: 1}, Total: 1, Visits: []eviction.Visit{{ID: numbered(1), Expires: 1}}}
+	r.offered = []offeredVisits{{m: m}}
+	n.copies.offers = 1
+	now := eviction.Time{Boot: 1e9, Wall: 1.7e15}
+	if n.takeOffered(now); len(r.offered) != 1 || n.copies.offers != 1 {
+		t.Errorf("nothing has become of it: %d wait, %d counted, want one", len(r.offered), n.copies.offers)
+	}
+	n.copies.look = true
+	if n.takeOffered(now); len(r.offered) != 0 || n.copies.offers != 0 {
+		t.Errorf("it was handed in: %d wait, %d counted, want none", len(r.offered), n.copies.offers)
+	}
+}

@@ -40,6 +40,15 @@ func TestWhoWaitedAtALostNodeWaitsOnWithoutAsking(t *testing.T) {
 		if r := c.room(m, "shop"); r.Bare != 0 || r.Kept == 0 {
 			t.Fatalf("%s: %d of %d are kept by nobody, and %d of others are kept there", m.cfg.Self.Name, r.Bare, r.Queued, r.Kept)
 		}
+		told := 0
+		m.Copied("shop", func(id qpid.ItemID, heir eviction.Member) {
+			if told++; heir == m.cfg.Self.Member || m.KeptBy("shop", id) != heir {
+				t.Errorf("%s tells that %v keeps the place of %x, and then %v", m.cfg.Self.Name, heir, id, m.KeptBy("shop", id))
+			}
+		})
+		if told != 30 {
+			t.Errorf("%s tells of %d that an heir keeps them, want all 30", m.cfg.Self.Name, told)
+		}
 	}
 	c.node[1].up = false
 	c.gossip()
