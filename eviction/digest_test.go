@@ -131,3 +131,17 @@ func TestMarkRanksGrow(t *testing.T) {
 		}
 	}
 }
+
+// A wave that asked for no digest of a room says nothing of it: positions go by the one of before.
+func TestARoomWithoutADigestKeepsTheOneOfBefore(t *testing.T) {
+	n := NewNode(Config{}, Start{Self: Peer{Member: memberA}}, nil, Time{Boot: 1e12, Wall: 1e15})
+	w := &wave{Gather: Gather{Rooms: []RoomGather{{Room: "hall"}, {Room: "shop", Digest: true}}}}
+	w.sum.Rooms = []RoomReply{{Room: "hall"}, {Room: "shop"}}
+	told := &Digest{Length: 1, Marks: []Mark{{Key: Key{Stamp: 1}}}}
+	for i, d := range []*Digest{nil, told} {
+		w.addDigest(i, d)
+	}
+	if n.reply(w); w.sum.Rooms[0].Digest != nil || w.sum.Rooms[1].Digest != told {
+		t.Errorf("digests %+v and %+v, want none, and that of the one who told", w.sum.Rooms[0].Digest, w.sum.Rooms[1].Digest)
+	}
+}
