@@ -19,8 +19,8 @@ func TestACensusIsTakenAndRunsOut(t *testing.T) {
 		s, v := lost(Member{"z", 1}, 10e6)
 		x.d.met, x.r.Voids = []Sighting{s}, []VoidCount{v}
 		x.r.Nodes[0].Minted, x.r.Nodes[0].Free = 6, 6
-		x.r.Supply[0] = Supply{Slots: 10, At: qpid.Epoch{Num: 99, Coordinator: "a.1"}, Line: x.d.line, Voters: x.d.voters.Version, Burned: 2,
-			Reckoning: Reckoning{Census: &Census{At: qpid.Epoch{Num: 50, Coordinator: "a.1"}, Slots: 9, Age: 60e6}}}
+		census := &Census{At: qpid.Epoch{Num: 50, Coordinator: "a.1"}, Slots: 9, Age: 60e6}
+		x.r.Supply[0] = Supply{Slots: 10, At: qpid.Epoch{Num: 99, Coordinator: "a.1"}, Line: x.d.line, Voters: x.d.voters.Version, Burned: 2, Reckoning: Reckoning{Census: census}}
 		for i := range x.r.Nodes {
 			x.r.Nodes[i].Holds = x.r.Supply[0].At
 		}

@@ -389,13 +389,13 @@ func TestADebtIsTakenWhenThereAreSlots(t *testing.T) {
 	q := quota{perMinute: 6000, all: 1, nodes: 1, lately: 1}
 	p := pacer{known: true, dueTo: never, away: never}
 	p.owe(100*second, 100*second)
-	for at := int64(100 * second); at < 110*second; at += second {
+	for at := 100 * second; at < 110*second; at += second {
 		if got := p.fill(at, q); got != 0 || !p.owes {
 			t.Fatalf("without slots: %d tokens, owes %v", got, p.owes)
 		}
 	}
 	q.share = 1
-	for at := int64(110 * second); at <= 111*second; at += second / 10 {
+	for at := 110 * second; at <= 111*second; at += second / 10 {
 		if got := p.fill(at, q); got != 0 || p.owes {
 			t.Fatalf("%d ms after there were slots: %d tokens, owes %v", at/1000-110_000, got, p.owes)
 		}
@@ -413,7 +413,7 @@ func TestADebtIsInheritedForAsLongAsItCounts(t *testing.T) {
 	p := pacer{dueTo: never, away: never}
 	p.begin(now, q, []RoomNode{{Dealt: qpid.Epoch{Num: 8, Coordinator: "b"}, Left: left}})
 	if want := now - second + drifted(deadline) + 40*second; p.debt != 3_000_000 || p.dueTo != want {
-		t.Errorf("it owes %d until %d, want 3 tokens until %d", p.debt, p.dueTo, int64(want))
+		t.Errorf("it owes %d until %d, want 3 tokens until %d", p.debt, p.dueTo, want)
 	}
 }
 
