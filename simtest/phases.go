@@ -32,6 +32,10 @@ func (w *world) enter(p phase) {
 		}
 		w.maybeDone()
 	case drained:
+		if w.aloneAhead() { // as in docs/operating.md, When nodes die
+			w.over = true
+			return
+		}
 		w.checkDrained()
 		w.checkTakes()
 		w.checkOrder()
@@ -39,6 +43,24 @@ func (w *world) enter(p phase) {
 	case storm:
 		panic("simtest: a run begins with the storm")
 	}
+}
+
+// aloneAhead reports whether nobody has a quorum because a node has one by itself whose clock began ahead,
+// and who lets nobody in before it is right: that takes as long as it is ahead, as its passes may be
+// good until then.
+func (w *world) aloneAhead() bool {
+	ahead := false
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		switch s := &h.seen.status; {
+		case !h.up():
+		case s.Grade >= eviction.Primary && w.leased(h):
+			return false
+		case len(s.Voters.Names) == 1 && s.Voters.Names[0] == h.name && w.clockRight(h) && !w.passClockRight(h):
+			ahead = ahead || w.passClockOff(h) > 0
+		}
+	}
+	return ahead
 }
 
 // heal ends all faults.
