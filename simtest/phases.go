@@ -32,11 +32,9 @@ func (w *world) enter(p phase) {
 		}
 		w.maybeDone()
 	case drained:
-		if w.aloneAhead() { // as in docs/operating.md, When nodes die
-			w.over = true
-			return
+		if !w.aloneAhead() {
+			w.checkDrained()
 		}
-		w.checkDrained()
 		w.checkTakes()
 		w.checkOrder()
 		w.over = true

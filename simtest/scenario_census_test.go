@@ -42,9 +42,7 @@ func TestScenarioWhoComesAndGoesKeepsNoRoomShut(t *testing.T) {
 func (s *script) crashOfAll(missing bool) {
 	s.t.Helper()
 	back := s.o.Nodes
-	for i := range back {
-		s.down(i)
-	}
+	s.allDown()
 	s.run(time.Second)
 	if missing {
 		back--
@@ -91,9 +89,7 @@ func TestScenarioACensusOutlivesWhoTookIt(t *testing.T) {
 func TestScenarioVisitsThatGoOnEndACensus(t *testing.T) {
 	s := founded(t, onDisks(3))
 	in := s.halfFull()
-	for i := range 3 {
-		s.down(i)
-	}
+	s.allDown()
 	s.boot(0)
 	s.boot(1)
 	s.until(5*time.Second, "a census", s.counting)
@@ -119,9 +115,7 @@ func TestScenarioVisitsThatGoOnEndACensus(t *testing.T) {
 func TestScenarioVisitsGoOnWhenNobodyHoldsACensus(t *testing.T) {
 	s := founded(t, onDisks(5))
 	in := s.halfFull()
-	for i := range 5 {
-		s.down(i)
-	}
+	s.allDown()
 	for i := range 4 {
 		s.boot(i)
 	}

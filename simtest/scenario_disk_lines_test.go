@@ -37,9 +37,7 @@ func (s *script) leaveOutThird() {
 func TestScenarioAWrongClockTakesNoVisitOffTheDisk(t *testing.T) {
 	s := founded(t, onDisks(3))
 	in := s.halfFull()
-	for i := range 3 {
-		s.down(i)
-	}
+	s.allDown()
 	s.run(time.Second)
 	s.hosts[2].clock.set(s.now, time.Hour.Microseconds())
 	for i := range 3 {
@@ -111,9 +109,7 @@ func TestScenarioAVisitThatIsNotWrittenAnewStaysOnTheDisk(t *testing.T) {
 	o.Faults.DiskWait = time.Minute
 	s := founded(t, o)
 	s.halfFull()
-	for i := range 3 {
-		s.down(i)
-	}
+	s.allDown()
 	s.run(time.Second)
 	for i := range 3 {
 		s.boot(i)

@@ -105,11 +105,17 @@ func TestScenarioVisitsOnTheirWayToALifeThatHadNone(t *testing.T) {
 	s.giveInVain()
 	from := s.now
 	s.reboot(2)
+	s.callsNobody(from)
+}
+
+// callsNobody demands that nobody is called who comes now, as all slots are used since true time from.
+func (s *script) callsNobody(from int64) {
+	s.t.Helper()
 	s.o.Load.Browse = Range{time.Hour, time.Hour}
 	s.arriveOver(0, 20, time.Second)
 	s.run(10 * time.Second)
 	if n := s.calls(from); n > 0 {
-		t.Errorf("%d were called, and 12 of 12 have passes", n)
+		s.t.Errorf("%d were called, and 12 of 12 have passes", n)
 	}
 	s.check()
 }
@@ -128,13 +134,7 @@ func TestScenarioVisitsOnTheirWayFromOneThatIsLost(t *testing.T) {
 			s.hosts[1].gone = false
 			s.boot(1)
 		}
-		s.o.Load.Browse = Range{time.Hour, time.Hour}
-		s.arriveOver(0, 20, time.Second)
-		s.run(10 * time.Second)
-		if n := s.calls(from); n > 0 {
-			t.Errorf("%d were called, and 12 of 12 have passes", n)
-		}
-		s.check()
+		s.callsNobody(from)
 	}
 }
 
@@ -165,9 +165,7 @@ func TestScenarioTwoOfThreeDieAfterVisitsWentOn(t *testing.T) {
 func TestScenarioVisitsThatMayGoOnYetAreNotAdopted(t *testing.T) {
 	s := founded(t, onDisks(3))
 	in := s.halfFull()
-	for i := range 3 {
-		s.down(i)
-	}
+	s.allDown()
 	s.tap = func(f *flight) verdict {
 		if c, ok := f.m.Body.(*eviction.Commit); ok && f.to == 2 && len(c.Rooms) > 0 && c.Rooms[0].Resume {
 			return lose
@@ -338,9 +336,7 @@ func TestScenarioAPlaceIsLeftToAVisitThatNobodyKnowsOf(t *testing.T) {
 		}
 	}
 	d.take() // and nobody hears of it
-	for i := range 3 {
-		s.down(i)
-	}
+	s.allDown()
 	d.hung = false
 	s.run(500 * time.Millisecond)
 	for i := range 3 {

@@ -18,11 +18,16 @@ func onDisks(nodes int) Options {
 	return o
 }
 
-// powerCut ends all processes at once, and starts them again.
-func (s *script) powerCut(away time.Duration) {
+// allDown ends all processes at once.
+func (s *script) allDown() {
 	for i := range s.o.Nodes {
 		s.down(i)
 	}
+}
+
+// powerCut ends all processes at once, and starts them again.
+func (s *script) powerCut(away time.Duration) {
+	s.allDown()
 	s.run(away)
 	for i := range s.o.Nodes {
 		s.boot(i)
@@ -80,9 +85,7 @@ func TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor(t *testing.T) {
 	o.Rooms[0].Session = 10 * time.Second
 	s := founded(t, o)
 	s.halfFull()
-	for i := range 3 {
-		s.down(i)
-	}
+	s.allDown()
 	from := s.now
 	s.boot(0)
 	s.boot(1)
@@ -99,9 +102,7 @@ func TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor(t *testing.T) {
 func TestScenarioVisitsGoOnWhenTheLastIsBack(t *testing.T) {
 	s := founded(t, onDisks(3))
 	s.halfFull()
-	for i := range 3 {
-		s.down(i)
-	}
+	s.allDown()
 	s.boot(0)
 	s.boot(1)
 	s.run(20 * time.Second)
@@ -303,9 +304,7 @@ func TestScenarioAPassOfBeforeIsGoodWhileItsNodeLeaves(t *testing.T) {
 func TestScenarioAVisitIsEndedBeforeItGoesOn(t *testing.T) {
 	s := founded(t, onDisks(3))
 	in := s.halfFull()
-	for i := range 3 {
-		s.down(i)
-	}
+	s.allDown()
 	s.boot(0)
 	s.boot(1)
 	s.run(3 * time.Second)
