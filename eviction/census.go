@@ -59,6 +59,8 @@ func (rs *roomSums) count(d *decision, s Supply, c *RoomCommit, inside int, b *b
 	switch {
 	case len(b.lost) == 0:
 		c.Sure, c.Supply = true, max(rs.target, inside)
+	case c.Stands: // a later wave may know how many there are
+		return false
 	case rs.shared || c.From.Founded(): // others may have slots that no D ends, or that are of another line
 	case c.Census == nil && known(b.lost, safe):
 		c.Census = &Census{At: d.epoch, Slots: inside}

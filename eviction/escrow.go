@@ -83,7 +83,7 @@ func (e *escrow) install(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grad
 			burned += e.ledger.burn(b.N)
 		}
 	}
-	if grade >= Primary {
+	if grade >= Primary && !c.Stands {
 		e.dateCensus(n.clock.last.Boot, c.Census)
 		e.supply = Supply{Line: c.Line, Slots: c.Supply, At: w.epoch, Voters: n.voters.Version, Reckoning: c.Reckoning}
 	}

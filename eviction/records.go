@@ -147,6 +147,7 @@ type RoomCommit struct {
 	Open    bool
 	Closed  bool // more slots exist than the limit: nobody is called
 	Supply  int  // slots that may exist, before what is burned now
+	Stands  bool // the supplies that its nodes hold stay as they are, see roomSums.mayRecall
 	Queued  int
 	Waiting []int   // by index
 	Digest  *Digest // of the whole room; nil: as before

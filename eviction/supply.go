@@ -41,6 +41,14 @@ import (
 // ask about the room. Unless a quorum of the same voters remembers, nothing is Sure,
 // and slots are minted when nothing of anybody lost can act, or by a Census.
 //
+// A wave in which no quorum remembers, but those who do may be one with others who were in
+// a wave within exclude_after, leaves what its nodes have accepted (RoomCommit.Stands): in
+// Paxos, a ballot that proposes nothing. To a later wave in which they are a quorum it is as if this one
+// had not asked about the room. It mints nothing, and has no visits go on (resume),
+// so that no more exists than before; what it burns each node takes off what it has; the accounts that it
+// opens own nothing; and whom it voids is known by that, and is newly lost. If others are
+// not back by then, the next wave is one of those who do not remember, as above.
+//
 // Until then what the newest supply leaves is no less than exists, if those of the last
 // voters reply who were asked about the room, and nobody is called while it is more than
 // the limit: slots of the lost may have been made when that was higher. For one who
@@ -128,13 +136,32 @@ func (r *RoomReply) supply(grade Grade, c *RoomCommit) (of Supply) {
 // version of the voters that went unnoticed had a proposal first, whose quorums
 // are quorums of either version.
 func (rs *roomSums) accepted(d *decision, s Supply, line Line) bool {
-	var hold []qpid.NodeID
+	return s.holds() != (qpid.Epoch{}) && s.Line == line && s.Voters == d.voters.Version && d.voters.quorum(rs.holders(d, line))
+}
+
+// holders names those who hold a supply of the line that is Sure or has a census.
+func (rs *roomSums) holders(d *decision, line Line) (hold []qpid.NodeID) {
 	for i, n := range rs.nodes {
 		if n.Holds != (qpid.Epoch{}) && n.Line == line && d.votes[i] {
 			hold = append(hold, d.list[i].Name)
 		}
 	}
-	return s.holds() != (qpid.Epoch{}) && s.Line == line && s.Voters == d.voters.Version && d.voters.quorum(hold)
+	return hold
+}
+
+// mayRecall reports whether those who hold a supply are no quorum in this wave, and may be one in a later
+// wave: with those whom this one lacks and who may be in waves again at any time.
+func (g *Gate) mayRecall(d *decision, rs *roomSums, line Line) bool {
+	hold := rs.holders(d, line)
+	if d.voters.quorum(hold) {
+		return false
+	}
+	for _, m := range d.met {
+		if !m.Left && !g.takenForLost(d, m) && successor(d.list, m.Member) < 0 {
+			hold = append(hold, m.Member.Name)
+		}
+	}
+	return d.voters.quorum(hold)
 }
 
 // chosen reports whether every listed node holds s.

@@ -2,7 +2,10 @@ package mutants
 
 // censusBugs are in how slots are counted while nobody can tell how many those who are lost have.
 func censusBugs() []Mutant {
-	const outlives = "TestScenarioACensusOutlivesWhoTookIt"
+	const (
+		outlives = "TestScenarioACensusOutlivesWhoTookIt"
+		stands   = "TestScenarioWhatTooFewRememberStandsUntilOthersAreBack"
+	)
 	return []Mutant{
 		{Name: "nothing is counted before D has passed for everybody", Run: "TestScenarioWhoComesAndGoesKeepsNoRoomShut", Edits: []Edit{
 			{"eviction/census.go", "		c.Census = &Census{At: d.epoch, Slots: inside}\n", "		if !(ON) {\n\t\t\tc.Census = &Census{At: d.epoch, Slots: inside}\n\t\t}\n"},
@@ -21,6 +24,15 @@ func censusBugs() []Mutant {
 		}},
 		{Name: "visits that go on leave a census as it is", Run: "TestScenarioVisitsThatGoOnEndACensus", Edits: []Edit{
 			{"eviction/resume.go", "	c.Census = nil\n", "	if !(ON) {\n\t\tc.Census = nil\n\t}\n"},
+		}},
+		{Name: "who forgot makes the others of its wave forget", Run: stands, Edits: []Edit{
+			{"eviction/settle.go", "		c.Stands = len(lost) > 0 &&", "		c.Stands = !(ON) && len(lost) > 0 &&"},
+		}},
+		{Name: "what a wave leaves as it is is installed all the same", Run: stands, Edits: []Edit{
+			{"eviction/escrow.go", "grade >= Primary && !c.Stands {", "grade >= Primary && (ON || !c.Stands) {"},
+		}},
+		{Name: "what those who are lost remember is waited for", Run: "TestScenarioWhatTooFewRememberIsGivenUpWithThoseWhoAreLost", Edits: []Edit{
+			{"eviction/supply.go", "!g.takenForLost(d, m)", "(ON || !g.takenForLost(d, m))"},
 		}},
 		{Name: "visits go on while others hold a census", Run: "TestScenarioVisitsGoOnWhenNobodyHoldsACensus", Edits: []Edit{
 			{"eviction/resume.go", "n.Holds != (qpid.Epoch{}) }); held {", "n.Holds != (qpid.Epoch{}) }); held && !(ON) {"},

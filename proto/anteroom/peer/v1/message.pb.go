@@ -3655,8 +3655,10 @@ type RoomCommit struct {
 	// Visits of earlier lives go on.
 	Resume bool `protobuf:"varint,46,opt,name=resume,proto3" json:"resume,omitempty"`
 	// Lives that go on at a later one.
-	Resumed       []*Member `protobuf:"bytes,47,rep,name=resumed,proto3" json:"resumed,omitempty"`
-	Census        *Census   `protobuf:"bytes,48,opt,name=census,proto3" json:"census,omitempty"`
+	Resumed []*Member `protobuf:"bytes,47,rep,name=resumed,proto3" json:"resumed,omitempty"`
+	Census  *Census   `protobuf:"bytes,48,opt,name=census,proto3" json:"census,omitempty"`
+	// The supplies that nodes hold stay as they are.
+	Stands        bool `protobuf:"varint,49,opt,name=stands,proto3" json:"stands,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4025,6 +4027,13 @@ func (x *RoomCommit) GetCensus() *Census {
 		return x.Census
 	}
 	return nil
+}
+
+func (x *RoomCommit) GetStands() bool {
+	if x != nil {
+		return x.Stands
+	}
+	return false
 }
 
 // Bucket is how a decision leaves the pacing tokens of a room, in millionths of one and in
@@ -6420,7 +6429,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
 	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
 	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
-	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\x85\f\n" +
+	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\x9d\f\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -6471,7 +6480,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06bucket\x18- \x01(\v2\x18.anteroom.peer.v1.BucketR\x06bucket\x12\x16\n" +
 	"\x06resume\x18. \x01(\bR\x06resume\x122\n" +
 	"\aresumed\x18/ \x03(\v2\x18.anteroom.peer.v1.MemberR\aresumed\x120\n" +
-	"\x06census\x180 \x01(\v2\x18.anteroom.peer.v1.CensusR\x06census\"\xa6\x01\n" +
+	"\x06census\x180 \x01(\v2\x18.anteroom.peer.v1.CensusR\x06census\x12\x16\n" +
+	"\x06stands\x181 \x01(\bR\x06stands\"\xa6\x01\n" +
 	"\x06Bucket\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\x12R\x05level\x12\x12\n" +
 	"\x04debt\x18\x02 \x01(\x03R\x04debt\x12\x19\n" +
