@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/internal/ticket"
 )
 
@@ -333,4 +334,39 @@ func TestScenarioAVisitIsEndedBeforeItGoesOn(t *testing.T) {
 		t.Errorf("%d visits are remembered as over, %d before %d passes were ended again and again", n, before, len(in))
 	}
 	s.check()
+}
+
+// Somebody who is called asks to come in, and everything dies before they have a pass. Their visit goes on with the slot of the call: whichever
+// node they ask they come in on that one, and are not called again. Who waited there is in line again.
+func TestScenarioWhoWasCalledBeforeACrashComesInOnThatCall(t *testing.T) {
+	for h := range 3 {
+		t.Run(fmt.Sprintf("asks n%02d", h), func(t *testing.T) {
+			o := onDisks(3)
+			o.Rooms[0].Target = 1
+			s := founded(t, o)
+			b, next := s.browser(), s.browser()
+			b.must(1, opJoin)
+			s.until(time.Second, "a call", func() bool { return b.must(1, opCheckIn).State == node.Called })
+			b.must(1, opLeave) // they hear that they are called, until the disk has the visit
+			next.must(1, opJoin)
+			s.run(500 * time.Millisecond)
+			s.powerCut(time.Second)
+			s.until(5*time.Second, "visits to go on", func() bool { return s.hosts[1].n.WentOn() && s.together(3) })
+			s.run(500 * time.Millisecond) // until all have heard of it
+			a := b.patient(h, opCheckIn)
+			if home := a.Pass.Home.Member; a.State != node.Admitted || home != s.hosts[1].member(s.world) {
+				t.Errorf("%v, with a pass of %v: want one of n01", a.State, home)
+			}
+			if a := next.patient(h, opCheckIn); a.State != node.Waiting {
+				t.Errorf("who waited is %v", a.State)
+			}
+			if _, used := s.ownedNow(); used != 1 {
+				t.Errorf("%d slots are used by one", used)
+			}
+			b.must(h, opEnd)
+			s.until(2*time.Second, "a call for who waited", func() bool { return next.must(h, opCheckIn).State == node.Called })
+			next.must(h, opAbandon)
+			s.finish()
+		})
+	}
 }

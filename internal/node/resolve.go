@@ -59,9 +59,13 @@ func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to ev
 	case clock-t.Issued > r.gate.TicketLife(now.Boot)+2*r.skew():
 		return r, nil, to, ticket.ErrExpired
 	}
+	if r.goesOn(t.Home) {
+		return r, nil, to, nil
+	}
 	if heir := n.ev.Heir(t.ID, t.Stamp); heir != self {
 		return r, nil, heir, nil
 	}
+	to, _ = n.ev.GoesOnAt(r.gate, t.Home) // who was called has a visit there
 	return r, nil, to, nil
 }
 
