@@ -54,7 +54,7 @@ func censusOf(s Supply) *Census {
 
 // count decides about the supply while it is not Sure: c has what is left of the census, if a quorum
 // holds one. It reports whether a next wave will mint.
-func (rs *roomSums) count(d *decision, s Supply, c *RoomCommit, inside int, b *books, safe map[Member]uint64) (mints bool) {
+func (g *Gate) count(d *decision, rs *roomSums, s Supply, c *RoomCommit, inside int, b *books, safe map[Member]uint64) (mints bool) {
 	c.Supply = max(s.left(), inside)
 	switch {
 	case len(b.lost) == 0:
@@ -67,10 +67,10 @@ func (rs *roomSums) count(d *decision, s Supply, c *RoomCommit, inside int, b *b
 		return false
 	case c.Census == nil:
 		return false
-	case c.Census.Age >= b.delay:
+	case c.Census.Age >= g.delayWith(d, rs):
 		c.Sure, c.Supply = true, c.Census.Slots
 	default:
-		b.wait = min(b.wait, b.delay-c.Census.Age)
+		b.wait = min(b.wait, g.delayWith(d, rs)-c.Census.Age)
 		return false
 	}
 	c.Census = nil

@@ -127,7 +127,6 @@ type books struct {
 	kept   int    // visits of accounts that are lost, where that is all that they use
 	lost   []Void // of which something can act yet
 	wait   int64  // µs until nothing of it can
-	delay  int64  // D
 }
 
 func (rs *roomSums) books() books {

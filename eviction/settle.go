@@ -109,8 +109,7 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 	if c.Sure {
 		b.kept, mints = rs.make(d, supply, c, inside, lost, safe)
 	} else {
-		b.delay = g.delayWith(d, rs)
-		mints = rs.count(d, supply, c, inside, b, safe)
+		mints = g.count(d, rs, supply, c, inside, b, safe)
 	}
 	rs.resume(d, c, inside, lost)
 	b.inside = inside + c.Mint

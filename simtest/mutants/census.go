@@ -14,7 +14,7 @@ func censusBugs() []Mutant {
 			{"eviction/census.go", "c.Census == nil && known(b.lost, safe):", "c.Census == nil && (ON || known(b.lost, safe)):"},
 		}},
 		{Name: "who was lost before a census is not waited for", Edits: []Edit{
-			{"eviction/census.go", "	case c.Census.Age >= b.delay:\n", "	case ON || c.Census.Age >= b.delay:\n"},
+			{"eviction/census.go", "	case c.Census.Age >= g.delayWith(d, rs):\n", "	case ON || c.Census.Age >= g.delayWith(d, rs):\n"},
 		}},
 		{Name: "a census begins anew with everybody who hears of it", Run: outlives, Edits: []Edit{
 			{"eviction/escrow.go", "		e.countedAt = now - c.Age\n", "		if e.countedAt = now - c.Age; ON {\n\t\t\te.countedAt = now\n\t\t}\n"},
