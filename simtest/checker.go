@@ -82,6 +82,7 @@ type session struct {
 	live    bool
 	ended   bool
 	taken   bool // by a node that went on with it, and has given no pass of its own yet
+	nobodys bool // its slot is used by a node at which something else is under its id
 	expires int64
 	key     uint64
 }
@@ -180,6 +181,9 @@ func (w *world) look(h *host) {
 		}
 		c.keepVoids(rs.Line, rs.Voided)
 		w.keepAccount(h, r, &old, &rs)
+		if len(h.offered) > 0 {
+			w.visitsCame(h, c, &rs)
+		}
 		if rs.Minted > old.Minted && rs.Account == old.Account {
 			w.checkMint(h, r, &rs)
 			w.checkMintAlone(h, &s, r, &rs)

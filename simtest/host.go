@@ -48,6 +48,7 @@ type host struct {
 	apartAt  int64   // true time at which the members of its waves were others last
 	metAt    []int64 // by host: true time of the last wave of its that listed a life of that
 	seen     seen
+	offered  []*eviction.Slots // visits that came, and that it may not have taken in yet
 }
 
 // life is one run of a host's process, and the member it was.

@@ -174,6 +174,9 @@ func (w *world) arrive(i int32) {
 		return
 	}
 	x.land(i)
+	if m, ok := f.m.Body.(*eviction.Slots); ok && len(m.Visits) > 0 {
+		h.offered = append(h.offered, m)
+	}
 	if w.trap(h, f.kind, beforeStep) {
 		return
 	}

@@ -55,8 +55,8 @@ func (w *world) checkMade(h *host, c *roomCheck, old, rs *node.RoomStatus) {
 	}
 	st := &h.seen.status
 	d, ok := w.checker.makes[making{st.Installed, c.name}]
-	if !ok && len(st.List) == 1 {
-		return // a wave of one has no commit that anybody could see
+	if !ok && (len(st.List) == 1 || st.Unwritten && st.List[0] == w.lives[h.life].member) {
+		return // a wave of one has no commit that anybody could see, nor that of a coordinator whose disk takes nothing
 	}
 	mint, burn := 0, 0
 	for _, b := range d.burn {

@@ -28,9 +28,10 @@ func (w *world) checkCensus(m *eviction.Commit, rc *eviction.RoomCommit, r int) 
 	}
 	w.expire(c)
 	exist, which := 0, ""
+	void := func(a eviction.Account) bool { return covers(c.census.void, a) }
 	for i := range c.accounts {
-		if a := &c.accounts[i]; a.line == rc.Line && !covers(c.census.void, a.Account) {
-			if n := w.exposed(r, a); n > 0 {
+		if a := &c.accounts[i]; a.line == rc.Line && !void(a.Account) {
+			if n := w.exposedBut(r, a, void); n > 0 {
 				exist, which = exist+n, which+fmt.Sprintf(" %v %d", a.Account, n)
 			}
 		}

@@ -57,13 +57,7 @@ func (w *world) checkReckoned(m *eviction.Commit, rc *eviction.RoomCommit, r int
 		if claimed(a.Account) {
 			continue
 		}
-		n := w.exposed(r, a)
-		for _, p := range a.peers { // a visit that is on its way to one of those counts there
-			if b, ok := c.index[p.Account]; ok && claimed(p.Account) && n > a.owned {
-				n = max(a.owned, n-max(0, p.Sent-c.accounts[b].receivedFrom(a.Account)))
-			}
-		}
-		exist += n
+		exist += w.exposedBut(r, a, claimed)
 	}
 	if exist > rc.Supply {
 		w.fail("S26", "room %s: %v reckons with up to %d slots, and %d exist: %s", c.name, m.Epoch, rc.Supply, exist, w.ledgers(r))
@@ -114,6 +108,17 @@ func (w *world) exposed(r int, a *account) int {
 		}
 	}
 	return a.live
+}
+
+// exposedBut is exposed without the visits that are on their way to others: they count there.
+func (w *world) exposedBut(r int, a *account, others func(eviction.Account) bool) int {
+	c, n := &w.checker.rooms[r], w.exposed(r, a)
+	for _, p := range a.peers {
+		if b, ok := c.index[p.Account]; ok && others(p.Account) && n > a.owned {
+			n = max(a.owned, n-max(0, p.Sent-c.accounts[b].receivedFrom(a.Account)))
+		}
+	}
+	return n
 }
 
 // followClaim counts the claims of which slots were made again before all of their accounts

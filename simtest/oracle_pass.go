@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/internal/node"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // S10, one pass per ticket. A ticket backs one live pass while nothing happens
@@ -26,7 +28,7 @@ func (w *world) admitted(h *host, q *request) {
 	w.checkPass(h, int(q.room), t, p)
 	backing := room.accountOf(p.Home)
 	for s := t.session; s != none; s = c.sessions[s].next {
-		if c.sessions[s].account == backing { // the same pass again
+		if c.sessions[s].account == backing && !c.sessions[s].nobodys { // the same pass again
 			q.session = s
 			if !c.sessions[s].ended {
 				w.startSession(s, p.Expires)
@@ -209,13 +211,14 @@ func (w *world) visitEnded(h *host, q *request) {
 		return
 	}
 	for s := w.crowd.tickets[w.checker.sessions[q.session].ticket].session; s != none; s = w.checker.sessions[s].next {
-		if c.accounts[w.checker.sessions[s].account].life == h.life {
+		if c.accounts[w.checker.sessions[s].account].life == h.life && !w.checker.sessions[s].nobodys {
 			over(s)
 		}
 	}
 }
 
-// visitGiven follows a visit whose node leaves, and gave it away with its slot.
+// visitGiven follows a visit whose node leaves, and gave it away with its slot; of a ticket that was called at two
+// nodes that leave the one that was sent.
 func (w *world) visitGiven(h *host, r int, t *place) {
 	c := &w.checker.rooms[r]
 	rs, ok := h.n.Room(c.name, h.clock.read(w.now))
@@ -225,13 +228,55 @@ func (w *world) visitGiven(h *host, r int, t *place) {
 	w.reached.n[reachVisitGiven]++
 	for s := t.session; s != none; s = w.checker.sessions[s].next {
 		life := c.accounts[w.checker.sessions[s].account].life
-		if life == none || life == h.life {
+		if life == none || life == h.life || w.checker.sessions[s].nobodys {
 			continue
 		}
-		if l := &w.lives[life]; l.over || w.hosts[l.host].leaving {
+		if l := &w.lives[life]; l.over || w.hosts[l.host].leaving && h.wasOffered(c, &w.checker.sessions[s], t.id) {
 			w.moveSession(s, rs.Account)
 			w.checkGiven(h, r, t.id, rs.Account, w.checker.sessions[s].expires)
 		}
+	}
+}
+
+// wasOffered reports whether h has been sent the visit of a session by the node that has it.
+func (h *host) wasOffered(c *roomCheck, s *session, id qpid.ItemID) bool {
+	return slices.ContainsFunc(h.offered, func(m *eviction.Slots) bool {
+		return m.Room == c.name && m.From == c.accounts[s.account].Account &&
+			slices.ContainsFunc(m.Visits, func(v eviction.Visit) bool { return v.ID == id && v.Expires >= s.expires })
+	})
+}
+
+// visitsCame follows visits that h has taken in with their slots, where something else is under the same id:
+// it says nothing of that, and has their slots in use until their passes have run out.
+func (w *world) visitsCame(h *host, c *roomCheck, rs *node.RoomStatus) {
+	h.offered = slices.DeleteFunc(h.offered, func(m *eviction.Slots) bool {
+		if m.Room != c.name || m.To != rs.Account || !slices.ContainsFunc(rs.Peers, func(p eviction.PeerAccount) bool { return p.Account == m.From && p.Received >= m.Total }) {
+			return m.To.Member != h.member(w)
+		}
+		for i := range m.Visits {
+			w.becomesNobodys(c, m, &m.Visits[i])
+		}
+		return true
+	})
+}
+
+// becomesNobodys follows a visit of which the giver has said nothing to its name, and one that was nobody's before.
+func (w *world) becomesNobodys(c *roomCheck, m *eviction.Slots, v *eviction.Visit) {
+	sent := func(s *session) bool {
+		return s.live && &w.checker.rooms[s.room] == c && c.accounts[s.account].Account == m.From
+	}
+	if v.ID != (qpid.ItemID{}) {
+		for i := w.crowd.tickets[w.ticketOf(v.ID)].session; i != none; i = w.checker.sessions[i].next {
+			if s := &w.checker.sessions[i]; sent(s) && !s.nobodys {
+				w.moveSession(i, m.To)
+				s.nobodys = true
+			}
+		}
+		return
+	}
+	i := slices.IndexFunc(w.checker.sessions, func(s session) bool { return sent(&s) && s.nobodys && s.expires == v.Expires })
+	if i >= 0 {
+		w.moveSession(int32(i), m.To)
 	}
 }
 
