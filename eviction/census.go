@@ -59,7 +59,7 @@ func (g *Gate) count(d *decision, rs *roomSums, s Supply, c *RoomCommit, inside 
 	switch {
 	case len(b.lost) == 0:
 		c.Sure, c.Supply = true, max(rs.target, inside)
-	case c.Stands: // a later wave may know how many there are
+	case c.Stands != nil: // a later wave may know how many there are
 		return false
 	case rs.shared || c.From.Founded(): // others may have slots that no D ends, or that are of another line
 	case c.Census == nil && known(b.lost, safe):

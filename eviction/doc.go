@@ -268,8 +268,8 @@
 // Lemma 10 (supply). What is minted, and what those who are lost can still use, is
 // together no more than the limit. While nobody can tell how much that is, nobody is
 // called as long as it may be more. The proofs are at Supply and Census.
-// Kept by roomSums.make, Gate.count, escrow.dateCensus, Gate.slotsKnown, roomSums.accepted, Gate.mayRecall, roomSums.chosen, RoomRecord.differs.
-// Seen by TestScenarioEveryLossHasItsOwnD, TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf, TestScenarioThoseLostTogetherAreWaitedForTogether, TestARestoredSupplyIsNotSure, TestScenarioALineThatGoesOnHasItsOwnSupply, TestRecordDiffersWhenTheLimitHoldsAgain, TestScenarioTheLimitWasRaisedByAnEventBeforeARestart, TestScenarioALimitThatIsLoweredAgainHoldsNobodyUp, TestScenarioALimitThatIsNotOnDiskMakesNoSlots, TestScenarioWhoComesAndGoesKeepsNoRoomShut, TestScenarioACensusOutlivesWhoTookIt, TestScenarioACensusWaitsUntilAllKnowOfTheLost, TestScenarioVisitsThatGoOnEndACensus, TestScenarioWhatTooFewRememberStandsUntilOthersAreBack, TestScenarioWhatTooFewRememberIsGivenUpWithThoseWhoAreLost.
+// Kept by roomSums.make, Gate.count, escrow.dateCensus, Gate.slotsKnown, roomSums.accepted, roomSums.mayRecall, roomSums.chosen, RoomRecord.differs.
+// Seen by TestScenarioEveryLossHasItsOwnD, TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf, TestScenarioThoseLostTogetherAreWaitedForTogether, TestARestoredSupplyIsNotSure, TestScenarioALineThatGoesOnHasItsOwnSupply, TestRecordDiffersWhenTheLimitHoldsAgain, TestScenarioTheLimitWasRaisedByAnEventBeforeARestart, TestScenarioALimitThatIsLoweredAgainHoldsNobodyUp, TestScenarioALimitThatIsNotOnDiskMakesNoSlots, TestScenarioWhoComesAndGoesKeepsNoRoomShut, TestScenarioACensusOutlivesWhoTookIt, TestScenarioACensusWaitsUntilAllKnowOfTheLost, TestScenarioVisitsThatGoOnEndACensus, TestScenarioWhatTooFewRememberStandsUntilOthersAreBack, TestScenarioWhatTooFewRememberIsGivenUpWithThoseWhoAreLost, TestScenarioWhoRemembersNoSupplyHearsOfTheNewest.
 //
 // Lemma 11 (sessions). A pass is extended at one node: its own, or when that one's
 // account is void and its lease over everywhere, at one that has a free slot for it.

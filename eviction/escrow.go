@@ -83,9 +83,13 @@ func (e *escrow) install(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grad
 			burned += e.ledger.burn(b.N)
 		}
 	}
-	if grade >= Primary && !c.Stands {
+	switch {
+	case grade < Primary:
+	case c.Stands == nil:
 		e.dateCensus(n.clock.last.Boot, c.Census)
 		e.supply = Supply{Line: c.Line, Slots: c.Supply, At: w.epoch, Voters: n.voters.Version, Reckoning: c.Reckoning}
+	case e.supply.Line != c.Line || e.supply.holds() == (qpid.Epoch{}) && e.supply.At.Compare(c.Stands.At) < 0:
+		e.supply = *c.Stands
 	}
 	e.supply.Burned += burned // a side knows what it burns, not what others have minted
 	e.members, e.born = w.list, c.Born

@@ -145,9 +145,9 @@ type RoomCommit struct {
 	Delete  int      // QPID rooms: how many deleteMins the coordinator runs
 	Twins   []Tagged // QPID rooms: copies of a ticket that also waits at an earlier node
 	Open    bool
-	Closed  bool // more slots exist than the limit: nobody is called
-	Supply  int  // slots that may exist, before what is burned now
-	Stands  bool // the supplies that its nodes hold stay as they are, see roomSums.mayRecall
+	Closed  bool    // more slots exist than the limit: nobody is called
+	Supply  int     // slots that may exist, before what is burned now
+	Stands  *Supply // the supplies that nodes hold stay as they are, see roomSums.mayRecall; the newest, for who holds none
 	Queued  int
 	Waiting []int   // by index
 	Digest  *Digest // of the whole room; nil: as before

@@ -80,8 +80,8 @@ func (g *Gate) account(d *decision, rs *roomSums, r *RoomReply, supply Supply, c
 	c.Void = voids
 	if rs.accepted(d, supply, c.Line) {
 		c.Reckoning = Reckoning{supply.Sure, supply.Claims, censusOf(supply)}
-	} else {
-		c.Stands = len(lost) > 0 && g.mayRecall(d, rs, c.Line)
+	} else if len(lost) > 0 && rs.mayRecall(d, c.Line, voids) {
+		c.Stands = &Supply{Line: c.Line, Slots: supply.Slots, At: supply.At}
 	}
 	if !slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return n.Says == SaysNothing }) {
 		c.Covered = make([]bool, len(rs.nodes))
@@ -187,7 +187,7 @@ func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, b *books, vo
 			continue
 		}
 		i, known := findVoid(*voids, m.Member)
-		if (g.takenForLost(d, m) || reclaimed) && (!known || (*voids)[i].Epoch < m.Epoch) {
+		if (m.Age >= micros(g.c.ExcludeAfter) && !slices.Contains(d.awaited, m.Member) || reclaimed) && (!known || (*voids)[i].Epoch < m.Epoch) {
 			*voids = addVoid(*voids, Void{m.Member, d.epoch.Num - 1}) // another side may open one under the same number
 		}
 		if e, ok := safe[m.Member]; ok && e >= m.Epoch && silent >= g.delayWith(d, rs) {
@@ -198,11 +198,6 @@ func (g *Gate) settleGone(d *decision, rs *roomSums, c *RoomCommit, b *books, vo
 		}
 	}
 	return lost
-}
-
-// takenForLost reports whether m, which is not in the list, has been in no wave for exclude_after.
-func (g *Gate) takenForLost(d *decision, m Sighting) bool {
-	return m.Age >= micros(g.c.ExcludeAfter) && !slices.Contains(d.awaited, m.Member)
 }
 
 // delayWith is D with the longest session that any listed node knows of, and all that any

@@ -41,13 +41,15 @@ import (
 // ask about the room. Unless a quorum of the same voters remembers, nothing is Sure,
 // and slots are minted when nothing of anybody lost can act, or by a Census.
 //
-// A wave in which no quorum remembers, but those who do may be one with others who were in
-// a wave within exclude_after, leaves what its nodes have accepted (RoomCommit.Stands): in
-// Paxos, a ballot that proposes nothing. To a later wave in which they are a quorum it is as if this one
-// had not asked about the room. It mints nothing, and has no visits go on (resume),
-// so that no more exists than before; what it burns each node takes off what it has; the accounts that it
-// opens own nothing; and whom it voids is known by that, and is newly lost. If others are
-// not back by then, the next wave is one of those who do not remember, as above.
+// A wave in which no quorum remembers, but those who do would be one with others who are not void yet, leaves
+// what its nodes have accepted (RoomCommit.Stands): in Paxos, a ballot that proposes nothing.
+// Whoever remembers none notes how many slots the newest has, under its own number, so that it hides nothing that
+// others hold. As to the supply it is then as if this wave had not asked about the room: it mints nothing; visits go
+// on (resume) only where nobody who is listed remembers, and here somebody does, as those who are not listed are
+// no quorum; what it burns each node takes off what it has, or is reckoned with; the accounts that it opens own
+// nothing; and whom it voids is newly lost. Nothing is counted meanwhile that could be: a census has to wait
+// until all who were lost are void. If others are not back by then, the next wave is one of those who do not
+// remember, as above.
 //
 // Until then what the newest supply leaves is no less than exists, if those of the last
 // voters reply who were asked about the room, and nobody is called while it is more than
@@ -150,14 +152,14 @@ func (rs *roomSums) holders(d *decision, line Line) (hold []qpid.NodeID) {
 }
 
 // mayRecall reports whether those who hold a supply are no quorum in this wave, and may be one in a later
-// wave: with those whom this one lacks and who may be in waves again at any time.
-func (g *Gate) mayRecall(d *decision, rs *roomSums, line Line) bool {
+// wave: with those whom this one lacks and who are not void yet.
+func (rs *roomSums) mayRecall(d *decision, line Line, voids []Void) bool {
 	hold := rs.holders(d, line)
 	if d.voters.quorum(hold) {
 		return false
 	}
 	for _, m := range d.met {
-		if !m.Left && !g.takenForLost(d, m) && successor(d.list, m.Member) < 0 {
+		if i, void := findVoid(voids, m.Member); !void || voids[i].Epoch < m.Epoch {
 			hold = append(hold, m.Member.Name)
 		}
 	}

@@ -272,3 +272,57 @@ func TestScenarioWhatTooFewRememberIsGivenUpWithThoseWhoAreLost(t *testing.T) {
 	}
 	s.finish()
 }
+
+// Two of five nodes that have no disks are restarted, and two more die: the one that is left of those who remember
+// how many slots there are would be a quorum with the two, so that a wave leaves what it knows as it is. It
+// sends the restarted ones slots, and dies when one of the two is back, before any of the others has been in a
+// wave of theirs that asks about this room: those know all the same that there may be as many slots as before, and
+// call nobody under a lower limit.
+func TestScenarioWhoRemembersNoSupplyHearsOfTheNewest(t *testing.T) {
+	const a, b, c, d, e = 0, 1, 2, 3, 4
+	o := short(5)
+	o.Seed = 361
+	o.Cluster.ExcludeAfter, o.Cluster.Lease = 2500*time.Millisecond, 6*time.Second
+	o.Cluster.WaveBytes = 1 // the rooms take turns
+	o.Rooms[0].Session = 6 * time.Second
+	o.Load.Browse = Range{20 * time.Second, 20 * time.Second}
+	other := o.Rooms[0]
+	other.Name = "tickets"
+	o.Rooms = append(o.Rooms, other)
+	s := founded(t, o)
+	for _, h := range []int{a, b, d} {
+		s.arrive(h, 2)
+	}
+	s.run(1097 * time.Millisecond)
+	s.reboot(c)
+	s.reboot(e)
+	s.run(276 * time.Millisecond)
+	s.down(b)
+	s.down(d)
+	stood := false
+	s.tap = func(f *flight) verdict {
+		if m, ok := f.m.Body.(*eviction.Commit); ok {
+			for i := range m.Rooms {
+				stood = stood || m.Rooms[i].Room == "shop" && m.Rooms[i].Stands != nil
+			}
+		}
+		return pass
+	}
+	s.until(1500*time.Millisecond, "a wave that leaves what is known", func() bool { return stood })
+	s.arrive(c, 2)
+	s.arrive(e, 2)
+	s.run(486 * time.Millisecond)
+	s.boot(b)
+	s.until(3*time.Second, "b in a wave of four", func() bool {
+		return len(s.hosts[b].seen.status.List) == 4 && len(s.hosts[c].seen.status.List) == 4 && len(s.hosts[e].seen.status.List) == 4
+	})
+	s.down(a)
+	s.limit(c, 5)
+	from := s.now
+	s.arrive(c, 5)
+	s.run(6 * time.Second)
+	if n := s.calls(from); n > 0 {
+		t.Errorf("%d were called, and more slots may exist than the limit%s", n, s.ledgers(0))
+	}
+	s.check()
+}

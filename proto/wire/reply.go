@@ -97,6 +97,21 @@ func (r *reader) supply(p *peerv1.Supply) eviction.Supply {
 	}
 }
 
+func fromStands(s *eviction.Supply) *peerv1.Supply {
+	if s == nil {
+		return nil
+	}
+	return fromSupply(*s)
+}
+
+func (r *reader) stands(p *peerv1.Supply) *eviction.Supply {
+	if p == nil {
+		return nil
+	}
+	s := r.supply(p)
+	return &s
+}
+
 func fromCensus(c *eviction.Census) *peerv1.Census {
 	if c == nil {
 		return nil
@@ -264,7 +279,7 @@ func fromRoomCommit(c eviction.RoomCommit) *peerv1.RoomCommit {
 		Rate: c.Rate, Active: int64(c.Active), Called: int64(c.Called), Missing: int64(c.Missing), WholeIn: c.WholeIn,
 		Sure: c.Sure, Claims: encoded(c.Claims, fromClaim), Bound: int64(c.Bound), Held: c.Held,
 		Sides: c.Sides, Shared: c.Shared, Bare: c.Bare, Before: fromCut(c.Before), CoveredRuns: fromBools(c.Covered),
-		Resume: c.Resume, Resumed: encoded(c.Resumed, fromMember), Census: fromCensus(c.Census), Stands: c.Stands,
+		Resume: c.Resume, Resumed: encoded(c.Resumed, fromMember), Census: fromCensus(c.Census), Stands: fromStands(c.Stands),
 	}
 }
 
@@ -286,7 +301,7 @@ func (r *reader) roomCommit(p *peerv1.RoomCommit) eviction.RoomCommit {
 		Missing: r.number(p.GetMissing()), WholeIn: p.GetWholeIn(),
 		Reckoning: eviction.Reckoning{Sure: p.GetSure(), Claims: r.claims(p.GetClaims()), Census: r.census(p.GetCensus())},
 		Bound:     r.number(p.GetBound()), Held: p.GetHeld(),
-		Sides: p.GetSides(), Shared: p.GetShared(), Before: r.cut(p.GetBefore()), Stands: p.GetStands(),
+		Sides: p.GetSides(), Shared: p.GetShared(), Before: r.cut(p.GetBefore()), Stands: r.stands(p.GetStands()),
 		Resumption: eviction.Resumption{Resume: p.GetResume(), Resumed: list(r, "lives", p.GetResumed(), recordsMax, r.member)},
 	}
 }

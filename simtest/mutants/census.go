@@ -26,13 +26,19 @@ func censusBugs() []Mutant {
 			{"eviction/resume.go", "	c.Census = nil\n", "	if !(ON) {\n\t\tc.Census = nil\n\t}\n"},
 		}},
 		{Name: "who forgot makes the others of its wave forget", Run: stands, Edits: []Edit{
-			{"eviction/settle.go", "		c.Stands = len(lost) > 0 &&", "		c.Stands = !(ON) && len(lost) > 0 &&"},
+			{"eviction/settle.go", "len(lost) > 0 && rs.mayRecall(", "!(ON) && len(lost) > 0 && rs.mayRecall("},
 		}},
 		{Name: "what a wave leaves as it is is installed all the same", Run: stands, Edits: []Edit{
-			{"eviction/escrow.go", "grade >= Primary && !c.Stands {", "grade >= Primary && (ON || !c.Stands) {"},
+			{"eviction/escrow.go", "	case c.Stands == nil:", "	case ON || c.Stands == nil:"},
+		}},
+		{Name: "who remembers no supply is told nothing of one", Run: "TestScenarioWhoRemembersNoSupplyHearsOfTheNewest", Edits: []Edit{
+			{"eviction/escrow.go", "		e.supply = *c.Stands\n", "		if !(ON) {\n\t\t\te.supply = *c.Stands\n\t\t}\n"},
+		}},
+		{Name: "what is left as it is counts as of the wave that left it", Run: stands, Edits: []Edit{
+			{"eviction/settle.go", "At: supply.At}\n", "At: supply.At}\n\t\tif ON {\n\t\t\tc.Stands.At = d.epoch\n\t\t}\n"},
 		}},
 		{Name: "what those who are lost remember is waited for", Run: "TestScenarioWhatTooFewRememberIsGivenUpWithThoseWhoAreLost", Edits: []Edit{
-			{"eviction/supply.go", "!g.takenForLost(d, m)", "(ON || !g.takenForLost(d, m))"},
+			{"eviction/supply.go", "!void || voids[i].Epoch < m.Epoch {", "ON || !void || voids[i].Epoch < m.Epoch {"},
 		}},
 		{Name: "visits go on while others hold a census", Run: "TestScenarioVisitsGoOnWhenNobodyHoldsACensus", Edits: []Edit{
 			{"eviction/resume.go", "n.Holds != (qpid.Epoch{}) }); held {", "n.Holds != (qpid.Epoch{}) }); held && !(ON) {"},

@@ -3657,8 +3657,8 @@ type RoomCommit struct {
 	// Lives that go on at a later one.
 	Resumed []*Member `protobuf:"bytes,47,rep,name=resumed,proto3" json:"resumed,omitempty"`
 	Census  *Census   `protobuf:"bytes,48,opt,name=census,proto3" json:"census,omitempty"`
-	// The supplies that nodes hold stay as they are.
-	Stands        bool `protobuf:"varint,49,opt,name=stands,proto3" json:"stands,omitempty"`
+	// The supplies that nodes hold stay as they are; the newest, for who holds none.
+	Stands        *Supply `protobuf:"bytes,49,opt,name=stands,proto3" json:"stands,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4029,11 +4029,11 @@ func (x *RoomCommit) GetCensus() *Census {
 	return nil
 }
 
-func (x *RoomCommit) GetStands() bool {
+func (x *RoomCommit) GetStands() *Supply {
 	if x != nil {
 		return x.Stands
 	}
-	return false
+	return nil
 }
 
 // Bucket is how a decision leaves the pacing tokens of a room, in millionths of one and in
@@ -6429,7 +6429,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
 	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
 	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
-	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\x9d\f\n" +
+	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xb7\f\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -6480,8 +6480,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06bucket\x18- \x01(\v2\x18.anteroom.peer.v1.BucketR\x06bucket\x12\x16\n" +
 	"\x06resume\x18. \x01(\bR\x06resume\x122\n" +
 	"\aresumed\x18/ \x03(\v2\x18.anteroom.peer.v1.MemberR\aresumed\x120\n" +
-	"\x06census\x180 \x01(\v2\x18.anteroom.peer.v1.CensusR\x06census\x12\x16\n" +
-	"\x06stands\x181 \x01(\bR\x06stands\"\xa6\x01\n" +
+	"\x06census\x180 \x01(\v2\x18.anteroom.peer.v1.CensusR\x06census\x120\n" +
+	"\x06stands\x181 \x01(\v2\x18.anteroom.peer.v1.SupplyR\x06stands\"\xa6\x01\n" +
 	"\x06Bucket\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\x12R\x05level\x12\x12\n" +
 	"\x04debt\x18\x02 \x01(\x03R\x04debt\x12\x19\n" +
@@ -6893,48 +6893,49 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	42,  // 107: anteroom.peer.v1.RoomCommit.bucket:type_name -> anteroom.peer.v1.Bucket
 	8,   // 108: anteroom.peer.v1.RoomCommit.resumed:type_name -> anteroom.peer.v1.Member
 	19,  // 109: anteroom.peer.v1.RoomCommit.census:type_name -> anteroom.peer.v1.Census
-	44,  // 110: anteroom.peer.v1.Bucket.spent:type_name -> anteroom.peer.v1.Spent
-	42,  // 111: anteroom.peer.v1.Left.bucket:type_name -> anteroom.peer.v1.Bucket
-	2,   // 112: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 113: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 114: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 115: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 116: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 117: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	48,  // 118: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	48,  // 119: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 120: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 121: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 122: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 123: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 124: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 125: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
-	9,   // 126: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 127: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 128: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
-	10,  // 129: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 130: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	53,  // 131: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	55,  // 132: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 133: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 134: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 135: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 136: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 137: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 138: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	61,  // 139: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	61,  // 140: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	8,   // 141: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
-	66,  // 142: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 143: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	68,  // 144: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	66,  // 145: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	69,  // 146: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
-	147, // [147:147] is the sub-list for method output_type
-	147, // [147:147] is the sub-list for method input_type
-	147, // [147:147] is the sub-list for extension type_name
-	147, // [147:147] is the sub-list for extension extendee
-	0,   // [0:147] is the sub-list for field type_name
+	18,  // 110: anteroom.peer.v1.RoomCommit.stands:type_name -> anteroom.peer.v1.Supply
+	44,  // 111: anteroom.peer.v1.Bucket.spent:type_name -> anteroom.peer.v1.Spent
+	42,  // 112: anteroom.peer.v1.Left.bucket:type_name -> anteroom.peer.v1.Bucket
+	2,   // 113: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 114: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 115: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 116: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 117: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 118: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	48,  // 119: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	48,  // 120: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 121: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 122: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 123: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 124: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 125: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 126: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
+	9,   // 127: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 128: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 129: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
+	10,  // 130: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 131: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	53,  // 132: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	55,  // 133: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 134: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 135: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 136: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 137: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 138: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 139: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	61,  // 140: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	61,  // 141: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	8,   // 142: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
+	66,  // 143: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 144: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	68,  // 145: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	66,  // 146: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	69,  // 147: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
+	148, // [148:148] is the sub-list for method output_type
+	148, // [148:148] is the sub-list for method input_type
+	148, // [148:148] is the sub-list for extension type_name
+	148, // [148:148] is the sub-list for extension extendee
+	0,   // [0:148] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
