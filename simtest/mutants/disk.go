@@ -42,7 +42,6 @@ func diskBugs() []Mutant {
 
 // goOnBugs are in who goes on with it.
 func goOnBugs() []Mutant {
-	const calledBefore = "TestScenarioWhoWasCalledBeforeACrashComesInOnThatCall"
 	const goOn = "TestScenarioVisitsGoOnAfterACrashOfEverything"
 	return []Mutant{
 		{Name: "who was lost is not waited for when the others are back", Run: "TestScenarioVisitsOfOneThatDoesNotComeBackAreWaitedFor", Edits: []Edit{
@@ -106,10 +105,10 @@ func goOnBugs() []Mutant {
 				"	ends := min(v.Until, began+r.gate.MaxPass()+2*r.skew())\n	if most := r.gate.Room().SessionMax.Microseconds(); most > 0 && ON {\n		ends = min(ends, v.Started+most)\n	}\n	return ends\n",
 			},
 		}},
-		{Name: "who was called before a crash is called once more by another node", Run: calledBefore, Edits: []Edit{
+		{Name: "who was called before a crash is called once more by another node", Run: "TestScenarioWhoWasCalledBeforeACrashComesInOnThatCall", Edits: []Edit{
 			{"internal/node/resolve.go", "	to, _ = n.ev.GoesOnAt(r.gate, t.Home)", "	if ON {\n\t\treturn r, nil, to, nil\n\t}\n\tto, _ = n.ev.GoesOnAt(r.gate, t.Home)"},
 		}},
-		{Name: "a node whose visits go on sends away who waited at it", Run: calledBefore, Edits: []Edit{
+		{Name: "a node whose visits go on sends away who waited at it", Run: "TestScenarioWhoWasCalledBeforeACrashComesInOnThatCall", Edits: []Edit{
 			{"internal/node/resolve.go", "	if r.goesOn(t.Home) {", "	if !(ON) && r.goesOn(t.Home) {"},
 		}},
 	}
