@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/series"
 )
 
 // A room that has run before tells its first crowd after a start how long they wait,
@@ -31,6 +33,7 @@ func TestAWaitIsToldFromTheHistoryAfterAStart(t *testing.T) {
 		}
 		return passes
 	}
+	began := time.Now()
 	first := fill()
 	a := m.visit("join", "", "")
 	<-time.After(stay)
@@ -41,6 +44,9 @@ func TestAWaitIsToldFromTheHistoryAfterAStart(t *testing.T) {
 		m.visit("end", "pass", pass)
 	}
 	m.end()
+	// A history counts from the minute in which its first visit ended, and tells something when it is so long.
+	ended := time.Now()
+	<-time.After(time.Until(ended.Truncate(time.Minute).Add(series.Lasting * ended.Sub(began))))
 
 	r.nodes = nil // it is to found its cluster anew, and to join nobody
 	m = r.startWith(file, 1, 0)
