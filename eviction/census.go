@@ -4,10 +4,10 @@ import "github.com/anteroom/anteroom/qpid"
 
 // Census is how many slots there were, at most, when a wave that was not Sure counted them: all but
 // what those who were lost could use, of whom nobody knew how many they had. It is what makes a
-// room Sure again D later, whoever is lost meanwhile, if a quorum of those who know of it are in each wave
-// that asks about the room: one that has its quorum by a node that was restarted begins anew. Without it a
-// node that comes and goes more often than that would keep the room from all of its slots for ever, if
-// everything was down before.
+// room Sure again D later, whoever is lost meanwhile, if a quorum of those who know of it live on: a wave that
+// lacks some of them leaves it as it is until they are void (see Supply). Without it a node that
+// comes and goes more often than that would keep the room from all of its slots for ever, if everything was
+// down before.
 //
 // Invariant: at any time Σ owned or under way in the accounts of the listed and of those who were
 // lost since ≤ Slots, less what was burned since.

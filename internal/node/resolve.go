@@ -59,7 +59,7 @@ func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to ev
 	case clock-t.Issued > r.gate.TicketLife(now.Boot)+2*r.skew():
 		return r, nil, to, ticket.ErrExpired
 	}
-	if r.goesOn(t.Home) {
+	if r.goesOn(t.Home) { // nobody else knows who was called there
 		return r, nil, to, nil
 	}
 	if heir := n.ev.Heir(t.ID, t.Stamp); heir != self {
