@@ -71,3 +71,28 @@ func TestScenarioAUsedTicketStaysUsed(t *testing.T) {
 		})
 	}
 }
+
+// A node is cut off until its account is void, and comes back; the passes of before run out, and it takes its leave:
+// the others hear of those tickets that they are used, and call none of them again.
+func TestScenarioWhoWasOnTheSiteWhenTheirNodeWasCutOffIsNotCalledAgain(t *testing.T) {
+	o := short(3)
+	o.Rooms[0].Session, o.Rooms[0].TicketTTL, o.Rooms[0].QueueAll = 6*time.Second, time.Hour, true
+	s := founded(t, o)
+	b := s.visit(0)
+	before := s.hosts[0].seen.rooms[0].Account
+	s.split(hosts(0), hosts(1, 2))
+	s.run(3 * time.Second)
+	s.mend()
+	s.until(3*time.Second, "another account", func() bool {
+		a := s.hosts[0].seen.rooms[0].Account
+		return s.together(3) && a != before && a.Born > 0
+	})
+	s.run(6 * time.Second) // the pass has run out
+	s.goodbye(&s.hosts[0])
+	s.until(3*time.Second, "the others alone", func() bool { return !s.hosts[0].up() })
+	s.run(2 * time.Second)
+	if a, err := b.ask(1, opCheckIn); !errors.Is(err, ticket.ErrUsed) {
+		t.Errorf("a ticket that was used is %v, %v", a.State, err)
+	}
+	s.check()
+}
