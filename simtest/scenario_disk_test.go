@@ -363,9 +363,16 @@ func TestScenarioWhoWasCalledBeforeACrashComesInOnThatCall(t *testing.T) {
 			if _, used := s.ownedNow(); used != 1 {
 				t.Errorf("%d slots are used by one", used)
 			}
+			ticketAgain := b.copy()
 			b.must(h, opEnd)
 			s.until(2*time.Second, "a call for who waited", func() bool { return next.must(h, opCheckIn).State == node.Called })
 			next.must(h, opAbandon)
+			s.reboot(1)
+			s.until(5*time.Second, "all three", func() bool { return s.together(3) })
+			s.run(time.Second)
+			if a, err := ticketAgain.ask(h, opCheckIn); !errors.Is(err, ticket.ErrUsed) {
+				t.Errorf("the ticket of who was in is %v, %v", a.State, err)
+			}
 			s.finish()
 		})
 	}

@@ -45,7 +45,7 @@ import (
 type marks uint8
 
 const (
-	told     marks = 1 << iota // its browser was told of the call that stands
+	told     marks = 1 << iota // its browser was told of the call that stands, or has the pass of one of an earlier life
 	tried                      // it came on that call, and the node could not let it in
 	anew                       // an earlier place let too many calls pass, and is this one now
 	entitled                   // its turn is certain

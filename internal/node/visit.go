@@ -130,6 +130,10 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
 		r.stampNow(v, now)
 	}
 	switch {
+	case v.stage == onSite && !v.has(told) && r.goesOn(r.pasts[v.id].adopted.Member): // their call is of an earlier life
+		v.marks |= told
+		n.use(v.id)
+		n.isUsed(v.id, now)
 	case r.overdue(v) && (v.stage <= drawn || v.stage == parked):
 		v = r.stampAnew(v, now)
 	case v.stage == parked && v.asleep(now) == 0:
