@@ -48,10 +48,7 @@ func (w *world) checkAllOnDisk(h *host) {
 		}
 		w.reached.n[reachPassOnDisk]++
 		id := w.crowd.tickets[s.ticket].id
-		until := h.lastOnDisk(c.name, id)
-		if s.nobodys {
-			until = max(until, h.disk.visits.room(c.name).held)
-		}
+		until := max(h.lastOnDisk(c.name, id), h.disk.visits.room(c.name).held) // of which there is no line
 		if until < s.expires {
 			w.fail("S27", "%s room %s: dies, and ticket %d has a pass until %d, of which its disk has %d", h.name, c.name, s.ticket, s.expires-epochWall, until-epochWall)
 			return

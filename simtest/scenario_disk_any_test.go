@@ -15,8 +15,8 @@ var (
 	anySeeds = flag.Int("anyseeds", 60, "how many of them")
 )
 
-// Nodes with disks die, leave and are back, alone, some at a time and all at once; disks take nothing for a
-// while; and people join, ask anywhere, come in, end their visits and walk away. All oracles look on.
+// Nodes with disks die, leave and are back, alone, some at a time and all at once; links are cut, messages are lost
+// just after all have started, and disks take nothing for a while; and people join, ask anywhere, come in, end their visits and walk away. All oracles look on.
 func TestScenarioNodesWithDisksComeAndGo(t *testing.T) {
 	for seed := *anyFirst; seed < *anyFirst+*anySeeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -75,6 +75,8 @@ func (p *anyTrouble) step() {
 		p.ask(h, 1, opCheckIn)
 	case k < 23:
 		p.allDown()
+	default:
+		p.apart()
 	}
 	p.s.run([]time.Duration{10, 50, 200, 1000, 3000}[p.rng.IntN(5)] * time.Millisecond)
 }
@@ -109,11 +111,34 @@ func (p *anyTrouble) boot(of int) {
 	}
 }
 
+// apart cuts each node off from all others, or the first from the rest, for a while.
+func (p *anyTrouble) apart() {
+	sides := [][]int32{{0}}
+	alone := p.rng.IntN(2) == 0
+	for i := 1; i < p.nodes; i++ {
+		if alone || i == 1 {
+			sides = append(sides, nil)
+		}
+		sides[len(sides)-1] = append(sides[len(sides)-1], int32(i)) //nolint:gosec // a few
+	}
+	p.s.split(sides...)
+	for range 1 + p.rng.IntN(12) {
+		p.s.run(3 * time.Second)
+		p.ask(p.rng.IntN(p.nodes), 4, opCheckIn)
+	}
+	p.s.mend()
+}
+
 // allDown has some leave and all die, and starts most of them again.
 func (p *anyTrouble) allDown() {
-	for i := range p.nodes {
-		if p.s.hosts[i].up() && p.rng.IntN(6) == 0 {
+	leave, most := 6, 1
+	if p.rng.IntN(2) == 0 { // many leave, one soon after the other
+		leave, most = 2, 1200
+	}
+	for _, i := range p.rng.Perm(p.nodes) {
+		if p.s.hosts[i].up() && p.rng.IntN(leave) == 0 {
 			p.s.stopped(i)
+			p.s.run(time.Duration(p.rng.IntN(2)*p.rng.IntN(most)) * time.Millisecond)
 		}
 	}
 	p.s.run(time.Duration(p.rng.IntN(3)*p.rng.IntN(1000)) * time.Millisecond)
@@ -127,6 +152,21 @@ func (p *anyTrouble) allDown() {
 		if p.rng.IntN(12) > 0 {
 			p.s.restarted(i)
 		}
+	}
+	if p.rng.IntN(2) == 0 {
+		p.s.run(time.Duration(p.rng.IntN(2500)) * time.Millisecond)
+		p.missed()
+	}
+}
+
+// missed has all be lost for a moment that one host sends, or is sent, or both.
+func (p *anyTrouble) missed() {
+	at, until, way := int32(p.rng.IntN(p.nodes)), p.s.now+int64(p.rng.IntN(1500))*1000, p.rng.IntN(3) //nolint:gosec // a few
+	p.s.tap = func(f *flight) verdict {
+		if p.s.now < until && (way < 2 && f.to == at || way > 0 && f.from == at) {
+			return lose
+		}
+		return pass
 	}
 }
 

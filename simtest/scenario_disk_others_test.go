@@ -370,3 +370,42 @@ func TestScenarioAPlaceIsLeftToAVisitThatNobodyKnowsOf(t *testing.T) {
 	}
 	s.check()
 }
+
+// People are on the site by a node that is cut off, and by their tickets once more at another one, which gives those visits to
+// the first when that is back and it leaves itself; the first leaves, too, and dies. Its disk still has that passes of before are
+// good.
+func TestScenarioAVisitThatComesInTheNameOfAnotherLeavesThatOnTheDisk(t *testing.T) {
+	o := onDisks(3)
+	o.Rooms[0].QueueAll = true
+	s := founded(t, o)
+	var in []*browser
+	for range 4 {
+		in = append(in, s.visit(0).copy())
+	}
+	before := s.hosts[0].seen.rooms[0].Account
+	s.split(hosts(0), hosts(1, 2))
+	s.run(3 * time.Second)
+	again := func() bool {
+		all := true
+		for _, b := range in {
+			a, err := b.ask(2, opCheckIn)
+			if err == nil && a.State == node.Called {
+				a, err = b.ask(2, opLeave)
+			}
+			all = all && err == nil && a.State == node.Admitted
+		}
+		return all
+	}
+	s.until(20*time.Second, "all on the site by n02", again)
+	s.mend()
+	s.until(3*time.Second, "another account", func() bool {
+		a := s.hosts[0].seen.rooms[0].Account
+		return s.together(3) && a != before && a.Born > 0
+	})
+	s.run(time.Second)
+	s.goodbye(&s.hosts[2])
+	s.goodbye(&s.hosts[0])
+	s.run(350 * time.Millisecond)
+	s.down(0)
+	s.check()
+}

@@ -41,6 +41,7 @@ type nobodys struct{ until, said, durable int64 }
 
 // diskLine is what the disk has of a visit, or is to have.
 type diskLine struct {
+	home    eviction.Account    // whose it is, while that is open
 	until   int64               // as it is said; pass time
 	durable int64               // 0: it has no such line of this account
 	started int64               // pass time
@@ -113,12 +114,15 @@ func (r *room) put(line *eviction.VisitLine, until int64) {
 	case lineLeft:
 		r.leftover--
 		l.older = true
+		if !slices.Contains(line.Homes, l.home) { // a ticket that was called at two nodes: another visit takes the place of that one
+			r.writeNobodys(l.until)
+		}
 	default:
 	}
 	if l.state != lineOurs {
 		l.durable = 0 // what the disk has is of another account
 	}
-	l.state, l.until, l.started = lineOurs, max(l.until, until), line.Started
+	l.state, l.home, l.until, l.started = lineOurs, line.Homes[0], max(l.until, until), line.Started
 	line.Until = l.until
 	l.next = line
 	r.send(line.ID, l)

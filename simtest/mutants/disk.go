@@ -117,6 +117,12 @@ func goOnBugs() []Mutant {
 // diskTroubleBugs are in what a node does whose disk takes nothing, or that stops.
 func diskTroubleBugs() []Mutant {
 	return []Mutant{
+		{Name: "a visit takes another one of its ticket off the disk", Run: "TestScenarioAVisitThatComesInTheNameOfAnotherLeavesThatOnTheDisk", Edits: []Edit{
+			{"internal/node/ondisk.go", "		if !slices.Contains(line.Homes, l.home) {", "		if !(ON) && !slices.Contains(line.Homes, l.home) {"},
+		}},
+		{Name: "who has the pass of a call before a crash may be called again", Run: "TestScenarioWhoWasCalledBeforeACrashComesInOnThatCall", Edits: []Edit{
+			{"internal/node/visit.go", "	case v.stage == onSite && !v.has(told) && ", "	case !(ON) && v.stage == onSite && !v.has(told) && "},
+		}},
 		{Name: "a node whose disk takes nothing goes on getting slots", Run: "TestScenarioANodeWhoseDiskHangsIsGoneOnWithout", Edits: []Edit{
 			{"internal/node/node.go", "n.stuck(now) {", "n.stuck(now) && !(ON) {"},
 		}},
