@@ -155,7 +155,12 @@ func (w *wave) guess(line Line, recalled bool) {
 // other then; nor do their numbers say which of two was first, for those of a cluster
 // that is founded anew begin at the beginning.
 func (w *wave) votes(r *NodeReply, line Line) bool {
-	return stands(w.list[r.Index], r.Since, rival(w.sum.Rivals, w.list[r.Index], r.Lives, line))
+	m := w.list[r.Index]
+	last := rival(w.sum.Rivals, m, r.Lives, line)
+	if n := len(r.Lives); r.Restored && n > 0 { // it stands for the life that was in that wave
+		m.Boot = r.Lives[n-1]
+	}
+	return stands(m, r.Since, last)
 }
 
 // stands reports whether m, which was last in a primary wave of a line with number

@@ -299,3 +299,10 @@ func TestSeedsWithOneClockThatIsLeftAndWrong(t *testing.T) {
 	hold(t, unwritten, 90014105)
 	hold(t, simtest.Swarm, 90003355)
 }
+
+// Two nodes ran under one name, both in the last wave before all but one of them died. The other was back with its disk,
+// in a life that comes after both by its number, and voted; so did the one that had lived on, which comes after
+// the life that was in that wave: two quorums of four.
+func TestSeedsWithANameThatTwoHadWhenAllButOneDied(t *testing.T) {
+	hold(t, simtest.Swarm, 98200373)
+}

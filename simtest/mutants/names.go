@@ -7,6 +7,9 @@ func nameBugs() []Mutant {
 		{Name: "two lives of a name found a cluster as two", Run: "TestScenarioTwoLivesOfANameDoNotFoundAsTwo", Edits: []Edit{
 			{"eviction/authority.go", "	names := len(namesOf(w.list))\n", "	names := len(namesOf(w.list))\n	if ON {\n		names = len(w.list)\n	}\n"},
 		}},
+		{Name: "who is back with its disk stands for its own life in a wave of one before", Run: "TestSeedsWithANameThatTwoHadWhenAllButOneDied", Edits: []Edit{
+			{"eviction/authority.go", "; r.Restored && n > 0 {", "; r.Restored && n > 0 && !(ON) {"},
+		}},
 		{Name: "a cluster is founded beside a node that knows of another", Run: "TestScenarioFoundersWaitForASlowNodeThatKnows", Edits: []Edit{
 			{"eviction/authority.go", "n.waitsFor(now, w, lines) == (Member{})", "(ON || n.waitsFor(now, w, lines) == (Member{}))"},
 		}},
