@@ -162,7 +162,7 @@ func TestScenarioAnOldLeaseOfOneThatStoodStillIsNoLease(t *testing.T) {
 	s.run(500 * time.Millisecond)
 	s.freeze(h, 6_000_000)
 	s.run(3 * time.Second)
-	s.stall(0, 4300*time.Millisecond)
+	s.stall(0, 4200*time.Millisecond)
 	s.arrive(2, 30)
 	s.until(5*time.Second, "a doubt", func() bool { return h.seen.status.Quarantined && h.seen.status.Grade == eviction.Side })
 	s.tap = func(f *flight) verdict {
