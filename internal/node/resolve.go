@@ -65,7 +65,9 @@ func (n *Node) resolve(now eviction.Time, t *Ticket) (r *room, v *visitor, to ev
 	if heir := n.ev.Heir(t.ID, t.Stamp); heir != self {
 		return r, nil, heir, nil
 	}
-	to, _ = n.ev.GoesOnAt(r.gate, t.Home) // who was called has a visit there
+	if at, ok := n.ev.GoesOnAt(r.gate, t.Home); ok && at != self { // who was called has a visit there
+		to = at
+	}
 	return r, nil, to, nil
 }
 

@@ -106,7 +106,7 @@ func goOnBugs() []Mutant {
 			},
 		}},
 		{Name: "who was called before a crash is called once more by another node", Run: "TestScenarioWhoWasCalledBeforeACrashComesInOnThatCall", Edits: []Edit{
-			{"internal/node/resolve.go", "	to, _ = n.ev.GoesOnAt(r.gate, t.Home)", "	if ON {\n\t\treturn r, nil, to, nil\n\t}\n\tto, _ = n.ev.GoesOnAt(r.gate, t.Home)"},
+			{"internal/node/resolve.go", "GoesOnAt(r.gate, t.Home); ok && at != self {", "GoesOnAt(r.gate, t.Home); ok && at != self && !(ON) {"},
 		}},
 		{Name: "a node whose visits go on sends away who waited at it", Run: "TestScenarioWhoWasCalledBeforeACrashComesInOnThatCall", Edits: []Edit{
 			{"internal/node/resolve.go", "	if r.goesOn(t.Home) {", "	if !(ON) && r.goesOn(t.Home) {"},
