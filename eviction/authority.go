@@ -157,8 +157,8 @@ func (w *wave) guess(line Line, recalled bool) {
 func (w *wave) votes(r *NodeReply, line Line) bool {
 	m := w.list[r.Index]
 	last := rival(w.sum.Rivals, m, r.Lives, line)
-	if n := len(r.Lives); r.Restored && n > 0 { // it stands for the life that was in that wave
-		m.Boot = r.Lives[n-1]
+	if r.Restored { // it was in no such wave in this life
+		m = earliest(m, r.Lives)
 	}
 	return stands(m, r.Since, last)
 }
@@ -167,6 +167,18 @@ func (w *wave) votes(r *NodeReply, line Line) bool {
 // since, has the vote of its name there, and not its rival.
 func stands(m Member, since uint64, rival Rival) bool {
 	return rival.Wave < since || rival.Wave == since && rival.Member.Compare(m) <= 0
+}
+
+// earliest is m in the first of the lives that it may have been in when it was last in a wave of a
+// line: as itself, or as one whose disk it has. Of as many as are told there may be more.
+func earliest(m Member, lives []uint64) Member {
+	if len(lives) >= LivesMax {
+		return Member{Name: m.Name}
+	}
+	for _, boot := range lives {
+		m.Boot = min(m.Boot, boot)
+	}
+	return m
 }
 
 // rival is the other life of m's name that nodes on a line saw last, and no earlier one

@@ -237,7 +237,7 @@
 // of the same voters meet in a name, a name votes in one life, who forgot does not
 // vote, and voters change by one name at a time. The proof is at votes.
 // Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.restore.
-// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAFoundingMeetsAnOlderLine, TestScenarioAGatherFromBeforeTheFounding, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestVotersChangeOneNameAtATime.
+// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAFoundingMeetsAnOlderLine, TestScenarioAGatherFromBeforeTheFounding, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestVotersChangeOneNameAtATime.
 //
 // Lemma 7 (one line). Of two foundings that share a node one begins, and a room goes
 // over to another line only where no quorum of its old one can be elsewhere, or after

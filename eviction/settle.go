@@ -40,7 +40,7 @@ func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
 
 // quorumOf reports whether the nodes that are still on the room's old line
 // are a quorum of its voters: then no other side can go on with it. A node votes there
-// as it left that line: what it did on another one since does not count.
+// as it left that line: what it did on another one since does not count, nor do lives since.
 func (rs *roomSums) quorumOf(old Line, d *decision) bool {
 	var voters Voters
 	var know []qpid.NodeID
@@ -48,7 +48,7 @@ func (rs *roomSums) quorumOf(old Line, d *decision) bool {
 		if n.Line != old || n.Voters.Version == 0 {
 			continue
 		}
-		if m := d.list[i]; stands(m, n.Voters.At.Num, rival(d.rivals, m, d.lives[i], old)) {
+		if m := d.list[i]; stands(earliest(m, d.lives[i]), n.Voters.At.Num, rival(d.rivals, m, d.lives[i], old)) {
 			know = append(know, m.Name)
 			if n.Voters.newer(voters) {
 				voters = n.Voters

@@ -313,6 +313,79 @@ func TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt(t *testing.T) {
 	s.finish()
 }
 
+// Two nodes of one name are in one wave, and after it each is with one of the two other voters. The second one has the
+// vote of their name, as it comes after the other. It still does when that one is restarted with its disk, in lives that
+// come after both: none of them was in the wave. Nor do they take a room that is still on that line, when those
+// with them go on alone.
+func TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		restarts int
+		room     bool
+		seed     uint64 // draws in which order the lives come
+	}{{"restarted", 1, false, 3}, {"restarted twice", 2, false, 3}, {"a room, restarted", 1, true, 3}} {
+		t.Run(c.name, func(t *testing.T) {
+			const one, two, first = 0, 1, 2
+			o := short(3)
+			o.Seed, o.Faults.Adds, o.Faults.Disk = c.seed, 1, true
+			o.Load.Browse = Range{time.Minute, time.Minute}
+			if c.room {
+				library := o.Rooms[0]
+				library.Name = "library"
+				o.Rooms[0].Survivor = time.Second
+				o.Rooms = append(o.Rooms, library)
+			}
+			s := founded(t, o)
+			twin := s.addHost(0)
+			twin.name = s.hosts[first].name
+			second := int(twin.index)
+			s.split(hosts(first), hosts(one, two, int32(second)))
+			s.boot(second)
+			s.until(3*time.Second, "the second one among them", func() bool { return s.sees(second, 3) && s.hosts[second].seen.status.Knows })
+			s.mend()
+			s.until(3*time.Second, "both in a wave", func() bool {
+				return s.sees(first, 4) && s.sees(second, 4) && s.hosts[first].seen.status.Installed == s.hosts[second].seen.status.Installed
+			})
+			line := s.hosts[second].seen.status.Line
+			s.split(hosts(one, int32(second)), hosts(two, first))
+			s.reboot(one) // it has asked the first one in no later wave
+			if c.room {
+				s.until(20*time.Second, "survivors", func() bool {
+					return s.hosts[first].seen.status.Line != line && s.hosts[two].seen.status.Line == s.hosts[first].seen.status.Line
+				})
+			}
+			for range c.restarts {
+				s.reboot(first)
+			}
+			var boots []uint64
+			for _, l := range s.lives {
+				if l.member.Name == twin.name {
+					boots = append(boots, l.member.Boot)
+				}
+			}
+			if !slices.IsSorted(boots[:3]) {
+				t.Fatalf("the lives do not come in this order: %d", boots)
+			}
+			for i := range 60 {
+				s.arrive(i%3, 2)
+				s.run(200 * time.Millisecond)
+			}
+			if st := s.hosts[one].seen.status; st.Grade < eviction.Primary || st.Line != line {
+				t.Errorf("those with the second one have a %v lease: %s", st.Grade, s.statuses())
+			}
+			if g := s.hosts[two].seen.status.Grade; g != eviction.Side && !c.room {
+				t.Errorf("those with the first one have a %v lease, want side: %s", g, s.statuses())
+			}
+			if on := s.hosts[two].seen.rooms[len(o.Rooms)-1].Line; on != line {
+				t.Errorf("the room of those with the first one is on the line %v, want %v", on, line)
+			}
+			s.down(first) // one of the two has to go in the end
+			s.hosts[first].gone = true
+			s.finish()
+		})
+	}
+}
+
 // A node is a quorum by itself, and its disk is bad since the other one came back with a
 // number that is far higher. It goes on alone above that, crashes, and begins again below:
 // nobody has ever heard of the numbers between. It knows of that life all the same, and

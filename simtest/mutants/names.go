@@ -3,12 +3,19 @@ package mutants
 // nameBugs are in what goes by the name of a wave, or of a node.
 func nameBugs() []Mutant {
 	const lost, changed = "TestScenarioWhoMissedACommitAsksForTheList", "TestScenarioWhoMissedAChangeOfVotersIsToldInFull"
+	const later = "TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore"
 	return []Mutant{
 		{Name: "two lives of a name found a cluster as two", Run: "TestScenarioTwoLivesOfANameDoNotFoundAsTwo", Edits: []Edit{
 			{"eviction/authority.go", "	names := len(namesOf(w.list))\n", "	names := len(namesOf(w.list))\n	if ON {\n		names = len(w.list)\n	}\n"},
 		}},
 		{Name: "who is back with its disk stands for its own life in a wave of one before", Run: "TestSeedsWithANameThatTwoHadWhenAllButOneDied", Edits: []Edit{
-			{"eviction/authority.go", "; r.Restored && n > 0 {", "; r.Restored && n > 0 && !(ON) {"},
+			{"eviction/authority.go", "	if r.Restored { //", "	if r.Restored && !(ON) { //"},
+		}},
+		{Name: "who was restarted twice stands for the life between in a wave of one before", Run: later, Edits: []Edit{
+			{"eviction/authority.go", "		m.Boot = min(m.Boot, boot)\n", "		if m.Boot = min(m.Boot, boot); ON {\n\t\t\tm.Boot = boot\n\t\t}\n"},
+		}},
+		{Name: "who is back with its disk stands for its own life where a room has stayed", Run: later, Edits: []Edit{
+			{"eviction/settle.go", "stands(earliest(m, d.lives[i]),", "ON && stands(m, n.Voters.At.Num, rival(d.rivals, m, d.lives[i], old)) || stands(earliest(m, d.lives[i]),"},
 		}},
 		{Name: "a cluster is founded beside a node that knows of another", Run: "TestScenarioFoundersWaitForASlowNodeThatKnows", Edits: []Edit{
 			{"eviction/authority.go", "n.waitsFor(now, w, lines) == (Member{})", "(ON || n.waitsFor(now, w, lines) == (Member{}))"},
