@@ -409,3 +409,39 @@ func TestScenarioAVisitThatComesInTheNameOfAnotherLeavesThatOnTheDisk(t *testing
 	s.down(0)
 	s.check()
 }
+
+// Somebody is on the site by a node that is cut off and dies, and by their ticket once more at the other one, which gives that
+// visit to the next life of the first and leaves. All that the disk had of the life before has been written over: its
+// slots are not made again all the same, as that pass is good.
+func TestScenarioAVisitInTheNameOfOneOfALifeBeforeLeavesThatLifeUnknown(t *testing.T) {
+	o := onDisks(2)
+	o.Rooms[0].QueueAll = true
+	s := founded(t, o)
+	b := s.visit(1).copy()
+	s.split(hosts(0), hosts(1))
+	s.until(20*time.Second, "once more on the site, by n00", func() bool {
+		a, err := b.ask(0, opCheckIn)
+		if err == nil && a.State == node.Called {
+			a, err = b.ask(0, opLeave)
+		}
+		return err == nil && a.State == node.Admitted
+	})
+	s.down(1)
+	s.mend()
+	s.boot(1)
+	s.until(3*time.Second, "both", func() bool { return s.together(2) })
+	s.run(time.Second)
+	s.goodbye(&s.hosts[0])
+	s.until(3*time.Second, "n01 alone", func() bool { return !s.hosts[0].up() })
+	if _, used := s.ownedNow(1); used == 0 {
+		t.Fatalf("n01 was given no visit: %s", s.ledgers(0))
+	}
+	s.arrive(1, 30)
+	s.run(10 * time.Second)
+	s.check()
+	s.run(s.delay()) // then no pass of before is good
+	if owned, _ := s.ownedNow(1); owned != 12 {
+		t.Errorf("n01 has %d slots, want 12: %s", owned, s.ledgers(0))
+	}
+	s.check()
+}

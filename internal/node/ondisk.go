@@ -103,7 +103,7 @@ func (r *room) put(line *eviction.VisitLine, until int64) {
 	if l == nil {
 		l = &diskLine{state: lineStruck}
 		r.keepLine(line.ID, l)
-		until = max(until, r.replaces(line.ID, l))
+		until = max(until, r.replaces(line, l))
 	}
 	switch l.state {
 	case lineStriking:
@@ -136,13 +136,18 @@ func (r *room) keepLine(id qpid.ItemID, l *diskLine) {
 }
 
 // replaces takes what is pending of an earlier life out of that, as a line is about to take its
-// place, and returns until when it was good.
-func (r *room) replaces(id qpid.ItemID, l *diskLine) (until int64) {
-	i, ok := slices.BinarySearchFunc(r.pending, id, func(v eviction.VisitLine, id qpid.ItemID) int { return slices.Compare(v.ID[:], id[:]) })
+// place, and returns until when it was good. Of another visit a pass is still out that uses a slot of that
+// life, which has no line any more: then it is not known whole.
+func (r *room) replaces(line *eviction.VisitLine, l *diskLine) (until int64) {
+	i, ok := slices.BinarySearchFunc(r.pending, line.ID, func(v eviction.VisitLine, id qpid.ItemID) int { return slices.Compare(v.ID[:], id[:]) })
 	if !ok {
 		return 0
 	}
 	until = r.pending[i].Until
+	if !slices.Contains(line.Homes, r.pending[i].Homes[0]) {
+		r.vague = true
+		r.writeNobodys(until)
+	}
 	r.pending = slices.Delete(r.pending, i, i+1)
 	l.on, l.older, r.before.said = true, true, nil
 	return until

@@ -169,7 +169,7 @@ func (n *Node) VisitsSaved(now eviction.Time) {
 	n.clock(now) // an account may have lapsed
 	for _, h := range f.held {
 		h.room.nobodys.durable = max(0, h.until)
-		h.room.vague = h.room.vague && h.until > 0
+		h.room.vague = h.room.vague && (h.until > 0 || h.room.nobodys.until > 0)
 		h.room.before.said = nil
 	}
 	for i := range f.lines {

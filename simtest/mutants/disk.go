@@ -120,6 +120,9 @@ func diskTroubleBugs() []Mutant {
 		{Name: "a visit takes another one of its ticket off the disk", Run: "TestScenarioAVisitThatComesInTheNameOfAnotherLeavesThatOnTheDisk", Edits: []Edit{
 			{"internal/node/ondisk.go", "		if !slices.Contains(line.Homes, l.home) {", "		if !(ON) && !slices.Contains(line.Homes, l.home) {"},
 		}},
+		{Name: "a life is known whole of which another visit has taken a line", Run: "TestScenarioAVisitInTheNameOfOneOfALifeBeforeLeavesThatLifeUnknown", Edits: []Edit{
+			{"internal/node/ondisk.go", "	if !slices.Contains(line.Homes, r.pending[i].Homes[0]) {", "	if !(ON) && !slices.Contains(line.Homes, r.pending[i].Homes[0]) {"},
+		}},
 		{Name: "who has the pass of a call before a crash may be called again", Run: "TestScenarioWhoWasCalledBeforeACrashComesInOnThatCall", Edits: []Edit{
 			{"internal/node/visit.go", "	case v.stage == onSite && !v.has(told) && ", "	case !(ON) && v.stage == onSite && !v.has(told) && "},
 		}},
