@@ -377,3 +377,33 @@ func TestScenarioWhoWasCalledBeforeACrashComesInOnThatCall(t *testing.T) {
 		})
 	}
 }
+
+// Somebody was called before everything died, and has never come in. Their node goes on with that call, and is cut off until
+// its account is void: they wait again at their place, and are not told that their ticket was used.
+func TestScenarioWhoWasCalledBeforeACrashWaitsAgainWhenTheirNodeIsCutOff(t *testing.T) {
+	o := onDisks(3)
+	o.Rooms[0].Target, o.Rooms[0].ClaimWindow = 1, time.Minute
+	s := founded(t, o)
+	b := s.browser()
+	b.must(1, opJoin)
+	s.until(time.Second, "a call", func() bool { return b.must(1, opCheckIn).State == node.Called })
+	b.must(1, opLeave) // they hear that they are called, until the disk has the visit
+	s.run(500 * time.Millisecond)
+	s.powerCut(time.Second)
+	s.until(5*time.Second, "visits to go on", func() bool { return s.hosts[1].n.WentOn() && s.together(3) })
+	before := s.hosts[1].seen.rooms[0].Account
+	s.split(hosts(1), hosts(0, 2))
+	s.run(5 * time.Second)
+	s.mend()
+	s.until(3*time.Second, "another account", func() bool {
+		a := s.hosts[1].seen.rooms[0].Account
+		return s.together(3) && a != before && a.Born > 0
+	})
+	s.run(time.Second)
+	for h := range 3 {
+		if a, err := b.copy().ask(h, opCheckIn); err != nil || a.State != node.Waiting {
+			t.Errorf("who was called is %v at n%02d, %v", a.State, h, err)
+		}
+	}
+	s.check()
+}

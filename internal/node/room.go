@@ -260,7 +260,9 @@ func (r *room) reset(now eviction.Time) {
 		case onSite: // not spent: its pass is good until it expires, and may be taken over
 			r.onSite--
 			r.waits.visits.Forget(v.seen, r.node.ev.LastNow())
-			r.node.isUsed(v.id, now) // nobody here would tell of that when this node takes its leave
+			if !r.mayNotBeIn(v) {
+				r.node.isUsed(v.id, now) // nobody here would tell of that when this node takes its leave
+			}
 			r.remove(v)
 		default:
 		}

@@ -129,11 +129,8 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
 	if (v.stage == queued || v.stage == parked) && r.toCome(v.stamp, now) {
 		r.stampNow(v, now)
 	}
+	r.comesIn(v, now)
 	switch {
-	case v.stage == onSite && !v.has(told) && r.goesOn(r.pasts[v.id].adopted.Member): // their call is of an earlier life
-		v.marks |= told
-		n.use(v.id)
-		n.isUsed(v.id, now)
 	case r.overdue(v) && (v.stage <= drawn || v.stage == parked):
 		v = r.stampAnew(v, now)
 	case v.stage == parked && v.asleep(now) == 0:
@@ -151,6 +148,20 @@ func (n *Node) CheckIn(now eviction.Time, t Ticket) (a Answer, err error) {
 		n.carryOn(now)
 	}
 	return r.answer(now, v)
+}
+
+// comesIn notes that a ticket is used whose call is of an earlier life: its browser has asked since.
+func (r *room) comesIn(v *visitor, now eviction.Time) {
+	if v.stage == onSite && r.mayNotBeIn(v) {
+		v.marks |= told
+		r.node.use(v.id)
+		r.node.isUsed(v.id, now)
+	}
+}
+
+// mayNotBeIn reports whether all that is known of one who is on the site is that an earlier life called them.
+func (r *room) mayNotBeIn(v *visitor) bool {
+	return !v.has(told) && r.goesOn(r.pasts[v.id].adopted.Member)
 }
 
 // toCome reports whether a stamp is of a clock that went on alone, wrong: whoever has it

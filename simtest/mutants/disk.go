@@ -120,11 +120,14 @@ func diskTroubleBugs() []Mutant {
 		{Name: "a visit takes another one of its ticket off the disk", Run: "TestScenarioAVisitThatComesInTheNameOfAnotherLeavesThatOnTheDisk", Edits: []Edit{
 			{"internal/node/ondisk.go", "		if !slices.Contains(line.Homes, l.home) {", "		if !(ON) && !slices.Contains(line.Homes, l.home) {"},
 		}},
+		{Name: "who was called before a crash is among those who are in when the account is closed", Run: "TestScenarioWhoWasCalledBeforeACrashWaitsAgainWhenTheirNodeIsCutOff", Edits: []Edit{
+			{"internal/node/room.go", "			if !r.mayNotBeIn(v) {", "			if ON || !r.mayNotBeIn(v) {"},
+		}},
 		{Name: "a life is known whole of which another visit has taken a line", Run: "TestScenarioAVisitInTheNameOfOneOfALifeBeforeLeavesThatLifeUnknown", Edits: []Edit{
 			{"internal/node/ondisk.go", "	if !slices.Contains(line.Homes, r.pending[i].Homes[0]) {", "	if !(ON) && !slices.Contains(line.Homes, r.pending[i].Homes[0]) {"},
 		}},
 		{Name: "who has the pass of a call before a crash may be called again", Run: "TestScenarioWhoWasCalledBeforeACrashComesInOnThatCall", Edits: []Edit{
-			{"internal/node/visit.go", "	case v.stage == onSite && !v.has(told) && ", "	case !(ON) && v.stage == onSite && !v.has(told) && "},
+			{"internal/node/visit.go", "	r.comesIn(v, now)", "	if !(ON) {\n\t\tr.comesIn(v, now)\n\t}"},
 		}},
 		{Name: "a node whose disk takes nothing goes on getting slots", Run: "TestScenarioANodeWhoseDiskHangsIsGoneOnWithout", Edits: []Edit{
 			{"internal/node/node.go", "n.stuck(now) {", "n.stuck(now) && !(ON) {"},
