@@ -407,3 +407,22 @@ func TestScenarioWhoWasCalledBeforeACrashWaitsAgainWhenTheirNodeIsCutOff(t *test
 	}
 	s.check()
 }
+
+// Somebody came in just before everything died, and no disk has yet that their ticket is used. They go on with their pass, and
+// their node dies again: their ticket is no good.
+func TestScenarioATicketIsUsedOfWhoGoesOnWithAPassOfBeforeACrash(t *testing.T) {
+	s := founded(t, onDisks(3))
+	b := s.visit(1)
+	s.hosts[1].disk.used = nil
+	s.powerCut(time.Second)
+	s.until(5*time.Second, "visits to go on", func() bool { return s.hosts[1].n.WentOn() && s.together(3) })
+	s.run(500 * time.Millisecond)
+	b.must(1, opRefresh)
+	s.run(time.Second)
+	s.down(1)
+	s.run(5 * time.Second)
+	if a, err := b.copy().ask(0, opCheckIn); !errors.Is(err, ticket.ErrUsed) {
+		t.Errorf("the ticket of who is in is %v, %v", a.State, err)
+	}
+	s.check()
+}

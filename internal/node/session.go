@@ -32,6 +32,7 @@ func (n *Node) Refresh(now eviction.Time, p Pass) (a Answer, err error) {
 			return same, nil
 		}
 	}
+	r.comesIn(v, now)
 	r.mayLetIn(now)
 	v.expires = max(v.expires, p.Expires, r.until(now, v.seen))
 	r.guard(v, now)

@@ -123,6 +123,9 @@ func diskTroubleBugs() []Mutant {
 		{Name: "who was called before a crash is among those who are in when the account is closed", Run: "TestScenarioWhoWasCalledBeforeACrashWaitsAgainWhenTheirNodeIsCutOff", Edits: []Edit{
 			{"internal/node/room.go", "			if !r.mayNotBeIn(v) {", "			if ON || !r.mayNotBeIn(v) {"},
 		}},
+		{Name: "who goes on with a pass of before a crash may be called again", Run: "TestScenarioATicketIsUsedOfWhoGoesOnWithAPassOfBeforeACrash", Edits: []Edit{
+			{"internal/node/session.go", "	r.comesIn(v, now)", "	if !(ON) {\n\t\tr.comesIn(v, now)\n\t}"},
+		}},
 		{Name: "a life is known whole of which another visit has taken a line", Run: "TestScenarioAVisitInTheNameOfOneOfALifeBeforeLeavesThatLifeUnknown", Edits: []Edit{
 			{"internal/node/ondisk.go", "	if !slices.Contains(line.Homes, r.pending[i].Homes[0]) {", "	if !(ON) && !slices.Contains(line.Homes, r.pending[i].Homes[0]) {"},
 		}},
