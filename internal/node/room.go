@@ -261,7 +261,7 @@ func (r *room) reset(now eviction.Time) {
 			r.onSite--
 			r.waits.visits.Forget(v.seen, r.node.ev.LastNow())
 			if !r.mayNotBeIn(v) {
-				r.node.isUsed(v.id, now) // nobody here would tell of that when this node takes its leave
+				r.node.noteUsed(v.id, now) // nobody here would tell of that when this node takes its leave
 			}
 			r.remove(v)
 		default:
@@ -273,6 +273,7 @@ func (r *room) reset(now eviction.Time) {
 		}
 	}
 	r.deletes, r.held = deletes{}, nil
+	r.node.tellUsed(now) // once: it takes a look at all members
 }
 
 // sortedVisitors returns everyone by weight.

@@ -146,10 +146,19 @@ func (n *Node) use(id qpid.ItemID) {
 
 // isUsed tells everybody that a ticket is used up here that another node has in line.
 func (n *Node) isUsed(id qpid.ItemID, now eviction.Time) {
-	if h := usedHash(id); len(n.used.tells) < n.c.UsedMax && n.used.add(h, n.ev.Now(now), n.c.UsedMax) {
-		n.used.tells = append(n.used.tells, h)
+	if n.noteUsed(id, now) {
 		n.tellUsed(now)
 	}
+}
+
+// noteUsed has others hear of it when they are told next, and reports whether it is new.
+func (n *Node) noteUsed(id qpid.ItemID, now eviction.Time) bool {
+	h := usedHash(id)
+	if len(n.used.tells) >= n.c.UsedMax || !n.used.add(h, n.ev.Now(now), n.c.UsedMax) {
+		return false
+	}
+	n.used.tells = append(n.used.tells, h)
+	return true
 }
 
 // forgetUsed drops what no rule would honour any more.

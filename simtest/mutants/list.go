@@ -397,7 +397,7 @@ func leaveBugs() []Mutant {
 	const rolling, lost = "TestScenarioARollingRestartUnderACrowd", "TestScenarioWhatALeavingNodeGivesMayBeLost"
 	return []Mutant{
 		{Name: "who was on the site when an account was closed is not among those who are", Run: "TestScenarioWhoWasOnTheSiteWhenTheirNodeWasCutOffIsNotCalledAgain", Edits: []Edit{
-			{"internal/node/room.go", "				r.node.isUsed(v.id, now) // nobody", "				if !(ON) {\n\t\t\t\t\tr.node.isUsed(v.id, now)\n\t\t\t\t} // nobody"},
+			{"internal/node/room.go", "				r.node.noteUsed(v.id, now) // nobody", "				if !(ON) {\n\t\t\t\t\tr.node.noteUsed(v.id, now)\n\t\t\t\t} // nobody"},
 		}},
 		{Name: "a slot that came with its visit is free", Run: rolling, Edits: []Edit{
 			{"eviction/ledger.go", "		l.used += more\n", "		if !(ON) {\n\t\t\tl.used += more\n\t\t}\n"},
