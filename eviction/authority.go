@@ -170,11 +170,8 @@ func stands(m Member, since uint64, rival Rival) bool {
 }
 
 // earliest is m in the first of the lives that it may have been in when it was last in a wave of a
-// line: as itself, or as one whose disk it has. Of as many as are told there may be more.
+// line: as itself, or as one whose disk it has.
 func earliest(m Member, lives []uint64) Member {
-	if len(lives) >= LivesMax {
-		return Member{Name: m.Name}
-	}
 	for _, boot := range lives {
 		m.Boot = min(m.Boot, boot)
 	}

@@ -27,7 +27,7 @@ func (n *Node) Record() *Record {
 
 // head is the record but for the rooms.
 func (n *Node) head() *Record {
-	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member, Lives: n.lives, Since: n.since, Reckons: n.c.reckons}
+	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member, Lives: n.lives, Since: n.since, Stood: n.stood, Reckons: n.c.reckons}
 	r.Met = make([]Sighting, len(n.met))
 	for i, s := range n.met {
 		r.Met[i] = Sighting{Member: s.member, Epoch: s.epoch, Left: s.left, Wave: s.wave}
@@ -107,8 +107,7 @@ func (n *Node) restore(r *Record, now Time) {
 	}
 	n.epoch.Num = r.Epoch + epochGap
 	n.since = r.Since
-	n.lives = append(slices.Clone(r.Lives), r.Member.Boot)
-	n.lives = n.lives[max(0, len(n.lives)-LivesMax):]
+	n.stood, n.lives = r.Stood, livesAfter(r)
 	for _, s := range r.Met {
 		n.saw(s.Member, now.Boot, n.epoch.Num, s.Left)
 		n.sawWave(s.Member, s.Wave)
@@ -148,6 +147,20 @@ func (n *Node) restore(r *Record, now Time) {
 		n.changed(g)
 	}
 	n.goesWith()
+}
+
+// livesAfter returns the earlier lives of who has r. However many there are since, the one that was last in a
+// primary wave is among them, or its vote would be taken for one of another node, see earliest; 0 is one that is not known.
+func livesAfter(r *Record) []uint64 {
+	lives := append(slices.Clone(r.Lives), r.Member.Boot)
+	if len(lives) <= LivesMax {
+		return lives
+	}
+	lives = slices.Delete(lives, 0, len(lives)-LivesMax)
+	if !slices.Contains(lives, r.Stood) {
+		lives[0] = r.Stood
+	}
+	return lives
 }
 
 // beginCold is of a founding with signing keys from before, when nobody has a disk: there may have

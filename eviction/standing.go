@@ -12,6 +12,7 @@ type standing struct {
 	voters   Voters
 	knows    bool     // took part in a committed primary wave of line in this life, or restored
 	restored bool     // knows from its disk alone
+	stood    uint64   // boot of the life that was in the last primary wave, this one or one before; 0: not known
 	since    uint64   // up to this wave's number no other life of its name is ahead of it, see votes
 	lives    []uint64 // boots of earlier lives whose record it has
 	quits    []Line   // that it founded in this life and left, none of which has begun: see foundAgain

@@ -323,7 +323,7 @@ func TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore(t *testing.T) {
 		restarts int
 		room     bool
 		seed     uint64 // draws in which order the lives come
-	}{{"restarted", 1, false, 3}, {"restarted twice", 2, false, 3}, {"a room, restarted", 1, true, 3}} {
+	}{{"restarted", 1, false, 3}, {"restarted twice", 2, false, 3}, {"restarted often", eviction.LivesMax + 8, false, 3}, {"a room, restarted", 1, true, 3}, {"a room, restarted often", eviction.LivesMax + 8, true, 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			const one, two, first = 0, 1, 2
 			o := short(3)
@@ -382,6 +382,27 @@ func TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore(t *testing.T) {
 			s.down(first) // one of the two has to go in the end
 			s.hosts[first].gone = true
 			s.finish()
+		})
+	}
+}
+
+// All nodes die, and one is restarted over and over while it is alone, in more lives than it tells of. It
+// is a voter all the same: with one of the others it is a quorum.
+func TestScenarioAVoterThatIsRestartedOftenStillVotes(t *testing.T) {
+	for seed := range uint64(4) { // draws in which order the lives come
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			o := short(3)
+			o.Seed, o.Faults.Disk = seed, true
+			s := founded(t, o)
+			s.run(time.Second)
+			s.allDown()
+			for range eviction.LivesMax + 2 {
+				s.reboot(0)
+				s.run(300 * time.Millisecond)
+			}
+			s.boot(1)
+			s.until(10*time.Second, "a primary lease", func() bool { return s.hosts[0].seen.status.Grade >= eviction.Primary })
+			s.check()
 		})
 	}
 }
