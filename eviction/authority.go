@@ -346,7 +346,7 @@ func (n *Node) waitsFor(now Time, w *wave, lines []Line) (holdout Member) {
 // by themselves are kept where their records are, so a first start has none, and waits
 // for nothing.
 func (n *Node) found(w *wave, c *Commit) {
-	c.Founding, c.Grade, c.Line = true, Side, Line{w.T, n.self.Name}
+	c.Founding, c.Grade, c.Line = true, Side, beginsLine(n.self.Member, w.T)
 	c.Voters = foundersOf(w)
 	c.Voters.At = qpid.Epoch{}
 	for _, r := range w.sum.Nodes {
@@ -396,7 +396,7 @@ func (n *Node) side(w *wave, c *Commit, lines []Line) {
 	}
 	for _, g := range n.gates {
 		if after, ok := g.survivorAfter(w.sum.Bounds.Reckons.max(w.sum.Bounds.Wants)); ok && v.lapsed >= after {
-			c.Grade, c.Line = Unanimous, Line{w.T, n.self.Name}
+			c.Grade, c.Line = Unanimous, beginsLine(n.self.Member, w.T)
 			c.Voters = foundersOf(w)
 			c.Voters.From = line
 			if v.voters.From.Founded() {

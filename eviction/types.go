@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/anteroom/anteroom/qpid"
 )
@@ -83,8 +84,15 @@ func (a Account) compare(o Account) int {
 // at which a side without a quorum went on alone. When two lines meet, the
 // older one that still has its quorum goes on and the other joins it.
 type Line struct {
-	Stamp uint64 // Unix microseconds; 0: none
-	By    qpid.NodeID
+	Stamp uint64      // Unix microseconds; 0: none
+	By    qpid.NodeID // who began it, as beginsLine names it
+}
+
+// beginsLine names the line that begins with a wave of m at t. Two nodes that run under one
+// name may begin one in the same microsecond, so it goes by the life: no life has two
+// waves at one time, and of no two lives is the name the same up to its last hyphen and the boot after it.
+func beginsLine(m Member, t uint64) Line {
+	return Line{t, m.Name + "-" + qpid.NodeID(strconv.FormatUint(m.Boot, 36))}
 }
 
 func (l Line) compare(o Line) int {

@@ -407,6 +407,42 @@ func TestScenarioAVoterThatIsRestartedOftenStillVotes(t *testing.T) {
 	}
 }
 
+// Two nodes of one name are restarted at once, cut off from all others and from each other, and go on alone at the
+// same moment. The lines that they begin are two.
+func TestScenarioTwoNodesOfANameBeginTwoLinesAtOnce(t *testing.T) {
+	o := short(3)
+	o.Faults.Adds, o.Faults.Disk = 1, true
+	o.Rooms[0].Survivor = time.Second
+	s := founded(t, o)
+	twin := s.addHost(0)
+	twin.name = s.hosts[2].name
+	d := int(twin.index)
+	s.split(hosts(2), hosts(0, 1, int32(d)))
+	s.boot(d)
+	s.until(3*time.Second, "the new one among them", func() bool { return s.sees(d, 3) && s.hosts[d].seen.status.Knows })
+	first := s.hosts[d].seen.status.Line
+	s.mend()
+	s.split(hosts(0, 1), hosts(2), hosts(int32(d)))
+	s.reboot(2)
+	s.reboot(d)
+	s.until(20*time.Second, "two survivors", func() bool {
+		return s.hosts[2].seen.status.Line != first && s.hosts[d].seen.status.Line != first
+	})
+	a, b := s.hosts[2].seen.status.Line, s.hosts[d].seen.status.Line
+	if a.Stamp != b.Stamp {
+		t.Fatalf("they have not begun at once: %s", s.statuses())
+	}
+	if a == b {
+		t.Errorf("both are on the line %v", a)
+	}
+	s.arrive(2, 12)
+	s.arrive(d, 12)
+	s.run(3 * time.Second)
+	s.down(2)
+	s.hosts[2].gone = true
+	s.finish()
+}
+
 // A node is a quorum by itself, and its disk is bad since the other one came back with a
 // number that is far higher. It goes on alone above that, crashes, and begins again below:
 // nobody has ever heard of the numbers between. It knows of that life all the same, and
