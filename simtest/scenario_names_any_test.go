@@ -54,7 +54,9 @@ func newNamesakes(t *testing.T, seed uint64) *namesakes {
 	if rng.IntN(2) == 0 {
 		library := o.Rooms[0]
 		library.Name = "library"
-		p.rule(&library)
+		if p.rule(&library); rng.IntN(2) == 0 { // one goes on alone, and the other does not
+			o.Rooms[0].Survivor, library.Survivor = time.Second, 0
+		}
 		o.Rooms = append(o.Rooms, library)
 	}
 	p.s, p.of = founded(t, o), rng.IntN(p.nodes)
@@ -149,7 +151,7 @@ func (p *namesakes) round() {
 	}
 	for range 1 + p.rng.IntN(3) {
 		p.s.arrive(p.rng.IntN(len(p.s.hosts)), 1+p.rng.IntN(12))
-		p.s.run(p.pick(20, 300, 1000, 3000))
+		p.s.run(p.pick(20, 300, 1000, 3000, 6000))
 	}
 	if p.rng.IntN(3) > 0 {
 		p.boot()
