@@ -27,7 +27,8 @@ type escrow struct {
 	countedAt int64   // boot time from which its census is dated
 	line      Line    // that the ledger belongs to
 	voters    Voters  // of line, if the node has gone on to another one,
-	rivals    []Rival // and the lives of their names
+	rivals    []Rival // and the lives of their names;
+	goes      Line    // to which its vote has the room go, see quorumOf; zero: it has not been given
 
 	sides  bool // the account may act on a side, see sharing.go
 	shared bool // some account of the room may, or might by this node's configuration of before
@@ -70,7 +71,7 @@ func addVoid(vs []Void, v Void) []Void {
 // may act, and what it has. reset: another account was open until now, and had slots in
 // use.
 func (e *escrow) install(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grade) (reset bool, out []Message) {
-	reset = e.accept(n.self.Member, c, c.Born[w.index])
+	reset = e.accept(n.self.Member, n.line, c, c.Born[w.index])
 	e.shared = c.Shared || grade < Primary && e.shared
 	e.sides = e.sides && f.cfg.OnPartition == Share
 	e.lease(n, w, c, f, grade)
@@ -84,7 +85,7 @@ func (e *escrow) install(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grad
 		}
 	}
 	switch {
-	case grade < Primary:
+	case grade < Primary || e.line != n.line: // of a room that has stayed behind nothing was decided
 	case c.Stands == nil:
 		e.dateCensus(n.clock.last.Boot, c.Census)
 		e.supply = Supply{Line: c.Line, Slots: c.Supply, At: w.epoch, Voters: n.voters.Version, Reckoning: c.Reckoning}
@@ -103,13 +104,13 @@ func (e *escrow) dateCensus(now int64, c *Census) {
 	}
 }
 
-// accept takes in which account of self is open now, and which are void.
-func (e *escrow) accept(self Member, c *RoomCommit, born uint64) (reset bool) {
+// accept takes in which account of self, a node on a line, is open now, and which are void.
+func (e *escrow) accept(self Member, line Line, c *RoomCommit, born uint64) (reset bool) {
 	if c.Line.Founded() {
 		if born != e.ledger.account.Born && born > e.shutBorn {
 			reset = e.reopen(Account{self, born})
 		}
-		e.line = c.Line
+		e.follow(line, c)
 	}
 	for _, v := range c.Void {
 		if !e.voided(Account{v.Member, v.Epoch}) {
@@ -126,6 +127,21 @@ func (e *escrow) accept(self Member, c *RoomCommit, born uint64) (reset bool) {
 		}
 	}
 	return reset
+}
+
+// follow takes the room of a node on a line to that, if it follows. One that was on no line yet is on the one where the
+// others have it. If its vote is asked for, it is given once.
+func (e *escrow) follow(line Line, c *RoomCommit) {
+	switch {
+	case c.Line != line && e.line.Founded():
+		if c.From == e.line && !e.goes.Founded() {
+			e.goes = line
+		}
+	case c.Line != e.line:
+		e.line, e.goes, e.voters, e.rivals = c.Line, Line{}, Voters{}, nil
+	default:
+		e.goes = Line{}
+	}
 }
 
 // lease lets the account act from the gather on, if the coordinator has looked

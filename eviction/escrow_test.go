@@ -9,10 +9,10 @@ import (
 func TestVoidsThatWereShownDoNotChange(t *testing.T) {
 	a, b := Member{Name: "a", Boot: 1}, Member{Name: "b", Boot: 1}
 	var e escrow
-	e.accept(Member{}, &RoomCommit{Void: []Void{{b, 3}}}, 0)
+	e.accept(Member{}, Line{}, &RoomCommit{Void: []Void{{b, 3}}}, 0)
 	for _, change := range []func(){
-		func() { e.accept(Member{}, &RoomCommit{Void: []Void{{b, 5}}}, 0) },
-		func() { e.accept(Member{}, &RoomCommit{Void: []Void{{a, 4}}}, 0) },
+		func() { e.accept(Member{}, Line{}, &RoomCommit{Void: []Void{{b, 5}}}, 0) },
+		func() { e.accept(Member{}, Line{}, &RoomCommit{Void: []Void{{a, 4}}}, 0) },
 		func() { e.forget(func(m Member) bool { return m != a }) },
 	} {
 		shown := e.Voids()

@@ -78,6 +78,7 @@ type RoomNode struct {
 	Arrivals float32     // joins per second, lately
 	Lightest qpid.Weight // QPID rooms
 	Voters   Voters      // of Line, when the node itself has gone on to another line
+	Goes     Line        // to which its vote on Line has the room go; zero: it has not been given
 	First    uint64      // with a digest: stamp of the lightest ticket beyond the cut; 0: none
 	Keying   uint64
 	Seed     [32]byte   // of a draw that the coordinator does not know
@@ -228,7 +229,8 @@ type RoomRecord struct {
 	TTL    time.Duration // the longest session that a pass alive may have
 	Line   Line
 	Voters Voters  // of Line, where the node has gone on to another one,
-	Rivals []Rival // and the lives of their names
+	Rivals []Rival // and the lives of their names;
+	Goes   Line    // to which its vote has the room go
 	Voids  []Void
 	Cut    Cut
 	Supply Supply

@@ -10,7 +10,7 @@ import (
 func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	g.purse.asks(w, now.Boot)
 	n := RoomNode{
-		Index: w.index, Born: g.ledger.account.Born, Line: g.line, Lapsed: -1, OldAge: -1, Shut: g.shutBorn, Holds: g.supply.holds(), Minted: g.ledger.minted,
+		Index: w.index, Born: g.ledger.account.Born, Line: g.line, Lapsed: -1, OldAge: -1, Shut: g.shutBorn, Holds: g.supply.holds(), Goes: g.goes, Minted: g.ledger.minted,
 		Free: g.ledger.Free(), Used: g.ledger.used, Called: g.Called, Due: g.Due, Wanted: g.Wanted, Version: g.cfg.Version, Sum: g.sum, Keying: g.keying, TTL: micros(max(g.ttl, g.cfg.longest())),
 		Arrivals: float32(g.arrivals.rate(now.Boot)), Lightest: qpid.Empty(w.index),
 		Spent: g.spent, Tokens: max(0, g.Tokens(now.Boot)), Dealt: g.dealtBy(), DealtAge: g.dealtAge(now.Boot), Left: g.left(w, now.Boot), Held: g.held(now.Boot), Sides: g.sides,

@@ -9,43 +9,63 @@ import (
 // chooseLine says which line the room's ledgers belong to. A room follows the
 // nodes to a survivors' line only after its own survivor_after; until then
 // false: nobody is called. So does a room that is new on such a line: whoever is
-// on the line that the survivors left may have it too.
+// on the line that the survivors left may have it too. It also follows from a line where a quorum of
+// that has given its vote to this one, and is asked to where a quorum can.
+//
+// As long as it does not follow, the room stays at each node on the line that it is on there.
 func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
-	var old Line
+	var lines []Line
 	lapsed := int64(-1)
 	for _, n := range rs.nodes {
 		if n.Line == d.line {
 			c.Line = d.line
 			return true
 		}
-		if n.Line.Founded() && (!old.Founded() || n.Line.compare(old) < 0) {
-			old = n.Line
+		if n.Line.Founded() && !slices.Contains(lines, n.Line) {
+			lines = append(lines, n.Line)
 		}
 		if n.Lapsed >= 0 && (lapsed < 0 || n.Lapsed < lapsed) {
 			lapsed = n.Lapsed
 		}
 	}
 	c.Line = d.line
-	if !old.Founded() {
+	if len(lines) == 0 {
 		return true // the room is new, and no other line can have it
 	}
-	after, ok := g.survivorAfter(d.reckons)
-	if !rs.sides && (!ok || lapsed >= 0 && lapsed < after) && !rs.quorumOf(old, d) {
-		c.Line = old
-		return false
+	slices.SortFunc(lines, Line.compare)
+	if i := slices.IndexFunc(lines, func(l Line) bool { return rs.quorumOf(l, d, true) }); i >= 0 {
+		c.From = lines[i]
+		return true
 	}
-	c.From = old
-	return true
+	if after, ok := g.survivorAfter(d.reckons); rs.sides || ok && (lapsed < 0 || lapsed >= after) {
+		c.From = lines[0]
+		return true
+	}
+	c.Line = lines[0]
+	if i := slices.IndexFunc(lines, func(l Line) bool { return rs.quorumOf(l, d, false) }); i >= 0 {
+		c.Line, c.From = lines[i], lines[i] // they are asked for their votes
+	}
+	return false
 }
 
-// quorumOf reports whether the nodes that are still on the room's old line
-// are a quorum of its voters: then no other side can go on with it. A node votes there
+// quorumOf reports whether the nodes that are still on the room's old line are a quorum of its voters, that
+// have given their votes to the line of this wave, or may. A node votes there
 // as it left that line: what it did on another one since does not count, nor do lives since.
-func (rs *roomSums) quorumOf(old Line, d *decision) bool {
+//
+// Proof that a room which has left a line so is never on it again, nor leaves it for another: each of that
+// quorum had left the line itself when it gave its vote, which is on its disk before it says so, and it gives
+// it to one line. Any other quorum of that line, for another one or to be primary there, has one of those names in
+// it, in that life (see votes). It cannot have given its vote twice. Nor is it back on the line: the first
+// of them to be so would need a primary wave there without any of them. Of waves there that were decided before, one
+// of them knows.
+//
+// It takes two waves: were the room to leave in the one that finds the quorum, one who has not heard of that could
+// give its vote again, or go back to the line.
+func (rs *roomSums) quorumOf(old Line, d *decision, given bool) bool {
 	var voters Voters
 	var know []qpid.NodeID
 	for i, n := range rs.nodes {
-		if n.Line != old || n.Voters.Version == 0 {
+		if n.Line != old || n.Voters.Version == 0 || n.Goes != d.line && (given || n.Goes.Founded()) {
 			continue
 		}
 		first := earliest(d.list[i], d.lives[i])

@@ -8,7 +8,8 @@ import (
 
 // S22, quorums. Of any two primary waves of a line one knows of the other, whoever has
 // gone on under a name of somebody else meanwhile; and so do a wave by which a room
-// leaves a line with its slots, and every primary wave of that line. A wave knows of
+// leaves a line with its slots, and every primary wave of that line. A room leaves a line once: for no other one
+// later, nor is it back there. A wave knows of
 // another if one of those who replied to it had replied to that one, or had installed a
 // wave that knew of it. It is the claim on which all else rests (lemma 6), so a breach is
 // seen here before any slot is there twice.
@@ -43,6 +44,14 @@ type quorumCheck struct {
 	waves   []knownWave // a ring
 	next    int32
 	quorums []quorum
+	left    []leaving
+}
+
+// leaving is where a room went by a quorum of the line that it was on, and by which wave.
+type leaving struct {
+	room     string
+	from, to eviction.Line
+	wave     qpid.Epoch
 }
 
 // knownWave is one wave, and what those who replied to it knew.
@@ -119,19 +128,33 @@ func (w *world) learns(h *host, s *node.Status) {
 // crosses looks at a room that leaves a line by a quorum of it, and not because its own
 // survivor_after is over, which an operator may set while it runs.
 func (w *world) crosses(h *host, e qpid.Epoch, rc *eviction.RoomCommit) {
-	if !rc.From.Founded() {
+	rs, ok := h.n.Room(rc.Room, h.clock.read(w.now))
+	if !ok || rs.Room.Survivor != 0 || rs.Room.OnPartition == eviction.Share || !rc.From.Founded() || rc.From == rc.Line {
 		return
 	}
-	rs, ok := h.n.Room(rc.Room, h.clock.read(w.now))
-	if ok && rs.Room.Survivor == 0 && rs.Room.OnPartition != eviction.Share {
-		w.checkQuorum(quorum{w.waveAt(e), rc.From, rc.Room})
+	w.checkQuorum(quorum{w.waveAt(e), rc.From, rc.Room})
+	c := &w.checker.quorums
+	for _, l := range c.left {
+		if l.room == rc.Room && l.from == rc.From {
+			if l.to != rc.Line {
+				w.fail("S22", "by wave %s room %s leaves line %v for %v, and did by %s for %v: %s", w.epoch(e), rc.Room, rc.From, rc.Line, w.epoch(l.wave), l.to, w.statuses())
+			}
+			return
+		}
 	}
+	c.left = append(c.left, leaving{rc.Room, rc.From, rc.Line, e})
 }
 
 // checkQuorum compares a quorum with all others of its line.
 func (w *world) checkQuorum(q quorum) {
 	c := &w.checker.quorums
 	own := &c.waves[q.wave]
+	for _, l := range c.left {
+		if q.room == "" && l.from == q.line && own.epoch.Num > l.wave.Num {
+			w.fail("S22", "wave %s of line %v has a quorum, and room %s has left it by %s: %s", w.epoch(own.epoch), q.line, l.room, w.epoch(l.wave), w.statuses())
+			return
+		}
+	}
 	for _, o := range c.quorums {
 		if o == q {
 			return

@@ -87,7 +87,7 @@ func (s *script) whole(at ...int32) {
 	s.until(10*time.Second, "one wave of all", func() bool { return s.together(len(at)) })
 	s.run(s.delay())
 	for room := range s.o.Rooms {
-		s.slots(s.o.Rooms[room].Target, room, at...)
+		s.slots(s.hosts[at[0]].seen.rooms[room].Room.Target, room, at...)
 	}
 	s.finish()
 }
@@ -134,6 +134,89 @@ func TestScenarioSplitBeforeTheFirstPrimaryWave(t *testing.T) {
 	}
 }
 
+// leavesByAQuorum has six nodes become four on a line of which the voters have changed more often than those of the next, and n01
+// and n02 go on alone, until n00 is with them: a quorum with which the library leaves that line for theirs. It returns when n01 has heard of it.
+func leavesByAQuorum(t *testing.T) (s *script, first eviction.Line) {
+	o := beside(6)
+	o.Faults.Disk = true
+	s = founded(t, o)
+	for _, i := range []int{5, 4} {
+		s.goodbye(&s.hosts[i])
+		s.run(3 * time.Second)
+	}
+	first = s.hosts[0].seen.status.Line
+	s.down(0)
+	s.down(3)
+	s.until(30*time.Second, "two alone", func() bool { return s.alone(1, 2) })
+	s.boot(0)
+	s.until(10*time.Second, "the room on their line", func() bool { return s.hosts[1].seen.rooms[library].Line != first })
+	return s, first
+}
+
+// One of those with whom a room has left its line is with one who was not there, and both go on alone by the survivor_after of
+// another room. They are half of the voters of the line that the room left, and have the lowest name; but those who have it
+// are elsewhere.
+func TestScenarioARoomDoesNotLeaveALineTwice(t *testing.T) {
+	s, _ := leavesByAQuorum(t)
+	s.run(3 * time.Second)
+	s.split(hosts(1, 2), hosts(0, 3))
+	s.boot(3)
+	s.until(30*time.Second, "two alone", func() bool { return s.alone(0, 3) })
+	s.arrive(0, 30)
+	s.arrive(3, 30)
+	s.run(5 * time.Second)
+	s.slots(12, library, 1, 2)
+	s.whole(0, 1, 2, 3)
+}
+
+// The same, where the node that made the quorum has not heard that the room has left: it has given its vote, also when it
+// is restarted.
+func TestScenarioAVoteForWhereARoomGoesIsGivenOnce(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restarted %t", restarted), func(t *testing.T) {
+			s, first := leavesByAQuorum(t)
+			s.split(hosts(1, 2), hosts(0, 3))
+			if s.boot(3); restarted {
+				s.reboot(0)
+			}
+			s.until(30*time.Second, "two alone", func() bool { return s.alone(0, 3) })
+			if on := s.hosts[0].seen.rooms[library].Line; on != first {
+				t.Fatalf("n00 has heard that the room is on %v", on)
+			}
+			s.arrive(0, 30)
+			s.arrive(3, 30)
+			s.run(5 * time.Second)
+			s.slots(0, library, 3)
+			s.slots(12, library, 1, 2)
+			s.whole(0, 1, 2, 3)
+		})
+	}
+}
+
+// Two of five go on alone with one room. The other one stays on the line of the majority, which is told of a higher
+// limit meanwhile. What the two say of its slots when they are with two of those is no later than what those say, though
+// their waves are: the third has slots, too.
+func TestScenarioARoomThatStaysBehindSaysNothingNewOfItsSlots(t *testing.T) {
+	o := beside(5)
+	o.Faults.Disk = true
+	s := founded(t, o)
+	s.split(hosts(0, 1, 2), hosts(3, 4))
+	s.until(30*time.Second, "two alone", func() bool { return s.alone(3, 4) })
+	room := o.Rooms[library]
+	room.Target = 20
+	s.setRoom(&s.hosts[0], library, room)
+	s.reboot(3) // their numbers are higher after it
+	s.reboot(4)
+	s.until(30*time.Second, "two alone", func() bool { return s.alone(3, 4) })
+	s.run(s.delay())
+	s.slots(20, library, 0, 1, 2)
+	s.mend()
+	s.split(hosts(0), hosts(1, 2, 3, 4))
+	s.until(10*time.Second, "a majority with the two", func() bool { return s.sees(2, 4) && s.hosts[2].seen.status.Grade >= eviction.Primary })
+	s.slots(20, library, 1, 2, 3, 4)
+	s.whole(0, 1, 2, 3, 4)
+}
+
 // A room that is made while two nodes of five go on alone, at both sides: the
 // majority has it, and the two do not, with survivor_after 0. Nor do they when it
 // is deleted and made again.
@@ -172,7 +255,7 @@ func TestScenarioANewcomerInheritsASurvivorsLine(t *testing.T) {
 	s.begin()
 	s.addHost(0)
 	s.addHost(0)
-	s.split(hosts(0, 1), hosts(2, 3, 4))
+	s.split(hosts(0), hosts(1, 2, 3, 4))
 	s.until(30*time.Second, "one node alone", func() bool { return s.alone(2) })
 	for _, with := range [][]int32{hosts(2, 3), hosts(2, 3, 4)} { // one after the other: the voters change between them
 		s.boot(len(with) + 1)

@@ -2657,6 +2657,7 @@ type RoomNode struct {
 	Disks         bool       `protobuf:"varint,39,opt,name=disks,proto3" json:"disks,omitempty"`
 	Earlier       []*Earlier `protobuf:"bytes,40,rep,name=earlier,proto3" json:"earlier,omitempty"`
 	Over          []*Void    `protobuf:"bytes,41,rep,name=over,proto3" json:"over,omitempty"`
+	Goes          *Line      `protobuf:"bytes,42,opt,name=goes,proto3" json:"goes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2960,6 +2961,13 @@ func (x *RoomNode) GetEarlier() []*Earlier {
 func (x *RoomNode) GetOver() []*Void {
 	if x != nil {
 		return x.Over
+	}
+	return nil
+}
+
+func (x *RoomNode) GetGoes() *Line {
+	if x != nil {
+		return x.Goes
 	}
 	return nil
 }
@@ -6336,7 +6344,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"VisitCount\x120\n" +
 	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x16\n" +
-	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\xe0\b\n" +
+	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\x8c\t\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -6378,7 +6386,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x04left\x18& \x01(\v2\x16.anteroom.peer.v1.LeftR\x04left\x12\x14\n" +
 	"\x05disks\x18' \x01(\bR\x05disks\x123\n" +
 	"\aearlier\x18( \x03(\v2\x19.anteroom.peer.v1.EarlierR\aearlier\x12*\n" +
-	"\x04over\x18) \x03(\v2\x16.anteroom.peer.v1.VoidR\x04overJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"l\n" +
+	"\x04over\x18) \x03(\v2\x16.anteroom.peer.v1.VoidR\x04over\x12*\n" +
+	"\x04goes\x18* \x01(\v2\x16.anteroom.peer.v1.LineR\x04goesJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"l\n" +
 	"\aEarlier\x123\n" +
 	"\aaccount\x18\x01 \x01(\v2\x19.anteroom.peer.v1.AccountR\aaccount\x12\x16\n" +
 	"\x06visits\x18\x02 \x01(\x03R\x06visits\x12\x14\n" +
@@ -6864,78 +6873,79 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	43,  // 78: anteroom.peer.v1.RoomNode.left:type_name -> anteroom.peer.v1.Left
 	33,  // 79: anteroom.peer.v1.RoomNode.earlier:type_name -> anteroom.peer.v1.Earlier
 	16,  // 80: anteroom.peer.v1.RoomNode.over:type_name -> anteroom.peer.v1.Void
-	10,  // 81: anteroom.peer.v1.Earlier.account:type_name -> anteroom.peer.v1.Account
-	36,  // 82: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 83: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 84: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 85: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 86: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 87: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 88: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	41,  // 89: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	22,  // 90: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
-	22,  // 91: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
-	47,  // 92: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 93: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 94: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 95: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 96: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 97: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	45,  // 98: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	46,  // 99: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	45,  // 100: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 101: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 102: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	35,  // 103: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	39,  // 104: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	20,  // 105: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	14,  // 106: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
-	42,  // 107: anteroom.peer.v1.RoomCommit.bucket:type_name -> anteroom.peer.v1.Bucket
-	8,   // 108: anteroom.peer.v1.RoomCommit.resumed:type_name -> anteroom.peer.v1.Member
-	19,  // 109: anteroom.peer.v1.RoomCommit.census:type_name -> anteroom.peer.v1.Census
-	18,  // 110: anteroom.peer.v1.RoomCommit.stands:type_name -> anteroom.peer.v1.Supply
-	44,  // 111: anteroom.peer.v1.Bucket.spent:type_name -> anteroom.peer.v1.Spent
-	42,  // 112: anteroom.peer.v1.Left.bucket:type_name -> anteroom.peer.v1.Bucket
-	2,   // 113: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 114: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 115: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 116: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 117: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 118: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	48,  // 119: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	48,  // 120: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 121: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 122: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 123: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 124: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 125: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 126: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
-	9,   // 127: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 128: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 129: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
-	10,  // 130: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 131: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	53,  // 132: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	55,  // 133: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 134: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 135: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 136: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 137: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 138: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 139: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	61,  // 140: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	61,  // 141: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	8,   // 142: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
-	66,  // 143: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 144: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	68,  // 145: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	66,  // 146: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	69,  // 147: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
-	148, // [148:148] is the sub-list for method output_type
-	148, // [148:148] is the sub-list for method input_type
-	148, // [148:148] is the sub-list for extension type_name
-	148, // [148:148] is the sub-list for extension extendee
-	0,   // [0:148] is the sub-list for field type_name
+	12,  // 81: anteroom.peer.v1.RoomNode.goes:type_name -> anteroom.peer.v1.Line
+	10,  // 82: anteroom.peer.v1.Earlier.account:type_name -> anteroom.peer.v1.Account
+	36,  // 83: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 84: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 85: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 86: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 87: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 88: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 89: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	41,  // 90: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	22,  // 91: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
+	22,  // 92: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
+	47,  // 93: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 94: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 95: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 96: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 97: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 98: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	45,  // 99: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	46,  // 100: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	45,  // 101: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 102: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 103: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	35,  // 104: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	39,  // 105: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	20,  // 106: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	14,  // 107: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
+	42,  // 108: anteroom.peer.v1.RoomCommit.bucket:type_name -> anteroom.peer.v1.Bucket
+	8,   // 109: anteroom.peer.v1.RoomCommit.resumed:type_name -> anteroom.peer.v1.Member
+	19,  // 110: anteroom.peer.v1.RoomCommit.census:type_name -> anteroom.peer.v1.Census
+	18,  // 111: anteroom.peer.v1.RoomCommit.stands:type_name -> anteroom.peer.v1.Supply
+	44,  // 112: anteroom.peer.v1.Bucket.spent:type_name -> anteroom.peer.v1.Spent
+	42,  // 113: anteroom.peer.v1.Left.bucket:type_name -> anteroom.peer.v1.Bucket
+	2,   // 114: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 115: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 116: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 117: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 118: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 119: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	48,  // 120: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	48,  // 121: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 122: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 123: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 124: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 125: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 126: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 127: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
+	9,   // 128: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 129: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 130: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
+	10,  // 131: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 132: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	53,  // 133: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	55,  // 134: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 135: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 136: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 137: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 138: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 139: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 140: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	61,  // 141: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	61,  // 142: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	8,   // 143: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
+	66,  // 144: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 145: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	68,  // 146: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	66,  // 147: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	69,  // 148: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
+	149, // [149:149] is the sub-list for method output_type
+	149, // [149:149] is the sub-list for method input_type
+	149, // [149:149] is the sub-list for extension type_name
+	149, // [149:149] is the sub-list for extension extendee
+	0,   // [0:149] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
