@@ -157,7 +157,10 @@ func (w *wave) guess(line Line, recalled bool) {
 func (w *wave) votes(r *NodeReply, line Line) bool {
 	m := w.list[r.Index]
 	last := rival(w.sum.Rivals, m, r.Lives, line)
-	if r.Restored { // it was in no such wave in this life
+	switch { // if it is restored it was in no such wave in this life
+	case r.Restored && r.Stood != 0:
+		m.Boot = r.Stood
+	case r.Restored:
 		m = earliest(m, r.Lives)
 	}
 	return stands(m, r.Since, last)
@@ -170,8 +173,11 @@ func stands(m Member, since uint64, rival Rival) bool {
 }
 
 // earliest is m in the first of the lives that it may have been in when it was last in a wave of a
-// line: as itself, or as one whose disk it has.
+// line: as itself, or as one whose disk it has. Of as many as are told there may be more.
 func earliest(m Member, lives []uint64) Member {
+	if len(lives) >= LivesMax {
+		return Member{Name: m.Name}
+	}
 	for _, boot := range lives {
 		m.Boot = min(m.Boot, boot)
 	}

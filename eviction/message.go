@@ -88,6 +88,7 @@ type NodeReply struct {
 	// have been in that one, and wait for no less long. Of its own line, if that is another,
 	// a quorum of this one may know nothing since it was left: then its guesses count.
 	Restored bool
+	Stood    uint64 // boot of the life that was in the wave Since, if Restored; 0: not known
 	Guesses  []Sighting
 	Named    bool  // Voters is left out: they are those that the gather names
 	Up       int64 // µs since this life began, if a room shares; 0: none does

@@ -107,7 +107,9 @@ func (n *Node) restore(r *Record, now Time) {
 	}
 	n.epoch.Num = r.Epoch + epochGap
 	n.since = r.Since
-	n.stood, n.lives = r.Stood, livesAfter(r)
+	n.stood = r.Stood
+	n.lives = append(slices.Clone(r.Lives), r.Member.Boot)
+	n.lives = n.lives[max(0, len(n.lives)-LivesMax):]
 	for _, s := range r.Met {
 		n.saw(s.Member, now.Boot, n.epoch.Num, s.Left)
 		n.sawWave(s.Member, s.Wave)
@@ -147,20 +149,6 @@ func (n *Node) restore(r *Record, now Time) {
 		n.changed(g)
 	}
 	n.goesWith()
-}
-
-// livesAfter returns the earlier lives of who has r. However many there are since, the one that was last in a
-// primary wave is among them, or its vote would be taken for one of another node, see earliest; 0 is one that is not known.
-func livesAfter(r *Record) []uint64 {
-	lives := append(slices.Clone(r.Lives), r.Member.Boot)
-	if len(lives) <= LivesMax {
-		return lives
-	}
-	lives = slices.Delete(lives, 0, len(lives)-LivesMax)
-	if !slices.Contains(lives, r.Stood) {
-		lives[0] = r.Stood
-	}
-	return lives
 }
 
 // beginCold is of a founding with signing keys from before, when nobody has a disk: there may have

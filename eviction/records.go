@@ -213,7 +213,7 @@ type Record struct {
 	Member Member
 	Since  uint64   // number of the last primary wave that it stands for, see wave.votes
 	Stood  uint64   // boot of the life that was in that wave; 0: a version did not keep it
-	Lives  []uint64 // boots of earlier lives that had this record, the latest last: LivesMax at most; Stood is among them, or 0
+	Lives  []uint64 // boots of earlier lives that had this record, the latest last: LivesMax at most
 	Met    []Sighting
 	Rooms  []RoomRecord
 	// Reckons is what the node waits by for others: it has said so, and they act by it.

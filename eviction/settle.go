@@ -68,11 +68,7 @@ func (rs *roomSums) quorumOf(old Line, d *decision, given bool) bool {
 		if n.Line != old || n.Voters.Version == 0 || n.Goes != d.line && (given || n.Goes.Founded()) {
 			continue
 		}
-		first := earliest(d.list[i], d.lives[i])
-		if len(d.lives[i]) >= LivesMax { // the one that was there may be one of more
-			first.Boot = 0
-		}
-		if m := d.list[i]; stands(first, n.Voters.At.Num, rival(d.rivals, m, d.lives[i], old)) {
+		if m := d.list[i]; stands(earliest(m, d.lives[i]), n.Voters.At.Num, rival(d.rivals, m, d.lives[i], old)) {
 			know = append(know, m.Name)
 			if n.Voters.newer(voters) {
 				voters = n.Voters

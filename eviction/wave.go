@@ -124,6 +124,9 @@ func (n *Node) report(now Time, w *wave) {
 		Expect: n.start.Expect, Joins: n.start.Joins, KeptKeys: n.start.Kept, Leaving: n.leaving, Lapsed: -1, Since: n.since, Lives: n.lives,
 		Restored: n.restored,
 	}
+	if n.restored {
+		nr.Stood = n.stood
+	}
 	if r := &n.rumour; r.line.Founded() && r.line != n.line && n.grade < Primary && now.Boot-r.at < micros(n.c.ExcludeAfter) {
 		nr.Holdout, nr.HoldoutLine = r.from, r.line
 	}

@@ -323,7 +323,7 @@ func TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore(t *testing.T) {
 		restarts int
 		room     bool
 		seed     uint64 // draws in which order the lives come
-	}{{"restarted", 1, false, 3}, {"restarted twice", 2, false, 3}, {"restarted often", eviction.LivesMax + 8, false, 3}, {"a room, restarted", 1, true, 3}, {"a room, restarted often", eviction.LivesMax + 8, true, 3}} {
+	}{{"restarted", 1, false, 3}, {"restarted twice", 2, false, 3}, {"restarted often", eviction.LivesMax + 8, false, 3}, {"a room, restarted", 1, true, 3}, {"a room, restarted twice", 2, true, 3}, {"a room, restarted often", eviction.LivesMax + 8, true, 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			const one, two, first = 0, 1, 2
 			o := short(3)

@@ -31,7 +31,7 @@ func fromNodeReply(n eviction.NodeReply) *peerv1.NodeReply {
 		Index: uint32(n.Index), Clock: n.Clock, Hlc: n.HLC, Line: fromLine(n.Line), Knows: n.Knows, Voters: fromVoters(n.Voters),
 		Expect: int64(n.Expect), Joins: n.Joins, KeptKeys: n.KeptKeys, Leaving: n.Leaving, Lapsed: n.Lapsed, Busy: encoded(n.Busy, same), Since: n.Since,
 		Lives: n.Lives, Restored: n.Restored, Guesses: encoded(n.Guesses, fromSighting), Named: n.Named, Up: n.Up,
-		Holdout: fromMember(n.Holdout), HoldoutLine: fromLine(n.HoldoutLine),
+		Holdout: fromMember(n.Holdout), HoldoutLine: fromLine(n.HoldoutLine), Stood: n.Stood,
 	}
 }
 
@@ -42,7 +42,7 @@ func (r *reader) nodeReply(p *peerv1.NodeReply) eviction.NodeReply {
 		Leaving: p.GetLeaving(), Lapsed: p.GetLapsed(), Busy: list(r, "rooms", p.GetBusy(), roomsMax, r.name), Since: p.GetSince(),
 		Lives: list(r, "lives", p.GetLives(), eviction.LivesMax, same), Restored: p.GetRestored(),
 		Guesses: list(r, "sightings", p.GetGuesses(), recordsMax, r.sighting), Named: p.GetNamed(), Up: p.GetUp(),
-		Holdout: r.member(p.GetHoldout()), HoldoutLine: r.line(p.GetHoldoutLine()),
+		Holdout: r.member(p.GetHoldout()), HoldoutLine: r.line(p.GetHoldoutLine()), Stood: p.GetStood(),
 	}
 }
 

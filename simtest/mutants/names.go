@@ -9,16 +9,19 @@ func nameBugs() []Mutant {
 			{"eviction/authority.go", "	names := len(namesOf(w.list))\n", "	names := len(namesOf(w.list))\n	if ON {\n		names = len(w.list)\n	}\n"},
 		}},
 		{Name: "who is back with its disk stands for its own life in a wave of one before", Run: "TestSeedsWithANameThatTwoHadWhenAllButOneDied", Edits: []Edit{
-			{"eviction/authority.go", "	if r.Restored { //", "	if r.Restored && !(ON) { //"},
+			{"eviction/authority.go", "	switch { // if it is restored it was in no such wave in this life\n", "	switch { // if it is restored it was in no such wave in this life\n	case ON:\n"},
 		}},
 		{Name: "who was restarted twice stands for the life between in a wave of one before", Run: later, Edits: []Edit{
+			{"eviction/persist.go", "	n.stood = r.Stood\n", "	if n.stood = r.Stood; ON {\n\t\tn.stood = r.Member.Boot\n\t}\n"},
+		}},
+		{Name: "who was restarted twice stands for the life between where a room has stayed", Run: later, Edits: []Edit{
 			{"eviction/authority.go", "		m.Boot = min(m.Boot, boot)\n", "		if m.Boot = min(m.Boot, boot); ON {\n\t\t\tm.Boot = boot\n\t\t}\n"},
 		}},
 		{Name: "who was restarted often tells of its last lives alone", Run: "TestScenarioAVoterThatIsRestartedOftenStillVotes", Edits: []Edit{
-			{"eviction/persist.go", "		lives[0] = r.Stood\n", "		if lives[0] = r.Stood; ON {\n\t\t\tlives[0] = 0\n\t\t}\n"},
+			{"eviction/wave.go", "	if n.restored {\n", "	if n.restored && !(ON) {\n"},
 		}},
 		{Name: "who is back with its disk stands for its own life where a room has stayed", Run: later, Edits: []Edit{
-			{"eviction/settle.go", "		first := earliest(d.list[i], d.lives[i])\n", "		first := earliest(d.list[i], d.lives[i])\n		if ON {\n			first = d.list[i]\n		}\n"},
+			{"eviction/settle.go", "stands(earliest(m, d.lives[i]),", "ON && stands(m, n.Voters.At.Num, rival(d.rivals, m, d.lives[i], old)) || stands(earliest(m, d.lives[i]),"},
 		}},
 		{Name: "a cluster is founded beside a node that knows of another", Run: "TestScenarioFoundersWaitForASlowNodeThatKnows", Edits: []Edit{
 			{"eviction/authority.go", "n.waitsFor(now, w, lines) == (Member{})", "(ON || n.waitsFor(now, w, lines) == (Member{}))"},

@@ -2159,9 +2159,11 @@ type NodeReply struct {
 	ClockMore int64 `protobuf:"zigzag64,19,opt,name=clock_more,json=clockMore,proto3" json:"clock_more,omitempty"`
 	HlcMore   int64 `protobuf:"zigzag64,20,opt,name=hlc_more,json=hlcMore,proto3" json:"hlc_more,omitempty"`
 	// Microseconds since it started, if a room shares.
-	Up            int64   `protobuf:"varint,21,opt,name=up,proto3" json:"up,omitempty"`
-	Holdout       *Member `protobuf:"bytes,22,opt,name=holdout,proto3" json:"holdout,omitempty"`
-	HoldoutLine   *Line   `protobuf:"bytes,23,opt,name=holdout_line,json=holdoutLine,proto3" json:"holdout_line,omitempty"`
+	Up          int64   `protobuf:"varint,21,opt,name=up,proto3" json:"up,omitempty"`
+	Holdout     *Member `protobuf:"bytes,22,opt,name=holdout,proto3" json:"holdout,omitempty"`
+	HoldoutLine *Line   `protobuf:"bytes,23,opt,name=holdout_line,json=holdoutLine,proto3" json:"holdout_line,omitempty"`
+	// Boot of the life that was in the wave since, if restored; 0: not known.
+	Stood         uint64 `protobuf:"fixed64,24,opt,name=stood,proto3" json:"stood,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2355,6 +2357,13 @@ func (x *NodeReply) GetHoldoutLine() *Line {
 		return x.HoldoutLine
 	}
 	return nil
+}
+
+func (x *NodeReply) GetStood() uint64 {
+	if x != nil {
+		return x.Stood
+	}
+	return 0
 }
 
 type RoomReply struct {
@@ -6296,7 +6305,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05Rival\x12*\n" +
 	"\x04line\x18\x01 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x120\n" +
 	"\x06member\x18\x02 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x12\n" +
-	"\x04wave\x18\x03 \x01(\x04R\x04wave\"\xaf\x05\n" +
+	"\x04wave\x18\x03 \x01(\x04R\x04wave\"\xc5\x05\n" +
 	"\tNodeReply\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x12\x10\n" +
@@ -6322,7 +6331,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\bhlc_more\x18\x14 \x01(\x12R\ahlcMore\x12\x0e\n" +
 	"\x02up\x18\x15 \x01(\x03R\x02up\x122\n" +
 	"\aholdout\x18\x16 \x01(\v2\x18.anteroom.peer.v1.MemberR\aholdout\x129\n" +
-	"\fholdout_line\x18\x17 \x01(\v2\x16.anteroom.peer.v1.LineR\vholdoutLine\"\x8c\x04\n" +
+	"\fholdout_line\x18\x17 \x01(\v2\x16.anteroom.peer.v1.LineR\vholdoutLine\x12\x14\n" +
+	"\x05stood\x18\x18 \x01(\x06R\x05stood\"\x8c\x04\n" +
 	"\tRoomReply\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.anteroom.peer.v1.RoomNodeR\x05nodes\x12-\n" +
