@@ -255,7 +255,7 @@ func TestScenarioANewcomerInheritsASurvivorsLine(t *testing.T) {
 	s.begin()
 	s.addHost(0)
 	s.addHost(0)
-	s.split(hosts(0), hosts(1, 2, 3, 4))
+	s.split(hosts(0, 1), hosts(2, 3, 4))
 	s.until(30*time.Second, "one node alone", func() bool { return s.alone(2) })
 	for _, with := range [][]int32{hosts(2, 3), hosts(2, 3, 4)} { // one after the other: the voters change between them
 		s.boot(len(with) + 1)
