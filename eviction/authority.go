@@ -47,7 +47,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	}
 	for i := range w.sum.Nodes {
 		r := &w.sum.Nodes[i]
-		d.votes[r.Index], d.lives[r.Index], d.up[r.Index] = w.votes(r, c.Line), r.Lives, r.Up
+		d.votes[r.Index], d.lives[r.Index], d.up[r.Index] = w.votes(r, c.Line), r.earlier(), r.Up
 	}
 	return c, d, true
 }
@@ -156,7 +156,7 @@ func (w *wave) guess(line Line, recalled bool) {
 // that is founded anew begin at the beginning.
 func (w *wave) votes(r *NodeReply, line Line) bool {
 	m := w.list[r.Index]
-	last := rival(w.sum.Rivals, m, r.Lives, line)
+	last := rival(w.sum.Rivals, m, r.earlier(), line)
 	switch { // if it is restored it was in no such wave in this life
 	case r.Restored && r.Stood != 0:
 		m.Boot = r.Stood
@@ -164,6 +164,15 @@ func (w *wave) votes(r *NodeReply, line Line) bool {
 		m = earliest(m, r.Lives)
 	}
 	return stands(m, r.Since, last)
+}
+
+// earlier are the lives whose disk r has. The one that others saw last on its line is among them, however many came after it:
+// they may have seen it in later waves than its disk has.
+func (r *NodeReply) earlier() []uint64 {
+	if r.Stood == 0 || slices.Contains(r.Lives, r.Stood) {
+		return r.Lives
+	}
+	return append(slices.Clone(r.Lives), r.Stood)
 }
 
 // stands reports whether m, which was last in a primary wave of a line with number

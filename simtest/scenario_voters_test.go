@@ -407,6 +407,23 @@ func TestScenarioAVoterThatIsRestartedOftenStillVotes(t *testing.T) {
 	}
 }
 
+// The same, where another one has seen it in many waves that its disk does not have, and has run ever since.
+func TestScenarioAVoterThatIsRestartedOftenIsNotItsOwnRival(t *testing.T) {
+	o := short(3)
+	o.Faults.Disk = true
+	s := founded(t, o)
+	s.run(10 * time.Second)
+	s.down(2)
+	s.split(hosts(0), hosts(1))
+	for range eviction.LivesMax + 2 {
+		s.reboot(0)
+		s.run(300 * time.Millisecond)
+	}
+	s.mend()
+	s.until(10*time.Second, "a primary lease", func() bool { return s.hosts[0].seen.status.Grade >= eviction.Primary })
+	s.check()
+}
+
 // Two nodes of one name are restarted at once, cut off from all others and from each other, and go on alone at the
 // same moment. The lines that they begin are two.
 func TestScenarioTwoNodesOfANameBeginTwoLinesAtOnce(t *testing.T) {
