@@ -27,8 +27,8 @@ type escrow struct {
 	countedAt int64   // boot time from which its census is dated
 	line      Line    // that the ledger belongs to
 	voters    Voters  // of line, if the node has gone on to another one,
-	rivals    []Rival // and the lives of their names;
-	goes      Line    // to which its vote has the room go, see quorumOf; zero: it has not been given
+	goes      Vote    // its vote there,
+	rivals    []Rival // and the lives of all their names
 
 	sides  bool // the account may act on a side, see sharing.go
 	shared bool // some account of the room may, or might by this node's configuration of before
@@ -130,17 +130,17 @@ func (e *escrow) accept(self Member, line Line, c *RoomCommit, born uint64) (res
 }
 
 // follow takes the room of a node on a line to that, if it follows. One that was on no line yet is on the one where the
-// others have it. If its vote is asked for, it is given once.
+// others have it. If its vote is asked for it is given, also where it was for another line: see quorumOf.
 func (e *escrow) follow(line Line, c *RoomCommit) {
 	switch {
 	case c.Line != line && e.line.Founded():
-		if c.From == e.line && !e.goes.Founded() {
-			e.goes = line
+		if c.From == e.line && e.goes.To != line {
+			e.goes = Vote{To: line}
 		}
 	case c.Line != e.line:
-		e.line, e.goes, e.voters, e.rivals = c.Line, Line{}, Voters{}, nil
+		e.line, e.goes, e.voters, e.rivals = c.Line, Vote{}, Voters{}, nil
 	default:
-		e.goes = Line{}
+		e.goes = Vote{}
 	}
 }
 

@@ -86,7 +86,7 @@ func (r *Record) differs(o *Record) bool {
 }
 
 func (r *RoomRecord) differs(o *RoomRecord) bool {
-	return r.Line != o.Line || r.Goes != o.Goes || r.TTL != o.TTL || r.Shared != o.Shared || r.Room.Version != o.Room.Version || r.Room.Name != o.Room.Name ||
+	return r.Line != o.Line || r.Goes.To != o.Goes.To || r.TTL != o.TTL || r.Shared != o.Shared || r.Room.Version != o.Room.Version || r.Room.Name != o.Room.Name ||
 		!slices.Equal(r.Room.Events, o.Room.Events) || !slices.Equal(r.Voids, o.Voids) || r.Counts != o.Counts || !slices.Equal(r.Over, o.Over) ||
 		r.Supply.Slots < o.Supply.Slots ||
 		r.Supply.Slots > o.Room.Target && o.Supply.Slots <= o.Room.Target // else a restart would hold calls up for what is no more

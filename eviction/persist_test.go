@@ -37,7 +37,7 @@ func TestRecordDiffers(t *testing.T) {
 		{"a room", func(r *Record) { r.Rooms = append(r.Rooms, RoomRecord{Room: Room{Name: "x"}}) }, true},
 		{"a room's configuration", func(r *Record) { r.Rooms[0].Room.Version.Stamp++ }, true},
 		{"a room's line", func(r *Record) { r.Rooms[0].Line.Stamp++ }, true},
-		{"a vote for where a room goes", func(r *Record) { r.Rooms[0].Goes.Stamp++ }, true},
+		{"a vote for where a room goes", func(r *Record) { r.Rooms[0].Goes.To.Stamp++ }, true},
 		{"the longest session", func(r *Record) { r.Rooms[0].TTL = time.Hour }, true},
 		{"the cut", func(r *Record) { r.Rooms[0].Cut.Epoch++ }, false},
 		{"a raised limit", func(r *Record) { r.Rooms[0].Supply.Slots++ }, true},

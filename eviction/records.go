@@ -78,7 +78,7 @@ type RoomNode struct {
 	Arrivals float32     // joins per second, lately
 	Lightest qpid.Weight // QPID rooms
 	Voters   Voters      // of Line, when the node itself has gone on to another line
-	Goes     Line        // to which its vote on Line has the room go; zero: it has not been given
+	Goes     Vote        // its vote on Line
 	First    uint64      // with a digest: stamp of the lightest ticket beyond the cut; 0: none
 	Keying   uint64
 	Seed     [32]byte   // of a draw that the coordinator does not know
@@ -98,6 +98,12 @@ type RoomNode struct {
 	// member of the wave, and none is given from now on that is not, see cover.
 	Says Says
 	Resuming
+}
+
+// Vote is a node's vote on the line of a room for where that goes, see quorumOf.
+type Vote struct {
+	To     Line   // zero: it has not been given
+	Voters Voters // of To, if the node has left that with its vote
 }
 
 // Nobody is later than all stamps: see RoomNode.Bare.
@@ -229,8 +235,8 @@ type RoomRecord struct {
 	TTL    time.Duration // the longest session that a pass alive may have
 	Line   Line
 	Voters Voters  // of Line, where the node has gone on to another one,
-	Rivals []Rival // and the lives of their names;
-	Goes   Line    // to which its vote has the room go
+	Goes   Vote    // its vote there,
+	Rivals []Rival // and the lives of all their names
 	Voids  []Void
 	Cut    Cut
 	Supply Supply

@@ -33,49 +33,90 @@ func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
 		return true // the room is new, and no other line can have it
 	}
 	slices.SortFunc(lines, Line.compare)
-	if i := slices.IndexFunc(lines, func(l Line) bool { return rs.quorumOf(l, d, true) }); i >= 0 {
-		c.From = lines[i]
-		return true
+	asked := Line{}
+	for _, l := range lines {
+		switch leaves, may := rs.quorumOf(l, d); {
+		case leaves:
+			c.From = l
+			return true
+		case may && !asked.Founded():
+			asked = l
+		}
 	}
 	if after, ok := g.survivorAfter(d.reckons); rs.sides || ok && (lapsed < 0 || lapsed >= after) {
 		c.From = lines[0]
 		return true
 	}
 	c.Line = lines[0]
-	if i := slices.IndexFunc(lines, func(l Line) bool { return rs.quorumOf(l, d, false) }); i >= 0 {
-		c.Line, c.From = lines[i], lines[i] // they are asked for their votes
+	if asked.Founded() {
+		c.Line, c.From = asked, asked // its voters are asked for their votes
 	}
 	return false
 }
 
-// quorumOf reports whether the nodes that are still on the room's old line are a quorum of its voters, that
-// have given their votes to the line of this wave, or may. A node votes there
-// as it left that line: what it did on another one since does not count, nor do lives since.
+// quorumOf reports whether of the nodes that are still on the room's old line a quorum of its voters has given its votes
+// to the line of this wave, and so the room leaves; and whether they may be asked for them: they are a quorum, and for no other line
+// have those who gave it theirs been one, with all voters that are not here, unless that line has ended. A node votes
+// as it left the old line: what it did on another one since does not count, nor do lives since.
 //
-// Proof that a room which has left a line so is never on it again, nor leaves it for another: each of that
-// quorum had left the line itself when it gave its vote, which is on its disk before it says so, and it gives
-// it to one line. Any other quorum of that line, for another one or to be primary there, has one of those names in
-// it, in that life (see votes). It cannot have given its vote twice. Nor is it back on the line: the first
-// of them to be so would need a primary wave there without any of them. Of waves there that were decided before, one
-// of them knows.
+// Proof that a room which has left a line so is never on it again, nor leaves it for another that does not end that of which
+// nothing came: each of that quorum had left the line itself when it gave its vote, which is on its disk before it says
+// so. Any other quorum of that line, for another one or to be primary there, has one of those names in it, in that
+// life (see votes). It is not back on the line: the first of them to be so would need a primary wave there without any
+// of them. Of waves there that were decided before, one of them knows. Nor has it given its vote to another line since: the
+// wave that asked the first of them for that, after they had replied to the one that the room left by, had a quorum, too.
+// Those of them who were in it had that vote yet, as they had answered the earlier wave first, and the others count as
+// if they had. Voters that one of the two waves does not know of are the next ones of the other.
 //
 // It takes two waves: were the room to leave in the one that finds the quorum, one who has not heard of that could
-// give its vote again, or go back to the line.
-func (rs *roomSums) quorumOf(old Line, d *decision, given bool) bool {
-	var voters Voters
-	var know []qpid.NodeID
-	for i, n := range rs.nodes {
-		if n.Line != old || n.Voters.Version == 0 || n.Goes != d.line && (given || n.Goes.Founded()) {
-			continue
+// vote again, or go back to the line. Were a vote given for good, a room would stay behind for ever, with all of its voters
+// here, once their votes are for a line that they have left.
+func (rs *roomSums) quorumOf(old Line, d *decision) (leaves, may bool) {
+	voters, know := rs.voiceOf(old, old, d, func(n *RoomNode) Voters { return n.Voters })
+	gave := func(to Line) []qpid.NodeID {
+		_, names := rs.voiceOf(old, old, d, func(n *RoomNode) Voters {
+			if n.Goes.To != to {
+				return Voters{}
+			}
+			return n.Voters
+		})
+		return names
+	}
+	may = voters.quorum(know)
+	for _, n := range rs.nodes {
+		if to := n.Goes.To; may && n.Line == old && to.Founded() && to != d.line {
+			may = !voters.mayBe(know, gave(to)) || rs.ended(old, to, d)
 		}
-		if m := d.list[i]; stands(earliest(m, d.lives[i]), n.Voters.At.Num, rival(d.rivals, m, d.lives[i], old)) {
+	}
+	return voters.quorum(gave(d.line)), may
+}
+
+// ended reports whether a quorum of the voters of a line has left that while the room was on the old one at each of them,
+// with their votes for it. If the room ever left for that line, nothing came of it: every wave there since has one of those in
+// it who had not heard so, so that no supply was accepted and no slot made; and all that acted there has been seen by one of them.
+func (rs *roomSums) ended(old, line Line, d *decision) bool {
+	voters, know := rs.voiceOf(old, line, d, func(n *RoomNode) Voters {
+		if n.Goes.To != line {
+			return Voters{}
+		}
+		return n.Goes.Voters
+	})
+	return voters.quorum(know)
+}
+
+// voiceOf returns what nodes that have the room on the old line say of the voters of a line: the newest, and which names know.
+func (rs *roomSums) voiceOf(old, line Line, d *decision, says func(*RoomNode) Voters) (newest Voters, know []qpid.NodeID) {
+	for i := range rs.nodes {
+		n, m := &rs.nodes[i], d.list[i]
+		v := says(n)
+		if n.Line == old && v.Version > 0 && stands(earliest(m, d.lives[i]), v.At.Num, rival(d.rivals, m, d.lives[i], line)) {
 			know = append(know, m.Name)
-			if n.Voters.newer(voters) {
-				voters = n.Voters
+			if v.newer(newest) {
+				newest = v
 			}
 		}
 	}
-	return voters.quorum(know)
+	return newest, know
 }
 
 // account voids and settles what is gone, and mints or burns the difference

@@ -50,6 +50,11 @@ func (n *Node) leave(from Line) {
 		if n.knows && g.line == n.line {
 			g.voters, g.rivals = n.voters, rivals
 		}
+		if n.knows && g.goes.To == n.line {
+			g.goes.Voters = n.voters
+			g.rivals = slices.DeleteFunc(slices.Clone(g.rivals), func(r Rival) bool { return r.Line != g.line }) // of a vote before
+			g.rivals = append(g.rivals, rivals...)
+		}
 		n.setOff(g)
 	}
 }

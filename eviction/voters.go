@@ -52,6 +52,17 @@ func (v Voters) quorum(know []qpid.NodeID) bool {
 	return v.Version > 0 && half(v.Names, know) && (v.Next == nil || half(v.Next, know))
 }
 
+// mayBe reports whether some may be a quorum with all voters but those who know, also where
+// the next ones count and nobody here has heard of it.
+func (v Voters) mayBe(know, some []qpid.NodeID) bool {
+	for _, name := range slices.Concat(v.Names, v.Next) {
+		if !slices.Contains(know, name) {
+			some = append(some, name)
+		}
+	}
+	return half(v.Names, some) || v.Next != nil && half(v.Next, some)
+}
+
 func half(voters, know []qpid.NodeID) bool {
 	n := 0
 	for _, v := range voters {

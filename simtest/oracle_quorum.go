@@ -8,8 +8,8 @@ import (
 
 // S22, quorums. Of any two primary waves of a line one knows of the other, whoever has
 // gone on under a name of somebody else meanwhile; and so do a wave by which a room
-// leaves a line with its slots, and every primary wave of that line. A room leaves a line once: for no other one
-// later, nor is it back there. A wave knows of
+// leaves a line with its slots, and every primary wave of that line. A room leaves a line once: it is not back there, nor
+// leaves it for another one but where the first is over, without a primary wave later. A wave knows of
 // another if one of those who replied to it had replied to that one, or had installed a
 // wave that knew of it. It is the claim on which all else rests (lemma 6), so a breach is
 // seen here before any slot is there twice.
@@ -45,6 +45,7 @@ type quorumCheck struct {
 	next    int32
 	quorums []quorum
 	left    []leaving
+	over    []leaving // the earlier of two, with the number of the later
 }
 
 // leaving is where a room went by a quorum of the line that it was on, and by which wave.
@@ -134,10 +135,12 @@ func (w *world) crosses(h *host, e qpid.Epoch, rc *eviction.RoomCommit) {
 	}
 	w.checkQuorum(quorum{w.waveAt(e), rc.From, rc.Room})
 	c := &w.checker.quorums
-	for _, l := range c.left {
+	for i, l := range c.left {
 		if l.room == rc.Room && l.from == rc.From {
 			if l.to != rc.Line {
-				w.fail("S22", "by wave %s room %s leaves line %v for %v, and did by %s for %v: %s", w.epoch(e), rc.Room, rc.From, rc.Line, w.epoch(l.wave), l.to, w.statuses())
+				l.wave = e
+				c.over = append(c.over, l)
+				c.left[i] = leaving{rc.Room, rc.From, rc.Line, e}
 			}
 			return
 		}
@@ -152,6 +155,12 @@ func (w *world) checkQuorum(q quorum) {
 	for _, l := range c.left {
 		if q.room == "" && l.from == q.line && own.epoch.Num > l.wave.Num {
 			w.fail("S22", "wave %s of line %v has a quorum, and room %s has left it by %s: %s", w.epoch(own.epoch), q.line, l.room, w.epoch(l.wave), w.statuses())
+			return
+		}
+	}
+	for _, l := range c.over {
+		if q.room == "" && l.to == q.line && own.epoch.Num > l.wave.Num {
+			w.fail("S22", "wave %s of line %v has a quorum, and room %s has left %v for it and by %s for another: %s", w.epoch(own.epoch), q.line, l.room, l.from, w.epoch(l.wave), w.statuses())
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -191,6 +192,25 @@ func TestScenarioAVoteForWhereARoomGoesIsGivenOnce(t *testing.T) {
 			s.whole(0, 1, 2, 3)
 		})
 	}
+}
+
+// Three nodes have gone on alone, each for the sake of one room. Two meet, and have given their votes for where the other one goes
+// when one of them is with the third before it went: all are on a line that nobody has voted for. Then it goes there.
+func TestScenarioAVoteForALineThatAllHaveLeft(t *testing.T) {
+	o := beside(3)
+	o.Faults.Disk = true
+	s := founded(t, o)
+	s.separate(hosts(0), hosts(1), hosts(2))
+	s.mend()
+	s.split(hosts(0), hosts(1, 2))
+	voted := func(i int) bool {
+		r := s.hosts[i].disk.kept.Rooms
+		return r[slices.IndexFunc(r, func(r eviction.RoomRecord) bool { return r.Room.Name == "library" })].Goes.To.Founded()
+	}
+	s.until(10*time.Second, "two votes", func() bool { return voted(1) && voted(2) })
+	s.split(hosts(1), hosts(0, 2))
+	s.run(5 * time.Second)
+	s.whole(0, 1, 2)
 }
 
 // Two of five go on alone with one room. The other one stays on the line of the majority, which is told of a higher

@@ -143,7 +143,7 @@ func (p *namesakes) round() {
 		p.second()
 	}
 	if p.rng.IntN(5) > 0 {
-		p.apart()
+		p.apart(2 + p.rng.IntN(4)/3)
 	}
 	for range 1 + p.rng.IntN(3) {
 		p.deed()
@@ -168,10 +168,10 @@ func (p *namesakes) round() {
 	}
 }
 
-// apart puts each host on one of two or three sides.
-func (p *namesakes) apart() {
+// apart puts each host on one of some sides.
+func (p *namesakes) apart(n int) {
 	p.s.mend()
-	sides := make([][]int32, 2+p.rng.IntN(4)/3)
+	sides := make([][]int32, n)
 	for i := range p.s.hosts {
 		k := p.rng.IntN(len(sides))
 		sides[k] = append(sides[k], int32(i)) //nolint:gosec // a few

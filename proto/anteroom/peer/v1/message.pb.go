@@ -2666,7 +2666,7 @@ type RoomNode struct {
 	Disks         bool       `protobuf:"varint,39,opt,name=disks,proto3" json:"disks,omitempty"`
 	Earlier       []*Earlier `protobuf:"bytes,40,rep,name=earlier,proto3" json:"earlier,omitempty"`
 	Over          []*Void    `protobuf:"bytes,41,rep,name=over,proto3" json:"over,omitempty"`
-	Goes          *Line      `protobuf:"bytes,42,opt,name=goes,proto3" json:"goes,omitempty"`
+	Goes          *Vote      `protobuf:"bytes,42,opt,name=goes,proto3" json:"goes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2974,9 +2974,62 @@ func (x *RoomNode) GetOver() []*Void {
 	return nil
 }
 
-func (x *RoomNode) GetGoes() *Line {
+func (x *RoomNode) GetGoes() *Vote {
 	if x != nil {
 		return x.Goes
+	}
+	return nil
+}
+
+// Vote is for where a room goes that has stayed behind.
+type Vote struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	To            *Line                  `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	Voters        *Voters                `protobuf:"bytes,2,opt,name=voters,proto3" json:"voters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Vote) Reset() {
+	*x = Vote{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Vote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Vote) ProtoMessage() {}
+
+func (x *Vote) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Vote.ProtoReflect.Descriptor instead.
+func (*Vote) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Vote) GetTo() *Line {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *Vote) GetVoters() *Voters {
+	if x != nil {
+		return x.Voters
 	}
 	return nil
 }
@@ -2995,7 +3048,7 @@ type Earlier struct {
 
 func (x *Earlier) Reset() {
 	*x = Earlier{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +3060,7 @@ func (x *Earlier) String() string {
 func (*Earlier) ProtoMessage() {}
 
 func (x *Earlier) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[26]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3020,7 +3073,7 @@ func (x *Earlier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Earlier.ProtoReflect.Descriptor instead.
 func (*Earlier) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{26}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Earlier) GetAccount() *Account {
@@ -3058,7 +3111,7 @@ type Front struct {
 
 func (x *Front) Reset() {
 	*x = Front{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3123,7 @@ func (x *Front) String() string {
 func (*Front) ProtoMessage() {}
 
 func (x *Front) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3136,7 @@ func (x *Front) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Front.ProtoReflect.Descriptor instead.
 func (*Front) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Front) GetSampled() bool {
@@ -3131,7 +3184,7 @@ type Tagged struct {
 
 func (x *Tagged) Reset() {
 	*x = Tagged{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3143,7 +3196,7 @@ func (x *Tagged) String() string {
 func (*Tagged) ProtoMessage() {}
 
 func (x *Tagged) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3156,7 +3209,7 @@ func (x *Tagged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tagged.ProtoReflect.Descriptor instead.
 func (*Tagged) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Tagged) GetWeight() []byte {
@@ -3186,7 +3239,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3198,7 +3251,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3211,7 +3264,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Sample) GetWeight() []byte {
@@ -3262,7 +3315,7 @@ type Nets struct {
 
 func (x *Nets) Reset() {
 	*x = Nets{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3274,7 +3327,7 @@ func (x *Nets) String() string {
 func (*Nets) ProtoMessage() {}
 
 func (x *Nets) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3287,7 +3340,7 @@ func (x *Nets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nets.ProtoReflect.Descriptor instead.
 func (*Nets) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Nets) GetNames() []string {
@@ -3330,7 +3383,7 @@ type VoidCount struct {
 
 func (x *VoidCount) Reset() {
 	*x = VoidCount{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3342,7 +3395,7 @@ func (x *VoidCount) String() string {
 func (*VoidCount) ProtoMessage() {}
 
 func (x *VoidCount) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3355,7 +3408,7 @@ func (x *VoidCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoidCount.ProtoReflect.Descriptor instead.
 func (*VoidCount) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *VoidCount) GetMember() *Member {
@@ -3400,7 +3453,7 @@ type Digest struct {
 
 func (x *Digest) Reset() {
 	*x = Digest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +3465,7 @@ func (x *Digest) String() string {
 func (*Digest) ProtoMessage() {}
 
 func (x *Digest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3478,7 @@ func (x *Digest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Digest.ProtoReflect.Descriptor instead.
 func (*Digest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Digest) GetStamps() []uint64 {
@@ -3481,7 +3534,7 @@ type Commit struct {
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3493,7 +3546,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3506,7 +3559,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Commit) GetEpoch() *Epoch {
@@ -3682,7 +3735,7 @@ type RoomCommit struct {
 
 func (x *RoomCommit) Reset() {
 	*x = RoomCommit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3694,7 +3747,7 @@ func (x *RoomCommit) String() string {
 func (*RoomCommit) ProtoMessage() {}
 
 func (x *RoomCommit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3707,7 +3760,7 @@ func (x *RoomCommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCommit.ProtoReflect.Descriptor instead.
 func (*RoomCommit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RoomCommit) GetRoom() string {
@@ -4069,7 +4122,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4081,7 +4134,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4094,7 +4147,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Bucket) GetLevel() int64 {
@@ -4152,7 +4205,7 @@ type Left struct {
 
 func (x *Left) Reset() {
 	*x = Left{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4164,7 +4217,7 @@ func (x *Left) String() string {
 func (*Left) ProtoMessage() {}
 
 func (x *Left) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4177,7 +4230,7 @@ func (x *Left) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Left.ProtoReflect.Descriptor instead.
 func (*Left) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Left) GetBucket() *Bucket {
@@ -4213,7 +4266,7 @@ type Spent struct {
 
 func (x *Spent) Reset() {
 	*x = Spent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4225,7 +4278,7 @@ func (x *Spent) String() string {
 func (*Spent) ProtoMessage() {}
 
 func (x *Spent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4238,7 +4291,7 @@ func (x *Spent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spent.ProtoReflect.Descriptor instead.
 func (*Spent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Spent) GetAge() int64 {
@@ -4265,7 +4318,7 @@ type Deal struct {
 
 func (x *Deal) Reset() {
 	*x = Deal{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4277,7 +4330,7 @@ func (x *Deal) String() string {
 func (*Deal) ProtoMessage() {}
 
 func (x *Deal) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4290,7 +4343,7 @@ func (x *Deal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deal.ProtoReflect.Descriptor instead.
 func (*Deal) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Deal) GetIndex() uint32 {
@@ -4318,7 +4371,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4330,7 +4383,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4343,7 +4396,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Move) GetFrom() uint32 {
@@ -4398,7 +4451,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4410,7 +4463,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4423,7 +4476,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Room) GetName() string {
@@ -4603,7 +4656,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4615,7 +4668,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4628,7 +4681,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Event) GetName() string {
@@ -4725,7 +4778,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4737,7 +4790,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4750,7 +4803,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Nack) GetEpoch() *Epoch {
@@ -4780,7 +4833,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4792,7 +4845,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4805,7 +4858,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Probe) GetLead() *PeerInfo {
@@ -4857,7 +4910,7 @@ type ProbeAck struct {
 
 func (x *ProbeAck) Reset() {
 	*x = ProbeAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4869,7 +4922,7 @@ func (x *ProbeAck) String() string {
 func (*ProbeAck) ProtoMessage() {}
 
 func (x *ProbeAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4882,7 +4935,7 @@ func (x *ProbeAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeAck.ProtoReflect.Descriptor instead.
 func (*ProbeAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ProbeAck) GetSent() int64 {
@@ -4936,7 +4989,7 @@ type Urgent struct {
 
 func (x *Urgent) Reset() {
 	*x = Urgent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4948,7 +5001,7 @@ func (x *Urgent) String() string {
 func (*Urgent) ProtoMessage() {}
 
 func (x *Urgent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4961,7 +5014,7 @@ func (x *Urgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Urgent.ProtoReflect.Descriptor instead.
 func (*Urgent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Urgent) GetRoom() string {
@@ -4983,7 +5036,7 @@ type Slots struct {
 
 func (x *Slots) Reset() {
 	*x = Slots{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4995,7 +5048,7 @@ func (x *Slots) String() string {
 func (*Slots) ProtoMessage() {}
 
 func (x *Slots) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5008,7 +5061,7 @@ func (x *Slots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slots.ProtoReflect.Descriptor instead.
 func (*Slots) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Slots) GetRoom() string {
@@ -5051,7 +5104,7 @@ type SlotsInUse struct {
 
 func (x *SlotsInUse) Reset() {
 	*x = SlotsInUse{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5063,7 +5116,7 @@ func (x *SlotsInUse) String() string {
 func (*SlotsInUse) ProtoMessage() {}
 
 func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5076,7 +5129,7 @@ func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsInUse.ProtoReflect.Descriptor instead.
 func (*SlotsInUse) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SlotsInUse) GetSlots() *Slots {
@@ -5109,7 +5162,7 @@ type VisitGiven struct {
 
 func (x *VisitGiven) Reset() {
 	*x = VisitGiven{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5121,7 +5174,7 @@ func (x *VisitGiven) String() string {
 func (*VisitGiven) ProtoMessage() {}
 
 func (x *VisitGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5134,7 +5187,7 @@ func (x *VisitGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitGiven.ProtoReflect.Descriptor instead.
 func (*VisitGiven) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *VisitGiven) GetId() []byte {
@@ -5198,7 +5251,7 @@ type SlotsAck struct {
 
 func (x *SlotsAck) Reset() {
 	*x = SlotsAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5210,7 +5263,7 @@ func (x *SlotsAck) String() string {
 func (*SlotsAck) ProtoMessage() {}
 
 func (x *SlotsAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5223,7 +5276,7 @@ func (x *SlotsAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsAck.ProtoReflect.Descriptor instead.
 func (*SlotsAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SlotsAck) GetRoom() string {
@@ -5274,7 +5327,7 @@ type RoomQPID struct {
 
 func (x *RoomQPID) Reset() {
 	*x = RoomQPID{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5286,7 +5339,7 @@ func (x *RoomQPID) String() string {
 func (*RoomQPID) ProtoMessage() {}
 
 func (x *RoomQPID) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5299,7 +5352,7 @@ func (x *RoomQPID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQPID.ProtoReflect.Descriptor instead.
 func (*RoomQPID) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RoomQPID) GetRoom() string {
@@ -5387,7 +5440,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5399,7 +5452,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5412,7 +5465,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{51}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{52}
 }
 
 type SyncReply struct {
@@ -5425,7 +5478,7 @@ type SyncReply struct {
 
 func (x *SyncReply) Reset() {
 	*x = SyncReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5437,7 +5490,7 @@ func (x *SyncReply) String() string {
 func (*SyncReply) ProtoMessage() {}
 
 func (x *SyncReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5450,7 +5503,7 @@ func (x *SyncReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncReply.ProtoReflect.Descriptor instead.
 func (*SyncReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{52}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SyncReply) GetTaken() []*TakenTicket {
@@ -5476,7 +5529,7 @@ type SyncAck struct {
 
 func (x *SyncAck) Reset() {
 	*x = SyncAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5488,7 +5541,7 @@ func (x *SyncAck) String() string {
 func (*SyncAck) ProtoMessage() {}
 
 func (x *SyncAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5501,7 +5554,7 @@ func (x *SyncAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncAck.ProtoReflect.Descriptor instead.
 func (*SyncAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{53}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SyncAck) GetTaken() []*TakenTicket {
@@ -5525,7 +5578,7 @@ type TakenTicket struct {
 
 func (x *TakenTicket) Reset() {
 	*x = TakenTicket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5537,7 +5590,7 @@ func (x *TakenTicket) String() string {
 func (*TakenTicket) ProtoMessage() {}
 
 func (x *TakenTicket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5550,7 +5603,7 @@ func (x *TakenTicket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakenTicket.ProtoReflect.Descriptor instead.
 func (*TakenTicket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{54}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *TakenTicket) GetRoom() string {
@@ -5589,7 +5642,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5601,7 +5654,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5614,7 +5667,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{55}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{56}
 }
 
 // Used lists tickets that are not to be honoured again.
@@ -5630,7 +5683,7 @@ type Used struct {
 
 func (x *Used) Reset() {
 	*x = Used{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5642,7 +5695,7 @@ func (x *Used) String() string {
 func (*Used) ProtoMessage() {}
 
 func (x *Used) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5655,7 +5708,7 @@ func (x *Used) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Used.ProtoReflect.Descriptor instead.
 func (*Used) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{56}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Used) GetFrom() uint64 {
@@ -5682,7 +5735,7 @@ type UsedAck struct {
 
 func (x *UsedAck) Reset() {
 	*x = UsedAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5694,7 +5747,7 @@ func (x *UsedAck) String() string {
 func (*UsedAck) ProtoMessage() {}
 
 func (x *UsedAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5707,7 +5760,7 @@ func (x *UsedAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedAck.ProtoReflect.Descriptor instead.
 func (*UsedAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{57}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *UsedAck) GetUpto() uint64 {
@@ -5728,7 +5781,7 @@ type Places struct {
 
 func (x *Places) Reset() {
 	*x = Places{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5740,7 +5793,7 @@ func (x *Places) String() string {
 func (*Places) ProtoMessage() {}
 
 func (x *Places) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5753,7 +5806,7 @@ func (x *Places) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Places.ProtoReflect.Descriptor instead.
 func (*Places) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{58}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Places) GetRoom() string {
@@ -5791,7 +5844,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5803,7 +5856,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5816,7 +5869,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{59}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Place) GetId() []byte {
@@ -5922,7 +5975,7 @@ type Copies struct {
 
 func (x *Copies) Reset() {
 	*x = Copies{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5934,7 +5987,7 @@ func (x *Copies) String() string {
 func (*Copies) ProtoMessage() {}
 
 func (x *Copies) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5947,7 +6000,7 @@ func (x *Copies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Copies.ProtoReflect.Descriptor instead.
 func (*Copies) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{60}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Copies) GetLane() uint64 {
@@ -5985,7 +6038,7 @@ type RoomCopies struct {
 
 func (x *RoomCopies) Reset() {
 	*x = RoomCopies{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5997,7 +6050,7 @@ func (x *RoomCopies) String() string {
 func (*RoomCopies) ProtoMessage() {}
 
 func (x *RoomCopies) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6010,7 +6063,7 @@ func (x *RoomCopies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCopies.ProtoReflect.Descriptor instead.
 func (*RoomCopies) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{61}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *RoomCopies) GetRoom() string {
@@ -6065,7 +6118,7 @@ type VisitKept struct {
 
 func (x *VisitKept) Reset() {
 	*x = VisitKept{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[62]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6077,7 +6130,7 @@ func (x *VisitKept) String() string {
 func (*VisitKept) ProtoMessage() {}
 
 func (x *VisitKept) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[62]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6090,7 +6143,7 @@ func (x *VisitKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitKept.ProtoReflect.Descriptor instead.
 func (*VisitKept) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{62}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *VisitKept) GetId() []byte {
@@ -6120,7 +6173,7 @@ type CopiesAck struct {
 
 func (x *CopiesAck) Reset() {
 	*x = CopiesAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[63]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6132,7 +6185,7 @@ func (x *CopiesAck) String() string {
 func (*CopiesAck) ProtoMessage() {}
 
 func (x *CopiesAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[63]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6145,7 +6198,7 @@ func (x *CopiesAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopiesAck.ProtoReflect.Descriptor instead.
 func (*CopiesAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{63}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *CopiesAck) GetLane() uint64 {
@@ -6397,7 +6450,10 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05disks\x18' \x01(\bR\x05disks\x123\n" +
 	"\aearlier\x18( \x03(\v2\x19.anteroom.peer.v1.EarlierR\aearlier\x12*\n" +
 	"\x04over\x18) \x03(\v2\x16.anteroom.peer.v1.VoidR\x04over\x12*\n" +
-	"\x04goes\x18* \x01(\v2\x16.anteroom.peer.v1.LineR\x04goesJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"l\n" +
+	"\x04goes\x18* \x01(\v2\x16.anteroom.peer.v1.VoteR\x04goesJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"`\n" +
+	"\x04Vote\x12&\n" +
+	"\x02to\x18\x01 \x01(\v2\x16.anteroom.peer.v1.LineR\x02to\x120\n" +
+	"\x06voters\x18\x02 \x01(\v2\x18.anteroom.peer.v1.VotersR\x06voters\"l\n" +
 	"\aEarlier\x123\n" +
 	"\aaccount\x18\x01 \x01(\v2\x19.anteroom.peer.v1.AccountR\aaccount\x12\x16\n" +
 	"\x06visits\x18\x02 \x01(\x03R\x06visits\x12\x14\n" +
@@ -6727,7 +6783,7 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
 	(Mode)(0),           // 1: anteroom.peer.v1.Mode
@@ -6762,67 +6818,68 @@ var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(*Cover)(nil),       // 30: anteroom.peer.v1.Cover
 	(*VisitCount)(nil),  // 31: anteroom.peer.v1.VisitCount
 	(*RoomNode)(nil),    // 32: anteroom.peer.v1.RoomNode
-	(*Earlier)(nil),     // 33: anteroom.peer.v1.Earlier
-	(*Front)(nil),       // 34: anteroom.peer.v1.Front
-	(*Tagged)(nil),      // 35: anteroom.peer.v1.Tagged
-	(*Sample)(nil),      // 36: anteroom.peer.v1.Sample
-	(*Nets)(nil),        // 37: anteroom.peer.v1.Nets
-	(*VoidCount)(nil),   // 38: anteroom.peer.v1.VoidCount
-	(*Digest)(nil),      // 39: anteroom.peer.v1.Digest
-	(*Commit)(nil),      // 40: anteroom.peer.v1.Commit
-	(*RoomCommit)(nil),  // 41: anteroom.peer.v1.RoomCommit
-	(*Bucket)(nil),      // 42: anteroom.peer.v1.Bucket
-	(*Left)(nil),        // 43: anteroom.peer.v1.Left
-	(*Spent)(nil),       // 44: anteroom.peer.v1.Spent
-	(*Deal)(nil),        // 45: anteroom.peer.v1.Deal
-	(*Move)(nil),        // 46: anteroom.peer.v1.Move
-	(*Room)(nil),        // 47: anteroom.peer.v1.Room
-	(*Event)(nil),       // 48: anteroom.peer.v1.Event
-	(*Nack)(nil),        // 49: anteroom.peer.v1.Nack
-	(*Probe)(nil),       // 50: anteroom.peer.v1.Probe
-	(*ProbeAck)(nil),    // 51: anteroom.peer.v1.ProbeAck
-	(*Urgent)(nil),      // 52: anteroom.peer.v1.Urgent
-	(*Slots)(nil),       // 53: anteroom.peer.v1.Slots
-	(*SlotsInUse)(nil),  // 54: anteroom.peer.v1.SlotsInUse
-	(*VisitGiven)(nil),  // 55: anteroom.peer.v1.VisitGiven
-	(*SlotsAck)(nil),    // 56: anteroom.peer.v1.SlotsAck
-	(*RoomQPID)(nil),    // 57: anteroom.peer.v1.RoomQPID
-	(*SyncRequest)(nil), // 58: anteroom.peer.v1.SyncRequest
-	(*SyncReply)(nil),   // 59: anteroom.peer.v1.SyncReply
-	(*SyncAck)(nil),     // 60: anteroom.peer.v1.SyncAck
-	(*TakenTicket)(nil), // 61: anteroom.peer.v1.TakenTicket
-	(*Goodbye)(nil),     // 62: anteroom.peer.v1.Goodbye
-	(*Used)(nil),        // 63: anteroom.peer.v1.Used
-	(*UsedAck)(nil),     // 64: anteroom.peer.v1.UsedAck
-	(*Places)(nil),      // 65: anteroom.peer.v1.Places
-	(*Place)(nil),       // 66: anteroom.peer.v1.Place
-	(*Copies)(nil),      // 67: anteroom.peer.v1.Copies
-	(*RoomCopies)(nil),  // 68: anteroom.peer.v1.RoomCopies
-	(*VisitKept)(nil),   // 69: anteroom.peer.v1.VisitKept
-	(*CopiesAck)(nil),   // 70: anteroom.peer.v1.CopiesAck
+	(*Vote)(nil),        // 33: anteroom.peer.v1.Vote
+	(*Earlier)(nil),     // 34: anteroom.peer.v1.Earlier
+	(*Front)(nil),       // 35: anteroom.peer.v1.Front
+	(*Tagged)(nil),      // 36: anteroom.peer.v1.Tagged
+	(*Sample)(nil),      // 37: anteroom.peer.v1.Sample
+	(*Nets)(nil),        // 38: anteroom.peer.v1.Nets
+	(*VoidCount)(nil),   // 39: anteroom.peer.v1.VoidCount
+	(*Digest)(nil),      // 40: anteroom.peer.v1.Digest
+	(*Commit)(nil),      // 41: anteroom.peer.v1.Commit
+	(*RoomCommit)(nil),  // 42: anteroom.peer.v1.RoomCommit
+	(*Bucket)(nil),      // 43: anteroom.peer.v1.Bucket
+	(*Left)(nil),        // 44: anteroom.peer.v1.Left
+	(*Spent)(nil),       // 45: anteroom.peer.v1.Spent
+	(*Deal)(nil),        // 46: anteroom.peer.v1.Deal
+	(*Move)(nil),        // 47: anteroom.peer.v1.Move
+	(*Room)(nil),        // 48: anteroom.peer.v1.Room
+	(*Event)(nil),       // 49: anteroom.peer.v1.Event
+	(*Nack)(nil),        // 50: anteroom.peer.v1.Nack
+	(*Probe)(nil),       // 51: anteroom.peer.v1.Probe
+	(*ProbeAck)(nil),    // 52: anteroom.peer.v1.ProbeAck
+	(*Urgent)(nil),      // 53: anteroom.peer.v1.Urgent
+	(*Slots)(nil),       // 54: anteroom.peer.v1.Slots
+	(*SlotsInUse)(nil),  // 55: anteroom.peer.v1.SlotsInUse
+	(*VisitGiven)(nil),  // 56: anteroom.peer.v1.VisitGiven
+	(*SlotsAck)(nil),    // 57: anteroom.peer.v1.SlotsAck
+	(*RoomQPID)(nil),    // 58: anteroom.peer.v1.RoomQPID
+	(*SyncRequest)(nil), // 59: anteroom.peer.v1.SyncRequest
+	(*SyncReply)(nil),   // 60: anteroom.peer.v1.SyncReply
+	(*SyncAck)(nil),     // 61: anteroom.peer.v1.SyncAck
+	(*TakenTicket)(nil), // 62: anteroom.peer.v1.TakenTicket
+	(*Goodbye)(nil),     // 63: anteroom.peer.v1.Goodbye
+	(*Used)(nil),        // 64: anteroom.peer.v1.Used
+	(*UsedAck)(nil),     // 65: anteroom.peer.v1.UsedAck
+	(*Places)(nil),      // 66: anteroom.peer.v1.Places
+	(*Place)(nil),       // 67: anteroom.peer.v1.Place
+	(*Copies)(nil),      // 68: anteroom.peer.v1.Copies
+	(*RoomCopies)(nil),  // 69: anteroom.peer.v1.RoomCopies
+	(*VisitKept)(nil),   // 70: anteroom.peer.v1.VisitKept
+	(*CopiesAck)(nil),   // 71: anteroom.peer.v1.CopiesAck
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	21,  // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
 	26,  // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
-	40,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
-	49,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
-	50,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
-	51,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
-	52,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
-	53,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
-	56,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
-	57,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
-	58,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
-	59,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
-	60,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
-	62,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
-	63,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
-	64,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
-	54,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
-	65,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
+	41,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
+	50,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
+	51,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
+	52,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
+	53,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
+	54,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
+	57,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
+	58,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
+	59,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
+	60,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
+	61,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
+	63,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
+	64,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
+	65,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
+	55,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
+	66,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
 	24,  // 18: anteroom.peer.v1.Body.ask:type_name -> anteroom.peer.v1.Ask
-	67,  // 19: anteroom.peer.v1.Body.copies:type_name -> anteroom.peer.v1.Copies
-	70,  // 20: anteroom.peer.v1.Body.copies_ack:type_name -> anteroom.peer.v1.CopiesAck
+	68,  // 19: anteroom.peer.v1.Body.copies:type_name -> anteroom.peer.v1.Copies
+	71,  // 20: anteroom.peer.v1.Body.copies_ack:type_name -> anteroom.peer.v1.CopiesAck
 	8,   // 21: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
 	8,   // 22: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
 	11,  // 23: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
@@ -6864,12 +6921,12 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	8,   // 59: anteroom.peer.v1.NodeReply.holdout:type_name -> anteroom.peer.v1.Member
 	12,  // 60: anteroom.peer.v1.NodeReply.holdout_line:type_name -> anteroom.peer.v1.Line
 	32,  // 61: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	34,  // 62: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	37,  // 63: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
-	38,  // 64: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	47,  // 65: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	35,  // 62: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	38,  // 63: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
+	39,  // 64: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	48,  // 65: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
 	18,  // 66: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
-	39,  // 67: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
+	40,  // 67: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
 	30,  // 68: anteroom.peer.v1.RoomReply.covers:type_name -> anteroom.peer.v1.Cover
 	31,  // 69: anteroom.peer.v1.RoomReply.visits:type_name -> anteroom.peer.v1.VisitCount
 	8,   // 70: anteroom.peer.v1.Cover.member:type_name -> anteroom.peer.v1.Member
@@ -6880,82 +6937,84 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	11,  // 75: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
 	14,  // 76: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
 	11,  // 77: anteroom.peer.v1.RoomNode.dealt:type_name -> anteroom.peer.v1.Epoch
-	43,  // 78: anteroom.peer.v1.RoomNode.left:type_name -> anteroom.peer.v1.Left
-	33,  // 79: anteroom.peer.v1.RoomNode.earlier:type_name -> anteroom.peer.v1.Earlier
+	44,  // 78: anteroom.peer.v1.RoomNode.left:type_name -> anteroom.peer.v1.Left
+	34,  // 79: anteroom.peer.v1.RoomNode.earlier:type_name -> anteroom.peer.v1.Earlier
 	16,  // 80: anteroom.peer.v1.RoomNode.over:type_name -> anteroom.peer.v1.Void
-	12,  // 81: anteroom.peer.v1.RoomNode.goes:type_name -> anteroom.peer.v1.Line
-	10,  // 82: anteroom.peer.v1.Earlier.account:type_name -> anteroom.peer.v1.Account
-	36,  // 83: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 84: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 85: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 86: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 87: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 88: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 89: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	41,  // 90: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	22,  // 91: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
-	22,  // 92: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
-	47,  // 93: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 94: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 95: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 96: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 97: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 98: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	45,  // 99: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	46,  // 100: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	45,  // 101: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 102: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 103: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	35,  // 104: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	39,  // 105: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	20,  // 106: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	14,  // 107: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
-	42,  // 108: anteroom.peer.v1.RoomCommit.bucket:type_name -> anteroom.peer.v1.Bucket
-	8,   // 109: anteroom.peer.v1.RoomCommit.resumed:type_name -> anteroom.peer.v1.Member
-	19,  // 110: anteroom.peer.v1.RoomCommit.census:type_name -> anteroom.peer.v1.Census
-	18,  // 111: anteroom.peer.v1.RoomCommit.stands:type_name -> anteroom.peer.v1.Supply
-	44,  // 112: anteroom.peer.v1.Bucket.spent:type_name -> anteroom.peer.v1.Spent
-	42,  // 113: anteroom.peer.v1.Left.bucket:type_name -> anteroom.peer.v1.Bucket
-	2,   // 114: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 115: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 116: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 117: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 118: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 119: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	48,  // 120: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	48,  // 121: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 122: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 123: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 124: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 125: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 126: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 127: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
-	9,   // 128: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 129: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 130: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
-	10,  // 131: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 132: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	53,  // 133: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	55,  // 134: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 135: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 136: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 137: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 138: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 139: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 140: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	61,  // 141: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	61,  // 142: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	8,   // 143: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
-	66,  // 144: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 145: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	68,  // 146: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	66,  // 147: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	69,  // 148: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
-	149, // [149:149] is the sub-list for method output_type
-	149, // [149:149] is the sub-list for method input_type
-	149, // [149:149] is the sub-list for extension type_name
-	149, // [149:149] is the sub-list for extension extendee
-	0,   // [0:149] is the sub-list for field type_name
+	33,  // 81: anteroom.peer.v1.RoomNode.goes:type_name -> anteroom.peer.v1.Vote
+	12,  // 82: anteroom.peer.v1.Vote.to:type_name -> anteroom.peer.v1.Line
+	15,  // 83: anteroom.peer.v1.Vote.voters:type_name -> anteroom.peer.v1.Voters
+	10,  // 84: anteroom.peer.v1.Earlier.account:type_name -> anteroom.peer.v1.Account
+	37,  // 85: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 86: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 87: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 88: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 89: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 90: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 91: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	42,  // 92: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	22,  // 93: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
+	22,  // 94: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
+	48,  // 95: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 96: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 97: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 98: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 99: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 100: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	46,  // 101: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	47,  // 102: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	46,  // 103: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 104: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 105: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	36,  // 106: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	40,  // 107: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	20,  // 108: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	14,  // 109: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
+	43,  // 110: anteroom.peer.v1.RoomCommit.bucket:type_name -> anteroom.peer.v1.Bucket
+	8,   // 111: anteroom.peer.v1.RoomCommit.resumed:type_name -> anteroom.peer.v1.Member
+	19,  // 112: anteroom.peer.v1.RoomCommit.census:type_name -> anteroom.peer.v1.Census
+	18,  // 113: anteroom.peer.v1.RoomCommit.stands:type_name -> anteroom.peer.v1.Supply
+	45,  // 114: anteroom.peer.v1.Bucket.spent:type_name -> anteroom.peer.v1.Spent
+	43,  // 115: anteroom.peer.v1.Left.bucket:type_name -> anteroom.peer.v1.Bucket
+	2,   // 116: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 117: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 118: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 119: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 120: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 121: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	49,  // 122: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	49,  // 123: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 124: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 125: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 126: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 127: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 128: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 129: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
+	9,   // 130: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 131: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 132: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
+	10,  // 133: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 134: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	54,  // 135: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	56,  // 136: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 137: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 138: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 139: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 140: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 141: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 142: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	62,  // 143: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	62,  // 144: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	8,   // 145: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
+	67,  // 146: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 147: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	69,  // 148: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	67,  // 149: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	70,  // 150: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
+	151, // [151:151] is the sub-list for method output_type
+	151, // [151:151] is the sub-list for method input_type
+	151, // [151:151] is the sub-list for extension type_name
+	151, // [151:151] is the sub-list for extension extendee
+	0,   // [0:151] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -6992,7 +7051,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   64,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,104 @@
+package simtest
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/eviction"
+)
+
+var (
+	linesFirst = flag.Int("lines", 1, "the first seed of TestScenarioRoomsLeaveLinesInAnyWay")
+	linesSeeds = flag.Int("linesseeds", 20, "how many of them")
+)
+
+// Rooms that go on alone each in its own time, and some never, on nodes that are on up to four sides of splits that come
+// one soon after the other, and are restarted, leave or are paused. Limits change. In the end all are together: every room is
+// where its nodes are. All oracles look on.
+func TestScenarioRoomsLeaveLinesInAnyWay(t *testing.T) {
+	for seed := *linesFirst; seed < *linesFirst+*linesSeeds; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			p := newLeavers(t, uint64(seed)) //nolint:gosec // as given
+			for range 4 + p.rng.IntN(10) {
+				p.leaveLines()
+			}
+			p.together()
+			p.s.finish()
+		})
+	}
+}
+
+func newLeavers(t *testing.T, seed uint64) *namesakes {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 4711))
+	p := &namesakes{rng: rng, nodes: 3 + rng.IntN(6)}
+	o := short(p.nodes)
+	o.Seed, o.Faults.Disk = seed, true
+	o.Load.Browse = []Range{{time.Second, time.Second}, {time.Minute, time.Minute}}[rng.IntN(2)]
+	o.Rooms[0].Survivor = time.Second
+	for _, name := range []string{"library", "cafe", "museum"}[:1+rng.IntN(3)] {
+		room := o.Rooms[0]
+		room.Name, room.Survivor = name, []time.Duration{0, 0, 0, 3 * time.Second}[rng.IntN(4)]
+		if rng.IntN(6) == 0 {
+			room.OnPartition = eviction.Stop
+		}
+		o.Rooms = append(o.Rooms, room)
+	}
+	p.s = founded(t, o)
+	return p
+}
+
+// leaveLines splits them, has some things happen, and as a rule ends the split, often soon.
+func (p *namesakes) leaveLines() {
+	if p.rng.IntN(5) > 0 {
+		p.apart(2 + p.rng.IntN(3))
+	}
+	for range p.rng.IntN(3) {
+		if h := &p.s.hosts[p.rng.IntN(len(p.s.hosts))]; p.rng.IntN(4) > 0 {
+			p.deed()
+		} else if h.up() {
+			i := p.rng.IntN(len(p.s.o.Rooms))
+			room := p.s.o.Rooms[i]
+			room.Target = []int{4, 12, 12, 20}[p.rng.IntN(4)]
+			p.s.setRoom(h, i, room)
+		}
+		p.s.run(p.pick(0, 0, 20, 100, 500))
+	}
+	for range 1 + p.rng.IntN(2) {
+		p.s.arrive(p.rng.IntN(len(p.s.hosts)), 1+p.rng.IntN(12))
+		p.s.run(p.pick(20, 100, 200, 300, 500, 1000, 3000, 6000))
+	}
+	if p.rng.IntN(3) > 0 {
+		p.boot()
+	}
+	if p.rng.IntN(3) > 0 {
+		p.s.mend()
+		p.s.run(p.pick(0, 100, 200, 300, 400, 600, 800, 1000, 3000))
+	}
+}
+
+// together ends all splits, has every node run, and looks where the rooms are.
+func (p *namesakes) together() {
+	p.s.t.Helper()
+	p.s.mend()
+	for i := range p.s.hosts {
+		if p.s.hosts[i].leaving {
+			p.s.down(i)
+		}
+		p.s.hosts[i].disk.saveAt = 0
+		if !p.s.hosts[i].up() {
+			p.s.restarted(i)
+		}
+	}
+	p.s.run(30 * time.Second)
+	for i := range p.s.hosts {
+		for room := range p.s.o.Rooms {
+			if r := p.s.hosts[i].seen.rooms[room]; r.Line != p.s.hosts[i].seen.status.Line {
+				p.s.t.Errorf("at %s room %s is on line %v, and the node on %v: %s", p.s.hosts[i].name, r.Room.Name, r.Line, p.s.hosts[i].seen.status.Line, p.s.statuses())
+			}
+		}
+	}
+}
