@@ -137,7 +137,7 @@ type RoomCommit struct {
 	Shared  bool     // an account of somebody may act on a side, here or elsewhere
 	TTL     int64    // µs, the largest of the replies'
 	Line    Line     // the room's ledgers belong to it
-	From    Line     // the line that Line continues, when it changed in this wave
+	From    Line     // the line that Line continues, when it changed in this wave; Line itself: its voters are asked for their votes, see chooseLine
 	Born    []uint64 // each listed node's account
 	Void    []Void
 	Safe    []Void // carried by every listed node

@@ -72,9 +72,9 @@ func (g *Gate) chooseLine(d *decision, rs *roomSums, c *RoomCommit) bool {
 // vote again, or go back to the line. Were a vote given for good, a room would stay behind for ever, with all of its voters
 // here, once their votes are for a line that they have left.
 func (rs *roomSums) quorumOf(old Line, d *decision) (leaves, may bool) {
-	voters, know := rs.voiceOf(old, old, d, func(n *RoomNode) Voters { return n.Voters })
+	voters, know := rs.voice(old, old, d, func(n *RoomNode) Voters { return n.Voters })
 	gave := func(to Line) []qpid.NodeID {
-		_, names := rs.voiceOf(old, old, d, func(n *RoomNode) Voters {
+		_, names := rs.voice(old, old, d, func(n *RoomNode) Voters {
 			if n.Goes.To != to {
 				return Voters{}
 			}
@@ -95,7 +95,7 @@ func (rs *roomSums) quorumOf(old Line, d *decision) (leaves, may bool) {
 // with their votes for it. If the room ever left for that line, nothing came of it: every wave there since has one of those in
 // it who had not heard so, so that no supply was accepted and no slot made; and all that acted there has been seen by one of them.
 func (rs *roomSums) ended(old, line Line, d *decision) bool {
-	voters, know := rs.voiceOf(old, line, d, func(n *RoomNode) Voters {
+	voters, know := rs.voice(old, line, d, func(n *RoomNode) Voters {
 		if n.Goes.To != line {
 			return Voters{}
 		}
@@ -104,8 +104,8 @@ func (rs *roomSums) ended(old, line Line, d *decision) bool {
 	return voters.quorum(know)
 }
 
-// voiceOf returns what nodes that have the room on the old line say of the voters of a line: the newest, and which names know.
-func (rs *roomSums) voiceOf(old, line Line, d *decision, says func(*RoomNode) Voters) (newest Voters, know []qpid.NodeID) {
+// voice returns what nodes that have the room on the old line say of the voters of a line: the newest, and which names know.
+func (rs *roomSums) voice(old, line Line, d *decision, says func(*RoomNode) Voters) (newest Voters, know []qpid.NodeID) {
 	for i := range rs.nodes {
 		n, m := &rs.nodes[i], d.list[i]
 		v := says(n)
