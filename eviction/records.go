@@ -103,7 +103,7 @@ type RoomNode struct {
 // Vote is a node's vote on the line of a room for where that goes, see quorumOf.
 type Vote struct {
 	To     Line   // zero: it has not been given
-	Voters Voters // of To, if the node has left that with its vote
+	Voters Voters // of To, if the node has left that with its vote; in a reply only if it is not back there
 }
 
 // Nobody is later than all stamps: see RoomNode.Bare.

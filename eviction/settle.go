@@ -92,7 +92,7 @@ func (rs *roomSums) quorumOf(old Line, d *decision) (leaves, may bool) {
 }
 
 // ended reports whether a quorum of the voters of a line has left that while the room was on the old one at each of them,
-// with their votes for it. If the room ever left for that line, nothing came of it: every wave there since has one of those in
+// with their votes for it, and none of them is back there (report). If the room ever left for that line, nothing came of it: every wave there since has one of those in
 // it who had not heard so, so that no supply was accepted and no slot made; and all that acted there has been seen by one of them.
 func (rs *roomSums) ended(old, line Line, d *decision) bool {
 	voters, know := rs.voice(old, line, d, func(n *RoomNode) Voters {

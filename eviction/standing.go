@@ -48,7 +48,7 @@ func (n *Node) leave(from Line) {
 	}
 	for _, g := range n.gates {
 		if n.knows && g.line == n.line {
-			g.voters, g.rivals = n.voters, rivals
+			g.voters, g.rivals, g.goes = n.voters, rivals, Vote{} // its vote was of before it was back, see follow
 		}
 		if n.knows && g.goes.To == n.line {
 			g.goes.Voters = n.voters

@@ -16,6 +16,9 @@ func leavingBugs() []Mutant {
 		{Name: "a line is never over for which votes were given", Run: "TestScenarioAVoteForALineThatAllHaveLeft", Edits: []Edit{
 			{"eviction/standing.go", "		if n.knows && g.goes.To == n.line {", "		if n.knows && g.goes.To == n.line && !(ON) {"},
 		}},
+		{Name: "a line is over that some have left with their votes for it, and are back on", Run: "TestScenarioAVoteForALineThatItsVotersAreBackOn", Edits: []Edit{
+			{"eviction/wave.go", "			if g.goes.To == n.line {", "			if g.goes.To == n.line && !(ON) {"},
+		}},
 		{Name: "a vote for where a room goes is forgotten in a restart", Run: once, Edits: []Edit{
 			{"eviction/persist.go", "rr.Voters, rr.Rivals, rr.Goes, slices.Clone(rr.Voids)\n", "rr.Voters, rr.Rivals, rr.Goes, slices.Clone(rr.Voids)\n\t\tif ON {\n\t\t\tg.goes = Vote{}\n\t\t}\n"},
 		}},
