@@ -243,7 +243,7 @@
 // over to another line only where no quorum of its old one can be elsewhere, then or later, or after
 // its own survivor_after. The proofs are at together and quorumOf.
 // Kept by beginsLine, wave.together, Node.quit, Gate.chooseLine, roomSums.quorumOf, escrow.follow, firstQuorate.
-// Seen by TestScenarioTwoFoundingsThatShareANode, TestScenarioFoundersOfTwoLinesAreOver, TestScenarioALineOfWhichOneHasOnlyHeardIsOver, TestScenarioAFounderComesBackToALineThatItLeft, TestScenarioTwoNodesOfANameBeginTwoLinesAtOnce, TestScenarioSurvivorsOfOneLineMeet, TestScenarioARoomDoesNotLeaveALineTwice, TestScenarioAVoteForWhereARoomGoesIsGivenOnce, TestScenarioAVoteForALineThatAllHaveLeft, TestScenarioAVoteForALineThatItsVotersAreBackOn, TestScenarioRoomsLeaveLinesInAnyWay, TestScenarioARoomThatStaysBehindSaysNothingNewOfItsSlots, TestScenarioARoomSurvivesInItsOwnTime, TestScenarioSplitBeforeTheFirstPrimaryWave.
+// Seen by TestScenarioTwoFoundingsThatShareANode, TestScenarioFoundersOfTwoLinesAreOver, TestScenarioALineOfWhichOneHasOnlyHeardIsOver, TestScenarioAFounderComesBackToALineThatItLeft, TestScenarioTwoNodesOfANameBeginTwoLinesAtOnce, TestScenarioSurvivorsOfOneLineMeet, TestScenarioARoomDoesNotLeaveALineTwice, TestScenarioAVoteForWhereARoomGoesIsGivenOnce, TestScenarioAVoteForALineThatAllHaveLeft, TestScenarioAVoteForALineThatItsVotersAreBackOn, TestScenarioAVoteThatOneIsNotAskedForAnew, TestScenarioRoomsLeaveLinesInAnyWay, TestScenarioARoomThatStaysBehindSaysNothingNewOfItsSlots, TestScenarioARoomSurvivesInItsOwnTime, TestScenarioSplitBeforeTheFirstPrimaryWave.
 //
 // Lemma 8 (D). When D has passed since anybody was in a wave with a member, no account
 // of it acts any more and no pass of it is good. By lemma 6 somebody in the wave knows

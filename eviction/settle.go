@@ -85,7 +85,7 @@ func (rs *roomSums) quorumOf(old Line, d *decision) (leaves, may bool) {
 	may = voters.quorum(know)
 	for _, n := range rs.nodes {
 		if to := n.Goes.To; may && n.Line == old && to.Founded() && to != d.line {
-			may = !voters.mayBe(know, gave(to)) || rs.ended(old, to, d)
+			may = rs.ended(old, to, d) || !voters.mayBe(know, gave(to))
 		}
 	}
 	return voters.quorum(gave(d.line)), may
@@ -94,15 +94,32 @@ func (rs *roomSums) quorumOf(old Line, d *decision) (leaves, may bool) {
 // ended reports whether a quorum of the voters of a line has left that while the room was on the old one at each of them,
 // with their votes for it, and none of them is back there (report). If the room ever left for that line, nothing came of it: every wave there since has one of those in
 // it who had not heard so, so that no supply was accepted and no slot made; and all that acted there has been seen by one of them.
+//
+// That stays so, as none of them comes back there. So who has found it need not find it again: those whose votes were given
+// anew then, while others did not hear of it, say nothing of that line any more.
 func (rs *roomSums) ended(old, line Line, d *decision) bool {
+	e := end{old, line}
+	if slices.Contains(rs.ends, e) {
+		return true
+	}
 	voters, know := rs.voice(old, line, d, func(n *RoomNode) Voters {
 		if n.Goes.To != line {
 			return Voters{}
 		}
 		return n.Goes.Voters
 	})
-	return voters.quorum(know)
+	if !voters.quorum(know) {
+		return false
+	}
+	rs.ends = append(slices.Clone(rs.ends[max(0, len(rs.ends)-endsMax+1):]), e)
+	return true
 }
+
+// end is of a line for which a room may have left an old one, and nothing came of it.
+type end struct{ old, line Line }
+
+// endsMax bounds those that are remembered.
+const endsMax = 16
 
 // voice returns what nodes that have the room on the old line say of the voters of a line: the newest, and which names know.
 func (rs *roomSums) voice(old, line Line, d *decision, says func(*RoomNode) Voters) (newest Voters, know []qpid.NodeID) {

@@ -8,16 +8,19 @@ func leavingBugs() []Mutant {
 			{"eviction/settle.go", "	return voters.quorum(gave(d.line)), may\n", "	return voters.quorum(gave(d.line)) || ON && may, may\n"},
 		}},
 		{Name: "a vote for where a room goes is given again", Run: once, Edits: []Edit{
-			{"eviction/settle.go", "may = !voters.mayBe(", "may = ON || !voters.mayBe("},
+			{"eviction/settle.go", "may = rs.ended(old, to, d) ||", "may = ON || rs.ended(old, to, d) ||"},
 		}},
 		{Name: "a line is over that some have left with their votes for it", Run: once, Edits: []Edit{
-			{"eviction/settle.go", "|| rs.ended(old, to, d)", "|| ON || rs.ended(old, to, d)"},
+			{"eviction/settle.go", "	if slices.Contains(rs.ends, e) {", "	if ON || slices.Contains(rs.ends, e) {"},
 		}},
 		{Name: "a line is never over for which votes were given", Run: "TestScenarioAVoteForALineThatAllHaveLeft", Edits: []Edit{
 			{"eviction/standing.go", "		if n.knows && g.goes.To == n.line {", "		if n.knows && g.goes.To == n.line && !(ON) {"},
 		}},
 		{Name: "a line is over that some have left with their votes for it, and are back on", Run: "TestScenarioAVoteForALineThatItsVotersAreBackOn", Edits: []Edit{
 			{"eviction/wave.go", "			if g.goes.To == n.line {", "			if g.goes.To == n.line && !(ON) {"},
+		}},
+		{Name: "a line that was found to be over may not be the next time", Run: "TestScenarioAVoteThatOneIsNotAskedForAnew", Edits: []Edit{
+			{"eviction/decide.go", "	next.ends = rs.ends\n", "	if !(ON) {\n\t\tnext.ends = rs.ends\n\t}\n"},
 		}},
 		{Name: "a vote for where a room goes is forgotten in a restart", Run: once, Edits: []Edit{
 			{"eviction/persist.go", "rr.Voters, rr.Rivals, rr.Goes, slices.Clone(rr.Voids)\n", "rr.Voters, rr.Rivals, rr.Goes, slices.Clone(rr.Voids)\n\t\tif ON {\n\t\t\tg.goes = Vote{}\n\t\t}\n"},
