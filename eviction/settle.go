@@ -92,11 +92,12 @@ func (rs *roomSums) quorumOf(old Line, d *decision) (leaves, may bool) {
 }
 
 // ended reports whether a quorum of the voters of a line has left that while the room was on the old one at each of them,
-// with their votes for it, and none of them is back there (report). If the room ever left for that line, nothing came of it: every wave there since has one of those in
-// it who had not heard so, so that no supply was accepted and no slot made; and all that acted there has been seen by one of them.
+// with their votes for it, and none of them is back there. If the room ever left for that line, nothing came of it: every wave
+// there since has one of those in it who had not heard so, so that no supply was accepted and no slot made; and all that
+// acted there has been seen by one of them.
 //
-// That stays so, as none of them comes back there. So who has found it need not find it again: those whose votes were given
-// anew then, while others did not hear of it, say nothing of that line any more.
+// It stays so: the first of them to be back there would need a wave there without any of them. So who has found it need not find
+// it again, when some have given their votes anew, and say nothing of that line any more, and others have not heard of it.
 func (rs *roomSums) ended(old, line Line, d *decision) bool {
 	e := end{old, line}
 	if slices.Contains(rs.ends, e) {
