@@ -26,7 +26,7 @@ func TestAGateThatIsNotAsItMustBeIsBroken(t *testing.T) {
 		"no token is spent twice":          func(g *Gate) { g.tokens = -1 },
 		"longer than D reckons with":       func(g *Gate) { g.session = g.ttl + time.Second },
 	} {
-		g := newGate(newTerms(Config{}.WithDefaults()), Room{Name: "shop", Session: time.Minute})
+		g := newGate(newClusterSettings(Config{}.WithDefaults()), Room{Name: "shop", Session: time.Minute})
 		a, b := Member{"a", 1}, Member{"b", 1}
 		g.members, g.born, g.heldAt, g.at = []Member{a, b}, []uint64{3, 3}, 5, 1000
 		g.ledger.reset(Account{a, 3})

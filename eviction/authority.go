@@ -280,7 +280,8 @@ func (n *Node) foundAgain(now Time, w *wave, c *Commit, lines []Line) bool {
 	if over && !n.mayFound(now, w, lines) {
 		return false
 	}
-	if n.found(w, c); over {
+	n.found(w, c)
+	if over {
 		c.Met = append(met, c.Met...)
 	} else {
 		c.Line, c.Voters = lines[0], voiceOf(w, lines[0]).voters

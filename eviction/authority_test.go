@@ -129,7 +129,8 @@ func TestASideIsOnTheFirstLineThatAnybodyKnows(t *testing.T) {
 			w.sum.Nodes = append(w.sum.Nodes, r)
 		}
 		var c Commit
-		if n.side(w, &c, linesOf(w)); c.Line != test.want || c.Grade != Side {
+		n.side(w, &c, linesOf(w))
+		if c.Line != test.want || c.Grade != Side {
 			t.Errorf("%s: %v of line %v, want a side of %v", test.name, c.Grade, c.Line, test.want)
 		}
 	}

@@ -53,7 +53,8 @@ func TestRoomsTakeTurnsWithinTheBudget(t *testing.T) {
 			seen[name]++
 		}
 		for i, name := range digests {
-			if digested[name] = true; i > 0 {
+			digested[name] = true
+			if i > 0 {
 				bytes += n.Gate(name).digestSize()
 			}
 		}

@@ -270,7 +270,7 @@ func TestDrawIsEven(t *testing.T) {
 // came later stands behind them in order of arrival.
 func TestShuffleKey(t *testing.T) {
 	start := wall0
-	g := newGate(newTerms(Config{}.WithDefaults()), Room{Name: "shop", Event: Event{Start: start, Shuffle: true, Seed: [32]byte{1}}})
+	g := newGate(newClusterSettings(Config{}.WithDefaults()), Room{Name: "shop", Event: Event{Start: start, Shuffle: true, Seed: [32]byte{1}}})
 	early := qpid.Weight{Stamp: uint64(start) - 5, ID: qpid.ItemID{1}}
 	late := qpid.Weight{Stamp: uint64(start) + 5, ID: qpid.ItemID{2}}
 	if g.Rekey(uint64(start)-1) || g.Key(early) != early {
@@ -337,5 +337,25 @@ func TestClockThatWasFoundWrongFollowsASmallStep(t *testing.T) {
 		if right := c.now == wall0+1_200_000; right != found {
 			t.Errorf("found wrong %t: a second after a step of 0.2 s the clock is %d ahead of before", found, c.now-wall0)
 		}
+	}
+}
+
+// Two coordinators may be as far apart as clocks that are right can be. What a node has promised to the later of them
+// holds, also when its clock is set back after it has heard from the other.
+func TestAPromiseToACoordinatorOutlastsOneOfBefore(t *testing.T) {
+	s := newSolo(t, Room{Target: 10, Session: time.Second})
+	s.now.Wall += 100_000 // its T is later than that of the second
+	s.gather(t, 1)
+	promised := uint64(s.now.Wall)
+	s.commit(t, 1)
+	s.now.Wall -= 100_000
+	s.gather(t, 2)
+	s.commit(t, 1)
+	s.clock.distrust(s.now.Boot)
+	s.pass(time.Minute)
+	s.now.Wall -= (10 * time.Minute).Microseconds()
+	s.pass(time.Microsecond)
+	if stamp := s.clock.stamp(); stamp <= promised {
+		t.Errorf("a stamp of %d after a promise of %d", stamp, promised)
 	}
 }

@@ -82,7 +82,7 @@ func (g *Gate) missLost(now int64, list []Member, met []Sighting, grade Grade, o
 	if len(g.lost(list)) > 0 {
 		g.shyUntil = now + micros(g.cfg.Refresh)*11/10
 	}
-	g.back = g.awaitLost(list, met, now, g.cfg.OnPartition.admits(grade, onLine, g.sides))
+	g.back = g.awaitLost(&g.cfg, list, met, now, g.cfg.OnPartition.admits(grade, onLine, g.sides))
 	g.waveAt = now
 }
 
@@ -116,15 +116,15 @@ func (g *Gate) lost(list []Member) (lost []Member) {
 // awaitLost returns the wait as of a wave of list. It begins when list lacks a member at
 // which people waited, as soon as others may take them over, and is over early when list
 // has it again. The coordinator decides by it, and every node that installs the wave
-// keeps it.
-func (g *Gate) awaitLost(list []Member, met []Sighting, now int64, mayTakeOver bool) comeback {
+// keeps it: by the configuration that the wave agreed on, cfg, which may be new in it.
+func (g *Gate) awaitLost(cfg *Room, list []Member, met []Sighting, now int64, mayTakeOver bool) comeback {
 	b := g.back
 	b.until = g.lasts(b.until, now)
 	if !b.due && now >= b.until {
 		b = comeback{}
 	}
 	b.of = slices.DeleteFunc(slices.Clone(b.of), func(m missing) bool { return slices.Contains(list, m.member) })
-	for _, m := range g.gone(list, met) {
+	for _, m := range g.gone(cfg, list, met) {
 		b.of = append(b.of, m)
 		b.due = true
 	}
@@ -133,7 +133,7 @@ func (g *Gate) awaitLost(list []Member, met []Sighting, now int64, mayTakeOver b
 	}
 	b.due = b.due || !mayTakeOver
 	if b.due && mayTakeOver {
-		back := max(micros(min(soon, g.cfg.Refresh)*11/10), g.c.waits.Exclude) // who comes too early is told when to come
+		back := max(micros(min(soon, cfg.Refresh)*11/10), g.c.waits.Exclude) // who comes too early is told when to come
 		b.due, b.until = false, now+back+micros(g.c.Deadline)
 	}
 	return b
@@ -151,7 +151,7 @@ func (g *Gate) lightestOf(m Member) qpid.Weight {
 
 // gone returns what there is to wait for of the members that list lacks. Where nobody
 // waited at one that has taken its leave, everybody has been given to others.
-func (g *Gate) gone(list []Member, met []Sighting) (gone []missing) {
+func (g *Gate) gone(cfg *Room, list []Member, met []Sighting) (gone []missing) {
 	if same(g.members, list) {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (g *Gate) gone(list []Member, met []Sighting) (gone []missing) {
 		}
 		waited := i < len(g.waiting) && g.waiting[i] > 0
 		left := slices.ContainsFunc(met, func(s Sighting) bool { return s.Member == m && s.Left })
-		if !waited && (left || !g.Copied()) {
+		if !waited && (left || !g.c.copied(cfg)) {
 			continue
 		}
 		out := missing{m, qpid.Weight{Stamp: g.t}, qpid.Weight{Stamp: g.t}} // whoever has joined there since

@@ -75,7 +75,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 		n.lose(w.list)
 	}
 	n.installed, n.installedAt, n.list = w.epoch, now.Boot, w.list
-	n.installTerms(c)
+	n.installSettings(c)
 	n.clock.promise(min(c.HLC, uint64(n.clock.now+2*micros(n.c.MaxSkew))))
 	if c.Grade >= Primary && n.clock.jumpedAt < w.at {
 		n.clock.quarantined = false // it was measured since, against a quorum of clocks
@@ -129,9 +129,9 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 // others in its waves, or in an earlier life.
 func (n *Node) goesWith() { n.clock.counts = max(n.clock.counts, n.clock.now+n.dues.delay) }
 
-// installTerms takes in what a wave has agreed on, and what follows from it for the rooms
+// installSettings takes in what a wave has agreed on, and what follows from it for the rooms
 // of which it does not speak.
-func (n *Node) installTerms(c *Commit) {
+func (n *Node) installSettings(c *Commit) {
 	before := *n.c
 	n.c.install(c)
 	if *n.c == before {

@@ -115,7 +115,8 @@ func (g *Gate) coverNow(covered bool) Says {
 
 // installCovers takes in what a primary wave has carried.
 func (c *cover) installCovers(w *wave, of []bool) {
-	if c.carried = of != nil; !c.carried {
+	c.carried = of != nil
+	if !c.carried {
 		of = make([]bool, len(w.list))
 	}
 	c.said = said{w.epoch.Num, w.list, of}

@@ -20,7 +20,7 @@ type deciding struct {
 // wave 1, with ten slots at the coordinator and nothing going on.
 func decideAt(room Room, nodes int) *deciding {
 	room.Name = "shop"
-	g := newGate(newTerms(Config{}.WithDefaults()), room)
+	g := newGate(newClusterSettings(Config{}.WithDefaults()), room)
 	line := Line{1, "a"}
 	g.line = line
 	x := &deciding{g: g, r: RoomReply{Room: "shop", Front: Front{Complete: true}}}
@@ -89,7 +89,8 @@ func TestVoidOlderThanTheAccountIsRaised(t *testing.T) {
 		t.Fatalf("void %v, want all of b's accounts before its wave 60", c.Void)
 	}
 	x.r.Voids = []VoidCount{{Member{"b", 1}, 59, 59, 3}} // every node has heard of it
-	if c = x.decide(); len(c.Settled) != 1 || c.Settled[0] != c.Void[0] {
+	c = x.decide()
+	if len(c.Settled) != 1 || c.Settled[0] != c.Void[0] {
 		t.Errorf("settled %v, want %v", c.Settled, c.Void)
 	}
 }

@@ -131,7 +131,7 @@ func (p *play) addRoom(c command) error {
 	}
 	p.rooms = append(p.rooms, r)
 	slices.SortFunc(p.rooms, func(a, b Room) int { return strings.Compare(a.Name, b.Name) }) // as gates are
-	fmt.Fprintf(&p.out, "D is %v\n", durationOf(newGate(newTerms(playConfig()), r).delay()).Round(10*time.Millisecond))
+	fmt.Fprintf(&p.out, "D is %v\n", durationOf(newGate(newClusterSettings(playConfig()), r).delay()).Round(10*time.Millisecond))
 	return nil
 }
 

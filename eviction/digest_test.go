@@ -141,7 +141,8 @@ func TestARoomWithoutADigestKeepsTheOneOfBefore(t *testing.T) {
 	for i, d := range []*Digest{nil, told} {
 		w.addDigest(i, d)
 	}
-	if n.reply(w); w.sum.Rooms[0].Digest != nil || w.sum.Rooms[1].Digest != told {
+	n.reply(w)
+	if w.sum.Rooms[0].Digest != nil || w.sum.Rooms[1].Digest != told {
 		t.Errorf("digests %+v and %+v, want none, and that of the one who told", w.sum.Rooms[0].Digest, w.sum.Rooms[1].Digest)
 	}
 }

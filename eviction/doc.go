@@ -305,7 +305,7 @@
 // anybody has, and who was away asks after its own, so that none of both is missed.
 // Other uses of exclude_after, in which nodes may differ, only say how soon somebody is
 // left out, void or followed, which is safe at any time.
-// Kept by terms.install, terms.hold, terms.reckon, Node.reckonWith, Node.vouchFor, Gate.delayWith, Node.head, Node.miss, Node.Gone.
+// Kept by clusterSettings.install, clusterSettings.hold, clusterSettings.reckon, Node.reckonWith, Node.vouchFor, Gate.delayWith, Node.head, Node.miss, Node.Gone.
 // Seen by TestScenarioALongerLeaseWaitsForTheOthers, TestScenarioALongerLeaseOfAnotherIsWaitedFor, TestScenarioALongerLeaseIsNotForgottenInARestart, TestScenarioAMinorityThatNeverHeardOfALongerLease, TestScenarioALeaseIsRaisedAndLoweredNodeByNode.
 //
 // Lemma 14 (covers). Where a node has said that its account is covered, and nobody is lost

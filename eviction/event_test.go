@@ -84,7 +84,7 @@ func TestADrawIsOfThoseWhoCameBeforeItsStart(t *testing.T) {
 		{50, 0, 100, 200},
 		{150, 200, 210, 0},
 	} {
-		g := newGate(newTerms(Config{}.WithDefaults()), r)
+		g := newGate(newClusterSettings(Config{}.WithDefaults()), r)
 		g.keying = c.keying
 		if got := g.DrawComes(c.stamp, c.t); got != c.want {
 			t.Errorf("stamped %d, at %d: the draw to come is at %d, want %d", c.stamp, c.t, got, c.want)
@@ -100,7 +100,7 @@ func TestARoomKeepsTheSeedOfItsDraw(t *testing.T) {
 		{Name: "sale", Prequeue: 100, Start: 200, End: 300, Shuffle: true},
 		{Name: "encore", Prequeue: 300, Start: 400, End: 500, Shuffle: true},
 	}}
-	g := newGate(newTerms(Config{}.WithDefaults()), r)
+	g := newGate(newClusterSettings(Config{}.WithDefaults()), r)
 	g.keying, g.seed = 200, drawn
 	if got := g.KeepDraw(r); got.Events[0].Seed != drawn || got.Events[1].Seed != none {
 		t.Errorf("seeds %x and %x, want that of the draw and none yet", got.Events[0].Seed[:1], got.Events[1].Seed[:1])

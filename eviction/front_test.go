@@ -215,7 +215,8 @@ func TestAGatherAsksForAsManyAsItWants(t *testing.T) {
 		if f := rest.frontUpTo(config, g.hint, g.upTo()); len(f.Items) < g.hint*9/10 || f.Items[100].Weight != all[called+100] {
 			t.Errorf("after %d calls the front has %d tickets, the hundredth %v, want %v", called, len(f.Items), f.Items[100].Weight, all[called+100])
 		}
-		if g.short = true; g.upTo() != 0 {
+		g.short = true
+		if g.upTo() != 0 {
 			t.Error("who got too few asks with a bound again")
 		}
 	}

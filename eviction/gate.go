@@ -84,7 +84,7 @@ type turn struct {
 	mints    bool  // a next wave will mint
 }
 
-func newGate(c *terms, r Room) *Gate {
+func newGate(c *clusterSettings, r Room) *Gate {
 	r = r.WithDefaults()
 	return &Gate{
 		kept:    kept{Queue: qpid.NewQueue()},
@@ -149,11 +149,11 @@ type Installed struct {
 // commit.
 func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) (in Installed, out []Message) {
 	in = Installed{Gate: g, Before: g.cut, Epoch: w.epoch}
+	g.configure(c, w.T, w.at)
 	g.missLost(now, w.list, all.Met, all.Grade, c.Line == all.Line)
 	if g.cfg.OnPartition.admits(all.Grade, true, g.sides) {
 		g.hear(now, c.Held)
 	}
-	g.configure(c, w.T, w.at)
 	account, line := g.ledger.account, g.line
 	in.Reset, out = g.escrow.install(n, w, c, &g.inForce, all.Grade)
 	if all.Grade >= Primary {
@@ -194,9 +194,7 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 }
 
 // Copied reports whether the places of the room are kept by other nodes as well.
-func (g *Gate) Copied() bool {
-	return g.c.Copies > 0 && g.cfg.OnPartition == Majority && g.cfg.Algorithm == ByCut
-}
+func (g *Gate) Copied() bool { return g.c.copied(&g.cfg) }
 
 // Room returns the configuration in force.
 func (f *inForce) Room() Room { return f.cfg }

@@ -16,13 +16,13 @@ import "time"
 // making. Its configuration file or its disk has that, so that who is a quorum by itself
 // waits as long for such passes after a crash, though no other node knows of them.
 type inForce struct {
-	c        *terms // of the cluster, the node's
-	cfg      Room   // the newest that a wave has brought, with its events
-	sum      uint64 // of cfg
-	proposed *Room  // set here, not yet brought back by a wave
-	at       uint64 // the T by which: the newest of a commit about the room
-	now      Room   // what of cfg holds then
-	bound    int    // of the limit, see Govern; 0: none
+	c        *clusterSettings // of the cluster, the node's
+	cfg      Room             // the newest that a wave has brought, with its events
+	sum      uint64           // of cfg
+	proposed *Room            // set here, not yet brought back by a wave
+	at       uint64           // the T by which: the newest of a commit about the room
+	now      Room             // what of cfg holds then
+	bound    int              // of the limit, see Govern; 0: none
 
 	session  time.Duration // of new passes: the shortest that every node may assume
 	durable  time.Duration // the longest that a later life of this node would reckon with; 0: it would not know the room

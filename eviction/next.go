@@ -47,7 +47,7 @@ func (g *Gate) callNext(d *decision, rs *roomSums, r *RoomReply, c *RoomCommit, 
 		k = 0
 	}
 	next.hint, next.short = min(k+k/4+64, 1<<20), !r.Front.Sampled && len(r.Front.Items) < min(k, rs.queued)
-	need := g.entitle(d, rs, r, c, k, g.awaitLost(d.list, d.met, d.now.Boot, admits))
+	need := g.entitle(d, rs, r, c, k, g.awaitLost(&rs.plan, d.list, d.met, d.now.Boot, admits))
 	waiting := c.Queued > 0 || rs.wanted > 0 || rs.keeps > 0
 	c.Open = !waiting && free > 0 && !cfg.QueueAll && cfg.Mode.calls() && cfg.Algorithm == ByCut && !g.shy(d.now.Boot)
 	switch {

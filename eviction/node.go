@@ -19,7 +19,7 @@ type Start struct {
 // Node is one node's part in the waves: who takes part, what its lease allows,
 // and the gates of its rooms. It is not safe for concurrent use.
 type Node struct {
-	c     *terms
+	c     *clusterSettings
 	start Start
 	self  Peer
 	began int64 // boot time
@@ -69,7 +69,7 @@ type rumour struct {
 func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 	c = c.WithDefaults()
 	n := &Node{
-		c: newTerms(c), start: s, self: s.Self, began: now.Boot, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now), resentAt: now.Boot,
+		c: newClusterSettings(c), start: s, self: s.Self, began: now.Boot, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now), resentAt: now.Boot,
 		waves:    waves{installedAt: never, followedAt: now.Boot},
 		standing: standing{leaseUntil: never, lastPrimary: never, heardAt: never},
 		behind:   behind{leftAt: never},

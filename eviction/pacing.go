@@ -341,7 +341,8 @@ func (p *pacer) deal(now int64, q quota, tokens int, need, left []int, offset in
 // lead is of a coordinator that takes the lead at now, when the highest wave was after. What it knows
 // of a lead of its own goes on if nobody has led since: see begin.
 func (p *pacer) lead(now, deadline int64, after uint64) {
-	if p.anew = p.first > 0; !p.anew {
+	p.anew = p.first > 0
+	if !p.anew {
 		p.restart(now, deadline, after)
 	}
 }

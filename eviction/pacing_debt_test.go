@@ -164,7 +164,8 @@ func TestPacerForgetsADebtAlone(t *testing.T) {
 			t.Fatalf("no token at %v", m)
 		}
 	}
-	if w.lead(w.list[:1], 3*second); w.p.level > -500_000 || w.p.dueTo != never {
+	w.lead(w.list[:1], 3*second)
+	if w.p.level > -500_000 || w.p.dueTo != never {
 		t.Errorf("a level of %d, and two tokens were lost", w.p.level)
 	}
 }
@@ -183,7 +184,8 @@ func TestPacerOwesForAHigherRate(t *testing.T) {
 		w.takeOver(w.now, 0)
 		w.q.perMinute = 6
 		for end := w.now + low; w.now < end+70*second; {
-			if w.now += 200_000; w.now > end {
+			w.now += 200_000
+			if w.now > end {
 				w.q.perMinute = 60_000
 			}
 			w.wave(w.list[1:], rich[1:], func() {})
@@ -378,7 +380,8 @@ func TestADecisionKnowsWhoMayHaveTokens(t *testing.T) {
 	if d.lately(true) != 6 || d.lately(false) != 4 {
 		t.Errorf("%d and %d nodes, want 6 where they share and 4 else", d.lately(true), d.lately(false))
 	}
-	if d.up[0] = 70 * second; d.lately(true) != 5 {
+	d.up[0] = 70 * second
+	if d.lately(true) != 5 {
 		t.Errorf("%d nodes, want 5: what an earlier life let in is longer ago", d.lately(true))
 	}
 }

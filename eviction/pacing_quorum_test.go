@@ -190,7 +190,8 @@ func (w *quorumWorld) askMore(v *pacedWave, upTo int) {
 		gather := &wave{epoch: v.epoch(), index: i, at: w.now}
 		h.asks(gather, w.now)
 		r := RoomNode{Index: i, Born: 1, Spent: h.spent, Dealt: h.dealtBy(), DealtAge: h.dealtAge(w.now), Left: h.left(gather, w.now)}
-		if h.spentThen = h.spent; w.now < h.tokenTo {
+		h.spentThen = h.spent
+		if w.now < h.tokenTo {
 			r.Tokens = h.tokens
 		}
 		if n.old || v.by.old {
@@ -242,7 +243,8 @@ func (w *quorumWorld) decide(v *pacedWave, needs int) {
 			continue
 		}
 		age := w.now - at
-		if q.underWay = max(q.underWay, drifted(paceDeadline)-age); age < drifted(minute) {
+		q.underWay = max(q.underWay, drifted(paceDeadline)-age)
+		if age < drifted(minute) {
 			q.lately++
 		}
 		if !slices.ContainsFunc(w.nodes, func(n *pacedNode) bool { return n.Name == m.Name && n.Boot > m.Boot }) {

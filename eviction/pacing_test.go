@@ -64,7 +64,8 @@ func (w *paceWorld) wave(list []Member, need []int, between func()) {
 		h := w.have[m]
 		h.asks(&v, w.now)
 		nodes[i] = RoomNode{Index: i, Born: 1, Spent: h.spent, Dealt: h.dealtBy(), DealtAge: h.dealtAge(w.now), Left: h.left(&v, w.now)}
-		if h.spentThen = h.spent; w.now < h.tokenTo {
+		h.spentThen = h.spent
+		if w.now < h.tokenTo {
 			nodes[i].Tokens = h.tokens
 		}
 	}
@@ -226,15 +227,18 @@ func TestPacerDealsWhenAllKnow(t *testing.T) {
 			w.wave(w.list, []int{0, 100, 0}, func() {})
 		}
 	}
-	if run(20 * second); w.have[w.list[1]].tokens > 0 {
+	run(20 * second)
+	if w.have[w.list[1]].tokens > 0 {
 		t.Errorf("%d tokens at a node, and another one knows of nobody who deals", w.have[w.list[1]].tokens)
 	}
 	w.deaf = Member{}
-	if run(20*second + 400_000); w.have[w.list[1]].tokens == 0 {
+	run(20*second + 400_000)
+	if w.have[w.list[1]].tokens == 0 {
 		t.Error("no tokens, and all know who deals")
 	}
 	w.deaf = w.list[2]
-	if run(25 * second); w.have[w.list[1]].tokens == 0 {
+	run(25 * second)
+	if w.have[w.list[1]].tokens == 0 {
 		t.Error("no tokens, and all know who deals: commits that are lost are no matter")
 	}
 }

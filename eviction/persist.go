@@ -102,7 +102,8 @@ func (n *Node) restore(r *Record, now Time) {
 		return
 	}
 	n.line, n.voters, n.knows, n.restored, n.lastPrimary = r.Line, r.Voters, true, true, now.Boot
-	if n.c.reckon(r.Reckons); r.Reckons == (Bounds{}) {
+	n.c.reckon(r.Reckons)
+	if r.Reckons == (Bounds{}) {
 		n.c.reckon(n.c.wants) // a version kept it that had all nodes reckon with the same
 	}
 	n.epoch.Num = r.Epoch + epochGap

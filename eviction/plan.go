@@ -43,7 +43,8 @@ func plan(free, need []int) []Move {
 func spare(free, need []int) []int {
 	rest, all := make([]int, len(free)), slices.Clone(need)
 	for i := range free {
-		if rest[i] = free[i] - need[i]; rest[i] < 0 {
+		rest[i] = free[i] - need[i]
+		if rest[i] < 0 {
 			return need
 		}
 	}

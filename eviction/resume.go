@@ -127,7 +127,8 @@ func (g *Gate) installResumption(n *Node, now int64, w *wave, c *RoomCommit) boo
 	g.wentOn = g.wentOn || c.Resume || len(c.Resumed) > 0
 	b := g.c.waits
 	away := now-g.toldAt >= b.Deadline+b.Lease+b.Margin // others may have forgotten this node, died, and gone on without it
-	if g.toldAt = now; c.Sure && !g.sured || g.sured && away {
+	g.toldAt = now
+	if c.Sure && !g.sured || g.sured && away {
 		g.sured, g.early = true, slices.Clone(w.list)
 		for i := range n.met {
 			g.early = append(g.early, n.met[i].member)

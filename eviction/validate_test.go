@@ -30,7 +30,8 @@ func (all cases[M]) run(t *testing.T, inOrder func() *M, validate func(*M) error
 	}
 	for _, c := range all {
 		m := inOrder()
-		if c.change(m); (validate(m) == nil) != c.ok {
+		c.change(m)
+		if (validate(m) == nil) != c.ok {
 			t.Errorf("%s: %v, want in order: %v", c.name, validate(m), c.ok)
 		}
 	}
@@ -143,7 +144,8 @@ func TestAReplyThatMakesNoSenseIsRefused(t *testing.T) {
 	all.run(t, inOrder, func(r *Reply) error { return r.validate(w, 1, 2) })
 	for _, c := range digestsOutOfOrder() {
 		r := inOrder()
-		if c.change(r.Rooms[0].Digest); r.validate(w, 1, 2) == nil {
+		c.change(r.Rooms[0].Digest)
+		if r.validate(w, 1, 2) == nil {
 			t.Errorf("a digest with %s is in order", c.name)
 		}
 	}
@@ -152,7 +154,8 @@ func TestAReplyThatMakesNoSenseIsRefused(t *testing.T) {
 		t.Error("a reply of a child that would be there in a longer list is in order")
 	}
 	asked := *w
-	if asked.Voters = (qpid.Epoch{}); inOrder().validate(&asked, 1, 2) == nil {
+	asked.Voters = (qpid.Epoch{})
+	if inOrder().validate(&asked, 1, 2) == nil {
 		t.Error("a reply that names voters of which the gather said nothing is in order")
 	}
 }
@@ -229,7 +232,8 @@ func TestACommitThatMakesNoSenseIsRefused(t *testing.T) {
 	}.run(t, inOrder, func(c *Commit) error { return c.validate(w) })
 	for _, c := range digestsOutOfOrder() {
 		m := inOrder()
-		if c.change(m.Rooms[0].Digest); m.validate(w) == nil {
+		c.change(m.Rooms[0].Digest)
+		if m.validate(w) == nil {
 			t.Errorf("a digest with %s is in order", c.name)
 		}
 	}
@@ -254,7 +258,8 @@ func TestACommitThatMakesNoSenseIsRefused(t *testing.T) {
 		{"with as much as can be counted", Bucket{Spent: make([]Spent, spentMax)}, true},
 	} {
 		c := inOrder()
-		if c.Rooms[0].Bucket = &b.Bucket; (c.validate(w) == nil) != b.ok {
+		c.Rooms[0].Bucket = &b.Bucket
+		if (c.validate(w) == nil) != b.ok {
 			t.Errorf("a bucket %s: %v, want in order: %v", b.name, c.validate(w), b.ok)
 		}
 	}

@@ -82,8 +82,9 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 		n.follow, n.followedAt = g.Lead, now.Boot
 		n.lead.active = n.lead.active && n.rank() == 0
 	}
-	if n.clock.promise(g.T); index > 0 {
-		n.clock.told = g.T
+	n.clock.promise(g.T)
+	if index > 0 {
+		n.clock.told = max(n.clock.told, g.T)
 	}
 	n.c.hold(g.Reckons)
 	n.miss(now, g.List)

@@ -20,7 +20,8 @@ func lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	}
 	var ips []netip.Addr
 	for _, ip := range found {
-		if ip = ip.Unmap(); ip.Zone() == "" {
+		ip = ip.Unmap()
+		if ip.Zone() == "" {
 			ips = append(ips, ip)
 		}
 	}

@@ -124,7 +124,8 @@ func (s saying) dialAddr(gossip netip.AddrPort) string {
 // gossipAddr is where gossip knows n; not valid if that is no address.
 func gossipAddr(n *memberlist.Node) netip.AddrPort {
 	ip, ok := netip.AddrFromSlice(n.Addr)
-	if ip = ip.Unmap(); !ok || ip.IsUnspecified() || n.Port == 0 {
+	ip = ip.Unmap()
+	if !ok || ip.IsUnspecified() || n.Port == 0 {
 		return netip.AddrPort{}
 	}
 	return netip.AddrPortFrom(ip, n.Port)

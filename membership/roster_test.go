@@ -96,7 +96,8 @@ func TestNoViewWhileTheNameIsInDoubt(t *testing.T) {
 		{"an earlier one", peer(4, 10), true},
 	} {
 		r := newRoster(saying{Peer: peer(5, 1000), addr: ":7001"})
-		if hear(r, test.other); sees(r) == test.doubt || r.settled(now.Add(time.Hour)) == test.doubt {
+		hear(r, test.other)
+		if sees(r) == test.doubt || r.settled(now.Add(time.Hour)) == test.doubt {
 			t.Errorf("%s: a view: %v, settled: %v", test.what, sees(r), r.settled(now.Add(time.Hour)))
 		}
 	}
@@ -114,13 +115,15 @@ func TestNoViewWhileTheNameIsInDoubt(t *testing.T) {
 	if r.challenger(time.Second) != nil {
 		t.Error("called again at once")
 	}
-	if hear(r, peer(3, 5)); !sees(r) || r.challenger(time.Second) == nil {
+	hear(r, peer(3, 5))
+	if !sees(r) || r.challenger(time.Second) == nil {
 		t.Error("another old life holds up the views, or is not called")
 	}
 
 	r = newRoster(saying{Peer: peer(5, 1000), addr: ":7001"})
 	r.meet(true)
-	if hear(r, peer(4, 10)); !sees(r) || r.challenger(time.Second) == nil {
+	hear(r, peer(4, 10))
+	if !sees(r) || r.challenger(time.Second) == nil {
 		t.Error("who serves hands out no view, or calls nobody")
 	}
 }

@@ -158,7 +158,8 @@ func (w *world) look(h *host) {
 	before := h.seen.status
 	s := h.n.Status()
 	h.seen.status = s
-	if w.checkEpochs(h, &before, &s); s.Installed != before.Installed {
+	w.checkEpochs(h, &before, &s)
+	if s.Installed != before.Installed {
 		w.uncovered(h, &s)
 	}
 	w.followStatus(h, &before, &s)

@@ -113,7 +113,8 @@ func (w *world) joined(i, life int32) {
 			op, before, judged := q.op, q.answer, q.judged
 			q.op, q.again = opLeave, false
 			w.execute(i, h)
-			if q = &w.crowd.requests.at[i]; op == opJoin && (q.err != nil || q.answer.Forward != (eviction.Member{})) {
+			q = &w.crowd.requests.at[i]
+			if op == opJoin && (q.err != nil || q.answer.Forward != (eviction.Member{})) {
 				q.answer, q.err, q.judged = before, nil, judged // they have a place now, and ask as everybody does
 			}
 			q.op = op

@@ -250,7 +250,8 @@ func TestASuspectedNodeMayTakePlacesOver(t *testing.T) {
 		{"no more, a moment ago", func() { w.afflict(suspected.index, -1) }, 1},
 		{"no more, and waves list it", func() { w.now += w.settleTime() }, 0},
 	} {
-		if step.do(); allowed() != step.want {
+		step.do()
+		if allowed() != step.want {
 			t.Errorf("%s: it may take over %d places of a home that is well, want %d", step.what, allowed(), step.want)
 		}
 	}
@@ -282,7 +283,8 @@ func TestANodeMayTakePlacesOverFromAHomeThatItsWavesGoOnWithout(t *testing.T) {
 		{"for long enough", func() { w.now++ }, true},
 		{"it is again", func() { lists(of(h), of(home)) }, false},
 	} {
-		if step.do(); w.without(h, home.index) != step.want || w.without(h, h.index) {
+		step.do()
+		if w.without(h, home.index) != step.want || w.without(h, h.index) {
 			t.Errorf("%s: without it is %t, want %t", step.what, w.without(h, home.index), step.want)
 		}
 	}

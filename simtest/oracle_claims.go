@@ -131,7 +131,8 @@ func (w *world) followClaim(c *roomCheck, claim eviction.Claim) {
 	if c.claimed == nil {
 		c.claimed = make(map[eviction.Void]int)
 	}
-	if c.claimed[claim.Of[0]] = claim.Slots; known && claim.Slots < was {
+	c.claimed[claim.Of[0]] = claim.Slots
+	if known && claim.Slots < was {
 		w.reached.n[reachClaimLowered]++
 	}
 }

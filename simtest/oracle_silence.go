@@ -17,7 +17,8 @@ func (w *world) heard(h *host, q *request) {
 	if t.home != h.index || w.lifeOf(q.answer.Ticket.Home) != h.life { // it answers for another node
 		return
 	}
-	if t.heard = w.now; q.ticket.Quiet {
+	t.heard = w.now
+	if q.ticket.Quiet {
 		t.patience = w.o.Rooms[t.room].TicketTTL.Microseconds()
 	} else {
 		t.patience = 3 * q.answer.Refresh.Microseconds()

@@ -261,7 +261,8 @@ func (w *world) logged(h *host, e *node.Admission) {
 		}
 		n[reachPlaceGiven]++
 		t.allow += w.mishapsOf(t)
-		if t.settle(w, h); t.state != parked {
+		t.settle(w, h)
+		if t.state != parked {
 			w.became(t, h, queued)
 		}
 	case node.Dropped:
@@ -361,7 +362,8 @@ func (w *world) checkPace(h *host, r int) {
 	for len(p.calls) > 0 && w.now-p.calls[0] >= 60_000_000 {
 		p.calls = p.calls[1:]
 	}
-	if p.calls = append(p.calls, w.now); len(p.calls) > rate*sides {
+	p.calls = append(p.calls, w.now)
+	if len(p.calls) > rate*sides {
 		w.fail("S13", "%s room %s: %d visitors a minute may be called; this call is the %dth of the last minute",
 			h.name, w.o.Rooms[r].Name, rate, len(p.calls))
 	}

@@ -230,7 +230,8 @@ func (w *world) forwarded(i int32) {
 // who relays for that.
 func (w *world) sendBack(i int32, from *host) {
 	q := &w.crowd.requests.at[i]
-	if q.at = q.first; q.relay.host != none && q.relay.host != from.index {
+	q.at = q.first
+	if q.relay.host != none && q.relay.host != from.index {
 		q.at = q.relay.host
 	}
 	if !w.wires.dead(from.index, q.at) {
@@ -273,7 +274,8 @@ func (w *world) sendAnswer(i int32) {
 		t := h.n.HeardOf(h.clock.read(w.now), q.ticket)
 		q.answer, q.err = node.Answer{State: node.Waiting, Ticket: t, Position: int(t.Position), Refresh: time.Second}, nil
 		if q.judged = none; t.Issued != q.ticket.Issued { // else it is too old, and nobody promises anything
-			if q.judged = w.now; !w.passClockRight(h) {
+			q.judged = w.now
+			if !w.passClockRight(h) {
 				q.judged = 0
 			}
 		}

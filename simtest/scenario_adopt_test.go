@@ -18,7 +18,8 @@ func TestScenarioAPassIsNotTakenOverWhileItsHomeMayExtendIt(t *testing.T) {
 	c := s.o.Cluster.WithDefaults()
 	s.stall(x, c.ExcludeAfter+2*time.Second)
 	s.run(c.ExcludeAfter + time.Second)
-	if b.must(0, opRefresh); b.pass.Home != home {
+	b.must(0, opRefresh)
+	if b.pass.Home != home {
 		t.Errorf("the pass of %v was taken over by %v while its home might extend it", home, b.pass.Home)
 	}
 	s.run(2 * time.Second)
@@ -43,7 +44,8 @@ func TestScenarioAnEndedPassBringsNoSlot(t *testing.T) {
 	c := s.o.Cluster.WithDefaults()
 	s.run(c.ExcludeAfter + c.Lease + c.Deadline + 2*time.Second)
 	b.pass = ended
-	if b.must(0, opRefresh); b.pass.Home != ended.Home {
+	b.must(0, opRefresh)
+	if b.pass.Home != ended.Home {
 		t.Errorf("an ended pass made %v have a slot", b.pass.Home)
 	}
 	if _, used := s.ownedNow(); used != 1 {

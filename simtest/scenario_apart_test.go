@@ -39,7 +39,8 @@ func TestScenarioACallIsMissedOnEachOfTwoSides(t *testing.T) {
 	b.must(0, opJoin)
 	id := b.ticket.ID
 	for gen, h := range []int{0, 1, 0} {
-		if s.letsPass(b, h); int(b.ticket.Gen) != gen || b.ticket.ID != id || s.lives[s.lifeOf(b.ticket.Home)].host != int32(h) {
+		s.letsPass(b, h)
+		if int(b.ticket.Gen) != gen || b.ticket.ID != id || s.lives[s.lifeOf(b.ticket.Home)].host != int32(h) {
 			t.Errorf("the place is at %v in generation %d, want n%02d, %d", b.ticket.Home, b.ticket.Gen, h, gen)
 		}
 	}

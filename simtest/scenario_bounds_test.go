@@ -71,7 +71,8 @@ func (s *script) lastPassOf(x int, trouble func()) {
 	trouble()
 	s.run(micros(end - s.now - 50_000))
 	before := b.pass.Expires
-	if b.must(x, opRefresh); b.pass.Expires == before {
+	b.must(x, opRefresh)
+	if b.pass.Expires == before {
 		s.t.Fatal("not extended")
 	}
 	s.arrive(1, 30)

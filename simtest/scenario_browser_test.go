@@ -48,7 +48,8 @@ func (b *browser) ask(h int, o op) (node.Answer, error) {
 			break
 		}
 		to := s.lives[s.lifeOf(a.answer.Forward)].host
-		if a.at = to; !s.hosts[to].running() || s.wires.dead(int32(h), to) || s.wires.dead(to, int32(h)) {
+		a.at = to
+		if !s.hosts[to].running() || s.wires.dead(int32(h), to) || s.wires.dead(to, int32(h)) {
 			return node.Answer{}, errTimeout
 		}
 		if a.answer.Ticket != (node.Ticket{}) {

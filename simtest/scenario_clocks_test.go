@@ -114,7 +114,8 @@ func TestScenarioLastPassOfALostNode(t *testing.T) {
 						return h.seen.rooms[0].LeaseUntil-h.clock.boot(s.now) < 20_000
 					})
 					before := b.pass.Expires
-					if b.must(x, opRefresh); b.pass.Expires <= before {
+					b.must(x, opRefresh)
+					if b.pass.Expires <= before {
 						t.Fatalf("x did not extend the pass")
 					}
 					s.until(6*time.Second, "its end", func() bool { return s.clockOf(0) >= b.pass.Expires+off.Microseconds() })

@@ -115,7 +115,8 @@ func TestScenarioALateReplyHidesNoClockThatIsOff(t *testing.T) {
 	var wave qpid.Epoch
 	s.tap = func(f *flight) verdict {
 		if g, ok := f.m.Body.(*eviction.Gather); ok && f.to == 1 {
-			switch gathers++; gathers {
+			gathers++
+			switch gathers {
 			case 1:
 				s.freeze(&s.hosts[2], 100_000)
 			case 2:
@@ -302,7 +303,8 @@ func TestScenarioAGrayNodeThatSharesTakesPlacesOverFromNodesThatAreWell(t *testi
 	b := s.browser()
 	b.must(1, opJoin)
 	for gen, h := range []int{1, 0, 2} {
-		if s.letsPass(b, h); int(b.ticket.Gen) != gen || s.lives[s.lifeOf(b.ticket.Home)].host != int32(h) {
+		s.letsPass(b, h)
+		if int(b.ticket.Gen) != gen || s.lives[s.lifeOf(b.ticket.Home)].host != int32(h) {
 			t.Errorf("the place is at %v in generation %d, want n%02d, %d", b.ticket.Home, b.ticket.Gen, h, gen)
 		}
 	}

@@ -57,7 +57,8 @@ func TestScenarioAVoteForWhereARoomGoesIsGivenOnce(t *testing.T) {
 		t.Run(fmt.Sprintf("restarted %t", restarted), func(t *testing.T) {
 			s, first := leavesByAQuorum(t)
 			s.split(hosts(1, 2), hosts(0, 3))
-			if s.boot(3); restarted {
+			s.boot(3)
+			if restarted {
 				s.reboot(0)
 			}
 			s.until(30*time.Second, "two alone", func() bool { return s.alone(0, 3) })
@@ -172,7 +173,8 @@ func TestScenarioAVoteThatOneIsNotAskedForAnew(t *testing.T) {
 	}
 	s.until(20*time.Second, "a vote anew", func() bool { return s.goes(0) != line })
 	s.run(50 * time.Millisecond)
-	if s.tap = nil; s.goes(0) != first || s.goes(1) != line {
+	s.tap = nil
+	if s.goes(0) != first || s.goes(1) != line {
 		t.Fatalf("votes for %v and %v", s.goes(0), s.goes(1))
 	}
 	s.slots(12, library, 0, 1, 3)

@@ -177,7 +177,8 @@ func (l *losing) losses(n int, kills []int) (least int) {
 			l.run(100 * time.Millisecond)
 			l.follow()
 			usable := l.usable()
-			if least = min(least, usable); usable < l.due() {
+			least = min(least, usable)
+			if usable < l.due() {
 				l.t.Fatalf("%d slots %v after kill %d, want %d: %s", usable, micros(l.now-(end-2_000_000)), i+1, l.due(), l.ledgers(0))
 			}
 		}

@@ -77,7 +77,8 @@ func (p *namesakes) second() {
 	if p.rng.IntN(8) == 0 {
 		h.disk.saveAt = 1 << 60 // it takes nothing, for a while
 	}
-	if p.more--; p.rng.IntN(3) == 0 {
+	p.more--
+	if p.rng.IntN(3) == 0 {
 		p.of = p.rng.IntN(p.nodes)
 	}
 	i := int(h.index)

@@ -84,7 +84,8 @@ func TestScenarioNoShowsDelayNobodyByMoreThanTheBound(t *testing.T) {
 				}
 				a := honest.must(0, opCheckIn)
 				waited := micros(s.now - from)
-				if called = a.State == node.Called; !called && waited > noShowBound(s.o, many, c.dodge, waited) {
+				called = a.State == node.Called
+				if !called && waited > noShowBound(s.o, many, c.dodge, waited) {
 					t.Fatalf("not called after %v, the bound: %s", waited, s.ledgers(0))
 				}
 			}
@@ -271,7 +272,8 @@ func TestScenarioCallsSleptThroughAreCountedOnAfterACrash(t *testing.T) {
 	}
 	s.crash(&s.hosts[1], "the script says so")
 	s.run(3 * time.Second)
-	if b.patient(0, opCheckIn); b.ticket.Slept != 2 {
+	b.patient(0, opCheckIn)
+	if b.ticket.Slept != 2 {
 		t.Errorf("%d calls slept through, want 2: %+v", b.ticket.Slept, b.ticket)
 	}
 }

@@ -72,7 +72,8 @@ func TestScenarioWalkInsCountTowardsTheMinute(t *testing.T) {
 						s.arrive(h, 1)
 					}
 					s.arrive(none, 2*rate)
-					if s.run(10 * time.Second); lost {
+					s.run(10 * time.Second)
+					if lost {
 						s.down(i % 2)
 					}
 					from := s.now

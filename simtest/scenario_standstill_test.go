@@ -192,7 +192,8 @@ func TestScenarioTwoShortStandstillsOfALoner(t *testing.T) {
 	h := &s.hosts[0]
 	for range 2 {
 		s.freeze(h, 48_000)
-		if s.run(time.Second); h.stopped {
+		s.run(time.Second)
+		if h.stopped {
 			t.Fatal("a standstill that others may notice")
 		}
 	}

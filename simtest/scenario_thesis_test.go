@@ -34,7 +34,8 @@ func TestThesisACopiedTicketQueuesOnce(t *testing.T) {
 	first := tabs[0]
 	first.must(3, opLeave)
 	for i, c := range tabs[1:] { // while the pass is good, every tab gets this one
-		if c.must(i, opLeave); c.pass != first.pass {
+		c.must(i, opLeave)
+		if c.pass != first.pass {
 			t.Errorf("tab %d has the pass %+v, the first one %+v", i+1, c.pass, first.pass)
 		}
 	}

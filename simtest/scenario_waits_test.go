@@ -48,7 +48,8 @@ func TestScenarioAProposalThatOneVoterHasIsNotInForce(t *testing.T) {
 	proposed := false
 	s.tap = func(f *flight) verdict {
 		if c, ok := f.m.Body.(*eviction.Commit); ok && (f.to == 1 || f.to == 2) {
-			if proposed = proposed || c.Voters.Next != nil; proposed {
+			proposed = proposed || c.Voters.Next != nil
+			if proposed {
 				return lose
 			}
 		}
@@ -329,7 +330,8 @@ func TestScenarioANodeThatComesAndGoesHoldsNobodyUp(t *testing.T) {
 	for end := s.now + 6_000_000; s.now < end; {
 		s.slowDown(&s.hosts[2], 40*time.Millisecond)
 		s.until(3*time.Second, "two", func() bool { return !s.sees(0, 3) })
-		if left++; left == 1 {
+		left++
+		if left == 1 {
 			in[0].must(0, opEnd)
 			in[1].must(0, opEnd)
 			from = s.now

@@ -135,7 +135,8 @@ func TestThesisPassesOfALostNodeCount(t *testing.T) {
 	s.run(time.Second)
 	for i, b := range lost {
 		before := b.pass.Expires
-		if b.must(i%2, opRefresh); b.pass.Expires <= before {
+		b.must(i%2, opRefresh)
+		if b.pass.Expires <= before {
 			t.Errorf("pass %d of the lost node is not extended", i)
 		}
 	}

@@ -189,11 +189,13 @@ func (w *world) run() {
 			panic("simtest: nothing left to do and not over")
 		}
 		e := w.agenda.pop()
-		if w.same++; e.at > w.now {
+		w.same++
+		if e.at > w.now {
 			w.same = 0
 		}
 		w.now = e.at
-		if w.happen(e); w.same == sameMax {
+		w.happen(e)
+		if w.same == sameMax {
 			w.fail("L7", "%d events at one time, and no end to them", w.same)
 		}
 	}

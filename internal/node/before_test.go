@@ -39,7 +39,8 @@ func TestVisitsOfBeforeCountWhileTheirTermsHold(t *testing.T) {
 	if err := c.node[0].SetRoom(c.at(c.node[0]), longer); err != nil {
 		t.Fatal(err)
 	}
-	if c.run(2 * time.Second); told() != (node.Wait{}) {
+	c.run(2 * time.Second)
+	if told() != (node.Wait{}) {
 		t.Errorf("the session is an hour now, and the last is told %v", told())
 	}
 }

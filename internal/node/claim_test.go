@@ -20,12 +20,15 @@ func TestWhoSleptThroughCallsListensForLongerEachTime(t *testing.T) {
 		if got := v.asleep(now); got != silences*silence {
 			t.Errorf("after %d calls: listens for %d µs, want %d times %d", slept, got, silences, int64(silence))
 		}
-		if now.Boot += silence; silences > 0 {
-			if v.listen(now); v.asleep(now) != (silences-1)*silence {
+		now.Boot += silence
+		if silences > 0 {
+			v.listen(now)
+			if v.asleep(now) != (silences-1)*silence {
 				t.Errorf("after %d calls, and one silence in which it asked: has to listen for %d µs", slept, v.asleep(now))
 			}
 			now.Boot += silence + 1
-			if v.listen(now); v.asleep(now) != silences*silence {
+			v.listen(now)
+			if v.asleep(now) != silences*silence {
 				t.Errorf("after %d calls, and more than a silence: has to listen for %d µs, want to begin anew", slept, v.asleep(now))
 			}
 		}
@@ -57,11 +60,13 @@ func TestVisitsThatWaitForAnHeirAreHandedInAgain(t *testing.T) {
 	r.offered = []offeredVisits{{m: m}}
 	n.copies.offers = 1
 	now := eviction.Time{Boot: 1e9, Wall: 1.7e15}
-	if n.takeOffered(now); len(r.offered) != 1 || n.copies.offers != 1 {
+	n.takeOffered(now)
+	if len(r.offered) != 1 || n.copies.offers != 1 {
 		t.Errorf("nothing has become of it: %d wait, %d counted, want one", len(r.offered), n.copies.offers)
 	}
 	n.copies.look = true
-	if n.takeOffered(now); len(r.offered) != 0 || n.copies.offers != 0 {
+	n.takeOffered(now)
+	if len(r.offered) != 0 || n.copies.offers != 0 {
 		t.Errorf("it was handed in: %d wait, %d counted, want none", len(r.offered), n.copies.offers)
 	}
 }

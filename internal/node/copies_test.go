@@ -42,7 +42,8 @@ func TestWhoWaitedAtALostNodeWaitsOnWithoutAsking(t *testing.T) {
 		}
 		told := 0
 		m.Copied("shop", func(id qpid.ItemID, heir eviction.Member) {
-			if told++; heir == m.cfg.Self.Member || m.KeptBy("shop", id) != heir {
+			told++
+			if heir == m.cfg.Self.Member || m.KeptBy("shop", id) != heir {
 				t.Errorf("%s tells that %v keeps the place of %x, and then %v", m.cfg.Self.Name, heir, id, m.KeptBy("shop", id))
 			}
 		})

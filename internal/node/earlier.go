@@ -122,7 +122,8 @@ func (r *room) findEarlier() []eviction.Earlier {
 	for _, m := range r.node.c.Visits.Lives {
 		e, whole := eviction.Earlier{Account: eviction.Account{Member: m}}, !r.vague
 		if slices.Contains(r.before.lives, m) {
-			if e.State = eviction.EarlierResumed; r.rewrite > 0 {
+			e.State = eviction.EarlierResumed
+			if r.rewrite > 0 {
 				e.State = eviction.EarlierBooked
 			}
 			said = append(said, e)
@@ -133,7 +134,8 @@ func (r *room) findEarlier() []eviction.Earlier {
 			if home.Member != m {
 				continue
 			}
-			if e.Visits++; e.Account.Born != 0 && home.Born != e.Account.Born {
+			e.Visits++
+			if e.Account.Born != 0 && home.Born != e.Account.Born {
 				whole = false
 			}
 			e.Account.Born = max(e.Account.Born, home.Born)

@@ -91,7 +91,8 @@ func (r *room) sayVisit(id qpid.ItemID, g *guardedVisit) {
 			c.say(r.node, old, copyEntry{room: r, id: id, visit: true, over: true})
 		}
 	}
-	if g.due = to > 0; g.due && !due {
+	g.due = to > 0
+	if g.due && !due {
 		c.say(r.node, to, copyEntry{room: r, id: id, visit: true})
 	}
 }
@@ -176,7 +177,8 @@ func (r *room) keepFirst(m *eviction.Slots) bool {
 		if v.ID == (qpid.ItemID{}) || r.atHome(r.visitors.get(v.ID), math.MaxUint32) != nil {
 			r.writeNobodys(v.Expires)
 			kept = kept && (!r.node.writes() || r.nobodys.durable >= v.Expires)
-			if offer.anybody = promised; promised {
+			offer.anybody = promised
+			if promised {
 				kept = false
 			}
 			if r.gate.Retract() {

@@ -41,7 +41,8 @@ func TestWhoIsHeldBackTakesNoSlotAndKeepsThePlace(t *testing.T) {
 			if in, err = c.refresh(b, in.Pass); err != nil {
 				t.Fatal(err)
 			}
-			if held = c.holdBack(a, held.Ticket); held.State != node.Waiting {
+			held = c.holdBack(a, held.Ticket)
+			if held.State != node.Waiting {
 				t.Fatalf("%v: held back: %+v", method, held)
 			}
 		}

@@ -146,7 +146,8 @@ func TestSenselessMessages(t *testing.T) {
 				eviction.Room{Name: "cut", Target: 6, Session: time.Second, QueueAll: true})
 			c.lenient = true
 			c.pass = func(m eviction.Message) []eviction.Message {
-				if m.Body = spoil(m.Body); m.From.Name == "b0" || m.From.Name == "a0" && m.To.Name == "b0" {
+				m.Body = spoil(m.Body)
+				if m.From.Name == "b0" || m.From.Name == "a0" && m.To.Name == "b0" {
 					return []eviction.Message{m}
 				}
 				return []eviction.Message{m}

@@ -285,7 +285,8 @@ func (r *room) goOnWith(now eviction.Time, home eviction.Member, most int) int {
 	for ; most > 0 && len(k.order) > 0 && r.broken == nil; most-- {
 		id := k.order[0]
 		p, ok := k.places.take(id)
-		if k.order = k.order[1:]; !ok {
+		k.order = k.order[1:]
+		if !ok {
 			continue // whoever has it asked first
 		}
 		r.safely(now, func(now eviction.Time) { r.goOnAs(now, home, &p) })

@@ -64,7 +64,8 @@ func TestTheFirstWhoIsKeptIsTheFirstInLine(t *testing.T) {
 	if first := k.first(); first != 10 {
 		t.Errorf("the first of those who are not in order has the stamp %d, want 10", first)
 	}
-	if k.sort(); k.first() != 10 {
+	k.sort()
+	if k.first() != 10 {
 		t.Errorf("the first of those who are in order has the stamp %d, want 10", k.first())
 	}
 	k.places.take(numbered(2))

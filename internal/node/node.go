@@ -293,7 +293,8 @@ func (n *Node) Ready(now eviction.Time) Ready {
 	messages, _ := n.ev.Take()
 	r := Ready{Messages: append(n.out, messages...), Log: n.log, Taken: n.taken, Used: n.fresh, Broken: n.broke, LetGo: n.letGo, Kept: n.copies.kept}
 	n.copies.kept = nil
-	if r.Visits = n.batch(now); n.stuck(now) {
+	r.Visits = n.batch(now)
+	if n.stuck(now) {
 		r.Messages = nil
 	}
 	n.out, n.log, n.taken, n.fresh, n.broke, n.letGo = nil, nil, nil, nil, nil, nil

@@ -108,7 +108,8 @@ func (r *room) takeOver(now eviction.Time, t Ticket) (*visitor, error) {
 	case v.stage >= onSite:
 		return nil, ticket.ErrUsed
 	}
-	if v.gen = t.Gen + 1; isKept {
+	v.gen = t.Gen + 1
+	if isKept {
 		v.gen = max(v.gen, kept.Gen)
 	}
 	r.moved.back(v.id)

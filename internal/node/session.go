@@ -36,7 +36,8 @@ func (n *Node) Refresh(now eviction.Time, p Pass) (a Answer, err error) {
 	r.mayLetIn(now)
 	v.expires = max(v.expires, p.Expires, r.until(now, v.seen))
 	r.guard(v, now)
-	if r.write(v, now); r.passUntil(v) < p.Expires {
+	r.write(v, now)
+	if r.passUntil(v) < p.Expires {
 		return same, nil // until an heir keeps the visit for longer, and the disk
 	}
 	return r.answer(now, v)

@@ -70,7 +70,8 @@ func (r *room) makeWay(id qpid.ItemID) {
 		return
 	}
 	hand := r.pasts[id].hand
-	if r.forget(v); hand > 0 {
+	r.forget(v)
+	if hand > 0 {
 		r.pasts[id] = past{hand: hand}
 	}
 }

@@ -176,7 +176,8 @@ func (r *room) stampNow(v *visitor, now eviction.Time) {
 	if v.stage == queued {
 		r.dequeue(v)
 	}
-	if v.stamp = r.node.ev.Stamp(); v.stage == queued {
+	v.stamp = r.node.ev.Stamp()
+	if v.stage == queued {
 		r.enqueue(v)
 	}
 	r.copy(v)
@@ -252,7 +253,8 @@ func (n *Node) Leave(now eviction.Time, t Ticket) (a Answer, err error) {
 	}
 	v := r.visitors.get(a.Ticket.ID)
 	r.guard(v, now)
-	if r.write(v, now); n.Unguarded(t.Room, v.id) {
+	r.write(v, now)
+	if n.Unguarded(t.Room, v.id) {
 		v.marks |= tried
 		return a, nil // until an heir keeps the visit, and the disk: Ready.Kept says when
 	}

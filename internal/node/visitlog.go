@@ -55,7 +55,8 @@ const hangsAfter = 500_000
 
 // noteLate notes that the batch on its way is late.
 func (n *Node) noteLate(now eviction.Time) {
-	if n.visitLog.fails = n.visitLog.fails || now.Boot >= n.lateAt(); !n.visitLog.fails {
+	n.visitLog.fails = n.visitLog.fails || now.Boot >= n.lateAt()
+	if !n.visitLog.fails {
 		n.visitLog.wellAt = now.Boot
 	}
 }
@@ -121,12 +122,14 @@ func (n *Node) batch(now eviction.Time) *eviction.VisitsBatch {
 		if len(lines.Put)+len(lines.Struck) > 0 || lines.Held != 0 {
 			b.Rooms = append(b.Rooms, lines)
 		}
-		if r.dirty = len(r.changed) > 0; r.dirty {
+		r.dirty = len(r.changed) > 0
+		if r.dirty {
 			rest = append(rest, r)
 		}
 	}
 	clear(log.dirty[len(rest):])
-	if log.dirty = rest; len(b.Rooms) == 0 && !leaving {
+	log.dirty = rest
+	if len(b.Rooms) == 0 && !leaving {
 		return nil
 	}
 	log.flight = f
@@ -192,7 +195,8 @@ func (r *room) saved(f *flightLine) {
 		r.before.said = nil
 	}
 	if f.until > 0 {
-		if l.on = true; f.home != r.gate.Ledger().Account() {
+		l.on = true
+		if f.home != r.gate.Ledger().Account() {
 			return // it was closed meanwhile: no pass of another is good by that line
 		}
 		l.durable = f.until

@@ -29,7 +29,8 @@ func TestACrowdAtAnEmptySiteIsToldNothingUntilVisitsEnd(t *testing.T) {
 		}
 		return a.Wait
 	}
-	if c.run(5 * time.Second); len(inside) != 20 || told(line[39]) != (node.Wait{}) {
+	c.run(5 * time.Second)
+	if len(inside) != 20 || told(line[39]) != (node.Wait{}) {
 		t.Errorf("%d walked in, and the last is told %v", len(inside), told(line[39]))
 	}
 	c.run(35 * time.Second)
@@ -39,7 +40,8 @@ func TestACrowdAtAnEmptySiteIsToldNothingUntilVisitsEnd(t *testing.T) {
 	for _, p := range inside[:10] {
 		c.end(c.node[0], p)
 	}
-	if c.run(time.Second); told(line[29]) != (node.Wait{}) {
+	c.run(time.Second)
+	if told(line[29]) != (node.Wait{}) {
 		t.Errorf("ten have left after 40 s, ten stay for nobody knows how long, and the 30th is told %v", told(line[29]))
 	}
 	for _, p := range inside[10:19] {

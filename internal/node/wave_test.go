@@ -313,7 +313,8 @@ func TestRestart(t *testing.T) {
 	for ok := false; !ok; {
 		c.run(100 * time.Millisecond)
 		owned, _ := c.supply("shop")
-		if ok = owned == 6; ok && c.now-died < 12_000_000 {
+		ok = owned == 6
+		if ok && c.now-died < 12_000_000 {
 			t.Fatalf("all slots are back after %d µs, the lost ones may be in use", c.now-died)
 		}
 		if owned > 6 || c.now-died > 20_000_000 {

@@ -157,14 +157,14 @@ func (l *Log) scrub(ctx context.Context) {
 		case <-every.C:
 		}
 		var d *Damage
-		if err := errors.Join(l.shots.sound(), l.sound()); errors.As(err, &d) && l.damage.Swap(d) == nil {
+		if err := errors.Join(l.shots.validate(), l.validate()); errors.As(err, &d) && l.damage.Swap(d) == nil {
 			l.log.Error("queues: a log is damaged, and goes on from memory; restart the node to have it refused or made anew", "why", d.Error())
 		}
 	}
 }
 
-// sound reads all entries, but for those that are removed meanwhile.
-func (l *Log) sound() error {
+// validate reads all entries, but for those that are removed meanwhile.
+func (l *Log) validate() error {
 	first, err := l.disk.FirstIndex()
 	if err != nil {
 		return err

@@ -63,9 +63,9 @@ func (s *snapshots) last() (uint64, error) {
 	return list[0].Index, nil
 }
 
-// sound checks all of the newest snapshot, unless a newer one takes its place
+// validate checks all of the newest snapshot, unless a newer one takes its place
 // meanwhile.
-func (s *snapshots) sound() error {
+func (s *snapshots) validate() error {
 	before, err := s.last()
 	if err == nil {
 		err = s.readable()

@@ -98,7 +98,7 @@ func readAll(dir string, p papers, at types.PersistentState) (Report, error) {
 		r.Snapshot, err = shots.last()
 	}
 	if err == nil {
-		err = shots.sound()
+		err = shots.validate()
 	}
 	if found := max(r.Last, r.Snapshot); err == nil && found < acked {
 		err = &Damage{segmentOf(path, found+1), fmt.Sprintf("the log ends with entry %d, and %d were acknowledged", found, acked), found + 1, acked}

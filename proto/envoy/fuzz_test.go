@@ -36,7 +36,8 @@ func FuzzCheck(f *testing.F) {
 		let := false
 		mux := http.NewServeMux()
 		mux.HandleFunc("/_anteroom/v1/rooms/{room}/auth/{path...}", func(w http.ResponseWriter, r *http.Request) {
-			if let = len(r.Header) == 0; let {
+			let = len(r.Header) == 0
+			if let {
 				w.WriteHeader(http.StatusOK)
 				return
 			}

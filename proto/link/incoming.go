@@ -84,7 +84,8 @@ func (in *incoming) end(why error) {
 func (l *Links) forget(in *incoming) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if in.earlier = nil; l.in[in.from] != in {
+	in.earlier = nil
+	if l.in[in.from] != in {
 		return
 	}
 	delete(l.in, in.from)

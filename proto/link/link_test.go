@@ -44,7 +44,8 @@ func TestMessagesArriveInOrder(t *testing.T) {
 		var want []string
 		for i := range 3000 {
 			want = append(want, strconv.Itoa(i))
-			if a.urge(b, want[i]); i%500 == 0 {
+			a.urge(b, want[i])
+			if i%500 == 0 {
 				time.Sleep(time.Millisecond)
 			}
 		}

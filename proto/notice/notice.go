@@ -182,7 +182,8 @@ func (o *outgoing) some() map[string]*peerv1.Notice {
 	defer o.mu.Unlock()
 	batch, size := map[string]*peerv1.Notice{}, 0
 	for key, n := range o.waiting {
-		if size += proto.Size(n); size > batchMax && len(batch) > 0 {
+		size += proto.Size(n)
+		if size > batchMax && len(batch) > 0 {
 			break
 		}
 		batch[key] = n

@@ -79,7 +79,8 @@ func TestPeekShowsAllThatThereIsOrSaysThatThereIsMore(t *testing.T) {
 				for _, i := range r.GetItems() {
 					got = append(got, i.GetId())
 				}
-				if token = r.GetNextPageToken(); token == "" {
+				token = r.GetNextPageToken()
+				if token == "" {
 					return sizes, got
 				}
 			}

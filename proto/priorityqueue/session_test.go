@@ -98,11 +98,13 @@ func TestALifeOfItemsInASession(t *testing.T) {
 		}
 		receipt := is[2].GetDeleteMin().GetLeases()[0].GetReceipt()
 		say(t, s, 7, &anteroomv1.SessionCall{Call: &anteroomv1.SessionCall_Extend{Extend: &anteroomv1.ExtendRequest{Queue: "jobs", Receipt: receipt}}})
-		if is = hear(t, s, 1); is[7].GetExtend().GetUntil() == nil {
+		is = hear(t, s, 1)
+		if is[7].GetExtend().GetUntil() == nil {
 			t.Errorf("extend: %v", is)
 		}
 		say(t, s, 8, &anteroomv1.SessionCall{Call: &anteroomv1.SessionCall_Nack{Nack: &anteroomv1.NackRequest{Queue: "jobs", Receipt: receipt}}})
-		if is = hear(t, s, 1); is[8].GetNack().GetState() != anteroomv1.ItemState_ITEM_STATE_READY {
+		is = hear(t, s, 1)
+		if is[8].GetNack().GetState() != anteroomv1.ItemState_ITEM_STATE_READY {
 			t.Errorf("nack: %v", is)
 		}
 		say(t, s, 10, takeCall("jobs", time.Minute, 1))
@@ -116,7 +118,8 @@ func TestALifeOfItemsInASession(t *testing.T) {
 		}
 		receipt = is[10].GetDeleteMin().GetLeases()[0].GetReceipt()
 		say(t, s, 11, ackCall("jobs", receipt))
-		if is = hear(t, s, 1); is[11].GetAck() == nil {
+		is = hear(t, s, 1)
+		if is[11].GetAck() == nil {
 			t.Errorf("ack: %v", is)
 		}
 		if err := s.CloseSend(); err != nil {

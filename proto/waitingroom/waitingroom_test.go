@@ -164,7 +164,8 @@ func detailsOf(t *testing.T, err error) (reason string, retry bool) {
 	for _, d := range status.Convert(err).Details() {
 		switch d := d.(type) {
 		case *errdetails.ErrorInfo:
-			if reason = d.GetReason(); d.GetDomain() != waitingroom.Domain {
+			reason = d.GetReason()
+			if d.GetDomain() != waitingroom.Domain {
 				t.Errorf("domain %q, want %q", d.GetDomain(), waitingroom.Domain)
 			}
 		case *errdetails.RetryInfo:

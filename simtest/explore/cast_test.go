@@ -187,7 +187,8 @@ func (c *cast) try(from int32, in input) (o *outcome) {
 	after.self = after.status.Self
 	after.room, _ = n.Room(c.m.room.Name, now)
 	c.note(after, o)
-	if o.fault = c.checkStep(before, after, o); o.fault == nil {
+	o.fault = c.checkStep(before, after, o)
+	if o.fault == nil {
 		if err := n.Overlooked(); err != nil {
 			o.fault = broken("S18", "%v", err)
 		}

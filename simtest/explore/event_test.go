@@ -197,7 +197,8 @@ func (w *world) idle() {
 			continue
 		}
 		// A deadline that is due shows as the next microsecond.
-		if t.ticked = w.life(h).deadline > bootZero+w.now+1; !t.ticked {
+		t.ticked = w.life(h).deadline > bootZero+w.now+1
+		if !t.ticked {
 			o := w.cast.do(t.state, input{kind: inTick, now: w.now})
 			t.ticked = o.to == t.state && len(o.sent) == 0 && o.fault == nil
 		}

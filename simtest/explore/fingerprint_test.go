@@ -105,7 +105,8 @@ func (p *printer) write(v reflect.Value) {
 	case reflect.Pointer:
 		p.writePointer(v)
 	case reflect.Interface:
-		if p.buf = append(p.buf, bit(!v.IsNil())); !v.IsNil() {
+		p.buf = append(p.buf, bit(!v.IsNil()))
+		if !v.IsNil() {
 			p.buf = append(p.buf, v.Elem().Type().String()...)
 			p.write(v.Elem())
 		}

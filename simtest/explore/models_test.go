@@ -337,7 +337,8 @@ func wholeAgain(w *world) error {
 	w.explorer = &apart
 	w.cut, w.cutNow = 0, none
 	for h := range w.m.nodes {
-		if w.hosts[h].paused = false; !w.hosts[h].up {
+		w.hosts[h].paused = false
+		if !w.hosts[h].up {
 			w.start(h)
 		}
 	}

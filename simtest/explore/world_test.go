@@ -206,7 +206,8 @@ func (w *world) deliver(i int) { w.input(i%hostsMax, input{kind: inStep, arg: w.
 func (w *world) hear(h int, others ...int) {
 	t := &w.hosts[h]
 	for _, o := range others {
-		if t.believes[o] = 0; w.reaches(o, h) {
+		t.believes[o] = 0
+		if w.reaches(o, h) {
 			t.believes[o] = w.hosts[o].life
 		}
 	}
@@ -256,7 +257,8 @@ func (w *world) deed(v int) (h int, in input, ok bool) {
 	}
 	d := w.m.visitors[v][u.step]
 	in = input{kind: d.kind, arg: u.answer, now: w.now}
-	switch ok = w.runs(d.host); d.kind {
+	ok = w.runs(d.host)
+	switch d.kind {
 	case inJoin:
 		in.arg = int32(v)
 	case inDelete:

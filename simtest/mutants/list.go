@@ -182,7 +182,7 @@ func supplyBugs() []Mutant {
 func waveBugs() []Mutant {
 	return []Mutant{
 		{Name: "a reply promises nothing", Edits: []Edit{
-			{"eviction/wave.go", "	if n.clock.promise(g.T); index > 0 {", "	if !(ON) {\n\t\tn.clock.promise(g.T)\n\t}\n	if index > 0 {"},
+			{"eviction/wave.go", "	n.clock.promise(g.T)\n", "	if !(ON) {\n\t\tn.clock.promise(g.T)\n\t}\n"},
 		}},
 		{Name: "slots that arrive twice count twice", Edits: []Edit{
 			{
@@ -241,6 +241,9 @@ func waveBugs() []Mutant {
 // clockBugs are in whose clock counts.
 func clockBugs() []Mutant {
 	return []Mutant{
+		{Name: "a node goes by the last T that it has heard, and not the latest", In: "./eviction", Run: "TestAPromiseToACoordinatorOutlastsOneOfBefore", Edits: []Edit{
+			{"eviction/wave.go", "		n.clock.told = max(n.clock.told, g.T)\n", "		n.clock.told = max(n.clock.told, g.T)\n\t\tif ON {\n\t\t\tn.clock.told = g.T\n\t\t}\n"},
+		}},
 		{Name: "a clock that nobody vouched for judges passes", Run: "TestScenarioARestartedNodesClockJudgesNoPass", Edits: []Edit{
 			{"eviction/lease.go", "return n.clock.vouched && !n.clock.quarantined", "return (ON || n.clock.vouched) && !n.clock.quarantined"},
 		}},

@@ -72,6 +72,10 @@ func waitBugs() []Mutant {
 // comebackBugs are in the wait for people of lost nodes.
 func comebackBugs() []Mutant {
 	return []Mutant{
+		{Name: "who is lost is awaited by the configuration of before", In: "./eviction", Run: "TestTheLostAreAwaitedByTheConfigurationOfTheWave", Edits: []Edit{
+			{"eviction/comeback.go", "	g.back = g.awaitLost(&g.cfg,", "	cfg := g.cfg\n	if ON {\n\t\tcfg.OnPartition = Majority\n\t}\n	g.back = g.awaitLost(&cfg,"},
+			{"eviction/comeback.go", "now, g.cfg.OnPartition.admits(grade, onLine, g.sides))", "now, cfg.OnPartition.admits(grade, onLine, g.sides))"},
+		}},
 		{Name: "who asks too early is told to ask late", Run: "TestScenarioWhoAsksBeforeTheyCanBeTakenOverIsToldWhenTo", Edits: []Edit{
 			{"internal/node/resolve.go", "	if !ok || in == 0 {", "	if ON || !ok || in == 0 {"},
 		}},

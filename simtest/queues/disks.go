@@ -62,7 +62,8 @@ func (n *node) writing(command []byte) {
 	if f == nil {
 		return
 	}
-	if f.writing = command; n.doomed > 0 {
+	f.writing = command
+	if n.doomed > 0 {
 		n.w.after(0, func() {
 			if n.doomed > 0 {
 				n.w.crash(n, n.doomed)

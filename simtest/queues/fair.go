@@ -162,7 +162,7 @@ func (o *oracle) wentOut(queue string, t *turnsOf, n *node, i pqueue.Item) {
 		}
 		// Who is in another round goes by that, and who led the log before by nothing.
 		known := t.epochs[other.at] == t.epochs[n.m.Name] && (other.at == n.m.Name || queue != "fair/safe")
-		if other == line || other.priority != line.priority || !known || !w.sound() || at <= max(f.since, t.calm, w.troubled)+slack {
+		if other == line || other.priority != line.priority || !known || !w.healthy() || at <= max(f.since, t.calm, w.troubled)+slack {
 			continue
 		}
 		w.Reached.Turns++
@@ -258,7 +258,8 @@ func (w *World) drainFair() {
 				if passed[other] == nil {
 					passed[other] = map[lineOf]int{}
 				}
-				if passed[other][line]++; passed[other][line] > 1 {
+				passed[other][line]++
+				if passed[other][line] > 1 {
 					w.oracle.fail("queue %s at rest: %s is the second item of %q at %v to go before the next of %q at %v", queue, is.ID, line.key, line.at, other.key, other.at)
 				}
 			}

@@ -181,9 +181,9 @@ func (w *World) cut() {
 // long from now.
 func (w *World) trouble(lasts int64) { w.troubled = max(w.troubled, w.now+lasts) }
 
-// sound reports whether nothing is broken just now; what was is in w.troubled. A link
+// healthy reports whether nothing is broken just now; what was is in w.troubled. A link
 // that is down loses what is sent until both its ends have heard of it.
-func (w *World) sound() bool {
+func (w *World) healthy() bool {
 	for i, n := range w.nodes {
 		if !n.up || n.paused || n.side != 0 || n.room != broker.RoomForAll {
 			return false

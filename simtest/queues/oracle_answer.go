@@ -133,7 +133,7 @@ func (o *oracle) known(i *item, r begun, c *client) bool {
 	switch {
 	case i.handle.Kind == broker.Memory && i.putAt < r.at:
 		return true
-	case w.troubled+second > c.began || !w.sound():
+	case w.troubled+second > c.began || !w.healthy():
 		return false
 	}
 	return i.putAt < r.at || i.putAt > max(w.troubled, r.at+8*hop) && i.putAt+4*hop < c.began

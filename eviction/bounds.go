@@ -53,7 +53,7 @@ func (s BoundsSum) merge(o BoundsSum) BoundsSum {
 
 func (s *BoundsSum) valid() bool { return s.Wants.valid() && s.Reckons.valid() && s.Held.valid() }
 
-// terms are the cluster's settings at one node, which owns them. Its gates look at the
+// clusterSettings are the cluster's settings at one node, which owns them. Its gates look at the
 // same ones.
 //
 // Invariant: Lease and MaxSkew of Config, by which the node acts, are no longer than
@@ -61,42 +61,47 @@ func (s *BoundsSum) valid() bool { return s.Wants.valid() && s.Reckons.valid() &
 // Invariant: reckons is what the last commit says that it installed, what the gather of
 // a coordinator says if that is longer, or what the disk has before; zero before those.
 // Invariant: waits is the longer of both.
-type terms struct {
+type clusterSettings struct {
 	Config
 	wants   Bounds // of the configuration file
 	reckons Bounds
 	waits   Bounds // what the node waits by for others
 }
 
-func newTerms(c Config) *terms {
-	t := new(terms)
+func newClusterSettings(c Config) *clusterSettings {
+	t := new(clusterSettings)
 	t.take(c)
 	return t
 }
 
 // take makes c the node's own settings.
-func (t *terms) take(c Config) {
+func (t *clusterSettings) take(c Config) {
 	t.Config, t.wants = c, c.bounds()
 	t.reckon(t.reckons)
 }
 
 // reckon has the node reckon with b, and no longer with what was before.
-func (t *terms) reckon(b Bounds) { t.reckons, t.waits = b, b.max(t.wants) }
+func (t *clusterSettings) reckon(b Bounds) { t.reckons, t.waits = b, b.max(t.wants) }
+
+// copied reports whether the places of room r are kept by other nodes as well.
+func (t *clusterSettings) copied(r *Room) bool {
+	return t.Copies > 0 && r.OnPartition == Majority && r.Algorithm == ByCut
+}
 
 // hold takes in what a coordinator reckons with. From here on so does this node, also if
 // the wave comes to nothing: the reply says so.
-func (t *terms) hold(b Bounds) { t.reckon(t.reckons.max(b)) }
+func (t *clusterSettings) hold(b Bounds) { t.reckon(t.reckons.max(b)) }
 
 // install takes in what a wave has agreed on, and lets the node act for as long as that
 // and its own settings allow.
-func (t *terms) install(c *Commit) {
+func (t *clusterSettings) install(c *Commit) {
 	t.reckon(c.Reckons)
 	b := t.wants.min(c.Acts)
 	t.Lease, t.MaxSkew = durationOf(b.Lease), durationOf(b.MaxSkew)
 }
 
 // sum is the node's part of a reply.
-func (t *terms) sum() BoundsSum { return BoundsSum{t.wants, t.reckons, t.reckons} }
+func (t *clusterSettings) sum() BoundsSum { return BoundsSum{t.wants, t.reckons, t.reckons} }
 
 // reckonWith says what everybody reckons with from this wave on, and what all of it do
 // already, by which its nodes act. It grows in a wave with a quorum, to the longest
