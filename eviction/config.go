@@ -21,7 +21,7 @@ type Config struct {
 	ExcludeAfter time.Duration // silent this long: left out of waves, its slots voided [2s]
 	Margin       time.Duration // on top of every wait for another clock [200ms]
 	Fanout       int           // children of a tree node [8]
-	Exact        int           // up to this many free slots the cut is exact in one wave [512]
+	Exact        int           // up to this many tickets a node tells one by one, more by samples [512]
 	Samples      int           // certified samples per node above that [64]
 	WaveBytes    int           // about how large a wave's messages may be; past it rooms take turns [1 MiB]
 	Copies       int           // other nodes that keep a place in line, and go on with it if its node is lost: 0 or 1

@@ -31,18 +31,17 @@
 // lists are equal trees. A wave is named by its epoch. A node answers only the
 // highest epoch that it has seen, and installs a commit only if it answered
 // that wave and none since: a wave that dies leaves nothing to undo, a repeated
-// message changes nothing, and what a reply said holds until the commit.
+// message changes nothing, and what a reply promised holds until the commit.
 //
 // The coordinator decides only if every listed node has replied within the
 // deadline. Who fails waves for exclude_after is left out for a while, longer
 // each time; and who fails one and is slow, its last two round trips longer than the
-// deadline, is so at once, until three in a row have fitted. Nobody is void before
-// exclude_after, and the one who left them out lists neither any sooner: whoever is
+// deadline, is so at once, until three in a row have fitted. Nobody is void for having been
+// left out before exclude_after, nor does whoever left them out list them sooner: whoever is
 // left out early is in no other state than one that is lost. Members enter the list
 // by answering a Probe within the deadline, which also measures their clock: it must
-// be within max_skew of the median. If a coordinator falls silent for exclude_after
-// times its place in the order, as one does to whom all others are slow, the next one
-// begins.
+// be within max_skew of the median. A node that has followed nobody for exclude_after times
+// its own place in the order begins: a coordinator is silent when it is gone, or when all others are slow to it.
 //
 // # The way through the code
 //
@@ -94,8 +93,9 @@
 // weight is the cut, a permission that only grows. A ticket is entitled by the
 // first epoch whose cut reaches it. While the view stands, two tickets are never
 // entitled in the wrong order: if a < b and b is within the cut of e, then a was
-// stamped before its node's reply to e, and so was counted in e. Up to 512 free
-// slots the cut is exact in one wave; above, each node sends 64 samples with
+// stamped before its node's reply to e, and so was counted in e. A node sends up to 512
+// of its lightest tickets, a quarter and 64 more than the last wave needed, and the cut is exact:
+// up to some 350 free slots. Above, each node sends 64 samples with
 // their ranks, and the cut is the largest sample whose upper bound is within K.
 //
 // In a random room the weights of one wave are a keyed hash of the ids, new each
@@ -183,9 +183,10 @@
 // knows of a line (Node.waitsFor), and two lives of a name are one of those expected.
 //
 // A side that has seen no quorum for survivor_after goes on alone, on a line of its
-// own; this is the only way to exceed a limit. Each room follows in its own time,
-// and one with survivor_after 0 stays where it is and calls nobody, until its nodes
-// meet a majority of the voters of the line on which it is. A room that was never on
+// own, and exceeds the limit by what the others let in; what else may is said at the theorem. Each room
+// follows in its own time, and one with survivor_after 0 stays where it is and calls nobody, until its nodes
+// meet a majority of the voters of the line on which it is. One that shares follows at once: its
+// accounts act on any side, and all reckon with that (sharing.go). A room that was never on
 // a line is on the one that the survivors left (Voters.From): others may have it
 // there, also if it was made since. When lines meet, the
 // oldest that has its quorum in the wave goes on and the others' nodes open new
@@ -194,8 +195,9 @@
 // # The argument, in lemmas
 //
 // What follows is why the limit holds, with survivor_after 0, and the order: in steps,
-// each with the functions that keep it and the tests that see its breach. TestSwarm judges all of
-// them in every world it makes; the tests named here are directed at one. That they
+// each with the functions that keep it and the tests that see its breach. It is of rooms that
+// have a limit: where the method is passthrough nobody needs a slot. TestSwarm judges
+// each of them in every world in which it says something; the tests named here are directed at one. That they
 // do notice is checked with planted bugs (package mutants).
 //
 // Lemma 1 (escrow). A ledger owns what was minted and received less what was sent, and
@@ -206,22 +208,25 @@
 //
 // Lemma 2 (one wave at a time). A node answers a wave only if it has answered no later
 // one, and installs a commit only if its last answer was to that wave. So what a reply
-// says is true until its commit is installed, or for ever unused.
+// promises or says of lines, votes, voids, supply and what was minted is so until its commit
+// is installed, or for ever unused. Calls go on meanwhile: of free slots a commit takes no more
+// than are left.
 // Kept by Node.onGather, Node.onReply, Node.onCommit.
 // Seen by TestThesisAnOlderWaveIsIgnored, TestCommitAfterItsLeaseIsIgnored.
 //
 // Lemma 3 (the prefix). Nobody is stamped at or before the T of a wave after their node
-// has answered it, and the cut is at most T and covers no more tickets than there are
+// has answered it, but for waves of its own alone where its clock has been set back since; and the cut is
+// at most T, and is raised to cover no more tickets than there are
 // free slots. So who is entitled was counted, and so was everybody before them.
-// Kept by Clock.promise, Node.join, Gate.entitle, Front.choose, Gate.Wrong.
-// Seen by TestScenarioCutStopsAtTheGathersT, TestScenarioNobodyAfterTheGathersTIsCounted, TestChooseNeverTakesTooMany.
+// Kept by Clock.promise, Clock.stamp, Clock.read, Node.join, Gate.reply, Gate.entitle, Front.choose, Gate.Wrong.
+// Seen by TestScenarioCutStopsAtTheGathersT, TestAPromiseToACoordinatorOutlastsOneOfBefore, TestScenarioNobodyAfterTheGathersTIsCounted, TestChooseNeverTakesTooMany.
 //
 // Lemma 4 (leases). Nobody is called or let in, and no pass extended, but while the
-// lease of the account runs, which counts from the gather; and no pass lasts longer
-// from there than the longest session that the account's node has told the others of, and
+// lease of the account runs, which counts from the gather; and no pass is good for longer, from
+// when it is given, than the longest session that the account's node has told the others of, and
 // its own disk: who is a quorum by itself tells no others. When the clock of a machine that
 // stood still is set, no lease of before counts, nor a wave that was gathered before.
-// Kept by Node.leased, Node.LeaseOf, escrow.lease, inForce.configure, inForce.Session, Node.Saved, Node.WrongPass.
+// Kept by Node.leased, Node.LeaseOf, Node.onCommit, escrow.lease, inForce.configure, inForce.Session, Node.Saved, Node.WrongPass.
 // Seen by TestScenarioPauseThenLeaseCheck, TestScenarioALeaseCountsFromTheGather, TestScenarioALeaseOfBeforeAStandstillIsOver, TestCommitOfBeforeTheClockWasSetIsIgnored, TestScenarioALongerSessionWaitsUntilAllAgree, TestScenarioALongerSessionWaitsForTheDisk, TestScenarioAShorterSessionForgetsNoLongerPass.
 //
 // Lemma 5 (clocks). A pass is judged only by clocks that a quorum has taken for right,
@@ -241,7 +246,8 @@
 //
 // Lemma 7 (one line). Of two foundings that share a node one begins, and a room goes
 // over to another line only where no quorum of its old one can be elsewhere, then or later, or after
-// its own survivor_after. The proofs are at together and quorumOf.
+// its own survivor_after, or, where it shares, with accounts that may act on any side, which all
+// reckon with (8). The proofs are at together and quorumOf.
 // Kept by beginsLine, wave.together, Node.quit, Gate.chooseLine, roomSums.quorumOf, escrow.follow, firstQuorate.
 // Seen by TestScenarioTwoFoundingsThatShareANode, TestScenarioFoundersOfTwoLinesAreOver, TestScenarioALineOfWhichOneHasOnlyHeardIsOver, TestScenarioAFounderComesBackToALineThatItLeft, TestScenarioTwoNodesOfANameBeginTwoLinesAtOnce, TestScenarioSurvivorsOfOneLineMeet, TestScenarioARoomDoesNotLeaveALineTwice, TestScenarioAVoteForWhereARoomGoesIsGivenOnce, TestScenarioAVoteForALineThatAllHaveLeft, TestScenarioAVoteForALineThatItsVotersAreBackOn, TestScenarioAVoteThatOneIsNotAskedForAnew, TestScenarioRoomsLeaveLinesInAnyWay, TestScenarioARoomThatStaysBehindSaysNothingNewOfItsSlots, TestScenarioARoomSurvivesInItsOwnTime, TestScenarioSplitBeforeTheFirstPrimaryWave.
 //
@@ -266,21 +272,26 @@
 // Seen by TestScenarioAVoidThatIsNotOnDiskMakesNoSlots, TestScenarioSafeIsWaitedFor, TestScenarioSlotsInFlightAtVoid, TestSlotsFromAForgottenAccountAreRefused, TestScenarioWhoStoodStillForTwiceDHasNoAccount, TestScenarioALongerSessionOfASideKeepsNoAccount.
 //
 // Lemma 10 (supply). What is minted, and what those who are lost can still use, is
-// together no more than the limit. While nobody can tell how much that is, nobody is
+// together no more than the limit, or than there were when that was lowered; then nobody is called
+// until there are fewer. While nobody can tell how much that is, nobody is
 // called as long as it may be more. The proofs are at Supply and Census.
 // Kept by roomSums.make, Gate.count, escrow.dateCensus, Gate.slotsKnown, roomSums.accepted, roomSums.mayRecall, roomSums.chosen, RoomRecord.differs.
 // Seen by TestScenarioEveryLossHasItsOwnD, TestScenarioNoSlotIsMadeThatOthersDoNotKnowOf, TestScenarioThoseLostTogetherAreWaitedForTogether, TestARestoredSupplyIsNotSure, TestScenarioALineThatGoesOnHasItsOwnSupply, TestRecordDiffersWhenTheLimitHoldsAgain, TestScenarioTheLimitWasRaisedByAnEventBeforeARestart, TestScenarioALimitThatIsLoweredAgainHoldsNobodyUp, TestScenarioALimitThatIsNotOnDiskMakesNoSlots, TestScenarioWhoComesAndGoesKeepsNoRoomShut, TestScenarioACensusOutlivesWhoTookIt, TestScenarioACensusWaitsUntilAllKnowOfTheLost, TestScenarioVisitsThatGoOnEndACensus, TestScenarioWhatTooFewRememberStandsUntilOthersAreBack, TestScenarioWhatTooFewRememberIsGivenUpWithThoseWhoAreLost, TestScenarioWhoRemembersNoSupplyHearsOfTheNewest.
 //
-// Lemma 11 (sessions). A pass is extended at one node: its own, or when that one's
-// account is void and its lease over everywhere, at one that has a free slot for it.
+// Lemma 11 (sessions). A pass is extended at one node: its own; or one that has been given the visit
+// with its slot by a node that leaves; or a later life that goes on with it (15); or, when the account
+// is void and its lease over everywhere, one that has a free slot for it.
 // Kept by Node.MayAdopt, Node.Heir.
 // Seen by TestScenarioAPassIsNotTakenOverWhileItsHomeMayExtendIt, TestScenarioAPassIsNotTakenOverByAGuess, TestThesisPassesOfALostNodeCount, TestThesisARoamingPassCountsOnce.
 //
 // Theorem. People called and on the site are within the limit, but for machines that
-// stood still with their clocks and foundings that share no node. Whoever is has a slot
-// of an account (1), which acts, or is one whose D is not over (4, 8, 11). The slots of
+// stood still with their clocks, a clock that was ahead where its node was a quorum by itself and that
+// is right after a restart (5), foundings that share no node, and a node that an operator has reclaimed or
+// replaced and that runs. Whoever is on the site has a slot
+// of an account (1), which acts, or is one whose D is not over (4, 8, 11, 13), or that is known to use no
+// more than others keep (14), or to have gone on (15). The slots of
 // the accounts of a line, and what those that are lost can still use, are no more than
-// the limit (9, 10), and no other line has slots of the room (7).
+// the limit (9, 10), and no other line has slots of the room (7) but those that are reckoned with.
 //
 // Lemma 12 (faults of our own). If one of these is seen not to hold in a room, its node
 // gives the room up, and is in no other state there than one that is lost: 8 to 11 say
@@ -326,8 +337,8 @@
 //
 // # What is guaranteed
 //
-//   - People called and on the site are within the limit, with survivor_after 0
-//     always, else within (number of sides) × the limit.
+//   - People called and on the site are within the limit, with survivor_after 0, but for
+//     what the theorem excepts; else within (number of sides) × the limit.
 //   - After a limit is lowered nobody is called while more slots exist than that.
 //   - Entitlement follows the order of weights while the view stands.
 //   - Epochs never fall; a node installs at most one commit of each. The cut
@@ -337,10 +348,11 @@
 //     parts of the rate, nobody deals before all who are listed know, and who takes over goes
 //     on with the bucket of who dealt before: where that is not known, and where sides meet, it
 //     begins with a debt of as many as all that were may have dealt at once.
-//   - With a stable view a wave commits within the deadline and a period. Every slot
+//   - With a stable view of nodes that answer within the deadline a wave commits within that and a period. Every slot
 //     is back within about D of its own loss, whatever else was lost since, and if all visits of
 //     the lost node are kept, about when its lease is over, or who uses it leaves; a raised
-//     limit is there two waves after the last loss is known to all.
+//     limit is there two waves after the last loss is known to all, once the slots are counted (Census)
+//     and, in a room that shares, nobody is away.
 //
 // # Deviations from the design
 //

@@ -7,7 +7,7 @@ import (
 )
 
 // chooseLine says which line the room's ledgers belong to. A room follows the
-// nodes to a survivors' line only after its own survivor_after; until then
+// nodes to a survivors' line only after its own survivor_after, or at once if it shares; until then
 // false: nobody is called. So does a room that is new on such a line: whoever is
 // on the line that the survivors left may have it too. It also follows from a line where a quorum of
 // that has given its vote to this one, and is asked to where a quorum can.
