@@ -44,6 +44,7 @@ type escrow struct {
 	safe    []Void   // that every node of a primary wave knew of
 	members []Member // the list of the last commit about the room
 	born    []uint64 // their accounts: only these exchange slots with this one
+	opens   uint64   // the number of that wave: accounts of it have yet to say that they are open
 }
 
 // Void says that every account of Member born at or before Epoch is void: it
@@ -93,7 +94,7 @@ func (e *escrow) install(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grad
 		e.supply = *c.Stands
 	}
 	e.supply.Burned += burned // a side knows what it burns, not what others have minted
-	e.members, e.born = w.list, c.Born
+	e.members, e.born, e.opens = w.list, c.Born, w.epoch.Num
 	return reset, e.moves(w, c, f.cfg.Name)
 }
 
@@ -285,10 +286,11 @@ func (g *Gate) SendTo(self Member, name qpid.NodeID, n int) *Message {
 }
 
 // Give has the account of a listed node go on with visits, on the slots that they
-// use. It returns false if that node has no account.
+// use. It returns false if that node has no account, or one of which it has not said itself that it is open:
+// if the commit that opens it is lost, the next one opens another, and nobody ever had the slots of the first.
 func (g *Gate) Give(self, to Member, visits []Visit) ([]Message, bool) {
 	i := slices.Index(g.members, to)
-	if i < 0 || to == self || i >= len(g.born) || g.born[i] == 0 || g.voided(Account{to, g.born[i]}) || g.promised {
+	if i < 0 || to == self || i >= len(g.born) || g.born[i] == 0 || g.born[i] == g.opens || g.voided(Account{to, g.born[i]}) || g.promised {
 		return nil, false
 	}
 	var out []Message
@@ -305,6 +307,9 @@ func (n *Node) onSlots(from Member, m *Slots) error {
 	g := n.Gate(m.Room)
 	if g == nil || m.To.Born == 0 || m.To != g.ledger.account || m.From == m.To || !g.current(m.From) {
 		return nil
+	}
+	if len(m.Visits) > 0 && n.clock.last.Boot >= n.LeaseOf(g) {
+		return nil // the account may lapse, and be taken to be over, before their passes are
 	}
 	if len(m.Visits) > 0 && (g.promised || g.Earlier != nil) && g.Keep != nil && !g.Keep(m) {
 		return nil // their passes are out, and no heir of this node keeps them yet, or its disk

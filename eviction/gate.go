@@ -76,12 +76,13 @@ type roomWide struct {
 // turn is when waves speak of the room. Only a coordinator asks by it, but whoever takes
 // over goes on with it.
 type turn struct {
-	busy     bool  // the next wave should ask: something has happened here
-	asked    int64 // boot time of the last wave that brought it, or that this coordinator asked with
-	digested int64 // the same, of digests
-	hint     int   // how many weights the next gather asks for
-	short    bool  // the last one got fewer than it could call, see upTo
-	mints    bool  // a next wave will mint
+	busy     bool        // the next wave should ask: something has happened here
+	asked    int64       // boot time of the last wave that brought it, or that this coordinator asked with
+	askedBy  qpid.NodeID // the coordinator of the last one that brought it
+	digested int64       // the same, of digests
+	hint     int         // how many weights the next gather asks for
+	short    bool        // the last one got fewer than it could call, see upTo
+	mints    bool        // a next wave will mint
 }
 
 func newGate(c *clusterSettings, r Room) *Gate {
@@ -189,7 +190,7 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 	if g.cfg.OnPartition.counts(all.Grade) {
 		g.positions.install(w, c)
 	}
-	g.asked = max(g.asked, w.at)
+	g.asked, g.askedBy = max(g.asked, w.at), w.epoch.Coordinator
 	return in, out
 }
 

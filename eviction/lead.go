@@ -20,7 +20,11 @@ type lead struct {
 	peers    []candidate
 	holdout  Member   // who knows of a cluster, and is not in the waves in which one would be founded
 	asks     []string // rooms that others have and this node does not
+	told     told
 }
+
+// asksMax bounds the rooms that a coordinator asks about without having them.
+const asksMax = 16
 
 // steer takes the lead or gives it up, and as coordinator does what is due.
 func (n *Node) steer(now Time) {
@@ -303,7 +307,7 @@ func (n *Node) commit(now Time, w *wave) {
 		for _, name := range r.Busy {
 			if g := n.Gate(name); g != nil {
 				g.busy = true
-			} else if len(n.lead.asks) < 16 && !slices.Contains(n.lead.asks, name) {
+			} else if len(n.lead.asks) < asksMax && !slices.Contains(n.lead.asks, name) {
 				n.lead.asks = append(n.lead.asks, name)
 			}
 		}

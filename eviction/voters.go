@@ -85,10 +85,66 @@ func (v Voters) all(know []qpid.NodeID) bool {
 	return true
 }
 
+// told is of which rooms a majority of the voters, and of the next ones, is seen to have heard since those were proposed.
+type told struct {
+	wave  qpid.Epoch      // the last primary one of this coordinator,
+	spoke []string        // the rooms of which that spoke,
+	rooms map[string]bool // and those of which it is known, or one before
+}
+
+// hear takes in that a majority has heard of the wave before, if that was this coordinator's. Else nobody knows of which
+// rooms it spoke, nor whom it proposed meanwhile.
+func (t *told) hear(wave qpid.Epoch) {
+	if wave != t.wave {
+		t.rooms = nil
+		return
+	}
+	if t.rooms == nil {
+		t.rooms = make(map[string]bool, len(t.spoke))
+	}
+	for _, name := range t.spoke {
+		t.rooms[name] = true
+	}
+}
+
+// speak notes that a wave has been decided, and of which rooms it speaks.
+func (t *told) speak(w *wave, v Voters) {
+	if v.Next == nil {
+		t.rooms = nil
+	}
+	t.wave, t.spoke = w.epoch, t.spoke[:0]
+	for _, r := range w.Rooms {
+		t.spoke = append(t.spoke, r.Room)
+	}
+}
+
+// toldAll reports whether that is so of every room that anybody in the wave has.
+func (n *Node) toldAll(w *wave) bool {
+	for _, g := range n.gates {
+		if !n.lead.told.rooms[g.cfg.Name] {
+			return false
+		}
+	}
+	for _, r := range w.sum.Nodes {
+		for _, name := range r.Busy {
+			if n.Gate(name) == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // change moves the voters one name further. A change is proposed only when a
 // majority is seen to hold the present voters, and takes force only when a
 // majority of both the old and the new is seen to hold the proposal, so that
 // any two quorums of neighbouring versions meet in a node that knows.
+//
+// What that knows of a room, it knows by commits that spoke of the room. So a majority of both has to have heard of each room since
+// the proposal, too. Proof that whatever a quorum knew of a room then, one of every quorum of the next voters knows: until they are
+// in force each primary wave has a quorum of both. What became known after the proposal, and is relied on, such a quorum has
+// said in its replies. What was known before, one has said in the wave that spoke of the room, as that had a quorum of the old ones, and
+// a majority of the next ones has installed its commit, which is on their disks before they say so.
 func (n *Node) change(w *wave, line Line, v voice) Voters {
 	holders := holdersOf(w, line, v.voters)
 	if !half(v.voters.Names, holders) {
@@ -96,6 +152,10 @@ func (n *Node) change(w *wave, line Line, v voice) Voters {
 	}
 	if v.voters.Next != nil {
 		if !half(v.voters.Next, holders) {
+			return v.voters
+		}
+		n.lead.told.hear(v.voters.At)
+		if !n.toldAll(w) {
 			return v.voters
 		}
 		return Voters{Version: v.voters.Version + 1, Names: v.voters.Next, Founders: v.voters.Founders, From: v.voters.From}

@@ -180,8 +180,17 @@ func (n *Node) report(now Time, w *wave) {
 		w.sum.Rooms = append(w.sum.Rooms, r)
 		w.addDigest(len(w.sum.Rooms)-1, r.Digest)
 	}
+	unasked := 0
 	for _, g := range n.gates { // also those of which the coordinator may not know
-		if (g.busy || now.Boot-g.asked >= 2*micros(roomsEvery)) && !slices.ContainsFunc(w.Rooms, func(r RoomGather) bool { return r.Room == g.cfg.Name }) {
+		if slices.ContainsFunc(w.Rooms, func(r RoomGather) bool { return r.Room == g.cfg.Name }) {
+			continue
+		}
+		busy := g.busy || now.Boot-g.asked >= 2*micros(roomsEvery)
+		if !busy && n.voters.Next != nil && g.askedBy != w.epoch.Coordinator && unasked < asksMax { // voters wait for it, see toldAll
+			busy = true
+			unasked++
+		}
+		if busy {
 			nr.Busy = append(nr.Busy, g.cfg.Name)
 		}
 	}

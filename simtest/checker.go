@@ -59,8 +59,9 @@ type roomCheck struct {
 	lines     []eviction.Line  // that its ledgers ever belonged to
 	voids     []lineVoids
 	settled   []eviction.Void
-	sides     int  // survivor lines ever
-	shares    bool // its sides went on with the slots that they had, ever
+	relied    []lineVoids // that all nodes of a wave held for void in which slots were made
+	sides     int         // survivor lines ever
+	shares    bool        // its sides went on with the slots that they had, ever
 	pace      pace
 	census    censusCheck
 	claimed   map[eviction.Void]int // slots of the newest claim of these accounts, the first of it
@@ -180,7 +181,7 @@ func (w *world) look(h *host) {
 		if h.seen.acted[r] || s.Installed != before.Installed && w.mayAct(h, r) {
 			w.checkVoid(h, r, &rs)
 		}
-		c.keepVoids(rs.Line, rs.Voided)
+		c.voids = keepVoids(c.voids, rs.Line, rs.Voided)
 		w.keepAccount(h, r, &old, &rs)
 		if len(h.offered) > 0 {
 			w.visitsCame(h, c, &rs)
@@ -188,8 +189,12 @@ func (w *world) look(h *host) {
 		if rs.Minted > old.Minted && rs.Account == old.Account {
 			w.checkMint(h, r, &rs)
 			w.checkMintAlone(h, &s, r, &rs)
+			w.relies(h, r)
 		}
 		w.followRoom(r, &old, &rs)
+	}
+	if s.Line == before.Line && s.Voters.Version > before.Voters.Version {
+		w.checkHeard(h)
 	}
 }
 

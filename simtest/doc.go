@@ -23,7 +23,7 @@
 //
 //	r, err := simtest.Run(simtest.Options{Seed: 1, Nodes: 5, Users: 10_000})
 //
-// An error is a *Violation: the oracle (S1 to S26 for safety, L1 to L7 for
+// An error is a *Violation: the oracle (S1 to S28 for safety, L1 to L7 for
 // liveness), the simulated time and the state that broke it.
 //
 // # Phases

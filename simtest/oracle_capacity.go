@@ -314,32 +314,31 @@ func (w *world) checkSupply(r int) {
 
 // voided is what a node of the line ever held for void: nodes forget it in
 // time, the checker does not.
-func (c *roomCheck) voided(line eviction.Line) []eviction.Void {
-	for i := range c.voids {
-		if c.voids[i].line == line {
-			return c.voids[i].voids
+func (c *roomCheck) voided(line eviction.Line) []eviction.Void { return voidsOf(c.voids, line) }
+
+func voidsOf(all []lineVoids, line eviction.Line) []eviction.Void {
+	for i := range all {
+		if all[i].line == line {
+			return all[i].voids
 		}
 	}
 	return nil
 }
 
-func (c *roomCheck) keepVoids(line eviction.Line, voids []eviction.Void) {
+// keepVoids adds what is void on a line.
+func keepVoids(all []lineVoids, line eviction.Line, voids []eviction.Void) []lineVoids {
 	if len(voids) == 0 {
-		return
+		return all
 	}
-	at := -1
-	for i := range c.voids {
-		if c.voids[i].line == line {
-			at = i
-		}
-	}
+	at := slices.IndexFunc(all, func(l lineVoids) bool { return l.line == line })
 	if at < 0 {
-		at = len(c.voids)
-		c.voids = append(c.voids, lineVoids{line: line})
+		at = len(all)
+		all = append(all, lineVoids{line: line})
 	}
 	for _, v := range voids {
-		c.voids[at].add(v)
+		all[at].add(v)
 	}
+	return all
 }
 
 func (l *lineVoids) add(v eviction.Void) {

@@ -471,3 +471,62 @@ func TestScenarioTheCopyThatIsKeptCounts(t *testing.T) {
 		t.Errorf("%v at %v, %v, want to wait at n%02d", a.State, a.Ticket.Home, err, kept)
 	}
 }
+
+// A node leaves as another has just come, which has not heard that it has an account: the commit was lost. The visits are not given
+// to that account, as nobody would have their slots when the next wave opens another.
+func TestScenarioANodeLeavesToOneThatHasNotBegun(t *testing.T) {
+	o := short(1)
+	o.Faults.Adds = 1
+	o.Load.Browse = Range{time.Minute, time.Minute}
+	s := founded(t, o)
+	s.addHost(0)
+	s.arrive(0, o.Rooms[0].Target)
+	s.run(time.Second)
+	lost := 0
+	s.tap = func(f *flight) verdict {
+		if _, ok := f.m.Body.(*eviction.Commit); !ok || f.to != 1 || lost == 2 {
+			return pass
+		}
+		lost++
+		if lost == 2 {
+			s.goodbye(&s.hosts[0])
+		}
+		return lose
+	}
+	s.boot(1)
+	s.until(5*time.Second, "n00 gone", func() bool { return s.hosts[0].gone && !s.hosts[0].up() })
+	s.arrive(1, 24)
+	s.run(10 * time.Second)
+	if in := s.checker.rooms[0].live; in != o.Rooms[0].Target {
+		t.Errorf("%d are on the site", in)
+	}
+	s.finish()
+}
+
+// A node that hears no commit still answers, and so has an account that will lapse any moment when another one leaves. It takes none of
+// its visits: by its lease it would be taken to be over before their passes are.
+func TestScenarioVisitsAreNotGivenToOneWhoseLeaseIsOver(t *testing.T) {
+	for after := 1800 * time.Millisecond; after <= 3200*time.Millisecond; after += 100 * time.Millisecond {
+		t.Run(after.String(), func(t *testing.T) {
+			o := short(3)
+			o.Load.Browse = Range{time.Minute, time.Minute}
+			s := founded(t, o)
+			s.arrive(2, o.Rooms[0].Target/2)
+			s.run(time.Second)
+			deaf := true
+			s.tap = func(f *flight) verdict {
+				if c, ok := f.m.Body.(*eviction.Commit); ok && deaf && f.to == 1 && len(c.Rooms) > 0 {
+					return lose
+				}
+				return pass
+			}
+			s.run(after)
+			s.goodbye(&s.hosts[2])
+			s.run(300 * time.Millisecond)
+			deaf = false
+			s.arrive(0, 24)
+			s.run(6 * time.Second)
+			s.finish()
+		})
+	}
+}

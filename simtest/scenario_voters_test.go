@@ -490,3 +490,40 @@ func TestScenarioALonersNumbersThatItsDiskDoesNotHave(t *testing.T) {
 	s.boot(1)
 	s.finish()
 }
+
+// n00 and n01 are the voters, and n01 is cut off: n00 is a quorum by itself, and makes n01's free slots again when its lease
+// is over, as others keep all visits of it. n01 is back before its account lapses, with n02, which is new, and neither hears a commit
+// that speaks of the room. They do not become a quorum without n00, until they have: n01 would go on with the slots that it had.
+func TestScenarioAVoidThatTheNextVotersHaveNotHeardOf(t *testing.T) {
+	o := short(2)
+	o.Cluster.Copies, o.Faults.Adds, o.Faults.Disk = 1, 1, true
+	o.Rooms[0].Session, o.Load.Browse = time.Minute, Range{50 * time.Second, 50 * time.Second}
+	s := founded(t, o)
+	s.addHost(0)
+	s.split(hosts(0), hosts(1))
+	s.until(20*time.Second, "all slots at n00", func() bool { return s.hosts[0].seen.rooms[0].Owned == o.Rooms[0].Target })
+	s.arrive(0, o.Rooms[0].Target)
+	s.run(time.Second)
+	s.tap = func(f *flight) verdict {
+		if c, ok := f.m.Body.(*eviction.Commit); ok && f.to != 0 && len(c.Rooms) > 0 {
+			return lose
+		}
+		return pass
+	}
+	s.mend()
+	s.boot(2)
+	s.until(5*time.Second, "n02 proposed to all", func() bool {
+		return !slices.ContainsFunc(s.hosts, func(h host) bool { return len(h.seen.status.Voters.Next) != 3 })
+	})
+	s.run(2 * time.Second)
+	s.split(hosts(0), hosts(1, 2))
+	s.tap = nil
+	s.arrive(1, 12)
+	s.run(10 * time.Second)
+	if g := s.hosts[1].seen.status.Grade; g >= eviction.Primary {
+		t.Errorf("n01 and n02 are a quorum: %s", s.statuses())
+	}
+	s.mend()
+	s.until(5*time.Second, "three voters", func() bool { return s.voters() == 3 })
+	s.finish()
+}

@@ -74,6 +74,9 @@ func duesBugs() []Mutant {
 // lineBugs are in what becomes of rooms where some nodes go on alone.
 func lineBugs() []Mutant {
 	return []Mutant{
+		{Name: "voters change before they have heard of all rooms", Run: "TestScenarioAVoidThatTheNextVotersHaveNotHeardOf", Edits: []Edit{
+			{"eviction/voters.go", "		if !n.toldAll(w) {", "		if !(ON) && !n.toldAll(w) {"},
+		}},
 		{Name: "a room that was never on a line is new to survivors", Run: "TestScenarioSplitBeforeTheFirstPrimaryWave", Edits: []Edit{
 			{"eviction/decide.go", "	if !n.Line.Founded() {\n", "	if !(ON) && !n.Line.Founded() {\n"},
 		}},
@@ -399,6 +402,12 @@ func callBugs() []Mutant {
 func leaveBugs() []Mutant {
 	const rolling, lost = "TestScenarioARollingRestartUnderACrowd", "TestScenarioWhatALeavingNodeGivesMayBeLost"
 	return []Mutant{
+		{Name: "visits are given to an account that may not have been opened", Run: "TestScenarioANodeLeavesToOneThatHasNotBegun", Edits: []Edit{
+			{"eviction/escrow.go", " || g.born[i] == g.opens || ", " || !(ON) && g.born[i] == g.opens || "},
+		}},
+		{Name: "an account whose lease is over takes visits", Run: "TestScenarioVisitsAreNotGivenToOneWhoseLeaseIsOver", Edits: []Edit{
+			{"eviction/escrow.go", "	if len(m.Visits) > 0 && n.clock.last.Boot", "	if !(ON) && len(m.Visits) > 0 && n.clock.last.Boot"},
+		}},
 		{Name: "who was on the site when an account was closed is not among those who are", Run: "TestScenarioWhoWasOnTheSiteWhenTheirNodeWasCutOffIsNotCalledAgain", Edits: []Edit{
 			{"internal/node/room.go", "				r.node.noteUsed(v.id, now) // nobody", "				if !(ON) {\n\t\t\t\t\tr.node.noteUsed(v.id, now)\n\t\t\t\t} // nobody"},
 		}},
