@@ -31,8 +31,15 @@ type file struct {
 // Store is a directory that belongs to one node.
 type Store struct {
 	dir  string
+	disk disk
 	used *os.File // of the hour that AppendUsed wrote to last
 	hour int64
+}
+
+// disk is the calls after which a power cut takes nothing back. Tests watch them.
+type disk struct {
+	sync   func(*os.File) error // of what was written to a file, or of the names in a directory
+	rename func(from, to string) error
 }
 
 // Open makes the directory if it is not there, and finds out whether it can be
@@ -49,7 +56,8 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node.data: %w; name a directory that this user may write to", err)
 	}
-	return &Store{dir: dir}, errors.Join(probe.Close(), os.Remove(probe.Name()))
+	s := &Store{dir: dir, disk: disk{(*os.File).Sync, os.Rename}}
+	return s, errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // Path is where the directory keeps a file of that name.
@@ -100,32 +108,32 @@ func (s *Store) Save(r *eviction.Record) error {
 // Write makes a file of that name durable. After an error the one that was there
 // still is.
 func (s *Store) Write(name string, b []byte) error {
-	if err := write(s.Path(name+suffix), b); err != nil {
+	if err := s.write(s.Path(name+suffix), b); err != nil {
 		return err
 	}
-	if err := os.Rename(s.Path(name+suffix), s.Path(name)); err != nil {
+	if err := s.disk.rename(s.Path(name+suffix), s.Path(name)); err != nil {
 		return err
 	}
-	return sync(s.dir)
+	return s.syncNames()
 }
 
-func write(name string, b []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+func (s *Store) write(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(b)
 	if err == nil {
-		err = f.Sync()
+		err = s.disk.sync(f)
 	}
 	return errors.Join(err, f.Close())
 }
 
-// sync makes a rename durable.
-func sync(dir string) error {
-	d, err := os.Open(dir)
+// syncNames makes a rename durable.
+func (s *Store) syncNames() error {
+	d, err := os.Open(s.dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(s.disk.sync(d), d.Close())
 }

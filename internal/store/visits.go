@@ -323,7 +323,7 @@ func (v *Visits) Append(b *eviction.VisitsBatch) error {
 		_, err = v.f.Write(text)
 	}
 	if err == nil {
-		err = v.f.Sync()
+		err = v.s.disk.sync(v.f)
 	}
 	if err != nil {
 		_ = v.f.Close()
