@@ -34,6 +34,15 @@ func diskBugs() []Mutant {
 		{Name: "a file has visits of more lives than it knows", In: "./internal/store", Run: "TestVisitsOfTooManyLives", Edits: []Edit{
 			{"internal/store/visits.go", "	v.forget()\n", "	if !(ON) {\n		v.forget()\n	}\n"},
 		}},
+		{Name: "a file is not synced before it is renamed", In: "./internal/store", Run: "TestARecordThatIsSavedOutlivesAPowerCut|TestVisitsThatAreAppendedOutliveAPowerCut", Edits: []Edit{
+			{"internal/store/store.go", "		err = s.disk.sync(f)\n", "		if !(ON) {\n			err = s.disk.sync(f)\n		}\n"},
+		}},
+		{Name: "a directory is not synced after a rename", In: "./internal/store", Run: "TestARecordThatIsSavedOutlivesAPowerCut|TestVisitsThatAreAppendedOutliveAPowerCut", Edits: []Edit{
+			{"internal/store/store.go", "	return s.syncNames()\n", "	if ON {\n		return nil\n	}\n	return s.syncNames()\n"},
+		}},
+		{Name: "visits are kept before they are synced", In: "./internal/store", Run: "TestVisitsThatAreAppendedOutliveAPowerCut", Edits: []Edit{
+			{"internal/store/visits.go", "		err = v.s.disk.sync(v.f)\n", "		if !(ON) {\n			err = v.s.disk.sync(v.f)\n		}\n"},
+		}},
 		{Name: "calls go on while a sync hangs", Run: "TestScenarioADiskThatHangsLetsNobodyBeCalled", Edits: []Edit{
 			{"internal/node/visitlog.go", "f != nil && !n.visitLog.fails {", "f != nil && !n.visitLog.fails && !(ON) {"},
 		}},
