@@ -49,7 +49,8 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 	t.Run("bugs", hunts(mutants.Bugs()))
 }
 
-// TestPlantedBugsFit tells in a moment, before any is hunted, which edit no longer fits.
+// TestPlantedBugsFit tells in a moment, before any is hunted, which edit no longer fits, and
+// how many are planted for which tests to notice.
 func TestPlantedBugsFit(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -60,6 +61,21 @@ func TestPlantedBugsFit(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	swarm, named, own := 0, 0, 0
+	for pkg, list := range byPackage() {
+		for _, m := range list {
+			switch {
+			case m.Run == "":
+				swarm++
+			case pkg == (mutants.Mutant{}).Package():
+				named++
+			default:
+				own++
+			}
+		}
+	}
+	t.Logf("%d in the waiting room, for the swarm %d, for tests of simtest by name %d, for tests of the package that it is in %d; %d in the queues, for their swarm",
+		swarm+named+own, swarm, named, own, len(mutants.Queues()))
 }
 
 // byPackage returns the mutants of the waiting room by the package whose tests are to notice them.
