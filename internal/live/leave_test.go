@@ -15,7 +15,9 @@ import (
 )
 
 // All nodes are restarted in turn under a crowd, as docs/operating.md says. Nobody
-// notices: calls go on, and in their order, whatever the sessions last.
+// notices: calls go on, and in their order, whatever the sessions last. The order, the
+// limit and that nobody is lost count on any machine; for how long nobody was called
+// depends on it.
 func TestARollingRestartUnderACrowd(t *testing.T) {
 	for _, session := range []time.Duration{15 * time.Second, time.Minute} {
 		t.Run(session.String(), func(t *testing.T) {
@@ -39,13 +41,12 @@ func TestARollingRestartUnderACrowd(t *testing.T) {
 			had := float64(metronome.between(began.UnixMicro(), ended.UnixMicro())) / float64(ended.Sub(began))
 			c.phase("at most %v without a call while a slot was free, %.1f s after the first node was told to stop; the machine had %.0f %% of its time for us",
 				longest, float64(at-began.UnixMicro())/1e6, 100*had)
-			if had < awake {
-				c.phase("the machine is too busy: how long and in which order people waited says nothing")
-				c.fair(crowd, err, 1)
-				return
-			}
 			c.fair(crowd, err, 0)
-			if longest > time.Second {
+			switch {
+			case longest <= time.Second:
+			case had < awake:
+				c.phase("NOT JUDGED: nobody was called for %v though a slot was free, on a machine that is too busy for a bound of %v", longest, time.Second)
+			default:
 				t.Errorf("nobody was called for %v though a slot was free", longest)
 			}
 		})
@@ -84,7 +85,7 @@ func TestTheLeaseIsChangedNodeByNode(t *testing.T) {
 
 // awake is which part of the time a machine has for a test that judges pauses of a
 // second: on one that has less, waves miss their deadline, nodes that leave give up,
-// and people are waited for, as they should be.
+// and people are waited for, as they should be. Nobody is overtaken by that.
 const awake = 0.9
 
 // events are what all nodes have in their admission logs, in the order of time.
