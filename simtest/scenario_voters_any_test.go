@@ -82,24 +82,26 @@ func (p *namesakes) changeVoters() {
 	}
 }
 
-// deaf draws who does not hear what from now on: nobody, or of all commits, or of those that speak of a room.
+// deaf draws who does not hear what from now on: nobody; or some hear no commits, none that speak of one room, or no messages of
+// another kind.
 func (p *namesakes) deaf() {
 	p.s.tap = nil
-	if p.rng.IntN(3) == 0 {
+	if p.rng.IntN(4) == 0 {
 		return
 	}
-	deaf, all, room := make([]bool, len(p.s.hosts)+p.more), p.rng.IntN(4) == 0, p.s.o.Rooms[p.rng.IntN(len(p.s.o.Rooms))].Name
+	deaf, room := make([]bool, len(p.s.hosts)+p.more), p.s.o.Rooms[p.rng.IntN(len(p.s.o.Rooms))].Name
 	for i := range deaf {
 		deaf[i] = p.rng.IntN(2) == 0
 	}
+	kinds := []msgKind{mCommit, mCommit, mCommit, mSlots, mSlotsAck, mSyncRequest, mSyncReply, mGoodbye, mCopies, mCopiesAck, mOther}
+	kind, all := kinds[p.rng.IntN(len(kinds))], p.rng.IntN(3) == 0
 	p.s.tap = func(f *flight) verdict {
-		c, ok := f.m.Body.(*eviction.Commit)
-		if !ok || !deaf[f.to] {
+		if f.kind != kind || !deaf[f.to] {
 			return pass
 		}
-		if all || slices.ContainsFunc(c.Rooms, func(r eviction.RoomCommit) bool { return r.Room == room }) {
-			return lose
+		if c, ok := f.m.Body.(*eviction.Commit); ok && !all && !slices.ContainsFunc(c.Rooms, func(r eviction.RoomCommit) bool { return r.Room == room }) {
+			return pass
 		}
-		return pass
+		return lose
 	}
 }
