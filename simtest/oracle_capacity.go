@@ -298,15 +298,17 @@ func covers(voids []eviction.Void, a eviction.Account) bool {
 // S3, conservation. The slots of all accounts of a line that nobody on it ever
 // held for void and that their node has not closed, those of dead nodes
 // included, and the slots between them, are within the highest limit that the
-// room ever had.
+// room ever had. So they are on each line of a room that has had several: a room that
+// goes to another line with its slots leaves none behind, as those who stay are void there.
 func (w *world) checkSupply(r int) {
 	c := &w.checker.rooms[r]
-	if c.sides > 0 {
-		return
-	}
 	for _, line := range c.lines {
-		if n := w.supply(r, line, c.voided(line)); n > c.hard {
-			w.fail("S3", "room %s: %d slots exist, the highest limit ever is %d: %s", c.name, n, c.hard, w.ledgers(r))
+		n := w.supply(r, line, c.voided(line))
+		if n > 0 && c.sides > 0 {
+			w.reached.n[reachSideSupply]++
+		}
+		if n > c.hard {
+			w.fail("S3", "room %s: %d slots exist on line %v, the highest limit ever is %d: %s", c.name, n, line, c.hard, w.ledgers(r))
 			return
 		}
 	}
@@ -377,12 +379,16 @@ func (w *world) heldElsewhere(r int, line eviction.Line, voids []eviction.Void) 
 }
 
 // S9, no minting in the dark. When slots are minted, the slots of the line's
-// accounts that are not void, and those that all other accounts may still spend
+// accounts that are not void, and those that other accounts may still spend
 // (while their lease is valid) or back a live session with, are together
-// within the limit.
+// within the limit. In a room that has had survivors' lines, these others are those of
+// the same line: what was let in on another one comes on top of this, by survivor_after,
+// until its passes have run out, also where its nodes are back (a supply counts the slots
+// of its own line). It still says that no line makes slots of its own again that its lost
+// nodes may use, for which one that goes on alone has as much occasion as any.
 func (w *world) checkMint(h *host, r int, rs *node.RoomStatus) {
 	c := &w.checker.rooms[r]
-	if c.sides > 0 || w.o.Rooms[r].Method == eviction.Passthrough {
+	if w.o.Rooms[r].Method == eviction.Passthrough {
 		return
 	}
 	w.expire(c)
@@ -391,10 +397,14 @@ func (w *world) checkMint(h *host, r int, rs *node.RoomStatus) {
 	outside := 0
 	for i := range c.accounts {
 		a := &c.accounts[i]
-		if w.valid(r, a, rs.Line, voids) {
+		lives := a.life != none && !w.lives[a.life].over
+		if w.valid(r, a, rs.Line, voids) || c.sides > 0 && a.line != rs.Line || lives && slices.Contains(rs.Room.Reclaimed, a.Member) {
 			continue
 		}
 		outside += w.exposed(r, a)
+	}
+	if c.sides > 0 {
+		w.reached.n[reachSideMint]++
 	}
 	limit := max(c.hard, rs.Now.Target)
 	if inside+outside > limit {
