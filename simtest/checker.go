@@ -39,6 +39,7 @@ type checker struct {
 	newestT    map[uint64]uint64 // by epoch number: the latest T of a wave of it
 	gray       grayCheck
 	quorums    quorumCheck
+	storm      stormCheck
 }
 
 // roomCheck is what the oracles know of one room.
@@ -127,6 +128,7 @@ func (c *checker) init(o Options) {
 	for _, r := range o.Rooms {
 		c.rooms = append(c.rooms, roomCheck{name: r.Name, hard: r.Target, session: r.Session, index: map[eviction.Account]int32{}, sent: map[transfer]int{}, shares: r.OnPartition == eviction.Share})
 	}
+	c.storm.init(len(o.Rooms), o.hostsEver())
 	c.makes, c.newestT = map[making]made{}, map[uint64]uint64{}
 	c.open = make([]bool, len(o.Rooms))
 	c.lastCall = make([]int64, len(o.Rooms))
@@ -215,6 +217,7 @@ func (w *world) followStatus(h *host, before, s *node.Status) {
 		w.checkNames(h, s)
 		w.learns(h, s)
 		if s.Grade >= eviction.Primary {
+			w.checker.storm.primary[h.index] = w.now
 			h.since = max(h.since, s.Installed.Num)
 		}
 		w.checkBounds(h, before, s)
@@ -403,6 +406,7 @@ func (w *world) sample() {
 		w.checkRoots(r)
 	}
 	w.checkProgress()
+	w.checkStorm()
 	w.checkGray()
 	w.checkKept()
 	w.agenda.push(w.now+samplePeriod, evSample, 0, 0)

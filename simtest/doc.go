@@ -28,9 +28,11 @@
 //
 // # Phases
 //
-// Until Options.Span faults fly and only safety is demanded. Then the world
+// Until Options.Span faults fly. Safety is demanded, and of liveness what cannot wait for
+// the end of faults: where a quorum of nodes is well and together for long enough, waves
+// commit, and people are called if they wait there (oracle_storm.go). Then the world
 // heals: nodes restart, links mend, clocks agree. From there on liveness has
-// deadlines: waves commit, slots are whole again, the queue drains.
+// deadlines everywhere: waves commit, slots are whole again, the queue drains.
 //
 // What each oracle means exactly is said where it is checked, oracle_*.go.
 package simtest

@@ -205,9 +205,7 @@ func (w *world) checkCalls(r int) {
 		if h := &w.hosts[i]; h.up() {
 			rs := &h.seen.rooms[r]
 			free, waiting, target = free+max(0, rs.Free), waiting+rs.Queued, rs.Now.Target
-			if rs.Now.NewPerMinute > 0 || rs.Now.Event.Start > wallAt(w.now)-1_000_000 || rs.Now.Method >= eviction.Passthrough ||
-				rs.Room.Mode == eviction.Held || rs.Room.Mode == eviction.Deleted ||
-				rs.Closed || rs.Room.OnPartition == eviction.Stop && w.anyGone() {
+			if w.excused(rs) || rs.Room.OnPartition == eviction.Stop && w.anyGone() {
 				target = 0
 			}
 		}
