@@ -22,7 +22,7 @@ func (w *world) checkHeard(h *host) {
 		relied := voidsOf(c.relied, s.Line)
 		for i := range c.accounts {
 			a := &c.accounts[i]
-			if !covers(relied, a.Account) || a.owned == 0 || !w.valid(r, a, s.Line, nil) {
+			if !covers(relied, a.Account) || a.owned == 0 || !w.valid(r, a, s.Line, nil) || w.lives[a.life].over {
 				continue
 			}
 			ignorant := func(name qpid.NodeID) bool {
