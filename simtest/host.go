@@ -24,6 +24,7 @@ type host struct {
 	n        *node.Node
 	paused   int32 // pauses that overlap
 	stopped  bool  // its clocks stood still for too long, and it has not heard of it: see Standstill
+	deaf     bool  // in scripts: not all that is sent to it arrives
 	pauseTo  int64
 	tickAt   int64 // true time of the earliest evTick in the agenda; 0: none
 	started  bool  // ran before

@@ -38,7 +38,7 @@ func (c *stormCheck) init(rooms, places int) {
 // isWell reports whether a host can do its part: its process runs, its clocks are right, as
 // noteClocks has just found, and its disk takes writes.
 func (w *world) isWell(h *host) bool {
-	return h.running() && !h.leaving && !h.stopped && !h.disk.failing && h.disk.unsaved == nil && !h.disk.visits.hung && w.clockRight(h) && w.checker.offAt[h.index] < w.now &&
+	return h.running() && !h.leaving && !h.stopped && !h.deaf && !h.disk.failing && h.disk.unsaved == nil && !h.disk.visits.hung && w.clockRight(h) && w.checker.offAt[h.index] < w.now &&
 		!(w.checker.gray.on && w.checker.gray.host == h.index)
 }
 

@@ -17,7 +17,7 @@ var (
 
 // Two or three nodes run under one name, among a few others. They are together or on either side of splits that come one
 // after the other, and any of them is restarted once or some times in a row, alone or all but one at once, or leaves, or
-// is paused. In the end one node of each name is left. All oracles look on.
+// is paused; and for a while some may not hear all. In the end one node of each name is left. All oracles look on.
 func TestScenarioNodesOfOneNameComeAndGo(t *testing.T) {
 	for seed := *namesFirst; seed < *namesFirst+*namesSeeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -26,6 +26,7 @@ func TestScenarioNodesOfOneNameComeAndGo(t *testing.T) {
 			for range 3 + p.rng.IntN(6) {
 				p.round()
 			}
+			p.hears()
 			p.oneOfEach()
 			p.s.finish()
 		})
@@ -140,6 +141,10 @@ func (p *namesakes) pick(ms ...int) time.Duration {
 
 // round splits them, has some things happen, and as a rule ends the split.
 func (p *namesakes) round() {
+	p.hears()
+	if p.rng.IntN(2) == 0 {
+		p.deaf()
+	}
 	if p.more > 0 && p.rng.IntN(2) == 0 {
 		p.second()
 	}

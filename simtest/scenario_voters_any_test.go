@@ -25,7 +25,7 @@ func TestScenarioVotersChangeAndSomeHearHalfOfIt(t *testing.T) {
 			for range 4 + p.rng.IntN(8) {
 				p.changeVoters()
 			}
-			p.s.tap = nil
+			p.hears()
 			p.s.finish()
 		})
 	}
@@ -85,7 +85,7 @@ func (p *namesakes) changeVoters() {
 // deaf draws who does not hear what from now on: nobody; or some hear no commits, none that speak of one room, or no messages of
 // another kind.
 func (p *namesakes) deaf() {
-	p.s.tap = nil
+	p.hears()
 	if p.rng.IntN(4) == 0 {
 		return
 	}
@@ -102,6 +102,15 @@ func (p *namesakes) deaf() {
 		if c, ok := f.m.Body.(*eviction.Commit); ok && !all && !slices.ContainsFunc(c.Rooms, func(r eviction.RoomCommit) bool { return r.Room == room }) {
 			return pass
 		}
+		p.s.hosts[f.to].deaf = true
 		return lose
+	}
+}
+
+// hears has everything arrive again.
+func (p *namesakes) hears() {
+	p.s.tap = nil
+	for i := range p.s.hosts {
+		p.s.hosts[i].deaf = false
 	}
 }
