@@ -240,9 +240,9 @@
 // Lemma 6 (votes). Of any two primary waves of a line one knows of the other, and so do
 // they and the wave by which a room leaves the line: quorums
 // of the same voters meet in a name, a name votes in one life, who forgot does not
-// vote, and voters change by one name at a time. The proof is at votes.
-// Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.restore.
-// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore, TestScenarioNodesOfOneNameComeAndGo, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAFoundingMeetsAnOlderLine, TestScenarioAGatherFromBeforeTheFounding, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestVotersChangeOneNameAtATime.
+// vote, and voters change by one name at a time, when a majority has heard what was known of each room. The proofs are at votes and change.
+// Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.toldAll, Node.restore.
+// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore, TestScenarioNodesOfOneNameComeAndGo, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAFoundingMeetsAnOlderLine, TestScenarioAGatherFromBeforeTheFounding, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestScenarioAVoidThatTheNextVotersHaveNotHeardOf, TestScenarioVotersChangeAndSomeHearHalfOfIt, TestVotersChangeOneNameAtATime.
 //
 // Lemma 7 (one line). Of two foundings that share a node one begins, and a room goes
 // over to another line only where no quorum of its old one can be elsewhere, then or later, or after
@@ -280,9 +280,10 @@
 //
 // Lemma 11 (sessions). A pass is extended at one node: its own; or one that has been given the visit
 // with its slot by a node that leaves; or a later life that goes on with it (15); or, when the account
-// is void and its lease over everywhere, one that has a free slot for it.
-// Kept by Node.MayAdopt, Node.Heir.
-// Seen by TestScenarioAPassIsNotTakenOverWhileItsHomeMayExtendIt, TestScenarioAPassIsNotTakenOverByAGuess, TestThesisPassesOfALostNodeCount, TestThesisARoamingPassCountsOnce.
+// is void and its lease over everywhere, one that has a free slot for it. A visit is given only to an account whose
+// node has said that it is open, and taken only while its lease runs: so D, which counts from there, has all of its passes.
+// Kept by Node.MayAdopt, Node.Heir, Gate.Give, Node.onSlots.
+// Seen by TestScenarioAPassIsNotTakenOverWhileItsHomeMayExtendIt, TestScenarioAPassIsNotTakenOverByAGuess, TestScenarioANodeLeavesToOneThatHasNotBegun, TestScenarioVisitsAreNotGivenToOneWhoseLeaseIsOver, TestThesisPassesOfALostNodeCount, TestThesisARoamingPassCountsOnce.
 //
 // Theorem. People called and on the site are within the limit, but for machines that
 // stood still with their clocks, a clock that was ahead where its node was a quorum by itself and that
