@@ -44,6 +44,7 @@ type escrow struct {
 	safe    []Void   // that every node of a primary wave knew of
 	members []Member // the list of the last commit about the room
 	born    []uint64 // their accounts: only these exchange slots with this one
+	apart   bool     // they may be on other lines than this one's: none of its slots goes to them
 	opens   uint64   // the number of that wave: accounts of it have yet to say that they are open
 }
 
@@ -95,6 +96,7 @@ func (e *escrow) install(n *Node, w *wave, c *RoomCommit, f *inForce, grade Grad
 	}
 	e.supply.Burned += burned // a side knows what it burns, not what others have minted
 	e.members, e.born, e.opens = w.list, c.Born, w.epoch.Num
+	e.apart = grade < Primary && !e.sides || c.Line.Founded() && e.line != n.line
 	return reset, e.moves(w, c, f.cfg.Name)
 }
 
@@ -176,6 +178,7 @@ func (e *escrow) moves(w *wave, c *RoomCommit, room string) (out []Message) {
 			continue
 		}
 		if s := e.ledger.send(room, to, m.Slots); s != nil {
+			s.Line = e.line
 			out = append(out, Message{From: w.list[w.index], To: to.Member, Body: s})
 		}
 	}
@@ -265,7 +268,9 @@ func (g *Gate) resend(self Member, list []Member) (out []Message) {
 	for _, p := range g.ledger.peers {
 		if p.Acked < p.Sent && slices.Contains(list, p.Member) && g.current(p.Account) {
 			for _, s := range g.ledger.unacked(g.cfg.Name, p) {
-				out = append(out, Message{From: self, To: p.Member, Body: s})
+				again := *s
+				again.Line = g.line
+				out = append(out, Message{From: self, To: p.Member, Body: &again})
 			}
 		}
 	}
@@ -275,9 +280,13 @@ func (g *Gate) resend(self Member, list []Member) (out []Message) {
 // SendTo moves up to n free slots to the account of the listed node called
 // name. The message is nil if there is nobody or nothing to send.
 func (g *Gate) SendTo(self Member, name qpid.NodeID, n int) *Message {
+	if g.apart {
+		return nil
+	}
 	for i, m := range g.members {
 		if m.Name == name && m != self && i < len(g.born) && g.born[i] > 0 && !g.voided(Account{m, g.born[i]}) {
 			if s := g.ledger.send(g.cfg.Name, Account{m, g.born[i]}, n); s != nil {
+				s.Line = g.line
 				return &Message{From: self, To: m, Body: s}
 			}
 		}
@@ -290,12 +299,14 @@ func (g *Gate) SendTo(self Member, name qpid.NodeID, n int) *Message {
 // if the commit that opens it is lost, the next one opens another, and nobody ever had the slots of the first.
 func (g *Gate) Give(self, to Member, visits []Visit) ([]Message, bool) {
 	i := slices.Index(g.members, to)
-	if i < 0 || to == self || i >= len(g.born) || g.born[i] == 0 || g.born[i] == g.opens || g.voided(Account{to, g.born[i]}) || g.promised {
+	if i < 0 || to == self || i >= len(g.born) || g.born[i] == 0 || g.born[i] == g.opens || g.voided(Account{to, g.born[i]}) || g.apart || g.promised {
 		return nil, false
 	}
 	var out []Message
 	for part := range slices.Chunk(visits, VisitsMax) {
-		out = append(out, Message{From: self, To: to, Body: g.ledger.give(g.cfg.Name, Account{to, g.born[i]}, part)})
+		s := g.ledger.give(g.cfg.Name, Account{to, g.born[i]}, part)
+		s.Line = g.line
+		out = append(out, Message{From: self, To: to, Body: s})
 	}
 	return out, true
 }
@@ -305,7 +316,7 @@ func (n *Node) onSlots(from Member, m *Slots) error {
 		return fmt.Errorf("eviction: %v sends %d slots of %v", from, m.Total, m.From)
 	}
 	g := n.Gate(m.Room)
-	if g == nil || m.To.Born == 0 || m.To != g.ledger.account || m.From == m.To || !g.current(m.From) {
+	if g == nil || m.To.Born == 0 || m.To != g.ledger.account || m.From == m.To || !g.current(m.From) || m.Line.Founded() && m.Line != g.line {
 		return nil
 	}
 	if len(m.Visits) > 0 && n.clock.last.Boot >= n.LeaseOf(g) {

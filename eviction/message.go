@@ -159,6 +159,7 @@ type Urgent struct{ Room string }
 type Slots struct {
 	Room     string
 	From, To Account
+	Line     Line // of From: slots of another line are no slots of To's; zero: a version before sends it
 	Total    int
 	// Visits use the last of them: a node that leaves gives a slot away together with
 	// whoever is on the site by it. They count if all slots before them have arrived.

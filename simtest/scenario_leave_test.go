@@ -530,3 +530,33 @@ func TestScenarioVisitsAreNotGivenToOneWhoseLeaseIsOver(t *testing.T) {
 		})
 	}
 }
+
+// A survivor with slots of its own, and one of the line that it left, are on a side: until it is sure that nobody has a quorum elsewhere, no
+// line goes on. Slots of one are no slots of the other, also when one of them leaves.
+func TestScenarioANodeThatLeavesGivesNothingToAnotherLine(t *testing.T) {
+	o := short(3)
+	o.Faults.Disk, o.Rooms[0].Survivor, o.Load.Browse = true, time.Second, Range{time.Minute, time.Minute}
+	o.Cluster.Lease = 6 * time.Second // for as long as that it is not sure
+	s := founded(t, o)
+	s.split(hosts(0, 1), hosts(2))
+	s.reboot(2) // into a life that the others have not heard of, and so do not hold for void
+	s.until(60*time.Second, "n02 alone, with all slots", func() bool {
+		r := &s.hosts[2].seen.rooms[0]
+		return r.Line != s.hosts[1].seen.rooms[0].Line && r.Owned == o.Rooms[0].Target
+	})
+	s.reboot(1) // nor n02 of this
+	s.until(5*time.Second, "its account", func() bool { return s.hosts[1].seen.rooms[0].Account.Born > 1<<20 })
+	s.arrive(1, 3)
+	s.until(20*time.Second, "slots at n01", func() bool { return s.hosts[1].seen.rooms[0].Owned > 0 })
+	s.mend()
+	s.split(hosts(0), hosts(1, 2))
+	s.until(5*time.Second, "n01 on a side with n02", func() bool {
+		return s.sees(1, 2) && s.sees(2, 2) && s.hosts[1].seen.status.Grade == eviction.Side && s.hosts[2].seen.status.Grade == eviction.Side
+	})
+	s.goodbye(&s.hosts[1])
+	s.until(5*time.Second, "n01 gone", func() bool { return !s.hosts[1].up() })
+	s.arrive(2, 24)
+	s.run(3 * time.Second)
+	s.mend()
+	s.finish()
+}

@@ -33,7 +33,7 @@ func FromBody(b eviction.Body) (*peerv1.Body, error) {
 	case *eviction.Urgent:
 		return &peerv1.Body{Kind: &peerv1.Body_Urgent{Urgent: &peerv1.Urgent{Room: b.Room}}}, nil
 	case *eviction.Slots:
-		s := &peerv1.Slots{Room: b.Room, From: fromAccount(b.From), To: fromAccount(b.To), Total: int64(b.Total)}
+		s := &peerv1.Slots{Room: b.Room, From: fromAccount(b.From), To: fromAccount(b.To), Total: int64(b.Total), Line: fromLine(b.Line)}
 		if len(b.Visits) > 0 {
 			return &peerv1.Body{Kind: &peerv1.Body_SlotsInUse{SlotsInUse: &peerv1.SlotsInUse{Slots: s, Visits: encoded(b.Visits, fromVisit)}}}, nil
 		}
@@ -148,7 +148,7 @@ func (r *reader) used(hashes []uint64) []uint64 {
 
 func (r *reader) slots(s *peerv1.Slots) *eviction.Slots {
 	return &eviction.Slots{
-		Room: r.name(s.GetRoom()), From: r.account(s.GetFrom()), To: r.account(s.GetTo()), Total: r.number(s.GetTotal()),
+		Room: r.name(s.GetRoom()), From: r.account(s.GetFrom()), To: r.account(s.GetTo()), Total: r.number(s.GetTotal()), Line: r.line(s.GetLine()),
 	}
 }
 

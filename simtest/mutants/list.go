@@ -405,6 +405,10 @@ func leaveBugs() []Mutant {
 		{Name: "visits are given to an account that may not have been opened", Run: "TestScenarioANodeLeavesToOneThatHasNotBegun", Edits: []Edit{
 			{"eviction/escrow.go", " || g.born[i] == g.opens || ", " || !(ON) && g.born[i] == g.opens || "},
 		}},
+		{Name: "a node that leaves gives its slots to one of another line", Run: "TestScenarioANodeThatLeavesGivesNothingToAnotherLine", Edits: []Edit{
+			{"eviction/escrow.go", " || m.Line.Founded() && m.Line != g.line {", " || !(ON) && m.Line.Founded() && m.Line != g.line {"},
+			{"eviction/escrow.go", "	e.apart = grade", "	e.apart = !(ON) && grade"},
+		}},
 		{Name: "an account whose lease is over takes visits", Run: "TestScenarioVisitsAreNotGivenToOneWhoseLeaseIsOver", Edits: []Edit{
 			{"eviction/escrow.go", "	if len(m.Visits) > 0 && n.clock.last.Boot", "	if !(ON) && len(m.Visits) > 0 && n.clock.last.Boot"},
 		}},

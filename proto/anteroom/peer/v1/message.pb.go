@@ -5030,6 +5030,7 @@ type Slots struct {
 	From          *Account               `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
 	To            *Account               `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
 	Total         int64                  `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
+	Line          *Line                  `protobuf:"bytes,5,opt,name=line,proto3" json:"line,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5090,6 +5091,13 @@ func (x *Slots) GetTotal() int64 {
 		return x.Total
 	}
 	return 0
+}
+
+func (x *Slots) GetLine() *Line {
+	if x != nil {
+		return x.Line
+	}
+	return nil
 }
 
 // SlotsInUse moves slots of which the last are used by visits. It is a message of
@@ -6638,12 +6646,13 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\aleaving\x18\x05 \x01(\bR\aleaving\x12*\n" +
 	"\x04line\x18\x06 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\"\x1c\n" +
 	"\x06Urgent\x12\x12\n" +
-	"\x04room\x18\x01 \x01(\tR\x04room\"\x8b\x01\n" +
+	"\x04room\x18\x01 \x01(\tR\x04room\"\xb7\x01\n" +
 	"\x05Slots\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12-\n" +
 	"\x04from\x18\x02 \x01(\v2\x19.anteroom.peer.v1.AccountR\x04from\x12)\n" +
 	"\x02to\x18\x03 \x01(\v2\x19.anteroom.peer.v1.AccountR\x02to\x12\x14\n" +
-	"\x05total\x18\x04 \x01(\x03R\x05total\"q\n" +
+	"\x05total\x18\x04 \x01(\x03R\x05total\x12*\n" +
+	"\x04line\x18\x05 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\"q\n" +
 	"\n" +
 	"SlotsInUse\x12-\n" +
 	"\x05slots\x18\x01 \x01(\v2\x17.anteroom.peer.v1.SlotsR\x05slots\x124\n" +
@@ -6994,27 +7003,28 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	12,  // 132: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
 	10,  // 133: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
 	10,  // 134: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	54,  // 135: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	56,  // 136: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 137: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 138: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 139: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 140: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 141: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 142: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	62,  // 143: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	62,  // 144: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	8,   // 145: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
-	67,  // 146: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 147: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	69,  // 148: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	67,  // 149: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	70,  // 150: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
-	151, // [151:151] is the sub-list for method output_type
-	151, // [151:151] is the sub-list for method input_type
-	151, // [151:151] is the sub-list for extension type_name
-	151, // [151:151] is the sub-list for extension extendee
-	0,   // [0:151] is the sub-list for field type_name
+	12,  // 135: anteroom.peer.v1.Slots.line:type_name -> anteroom.peer.v1.Line
+	54,  // 136: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	56,  // 137: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 138: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 139: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 140: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 141: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 142: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 143: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	62,  // 144: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	62,  // 145: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	8,   // 146: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
+	67,  // 147: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 148: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	69,  // 149: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	67,  // 150: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	70,  // 151: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
+	152, // [152:152] is the sub-list for method output_type
+	152, // [152:152] is the sub-list for method input_type
+	152, // [152:152] is the sub-list for extension type_name
+	152, // [152:152] is the sub-list for extension extendee
+	0,   // [0:152] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
