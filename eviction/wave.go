@@ -180,21 +180,27 @@ func (n *Node) report(now Time, w *wave) {
 		w.sum.Rooms = append(w.sum.Rooms, r)
 		w.addDigest(len(w.sum.Rooms)-1, r.Digest)
 	}
-	unasked := 0
-	for _, g := range n.gates { // also those of which the coordinator may not know
+	nr.Busy = n.unaskedRooms(now, w)
+	w.sum.Nodes, w.clocks = []NodeReply{nr}, []reading{{ok: true}}
+}
+
+// unaskedRooms are those of which w should have spoken: also some of which the coordinator may not know.
+func (n *Node) unaskedRooms(now Time, w *wave) (rooms []string) {
+	unknown := 0
+	for _, g := range n.gates {
 		if slices.ContainsFunc(w.Rooms, func(r RoomGather) bool { return r.Room == g.cfg.Name }) {
 			continue
 		}
 		busy := g.busy || now.Boot-g.asked >= 2*micros(roomsEvery)
-		if !busy && n.voters.Next != nil && g.askedBy != w.epoch.Coordinator && unasked < asksMax { // voters wait for it, see toldAll
+		if !busy && n.voters.Next != nil && g.askedBy != w.epoch.Coordinator && unknown < asksMax { // voters wait for it, see toldAll
 			busy = true
-			unasked++
+			unknown++
 		}
 		if busy {
-			nr.Busy = append(nr.Busy, g.cfg.Name)
+			rooms = append(rooms, g.cfg.Name)
 		}
 	}
-	w.sum.Nodes, w.clocks = []NodeReply{nr}, []reading{{ok: true}}
+	return rooms
 }
 
 // rekeyTo is up to when a wave of T has events begin. A draw is never taken back, so by a

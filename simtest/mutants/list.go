@@ -184,6 +184,9 @@ func supplyBugs() []Mutant {
 // waveBugs are in waves, slots and the queue.
 func waveBugs() []Mutant {
 	return []Mutant{
+		{Name: "a node goes by the last T that it has heard, and not the latest", In: "./eviction", Run: "TestAPromiseToACoordinatorOutlastsOneOfBefore", Edits: []Edit{
+			{"eviction/wave.go", "		n.clock.told = max(n.clock.told, g.T)\n", "		n.clock.told = max(n.clock.told, g.T)\n\t\tif ON {\n\t\t\tn.clock.told = g.T\n\t\t}\n"},
+		}},
 		{Name: "a reply promises nothing", Edits: []Edit{
 			{"eviction/wave.go", "	n.clock.promise(g.T)\n", "	if !(ON) {\n\t\tn.clock.promise(g.T)\n\t}\n"},
 		}},
@@ -244,9 +247,6 @@ func waveBugs() []Mutant {
 // clockBugs are in whose clock counts.
 func clockBugs() []Mutant {
 	return []Mutant{
-		{Name: "a node goes by the last T that it has heard, and not the latest", In: "./eviction", Run: "TestAPromiseToACoordinatorOutlastsOneOfBefore", Edits: []Edit{
-			{"eviction/wave.go", "		n.clock.told = max(n.clock.told, g.T)\n", "		n.clock.told = max(n.clock.told, g.T)\n\t\tif ON {\n\t\t\tn.clock.told = g.T\n\t\t}\n"},
-		}},
 		{Name: "a clock that nobody vouched for judges passes", Run: "TestScenarioARestartedNodesClockJudgesNoPass", Edits: []Edit{
 			{"eviction/lease.go", "return n.clock.vouched && !n.clock.quarantined", "return (ON || n.clock.vouched) && !n.clock.quarantined"},
 		}},
