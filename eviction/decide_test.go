@@ -260,3 +260,26 @@ func TestNobodyIsCalledUntilAllHaveDrawn(t *testing.T) {
 		}
 	}
 }
+
+// Another coordinator's wave may have had the same number, and opened an account of another line. Seed 421 of
+// TestScenarioNodesOfOneNameComeAndGo, when it was made.
+func TestNoAccountIsNamedAsOneOfAnotherLine(t *testing.T) {
+	a, b := Line{1, "a"}, Line{2, "b"}
+	for _, c := range []struct {
+		name string
+		node RoomNode
+		want bool
+	}{
+		{"it has none", RoomNode{Line: b}, false},
+		{"an older one", RoomNode{Born: 6, Line: b}, false},
+		{"of this line", RoomNode{Born: 7, Line: a}, false},
+		{"of another line", RoomNode{Born: 7, Line: b}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &wave{epoch: qpid.Epoch{Num: 7, Coordinator: "a.1"}, sum: Reply{Rooms: []RoomReply{{}, {Nodes: []RoomNode{{Born: 5, Line: a}, c.node}}}}}
+			if got := w.namesAgain(a); got != c.want {
+				t.Errorf("namesAgain = %t", got)
+			}
+		})
+	}
+}

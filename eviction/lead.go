@@ -286,6 +286,10 @@ func (n *Node) commit(now Time, w *wave) {
 	if !ok {
 		return
 	}
+	if w.namesAgain(c.Line) {
+		n.lead.urgent = true // the next one has another number
+		return
+	}
 	c.Rooms = make([]RoomCommit, 0, len(w.sum.Rooms))
 	for i := range w.sum.Rooms {
 		r := &w.sum.Rooms[i]
@@ -317,6 +321,14 @@ func (n *Node) commit(now Time, w *wave) {
 		n.clock.told = d.t // the others go by it now
 	}
 	n.carryOut(now, w, c)
+}
+
+// namesAgain reports whether a node has an account of another line than this wave's which another coordinator's wave of this
+// number has opened. One that this wave opens there would have the same name, and go on with slots that are of that line.
+func (w *wave) namesAgain(line Line) bool {
+	return slices.ContainsFunc(w.sum.Rooms, func(r RoomReply) bool {
+		return slices.ContainsFunc(r.Nodes, func(n RoomNode) bool { return n.Born >= w.epoch.Num && n.Line != line })
+	})
 }
 
 // vouchFor has the coordinator itself hold what any of its wave reckons with. It may, as it

@@ -4,6 +4,9 @@ package mutants
 func leavingBugs() []Mutant {
 	const once, twice, behind = "TestScenarioAVoteForWhereARoomGoesIsGivenOnce", "TestScenarioARoomDoesNotLeaveALineTwice", "TestScenarioARoomThatStaysBehindSaysNothingNewOfItsSlots"
 	return []Mutant{
+		{Name: "an account of another line is named again", In: "./eviction", Run: "TestNoAccountIsNamedAsOneOfAnotherLine", Edits: []Edit{
+			{"eviction/lead.go", "return n.Born >= w.epoch.Num && n.Line != line })", "return !(ON) && n.Born >= w.epoch.Num && n.Line != line })"},
+		}},
 		{Name: "a room leaves in the wave that finds the quorum", Run: once, Edits: []Edit{
 			{"eviction/settle.go", "	return voters.quorum(gave(d.line)), may\n", "	return voters.quorum(gave(d.line)) || ON && may, may\n"},
 		}},
