@@ -20,6 +20,9 @@ func (w *world) checkHeard(h *host) {
 			continue
 		}
 		relied := voidsOf(c.relied, s.Line)
+		if len(relied) > 0 {
+			w.reached.n[reachHeard]++
+		}
 		for i := range c.accounts {
 			a := &c.accounts[i]
 			if !covers(relied, a.Account) || a.owned == 0 || !w.valid(r, a, s.Line, nil) || w.lives[a.life].over {
@@ -30,7 +33,6 @@ func (w *world) checkHeard(h *host) {
 					return o.name == name && (!o.up() && !w.o.Faults.Disk || covers(o.seen.rooms[r].Voided, a.Account))
 				})
 			}
-			w.reached.n[reachHeard]++
 			if half(s.Voters.Names, ignorant) {
 				w.fail("S28", "room %s: account %s is void and open, and of a quorum of %v nobody knows it: %s", c.name, w.account(a.Account), s.Voters.Names, w.ledgers(r))
 				return

@@ -146,7 +146,7 @@ func (g goal) String() string {
 		"list asked for",
 		"node with other settings", "lease that waited for the others", "longer lease that was forgotten", "slots counted while nobody can tell", "slots known after a census",
 		"visits on a disk", "visits that a disk does not take", "visits whose sync hangs", "pass of a node that dies and has it on its disk", "visits of earlier lives gone on with",
-		"voters changed while an account was void and open",
+		"voters changed where slots had been made again",
 		"slots counted where survivors have gone on", "mint where survivors have gone on", "waves due while faults last", "calls due while faults last",
 	}[g]
 }
