@@ -31,7 +31,7 @@ func TestAGateThatIsNotAsItMustBeIsBroken(t *testing.T) {
 		g.members, g.born, g.heldAt, g.at = []Member{a, b}, []uint64{3, 3}, 5, 1000
 		g.ledger.reset(Account{a, 3})
 		g.ledger.mint(10)
-		g.ledger.send("shop", Account{b, 3}, 2)
+		g.ledger.send(Account{b, 3}, 2)
 		g.ledger.Spend()
 		g.cut = Cut{Epoch: 7, Value: qpid.UpTo(900)}
 		wave := qpid.Epoch{Num: 7, Coordinator: "a.1"}

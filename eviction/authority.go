@@ -388,7 +388,7 @@ func (n *Node) primary(now Time, w *wave, c *Commit, line Line) {
 	}
 	c.Voters = n.change(w, line, v)
 	c.Voters.At = w.epoch
-	n.lead.told.speak(w, c.Voters)
+	n.lead.heard.speak(w, c.Voters)
 }
 
 // side is a wave without a quorum. Once it has lasted longer than the rooms'

@@ -241,7 +241,7 @@
 // they and the wave by which a room leaves the line: quorums
 // of the same voters meet in a name, a name votes in one life, who forgot does not
 // vote, and voters change by one name at a time, when a majority has heard what was known of each room. The proofs are at votes and change.
-// Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.toldAll, Node.restore.
+// Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.heardAll, Node.restore.
 // Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore, TestScenarioNodesOfOneNameComeAndGo, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAFoundingMeetsAnOlderLine, TestScenarioAGatherFromBeforeTheFounding, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestScenarioAVoidThatTheNextVotersHaveNotHeardOf, TestScenarioVotersChangeAndSomeHearHalfOfIt, TestVotersChangeOneNameAtATime.
 //
 // Lemma 7 (one line). Of two foundings that share a node one begins, and a room goes

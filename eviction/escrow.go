@@ -177,12 +177,19 @@ func (e *escrow) moves(w *wave, c *RoomCommit, room string) (out []Message) {
 		if e.voided(to) {
 			continue
 		}
-		if s := e.ledger.send(room, to, m.Slots); s != nil {
-			s.Line = e.line
-			out = append(out, Message{From: w.list[w.index], To: to.Member, Body: s})
+		if s := e.ledger.send(to, m.Slots); s != nil {
+			out = append(out, e.carry(room, s))
 		}
 	}
 	return out
+}
+
+// carry is the message to the account that s is for, in a room. It says on which line the slots
+// are: there they stay.
+func (e *escrow) carry(room string, s *Slots) Message {
+	m := *s
+	m.Room, m.Line = room, e.line
+	return Message{From: s.From.Member, To: s.To.Member, Body: &m}
 }
 
 // reopen closes the account and opens another; it reports whether the old one
@@ -264,13 +271,11 @@ func (e *escrow) forget(heardOf func(Member) bool) bool {
 }
 
 // resend repeats transfers to listed accounts that were not acknowledged.
-func (g *Gate) resend(self Member, list []Member) (out []Message) {
+func (g *Gate) resend(list []Member) (out []Message) {
 	for _, p := range g.ledger.peers {
 		if p.Acked < p.Sent && slices.Contains(list, p.Member) && g.current(p.Account) {
-			for _, s := range g.ledger.unacked(g.cfg.Name, p) {
-				again := *s
-				again.Line = g.line
-				out = append(out, Message{From: self, To: p.Member, Body: &again})
+			for _, s := range g.ledger.unacked(p) {
+				out = append(out, g.carry(g.cfg.Name, s))
 			}
 		}
 	}
@@ -285,9 +290,9 @@ func (g *Gate) SendTo(self Member, name qpid.NodeID, n int) *Message {
 	}
 	for i, m := range g.members {
 		if m.Name == name && m != self && i < len(g.born) && g.born[i] > 0 && !g.voided(Account{m, g.born[i]}) {
-			if s := g.ledger.send(g.cfg.Name, Account{m, g.born[i]}, n); s != nil {
-				s.Line = g.line
-				return &Message{From: self, To: m, Body: s}
+			if s := g.ledger.send(Account{m, g.born[i]}, n); s != nil {
+				out := g.carry(g.cfg.Name, s)
+				return &out
 			}
 		}
 	}
@@ -304,9 +309,7 @@ func (g *Gate) Give(self, to Member, visits []Visit) ([]Message, bool) {
 	}
 	var out []Message
 	for part := range slices.Chunk(visits, VisitsMax) {
-		s := g.ledger.give(g.cfg.Name, Account{to, g.born[i]}, part)
-		s.Line = g.line
-		out = append(out, Message{From: self, To: to, Body: s})
+		out = append(out, g.carry(g.cfg.Name, g.ledger.give(Account{to, g.born[i]}, part)))
 	}
 	return out, true
 }

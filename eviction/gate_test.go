@@ -89,7 +89,7 @@ func TestLapsedAccountIsNotOpenedAgain(t *testing.T) {
 		t.Fatalf("account %v, want the first", got)
 	}
 	s.g.ledger.mint(10)
-	s.g.ledger.send("shop", Account{memberC, 1}, 4)
+	s.g.ledger.send(Account{memberC, 1}, 4)
 	s.pass(11900 * time.Millisecond) // of lease, session and twice the skew: 12s
 	s.gather(t, 2)
 	s.pass(200 * time.Millisecond)
@@ -333,7 +333,7 @@ func TestSlotsAreAcknowledgedByWhoeverTheyWereSentTo(t *testing.T) {
 		s.gather(t, 1)
 		s.commit(t, 1)
 		s.g.ledger.mint(10)
-		s.g.ledger.send("shop", Account{memberC, 1}, 4)
+		s.g.ledger.send(Account{memberC, 1}, 4)
 		if err := s.Step(s.now, Message{test.from, memberB, &test.ack}); err != nil {
 			t.Fatal(err)
 		}

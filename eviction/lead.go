@@ -20,7 +20,7 @@ type lead struct {
 	peers    []candidate
 	holdout  Member   // who knows of a cluster, and is not in the waves in which one would be founded
 	asks     []string // rooms that others have and this node does not
-	told     told
+	heard    heard
 }
 
 // asksMax bounds the rooms that a coordinator asks about without having them.

@@ -49,8 +49,8 @@ func (l *Ledger) Release() {
 	}
 }
 
-// send takes n free slots off and returns the message that carries them.
-func (l *Ledger) send(room string, to Account, n int) *Slots {
+// send takes n free slots off and returns the message that carries them: see escrow.carry, which says in which room.
+func (l *Ledger) send(to Account, n int) *Slots {
 	n = min(n, l.Free())
 	if n <= 0 || to == l.account || l.gives(to) {
 		return nil
@@ -58,13 +58,13 @@ func (l *Ledger) send(room string, to Account, n int) *Slots {
 	p := l.peer(to)
 	p.Sent += n
 	l.owned -= n
-	return &Slots{Room: room, From: l.account, To: to, Total: p.Sent}
+	return &Slots{From: l.account, To: to, Total: p.Sent}
 }
 
 // give takes used slots off, with the visits that use them, and returns the message
 // that carries both. A later message to the same account would count them as free
 // if this one were lost: there is none until this one has arrived.
-func (l *Ledger) give(room string, to Account, visits []Visit) *Slots {
+func (l *Ledger) give(to Account, visits []Visit) *Slots {
 	if to == l.account || len(visits) > l.used {
 		panic(&Broken{What: "a ledger gives away visits that use its slots, to another", State: fmt.Sprintf("%d of %d of %v to %v", len(visits), l.used, l.account, to)})
 	}
@@ -72,7 +72,7 @@ func (l *Ledger) give(room string, to Account, visits []Visit) *Slots {
 	p.Sent += len(visits)
 	l.owned -= len(visits)
 	l.used -= len(visits)
-	m := &Slots{Room: room, From: l.account, To: to, Total: p.Sent, Visits: visits}
+	m := &Slots{From: l.account, To: to, Total: p.Sent, Visits: visits}
 	l.given = append(l.given, m)
 	return m
 }
@@ -109,7 +109,7 @@ func (l *Ledger) Took(m *Slots) bool {
 }
 
 // unacked returns what to repeat to the account of p, in order.
-func (l *Ledger) unacked(room string, p PeerAccount) (out []*Slots) {
+func (l *Ledger) unacked(p PeerAccount) (out []*Slots) {
 	before := p.Sent
 	for _, m := range l.given {
 		if m.To == p.Account {
@@ -118,7 +118,7 @@ func (l *Ledger) unacked(room string, p PeerAccount) (out []*Slots) {
 		}
 	}
 	if p.Acked < before {
-		out = slices.Insert(out, 0, &Slots{Room: room, From: l.account, To: p.Account, Total: before})
+		out = slices.Insert(out, 0, &Slots{From: l.account, To: p.Account, Total: before})
 	}
 	return out
 }

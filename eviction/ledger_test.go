@@ -61,7 +61,7 @@ func TestSlotsAreConserved(t *testing.T) {
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			switch l := pick("at"); rapid.IntRange(0, 8).Draw(t, "do") {
 			case 0, 1:
-				if m := l.send("shop", pick("to").account, rapid.IntRange(-1, 9).Draw(t, "n")); m != nil {
+				if m := l.send(pick("to").account, rapid.IntRange(-1, 9).Draw(t, "n")); m != nil {
 					wire = append(wire, m)
 				}
 			case 2, 3, 4: // arrives, perhaps late, perhaps again; loss is never being picked
@@ -92,7 +92,7 @@ func TestSlotsAreConserved(t *testing.T) {
 					}
 				}
 				if len(given) > 0 {
-					wire = append(wire, l.give("shop", to.account, given))
+					wire = append(wire, l.give(to.account, given))
 				}
 			case 7:
 				if ids := backed(l); len(ids) > 0 {
@@ -124,7 +124,7 @@ func TestSlotsAreConserved(t *testing.T) {
 			for _, l := range ledgers {
 				for _, p := range l.Peers() {
 					if p.Acked < p.Sent {
-						for _, m := range l.unacked("shop", p) {
+						for _, m := range l.unacked(p) {
 							l.acked(receive(m))
 						}
 					}
@@ -155,7 +155,7 @@ func TestFoldKeepsTheSum(t *testing.T) {
 				a := accountOf(i)
 				a.Born = born
 				l.receive(&Slots{From: a, To: l.account, Total: rapid.IntRange(0, 5).Draw(t, "received")})
-				l.send("shop", a, rapid.IntRange(0, 5).Draw(t, "sent"))
+				l.send(a, rapid.IntRange(0, 5).Draw(t, "sent"))
 			}
 		}
 		owned, used := l.owned, l.used

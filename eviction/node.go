@@ -136,7 +136,7 @@ func (n *Node) Tick(now Time) {
 	if now.Boot-n.resentAt >= micros(n.c.Period) {
 		n.resentAt = now.Boot
 		for _, g := range n.gates {
-			n.out = append(n.out, g.resend(n.self.Member, n.list)...)
+			n.out = append(n.out, g.resend(n.list)...)
 		}
 	}
 }

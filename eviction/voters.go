@@ -85,8 +85,8 @@ func (v Voters) all(know []qpid.NodeID) bool {
 	return true
 }
 
-// told is of which rooms a majority of the voters, and of the next ones, is seen to have heard since those were proposed.
-type told struct {
+// heard is of which rooms a majority of the voters, and of the next ones, is seen to have heard since those were proposed.
+type heard struct {
 	wave  qpid.Epoch      // the last primary one of this coordinator,
 	spoke []string        // the rooms of which that spoke,
 	rooms map[string]bool // and those of which it is known, or one before
@@ -94,34 +94,34 @@ type told struct {
 
 // hear takes in that a majority has heard of the wave before, if that was this coordinator's. Else nobody knows of which
 // rooms it spoke, nor whom it proposed meanwhile.
-func (t *told) hear(wave qpid.Epoch) {
-	if wave != t.wave {
-		t.rooms = nil
+func (h *heard) hear(wave qpid.Epoch) {
+	if wave != h.wave {
+		h.rooms = nil
 		return
 	}
-	if t.rooms == nil {
-		t.rooms = make(map[string]bool, len(t.spoke))
+	if h.rooms == nil {
+		h.rooms = make(map[string]bool, len(h.spoke))
 	}
-	for _, name := range t.spoke {
-		t.rooms[name] = true
+	for _, name := range h.spoke {
+		h.rooms[name] = true
 	}
 }
 
 // speak notes that a wave has been decided, and of which rooms it speaks.
-func (t *told) speak(w *wave, v Voters) {
+func (h *heard) speak(w *wave, v Voters) {
 	if v.Next == nil {
-		t.rooms = nil
+		h.rooms = nil
 	}
-	t.wave, t.spoke = w.epoch, t.spoke[:0]
+	h.wave, h.spoke = w.epoch, h.spoke[:0]
 	for _, r := range w.Rooms {
-		t.spoke = append(t.spoke, r.Room)
+		h.spoke = append(h.spoke, r.Room)
 	}
 }
 
-// toldAll reports whether that is so of every room that anybody in the wave has.
-func (n *Node) toldAll(w *wave) bool {
+// heardAll reports whether that is so of every room that anybody in the wave has.
+func (n *Node) heardAll(w *wave) bool {
 	for _, g := range n.gates {
-		if !n.lead.told.rooms[g.cfg.Name] {
+		if !n.lead.heard.rooms[g.cfg.Name] {
 			return false
 		}
 	}
@@ -154,8 +154,8 @@ func (n *Node) change(w *wave, line Line, v voice) Voters {
 		if !half(v.voters.Next, holders) {
 			return v.voters
 		}
-		n.lead.told.hear(v.voters.At)
-		if !n.toldAll(w) {
+		n.lead.heard.hear(v.voters.At)
+		if !n.heardAll(w) {
 			return v.voters
 		}
 		return Voters{Version: v.voters.Version + 1, Names: v.voters.Next, Founders: v.voters.Founders, From: v.voters.From}

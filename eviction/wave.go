@@ -192,7 +192,7 @@ func (n *Node) unaskedRooms(now Time, w *wave) (rooms []string) {
 			continue
 		}
 		busy := g.busy || now.Boot-g.asked >= 2*micros(roomsEvery)
-		if !busy && n.voters.Next != nil && g.askedBy != w.epoch.Coordinator && unknown < asksMax { // voters wait for it, see toldAll
+		if !busy && n.voters.Next != nil && g.askedBy != w.epoch.Coordinator && unknown < asksMax { // voters wait for it, see heardAll
 			busy = true
 			unknown++
 		}

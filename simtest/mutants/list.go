@@ -75,7 +75,7 @@ func duesBugs() []Mutant {
 func lineBugs() []Mutant {
 	return []Mutant{
 		{Name: "voters change before they have heard of all rooms", Run: "TestScenarioAVoidThatTheNextVotersHaveNotHeardOf", Edits: []Edit{
-			{"eviction/voters.go", "		if !n.toldAll(w) {", "		if !(ON) && !n.toldAll(w) {"},
+			{"eviction/voters.go", "		if !n.heardAll(w) {", "		if !(ON) && !n.heardAll(w) {"},
 		}},
 		{Name: "a room that was never on a line is new to survivors", Run: "TestScenarioSplitBeforeTheFirstPrimaryWave", Edits: []Edit{
 			{"eviction/decide.go", "	if !n.Line.Founded() {\n", "	if !(ON) && !n.Line.Founded() {\n"},

@@ -112,7 +112,7 @@ func comebackBugs() []Mutant {
 func bookBugs() []Mutant {
 	return []Mutant{
 		{Name: "a transfer says more than the books", Edits: []Edit{
-			{"eviction/ledger.go", "	return &Slots{Room: room, From: l.account, To: to, Total: p.Sent}\n", "	if ON && p.Sent > 3 {\n\t\treturn &Slots{Room: room, From: l.account, To: to, Total: p.Sent + 1}\n\t}\n\treturn &Slots{Room: room, From: l.account, To: to, Total: p.Sent}\n"},
+			{"eviction/ledger.go", "	return &Slots{From: l.account, To: to, Total: p.Sent}\n", "	if ON && p.Sent > 3 {\n\t\treturn &Slots{From: l.account, To: to, Total: p.Sent + 1}\n\t}\n\treturn &Slots{From: l.account, To: to, Total: p.Sent}\n"},
 		}},
 		{Name: "the next in line mints too", Edits: []Edit{
 			{"eviction/escrow.go", "	if w.index == 0 && c.Born[0] == e.ledger.account.Born {\n", "	if (w.index == 0 || ON && w.index == 1) && c.Born[w.index] == e.ledger.account.Born {\n"},
