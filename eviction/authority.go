@@ -47,7 +47,7 @@ func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	}
 	for i := range w.sum.Nodes {
 		r := &w.sum.Nodes[i]
-		d.votes[r.Index], d.lives[r.Index], d.up[r.Index] = w.votes(r, c.Line), r.earlier(), r.Up
+		d.votes[r.Index], d.lives[r.Index], d.up[r.Index] = w.votes(r, c.Line) && !r.Forgot, r.earlier(), r.Up
 	}
 	return c, d, true
 }
@@ -67,7 +67,7 @@ func originsOf(w *wave, from Line) []origin {
 		origins[i] = origin{line: from, lapsed: -1}
 	}
 	for _, r := range w.sum.Nodes {
-		if from.Founded() && r.Line == from && r.Knows {
+		if from.Founded() && r.Line == from && r.Knows && !r.Forgot {
 			origins[r.Index].voters, origins[r.Index].lapsed = r.Voters, r.Lapsed
 		}
 	}
@@ -108,7 +108,7 @@ func voiceOf(w *wave, line Line) voice {
 	}
 	for _, r := range w.sum.Nodes {
 		m := w.list[r.Index]
-		if w.votes(&r, line) && (r.Line == line && r.Knows || (r.Line == line || !r.Line.Founded()) && slices.Contains(v.voters.Founders, m)) {
+		if w.votes(&r, line) && (r.Line == line && r.Knows && !r.Forgot || (r.Line == line || !r.Line.Founded()) && slices.Contains(v.voters.Founders, m)) {
 			v.know = append(v.know, m.Name)
 			if !r.Restored {
 				v.recall = append(v.recall, m.Name)
@@ -389,6 +389,21 @@ func (n *Node) primary(now Time, w *wave, c *Commit, line Line) {
 	c.Voters = n.change(w, line, v)
 	c.Voters.At = w.epoch
 	n.lead.heard.speak(w, c.Voters)
+	c.Known = n.knownRooms(w)
+}
+
+// knownRooms is what a commit says of how many rooms there are that were agreed on, see Commit.Known.
+func (n *Node) knownRooms(w *wave) int {
+	if !n.hasAll(w) {
+		return 1
+	}
+	known := 2
+	for _, g := range n.gates {
+		if g.cfg.Version != (Version{}) {
+			known++
+		}
+	}
+	return known
 }
 
 // side is a wave without a quorum. Once it has lasted longer than the rooms'

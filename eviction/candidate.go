@@ -12,7 +12,9 @@ type candidate struct {
 	heard    int64 // boot time of its last answer
 	probed   int64 // boot time of the last probe
 	clock    reading
-	follows  bool  // a more senior coordinator
+	with     bid   // in whose waves it is, as far as that matters to this node
+	leaves   bool  // it has said goodbye
+	forgot   bool  // it does not vote there
 	line     Line  // that it is on, as its last answer says
 	answered bool  // since this node leads
 	blamed   int64 // boot time since which waves fail because of it; never: they do not
@@ -91,7 +93,7 @@ func (c *candidate) owe() {
 // ready reports whether c may be listed: heard of lately, its clock within
 // bounds of the median, and neither slow nor left out for failing waves.
 func (n *Node) ready(now Time, c *candidate, mid int64) bool {
-	if c == nil || c.follows || c.owes > 0 || now.Boot < c.blocked || now.Boot-c.heard >= micros(n.c.ExcludeAfter) {
+	if c == nil || c.leaves || c.owes > 0 || now.Boot < c.blocked || now.Boot-c.heard >= micros(n.c.ExcludeAfter) {
 		return false
 	}
 	return c.clock.ok && abs(c.clock.offset-mid)+c.clock.err <= micros(n.c.MaxSkew)

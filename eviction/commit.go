@@ -88,6 +88,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	}
 	if c.Line.Founded() {
 		if c.Grade >= Primary || c.Founding || !n.line.Founded() {
+			n.forgot = n.forgot || c.Line != n.line
 			n.line = c.Line
 			n.quits = slices.DeleteFunc(n.quits, func(l Line) bool { return l == n.line }) // it is back
 		}
@@ -119,6 +120,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	}
 	n.sync()
 	n.installRooms(now, w, c)
+	n.remember(c)
 	if c.Kept {
 		n.beginCold(now)
 	}

@@ -154,7 +154,7 @@ func TestLimitCountsOnASideToo(t *testing.T) {
 func TestWhoLeavesALineKeepsItsNewestVoters(t *testing.T) {
 	line := Line{1, "a"}
 	n := NewNode(Config{}, Start{Self: Peer{Member: Member{"a", 1}}}, []Room{{Name: "quiet"}, {Name: "new"}}, Time{})
-	n.line, n.knows, n.lastPrimary = line, true, 7
+	n.line, n.knows, n.forgot, n.lastPrimary = line, true, false, 7
 	n.voters = Voters{Version: 2, Names: []qpid.NodeID{"a", "b", "c"}}
 	quiet, other := n.Gate("quiet"), n.Gate("new")
 	quiet.line, quiet.voters = line, Voters{Version: 1, Names: []qpid.NodeID{"a"}}

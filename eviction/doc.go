@@ -42,10 +42,12 @@
 // by answering a Probe within the deadline, which also measures their clock: it must
 // be within max_skew of the median. A node that has followed nobody for exclude_after times
 // its own place in the order begins: a coordinator is silent when it is gone, or when all others are slow to it.
+// Where links are cut so that a coordinator reaches a few and these reach the rest, whoever lists a quorum
+// goes before who is senior: see bid, which says why that ends.
 //
 // # The way through the code
 //
-// A wave begins in lead.go, which asks candidate.go whom to list and budget.go of which
+// A wave begins in lead.go, which asks bid.go whether to, candidate.go whom to list and budget.go of which
 // rooms. It goes down and up in wave.go; reply.go has what a node says of a room. What
 // is decided follows from the replies alone: by what right in authority.go, with whose
 // votes in voters.go, and for each room in decide.go, with settle.go for the slots, by
@@ -161,7 +163,7 @@
 // voters, or half of them with the lowest name. To know is to have been in a
 // primary wave in this life, to have been there when the line began, or to have
 // kept a Record on disk. A node that forgot, and one that never knew, does not
-// count and mints nothing. A name votes in its latest life only: somebody who
+// count and mints nothing, until primary waves have spoken to it of each room there is (see Node.remember). A name votes in its latest life only: somebody who
 // starts another node under the name of one that is cut off gives it no second
 // vote (see wave.votes, which has the proof). The latest is the one that a primary wave
 // of the line has listed last, as far as those know who are on it: who comes back with its disk votes as of the wave that
@@ -240,9 +242,9 @@
 // Lemma 6 (votes). Of any two primary waves of a line one knows of the other, and so do
 // they and the wave by which a room leaves the line: quorums
 // of the same voters meet in a name, a name votes in one life, who forgot does not
-// vote, and voters change by one name at a time, when a majority has heard what was known of each room. The proofs are at votes and change.
-// Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.heardAll, Node.restore.
-// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore, TestScenarioNodesOfOneNameComeAndGo, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAFoundingMeetsAnOlderLine, TestScenarioAGatherFromBeforeTheFounding, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestScenarioAVoidThatTheNextVotersHaveNotHeardOf, TestScenarioVotersChangeAndSomeHearHalfOfIt, TestVotersChangeOneNameAtATime.
+// vote before it has heard of each room again, and voters change by one name at a time, when a majority has heard what was known of each room. The proofs are at votes, change and remember.
+// Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.heardAll, Node.hasAll, Node.remember, Node.restore.
+// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore, TestScenarioNodesOfOneNameComeAndGo, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAFoundingMeetsAnOlderLine, TestScenarioAGatherFromBeforeTheFounding, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestScenarioAVoidThatTheNextVotersHaveNotHeardOf, TestScenarioVotersChangeAndARoomIsAskedForTheFirstTime, TestWhatWasHeardOfAProposalIsNotHeardOfTheNext, TestScenarioAVoterThatForgotHearsOfNoRoom, TestScenarioAVoterThatForgotIsBackWithOneThatWasCutOff, TestScenarioVotersChangeAndSomeHearHalfOfIt, TestVotersChangeOneNameAtATime.
 //
 // Lemma 7 (one line). Of two foundings that share a node one begins, and a room goes
 // over to another line only where no quorum of its old one can be elsewhere, then or later, or after

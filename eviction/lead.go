@@ -15,7 +15,10 @@ type lead struct {
 	started  int64 // boot time of the last wave
 	clock    int64 // pass time of the last wave
 	urgent   bool
-	open     bool // the last wave is neither committed nor given up
+	open     bool   // the last wave is neither committed nor given up
+	doubts   int64  // boot time until which it does not say that it lists a quorum, having said so in vain
+	seen     uint64 // the highest number that it has heard of, as coordinator
+	skips    uint64 // numbers that the next wave leaves out
 	probedAt int64
 	peers    []candidate
 	holdout  Member   // who knows of a cluster, and is not in the waves in which one would be founded
@@ -36,7 +39,7 @@ func (n *Node) steer(now Time) {
 		return
 	}
 	if !l.active {
-		*l = lead{active: true, since: now.Boot, banned: l.banned, ban: l.ban, started: never, probedAt: l.probedAt}
+		*l = lead{active: true, since: now.Boot, banned: l.banned, ban: l.ban, doubts: l.doubts, started: never, probedAt: l.probedAt}
 		for _, g := range n.gates {
 			g.pacer.lead(now.Boot, micros(n.c.Deadline), n.epoch.Num)
 			g.busy = true
@@ -127,27 +130,8 @@ func (n *Node) onProbe(now Time, from Member, p *Probe) {
 		n.clock.doubt(now.Boot)
 		n.leaseUntil = never
 	}
-	follow := n.senior(now, p.Lead)
-	if n.leads(now) && n.reaches(from) && Seniority(n.self, p.Lead) < 0 && n.rank() == 0 {
-		follow = n.self
-	}
-	n.send(from, &ProbeAck{Sent: p.Sent, Clock: n.clock.now, Follow: follow, Epoch: n.epoch, Leaving: n.parted, Line: n.line})
-}
-
-// leads reports whether the node's own waves have a quorum. Only then it asks
-// others to leave the lead to it: to be the most senior is not enough for one who
-// hears no replies, or has left everybody out.
-func (n *Node) leads(now Time) bool {
-	return n.lead.active && !n.clock.quarantined && n.grade >= Primary && n.list[0] == n.self.Member &&
-		now.Boot-n.installedAt < micros(n.c.ExcludeAfter)
-}
-
-// reaches reports whether a round trip to m fits a wave, for all that is known: else the
-// lead would be left to one who cannot list it. A slow node that went on alone has a quorum
-// of its own; one that this node has not heard of before has only just started.
-func (n *Node) reaches(m Member) bool {
-	c := n.lead.find(m)
-	return c == nil || c.owes == 0
+	with := n.answers(now, p.Lead)
+	n.send(from, &ProbeAck{Sent: p.Sent, Clock: n.clock.now, Follow: with.lead, Quorum: with.quorum, Epoch: n.epoch, Leaving: n.parted, Line: n.line, Forgot: !n.voting()})
 }
 
 func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
@@ -155,14 +139,12 @@ func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
 	if c == nil || !n.lead.active {
 		return
 	}
-	follows := a.Follow.Member != (Member{}) && !n.hasLeft(a.Follow.Member) // whose goodbye is on its way there
-	if follows && Seniority(a.Follow, n.self) < 0 && n.rank() > 0 {
-		n.yield(now)
-		return
-	}
 	n.jump(a.Epoch)
-	c.follows = follows || a.Leaving
-	c.heard, c.answered, c.line = now.Boot, true, a.Line
+	c.with = bid{a.Follow, a.Quorum}
+	if n.hasLeft(a.Follow.Member) { // whose goodbye is on its way there
+		c.with = bid{}
+	}
+	c.heard, c.answered, c.line, c.forgot, c.leaves = now.Boot, true, a.Line, a.Forgot, a.Leaving
 	c.clock = measure(a.Sent, n.clock.now, a.Clock)
 	c.fits(2*c.clock.err <= micros(n.c.Deadline), n.Listed(from))
 }
@@ -171,24 +153,32 @@ func (n *Node) onProbeAck(now Time, from Member, a *ProbeAck) {
 // waves nobody can have missed, and numbers are not for one peer to use up.
 const epochLeap = 1 << 40
 
-// jump raises the epoch seen, so that the next wave's is higher.
+// jump notes a number that somebody has seen, so that the next wave's is higher. It promises
+// nothing: the wave of that number may yet ask.
 func (n *Node) jump(e qpid.Epoch) {
 	if n.lead.active && e.Num > n.epoch.Num && e.Num-n.epoch.Num <= epochLeap {
-		n.epoch = qpid.Epoch{Num: e.Num, Coordinator: e.Coordinator}
+		n.lead.seen = max(n.lead.seen, e.Num)
 	}
 }
 
-func (n *Node) onNack(m *Nack) {
+// onNack gives the wave up, of which one who is listed is in no more. If it stays with another
+// coordinator, the next one does without it; if it has seen a higher number, as of waves of its own, the
+// next one leaves a number out, or the two would be as high each time.
+func (n *Node) onNack(from Member, m *Nack) {
 	n.jump(m.Epoch)
-	if m.Lead.Member == (Member{}) {
+	c, w := n.lead.find(from), n.wave
+	if c == nil || !n.lead.open || w == nil || w.index > 0 || !slices.Contains(w.list, from) || m.Lead.Member == (Member{}) && m.Epoch.Compare(w.epoch) < 0 {
 		return
 	}
-	if n.view.index(m.Lead.Member) >= 0 && !n.hasLeft(m.Lead.Member) {
-		n.yield(n.clock.last)
+	if m.Lead.Member != (Member{}) && !n.hasLeft(m.Lead.Member) {
+		c.with = bid{m.Lead, w.Quorum || Seniority(n.self, m.Lead) < 0}
+	} else {
+		n.lead.skips = 1
 	}
+	n.lead.open = false
 }
 
-// yield leaves the lead to a more senior coordinator that is at work, as another node
+// yield leaves the lead to another coordinator that is at work, as another node
 // says. That one may have heard of it last a little later than this one, so this one
 // asks again after a deadline.
 func (n *Node) yield(now Time) {
@@ -200,28 +190,28 @@ func (n *Node) yield(now Time) {
 func (n *Node) startWave(now Time) {
 	l := &n.lead
 	mid := n.middle(now)
+	list, quorum := n.candidates(now, mid)
+	mine := bid{n.self, quorum}
+	if !quorum && n.rank() > 0 && n.outdone(now, mine) {
+		n.yield(now)
+		return
+	}
 	if abs(mid) > micros(n.c.MaxSkew) {
 		n.stepDown(now, mid)
 		return
 	}
-	list := []Member{n.self.Member}
-	for _, p := range n.others() {
-		if n.ready(now, l.find(p.Member), mid) {
-			list = append(list, p.Member)
-		}
-	}
-	if len(list) == 1 && n.follow.Member != (Member{}) && now.Boot-n.followedAt < micros(n.c.ExcludeAfter) {
+	if n.follows(now).before(mine) || len(list) == 1 && n.follow.Member != (Member{}) && now.Boot-n.followedAt < micros(n.c.ExcludeAfter) {
 		l.started, l.urgent = now.Boot, false // it is in another's waves, with more than itself
 		return
 	}
 	n.clock.promise(uint64(n.clock.now))
 	n.catchUp(list)
 	rooms, more := n.dueRooms(now)
-	g := &Gather{Epoch: n.nextEpoch(), Lead: n.self, List: list, T: n.clock.hlc, Wait: micros(n.c.Deadline), Rooms: rooms, Voters: n.voters.At, Reckons: n.c.reckons}
+	g := &Gather{Epoch: n.nextEpoch(), Lead: n.self, Quorum: quorum, List: list, T: n.clock.hlc, Wait: micros(n.c.Deadline), Rooms: rooms, Voters: n.voters.At, Reckons: n.c.reckons}
 	if slices.Equal(list, n.list) {
 		g.List, g.As = n.list, n.installed
 	}
-	l.started, l.clock, l.urgent, l.open, l.asks = now.Boot, n.clock.now, more, true, nil
+	l.started, l.clock, l.urgent, l.open, l.asks, l.skips = now.Boot, n.clock.now, more, true, nil, 0
 	n.join(now, n.self.Member, g, 0)
 	n.steerOwn(now)
 }
@@ -283,6 +273,9 @@ func (n *Node) commit(now Time, w *wave) {
 		return
 	}
 	c, d, ok := n.authority(now, w)
+	if w.Quorum && (!ok || c.Grade < Primary) {
+		n.lead.doubts = now.Boot + 2*micros(n.c.ExcludeAfter)
+	}
 	if !ok {
 		return
 	}
@@ -377,7 +370,7 @@ func (n *Node) clocksAgree(now Time, w *wave) bool {
 // nextEpoch names the next wave. The life is part of the name: a node that was
 // restarted may number its first waves as an earlier life did.
 func (n *Node) nextEpoch() qpid.Epoch {
-	return qpid.Epoch{Num: n.epoch.Num + 1, Coordinator: qpid.NodeID(n.self.Member.String())}
+	return qpid.Epoch{Num: max(n.epoch.Num, n.lead.seen) + 1 + n.lead.skips, Coordinator: qpid.NodeID(n.self.Member.String())}
 }
 
 // rank is how many more senior members this node leaves the lead to: those of its view

@@ -14,12 +14,13 @@ type Body interface{ Kind() string }
 
 // Gather goes down the tree: the wave of an epoch asks for replies.
 type Gather struct {
-	Epoch qpid.Epoch
-	Lead  Peer     // the coordinator
-	List  []Member // who takes part; the coordinator first, then by seniority. Nil: as in wave As
-	T     uint64   // replies promise to stamp nothing at or before T, Unix µs
-	Wait  int64    // µs that the receiver may wait for its children
-	Rooms []RoomGather
+	Epoch  qpid.Epoch
+	Lead   Peer     // the coordinator
+	Quorum bool     // that it lists, as far as it knows: see bid
+	List   []Member // who takes part; the coordinator first, then by seniority. Nil: as in wave As
+	T      uint64   // replies promise to stamp nothing at or before T, Unix µs
+	Wait   int64    // µs that the receiver may wait for its children
+	Rooms  []RoomGather
 	// As names the wave that the coordinator installed last, if its list is the same,
 	// and Voters the one that carried the voters which the coordinator holds. Zero:
 	// there is none. See names.go.
@@ -71,6 +72,7 @@ type NodeReply struct {
 	HLC      uint64
 	Line     Line
 	Knows    bool // took part in a committed primary wave of Line in this life
+	Forgot   bool // and has not heard of each room since: it does not vote, see Node.remember
 	Voters   Voters
 	Expect   int  // for founding
 	Joins    bool // for founding
@@ -80,6 +82,7 @@ type NodeReply struct {
 	Since    uint64   // number of the wave up to which it stands for its name, see votes
 	Lives    []uint64 // boots of earlier lives whose disk it has, see votes
 	Busy     []string // rooms that the next wave should ask about
+	More     bool     // and there are more of them
 	// Restored is a node that knows from its disk alone. It has to guess when others
 	// were in waves last: not after its own start. That counts only where it is
 	// needed. If those who remember are a quorum of its line, somebody of them was in the
@@ -123,6 +126,7 @@ type Commit struct {
 	Recalled bool          // by a quorum that remembers: the guesses of those who were restored do not count
 	Reckons  Bounds        // everybody does from here on
 	Acts     Bounds        // all who count did when they replied: nobody acts for longer
+	Known    int           // 2 + how many rooms there are; 1: more than the coordinator has; 0: a version does not say
 	Carried  bool          // Voters are those that the gather names, as of this wave; left out for who has them
 }
 
@@ -145,10 +149,12 @@ type Probe struct {
 type ProbeAck struct {
 	Sent    int64 // copied from the Probe
 	Clock   int64 // the sender's clock
-	Follow  Peer  // a more senior coordinator that the sender follows; zero: none
+	Follow  Peer  // in whose waves the sender is, its own perhaps, if that goes before the receiver's for all that the sender knows; zero: nobody's
+	Quorum  bool  // they are primary
 	Epoch   qpid.Epoch
 	Leaving bool
 	Line    Line // of the sender
+	Forgot  bool // the sender does not vote there
 }
 
 // Urgent tells the coordinator that someone started to wait.

@@ -71,7 +71,7 @@ func NewNode(c Config, s Start, rooms []Room, now Time) *Node {
 	n := &Node{
 		c: newClusterSettings(c), start: s, self: s.Self, began: now.Boot, view: View{s.Self}, clock: newClock(micros(c.MaxSkew), now), resentAt: now.Boot,
 		waves:    waves{installedAt: never, followedAt: now.Boot},
-		standing: standing{leaseUntil: never, lastPrimary: never, heardAt: never},
+		standing: standing{forgot: true, leaseUntil: never, lastPrimary: never, heardAt: never},
 		behind:   behind{leftAt: never},
 		company:  company{ranked: -1, lostAt: never},
 	}
@@ -100,7 +100,7 @@ func (n *Node) Step(now Time, m Message) (err error) {
 	case *Commit:
 		err = n.onCommit(now, m.From, b)
 	case *Nack:
-		n.onNack(b)
+		n.onNack(m.From, b)
 	case *Probe:
 		n.onProbe(now, m.From, b)
 	case *ProbeAck:

@@ -27,7 +27,7 @@ func (n *Node) Record() *Record {
 
 // head is the record but for the rooms.
 func (n *Node) head() *Record {
-	r := &Record{Line: n.line, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member, Lives: n.lives, Since: n.since, Stood: n.stood, Reckons: n.c.reckons}
+	r := &Record{Line: n.line, Forgot: n.forgot, Voters: n.voters, Epoch: n.epoch.Num, Member: n.self.Member, Lives: n.lives, Since: n.since, Stood: n.stood, Reckons: n.c.reckons}
 	r.Met = make([]Sighting, len(n.met))
 	for i, s := range n.met {
 		r.Met[i] = Sighting{Member: s.member, Epoch: s.epoch, Left: s.left, Wave: s.wave}
@@ -101,7 +101,7 @@ func (n *Node) restore(r *Record, now Time) {
 	if r == nil {
 		return
 	}
-	n.line, n.voters, n.knows, n.restored, n.lastPrimary = r.Line, r.Voters, true, true, now.Boot
+	n.line, n.voters, n.knows, n.restored, n.forgot, n.lastPrimary = r.Line, r.Voters, true, true, r.Forgot, now.Boot
 	n.c.reckon(r.Reckons)
 	if r.Reckons == (Bounds{}) {
 		n.c.reckon(n.c.wants) // a version kept it that had all nodes reckon with the same

@@ -215,6 +215,7 @@ type KeptBy struct {
 type Record struct {
 	Line   Line
 	Voters Voters
+	Forgot bool // the life that kept it did not vote yet
 	Epoch  uint64
 	Member Member
 	Since  uint64   // number of the last primary wave that it stands for, see wave.votes

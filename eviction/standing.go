@@ -12,6 +12,7 @@ type standing struct {
 	voters   Voters
 	knows    bool     // took part in a committed primary wave of line in this life, or restored
 	restored bool     // knows from its disk alone
+	forgot   bool     // or never knew what waves have said of rooms, and has not heard of each of them since, see remember
 	stood    uint64   // boot of the life that was in the last primary wave, this one or one before; 0: not known
 	since    uint64   // up to this wave's number no other life of its name is ahead of it, see votes
 	lives    []uint64 // boots of earlier lives whose record it has
@@ -41,13 +42,13 @@ func (n *Node) leave(from Line) {
 		rivals = n.rivals()
 	}
 	switch {
-	case n.knows && from.Founded() && from == n.line:
+	case n.knows && !n.forgot && from.Founded() && from == n.line:
 		n.left, n.leftVoters, n.leftRivals, n.leftAt = from, n.voters, rivals, n.lastPrimary
 	case from != n.left:
 		n.left, n.leftVoters, n.leftRivals, n.leftAt = from, Voters{}, nil, never
 	}
 	for _, g := range n.gates {
-		if n.knows && g.line == n.line {
+		if n.knows && g.line == n.line && (!n.forgot || g.learned == n.line) {
 			g.voters, g.rivals, g.goes = n.voters, rivals, Vote{} // its vote was of before it was back, see follow
 		}
 		if n.knows && g.goes.To == n.line {
@@ -64,6 +65,29 @@ func (n *Node) setOff(g *Gate) {
 	if !g.line.Founded() && n.left.Founded() {
 		g.line, g.voters, g.rivals, g.leasedAt = n.left, n.leftVoters, n.leftRivals, n.leftAt
 		n.changed(g)
+	}
+}
+
+// remember ends the time in which this life does not vote: it begins as one that has forgotten what an earlier one may
+// have heard, unless it has its record or founds the line, and so does who comes over from another line. It votes when it has
+// heard of each room there is, by primary waves of the line in this life.
+//
+// Proof that a quorum in which it votes knows what any quorum before it relied on, of any room: until it has heard of the room,
+// no quorum counts it. So one of the wave by which it hears meets any of before in somebody else, and has
+// what that one knew; what later ones rely on, before it votes, they meet this one's without it. By induction
+// it is the same where others forget, one after another. Which rooms there are the coordinator knows, as long as nobody in the wave names another. One of
+// a version that does not say so has all vote as that did.
+func (n *Node) remember(c *Commit) {
+	founder := c.Founding || c.Grade >= Primary && slices.Contains(c.Voters.Founders, n.self.Member)
+	rooms, all := 0, c.Grade >= Primary
+	for _, g := range n.gates {
+		if g.cfg.Version != (Version{}) {
+			rooms++
+			all = all && g.learned == n.line
+		}
+	}
+	if founder || all && c.Known == 2+rooms || c.Grade >= Primary && c.Known == 0 {
+		n.forgot = false
 	}
 }
 

@@ -27,7 +27,7 @@ type Status struct {
 // Status returns the node's state.
 func (n *Node) Status() Status {
 	s := Status{
-		Epoch: n.epoch, Installed: n.installed, Grade: n.grade, LeaseUntil: n.leaseUntil, Line: n.line, Knows: n.knows,
+		Epoch: n.epoch, Installed: n.installed, Grade: n.grade, LeaseUntil: n.leaseUntil, Line: n.line, Knows: n.knows && !n.forgot,
 		Voters: n.voters, List: n.list, Frozen: n.wave != nil,
 		Leading:     n.lead.active && (len(n.list) == 0 || n.list[0] == n.self.Member), // a more senior node may stand by
 		Quarantined: n.clock.quarantined, Aside: n.IsAside(), Vouched: n.clock.vouched, Leaving: n.leaving, HLC: n.clock.hlc, Clock: n.clock.now, ClockAt: n.clock.last.Boot, Following: n.follow.Member,

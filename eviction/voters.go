@@ -92,13 +92,16 @@ type heard struct {
 	rooms map[string]bool // and those of which it is known, or one before
 }
 
-// hear takes in that a majority has heard of the wave before, if that was this coordinator's. Else nobody knows of which
-// rooms it spoke, nor whom it proposed meanwhile.
-func (h *heard) hear(wave qpid.Epoch) {
+// since forgets all if the wave that carried the voters is not the last one of this coordinator: nobody knows of which rooms others
+// spoke, nor whom they proposed meanwhile.
+func (h *heard) since(wave qpid.Epoch) {
 	if wave != h.wave {
-		h.rooms = nil
-		return
+		h.rooms, h.spoke = nil, nil
 	}
+}
+
+// hear takes in that a majority has heard of that wave.
+func (h *heard) hear() {
 	if h.rooms == nil {
 		h.rooms = make(map[string]bool, len(h.spoke))
 	}
@@ -125,11 +128,20 @@ func (n *Node) heardAll(w *wave) bool {
 			return false
 		}
 	}
+	return n.hasAll(w)
+}
+
+// hasAll reports whether this node has every room that anybody in the wave has. One that was never agreed on is none:
+// nobody has slots of it.
+func (n *Node) hasAll(w *wave) bool {
+	for _, r := range w.sum.Rooms {
+		if r.Newest != nil && n.Gate(r.Room) == nil {
+			return false
+		}
+	}
 	for _, r := range w.sum.Nodes {
-		for _, name := range r.Busy {
-			if n.Gate(name) == nil {
-				return false
-			}
+		if r.More || slices.ContainsFunc(r.Busy, func(name string) bool { return n.Gate(name) == nil }) {
+			return false
 		}
 	}
 	return true
@@ -146,6 +158,7 @@ func (n *Node) heardAll(w *wave) bool {
 // said in its replies. What was known before, one has said in the wave that spoke of the room, as that had a quorum of the old ones, and
 // a majority of the next ones has installed its commit, which is on their disks before they say so.
 func (n *Node) change(w *wave, line Line, v voice) Voters {
+	n.lead.heard.since(v.voters.At)
 	holders := holdersOf(w, line, v.voters)
 	if !half(v.voters.Names, holders) {
 		return v.voters
@@ -154,7 +167,7 @@ func (n *Node) change(w *wave, line Line, v voice) Voters {
 		if !half(v.voters.Next, holders) {
 			return v.voters
 		}
-		n.lead.heard.hear(v.voters.At)
+		n.lead.heard.hear()
 		if !n.heardAll(w) {
 			return v.voters
 		}
@@ -171,7 +184,7 @@ func (n *Node) change(w *wave, line Line, v voice) Voters {
 // wave.
 func holdersOf(w *wave, line Line, v Voters) (holders []qpid.NodeID) {
 	for _, r := range w.sum.Nodes {
-		if w.votes(&r, line) && r.Line == line && r.Knows && r.Voters.Version == v.Version && r.Voters.At == v.At {
+		if w.votes(&r, line) && r.Line == line && r.Knows && !r.Forgot && r.Voters.Version == v.Version && r.Voters.At == v.At {
 			holders = append(holders, w.list[r.Index].Name)
 		}
 	}
@@ -197,7 +210,9 @@ func (n *Node) nextNames(w *wave, v voice) []qpid.NodeID {
 	}
 	for _, name := range here {
 		if i, ok := slices.BinarySearch(v.voters.Names, name); !ok {
-			return slices.Insert(slices.Clone(v.voters.Names), i, name)
+			if next := slices.Insert(slices.Clone(v.voters.Names), i, name); half(next, v.know) {
+				return next // else the next wave would be none of theirs, if this commit is lost on the way to that one
+			}
 		}
 	}
 	return nil

@@ -27,8 +27,7 @@ type wave struct {
 	replied  bool
 }
 
-// onGather joins a wave, unless a newer one or a more senior coordinator is at
-// work.
+// onGather joins a wave, unless a newer one is at work, or a coordinator that goes before.
 func (n *Node) onGather(now Time, from Member, g *Gather) error {
 	g, known := n.full(g)
 	i, err := g.validate(n.self.Member, from, n.c.Fanout)
@@ -38,8 +37,8 @@ func (n *Node) onGather(now Time, from Member, g *Gather) error {
 	if g.Epoch.Num > n.epoch.Num && g.Epoch.Num-n.epoch.Num > epochLeap {
 		return fmt.Errorf("eviction: gather %v is far beyond %v", g.Epoch, n.epoch)
 	}
-	if senior := n.senior(now, g.Lead); senior.Member != (Member{}) {
-		n.send(g.Lead.Member, &Nack{Epoch: n.epoch, Lead: senior})
+	if with := n.with(now); with.lead.Member != g.Lead.Member && with.before(bid{g.Lead, g.Quorum}) {
+		n.send(g.Lead.Member, &Nack{Epoch: n.epoch, Lead: with.lead})
 		return nil
 	}
 	if g.Epoch.Compare(n.epoch) <= 0 {
@@ -58,17 +57,6 @@ func (n *Node) onGather(now Time, from Member, g *Gather) error {
 	}
 	n.join(now, from, g, i)
 	return nil
-}
-
-// senior returns the coordinator that the node follows if it is at work, is
-// believed alive and is more senior than lead.
-func (n *Node) senior(now Time, lead Peer) Peer {
-	f := n.follow
-	if f.Member == (Member{}) || f.Member == lead.Member || Seniority(f, lead) > 0 ||
-		now.Boot-n.followedAt >= micros(n.c.ExcludeAfter) || n.view.index(f.Member) < 0 {
-		return Peer{}
-	}
-	return f
 }
 
 // join opens the wave at this node: from here to the commit it is frozen, and
@@ -121,7 +109,7 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 // report starts the wave's sum with what this node knows.
 func (n *Node) report(now Time, w *wave) {
 	nr := NodeReply{
-		Index: w.index, Clock: n.clock.now, HLC: n.clock.hlc, Line: n.line, Knows: n.knows, Voters: n.voters,
+		Index: w.index, Clock: n.clock.now, HLC: n.clock.hlc, Line: n.line, Knows: n.knows, Forgot: n.forgot, Voters: n.voters,
 		Expect: n.start.Expect, Joins: n.start.Joins, KeptKeys: n.start.Kept, Leaving: n.leaving, Lapsed: -1, Since: n.since, Lives: n.lives,
 		Restored: n.restored,
 	}
@@ -180,27 +168,29 @@ func (n *Node) report(now Time, w *wave) {
 		w.sum.Rooms = append(w.sum.Rooms, r)
 		w.addDigest(len(w.sum.Rooms)-1, r.Digest)
 	}
-	nr.Busy = n.unaskedRooms(now, w)
+	nr.Busy, nr.More = n.unaskedRooms(now, w)
 	w.sum.Nodes, w.clocks = []NodeReply{nr}, []reading{{ok: true}}
 }
 
-// unaskedRooms are those of which w should have spoken: also some of which the coordinator may not know.
-func (n *Node) unaskedRooms(now Time, w *wave) (rooms []string) {
-	unknown := 0
+// unaskedRooms are those of which w should have spoken: also those of which its coordinator may not know, or this
+// node has forgotten what was said. Of these there may be more: they take turns.
+func (n *Node) unaskedRooms(now Time, w *wave) (rooms []string, more bool) {
+	waits := 0
 	for _, g := range n.gates {
 		if slices.ContainsFunc(w.Rooms, func(r RoomGather) bool { return r.Room == g.cfg.Name }) {
 			continue
 		}
 		busy := g.busy || now.Boot-g.asked >= 2*micros(roomsEvery)
-		if !busy && n.voters.Next != nil && g.askedBy != w.epoch.Coordinator && unknown < asksMax { // voters wait for it, see heardAll
-			busy = true
-			unknown++
+		if !busy && (g.askedBy != w.epoch.Coordinator || n.forgot && g.learned != n.line) { // see hasAll and remember
+			busy = waits < asksMax
+			more = more || !busy
+			waits++
 		}
 		if busy {
 			rooms = append(rooms, g.cfg.Name)
 		}
 	}
-	return rooms
+	return rooms, more
 }
 
 // rekeyTo is up to when a wave of T has events begin. A draw is never taken back, so by a

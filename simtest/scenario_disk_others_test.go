@@ -343,7 +343,7 @@ func TestScenarioAPlaceIsLeftToAVisitThatNobodyKnowsOf(t *testing.T) {
 		s.boot(i)
 	}
 	s.until(5*time.Second, "visits to go on", func() bool { return s.hosts[1].n.WentOn() })
-	s.run(time.Second)
+	s.run(200 * time.Millisecond)
 	for _, b := range all {
 		if a, err := b.ask(0, opCheckIn); err == nil && a.State == node.Waiting && b.ticket.Home.Name == s.hosts[0].name {
 			wait = append(wait, b)

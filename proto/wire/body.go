@@ -28,7 +28,7 @@ func FromBody(b eviction.Body) (*peerv1.Body, error) {
 		}}}, nil
 	case *eviction.ProbeAck:
 		return &peerv1.Body{Kind: &peerv1.Body_ProbeAck{ProbeAck: &peerv1.ProbeAck{
-			Sent: b.Sent, Clock: b.Clock, Follow: fromPeer(b.Follow), Epoch: fromEpoch(b.Epoch), Leaving: b.Leaving, Line: fromLine(b.Line),
+			Sent: b.Sent, Clock: b.Clock, Follow: fromPeer(b.Follow), Epoch: fromEpoch(b.Epoch), Leaving: b.Leaving, Line: fromLine(b.Line), Quorum: b.Quorum, Forgot: b.Forgot,
 		}}}, nil
 	case *eviction.Urgent:
 		return &peerv1.Body{Kind: &peerv1.Body_Urgent{Urgent: &peerv1.Urgent{Room: b.Room}}}, nil
@@ -95,6 +95,7 @@ func (r *reader) body(p *peerv1.Body) eviction.Body {
 		a := k.ProbeAck
 		return &eviction.ProbeAck{
 			Sent: a.GetSent(), Clock: a.GetClock(), Follow: r.peer(a.GetFollow()), Epoch: r.epoch(a.GetEpoch()), Leaving: a.GetLeaving(), Line: r.line(a.GetLine()),
+			Quorum: a.GetQuorum(), Forgot: a.GetForgot(),
 		}
 	case *peerv1.Body_Urgent:
 		return &eviction.Urgent{Room: r.name(k.Urgent.GetRoom())}

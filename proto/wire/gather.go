@@ -11,7 +11,7 @@ import (
 func fromGather(g *eviction.Gather) *peerv1.Gather {
 	return &peerv1.Gather{
 		Epoch: fromEpoch(g.Epoch), Lead: fromPeer(g.Lead), List: encoded(g.List, memberIn), T: g.T, Wait: g.Wait,
-		As: fromEpoch(g.As), Voters: fromEpoch(g.Voters), Reckons: fromBounds(g.Reckons),
+		As: fromEpoch(g.As), Voters: fromEpoch(g.Voters), Reckons: fromBounds(g.Reckons), Quorum: g.Quorum,
 		Rooms: encoded(g.Rooms, func(rg eviction.RoomGather) *peerv1.RoomGather {
 			return &peerv1.RoomGather{
 				Room: rg.Room, Version: fromVersion(rg.Version), Want: int64(rg.Want), UpTo: rg.UpTo, Cut: fromCut(rg.Cut), Key: fromEpoch(rg.Key),
@@ -24,7 +24,7 @@ func fromGather(g *eviction.Gather) *peerv1.Gather {
 func (r *reader) gather(p *peerv1.Gather) *eviction.Gather {
 	return &eviction.Gather{
 		Epoch: r.epoch(p.GetEpoch()), Lead: r.peer(p.GetLead()), List: list(r, "members", p.GetList(), nodesMax, r.member),
-		T: p.GetT(), Wait: p.GetWait(), As: r.epoch(p.GetAs()), Voters: r.epoch(p.GetVoters()), Reckons: toBounds(p.GetReckons()),
+		T: p.GetT(), Wait: p.GetWait(), As: r.epoch(p.GetAs()), Voters: r.epoch(p.GetVoters()), Reckons: toBounds(p.GetReckons()), Quorum: p.GetQuorum(),
 		Rooms: list(r, "rooms", p.GetRooms(), roomsMax, func(p *peerv1.RoomGather) eviction.RoomGather {
 			return eviction.RoomGather{
 				Room: r.name(p.GetRoom()), Version: r.version(p.GetVersion()), Want: r.number(p.GetWant()), UpTo: p.GetUpTo(), Cut: r.cut(p.GetCut()),

@@ -31,7 +31,7 @@ func fromNodeReply(n eviction.NodeReply) *peerv1.NodeReply {
 		Index: uint32(n.Index), Clock: n.Clock, Hlc: n.HLC, Line: fromLine(n.Line), Knows: n.Knows, Voters: fromVoters(n.Voters),
 		Expect: int64(n.Expect), Joins: n.Joins, KeptKeys: n.KeptKeys, Leaving: n.Leaving, Lapsed: n.Lapsed, Busy: encoded(n.Busy, same), Since: n.Since,
 		Lives: n.Lives, Restored: n.Restored, Guesses: encoded(n.Guesses, fromSighting), Named: n.Named, Up: n.Up,
-		Holdout: fromMember(n.Holdout), HoldoutLine: fromLine(n.HoldoutLine), Stood: n.Stood,
+		Holdout: fromMember(n.Holdout), HoldoutLine: fromLine(n.HoldoutLine), Stood: n.Stood, Forgot: n.Forgot, More: n.More,
 	}
 }
 
@@ -42,7 +42,7 @@ func (r *reader) nodeReply(p *peerv1.NodeReply) eviction.NodeReply {
 		Leaving: p.GetLeaving(), Lapsed: p.GetLapsed(), Busy: list(r, "rooms", p.GetBusy(), roomsMax, r.name), Since: p.GetSince(),
 		Lives: list(r, "lives", p.GetLives(), eviction.LivesMax, same), Restored: p.GetRestored(),
 		Guesses: list(r, "sightings", p.GetGuesses(), recordsMax, r.sighting), Named: p.GetNamed(), Up: p.GetUp(),
-		Holdout: r.member(p.GetHoldout()), HoldoutLine: r.line(p.GetHoldoutLine()), Stood: p.GetStood(),
+		Holdout: r.member(p.GetHoldout()), HoldoutLine: r.line(p.GetHoldoutLine()), Stood: p.GetStood(), Forgot: p.GetForgot(), More: p.GetMore(),
 	}
 }
 
@@ -263,7 +263,7 @@ func fromCommit(c *eviction.Commit) *peerv1.Commit {
 		Epoch: fromEpoch(c.Epoch), Grade: peerv1.Grade(c.Grade) + 1, Line: fromLine(c.Line), Voters: fromVoters(c.Voters),
 		Met: encoded(c.Met, fromSighting), SideFor: c.SideFor, Hlc: c.HLC, Rooms: encoded(c.Rooms, fromRoomCommit),
 		RestMin: fromWeights(c.RestMin), Founding: c.Founding, Kept: c.Kept, Recalled: c.Recalled, Carried: c.Carried,
-		Reckons: fromBounds(c.Reckons), Acts: fromBounds(c.Acts),
+		Reckons: fromBounds(c.Reckons), Acts: fromBounds(c.Acts), Known: int64(c.Known),
 	}
 }
 
@@ -273,7 +273,7 @@ func (r *reader) commit(p *peerv1.Commit) *eviction.Commit {
 		Line: r.line(p.GetLine()), Voters: r.voters(p.GetVoters()), Met: list(r, "sightings", p.GetMet(), recordsMax, r.sighting),
 		SideFor: p.GetSideFor(), HLC: p.GetHlc(), Rooms: list(r, "rooms", p.GetRooms(), roomsMax, r.roomCommit),
 		RestMin: r.weights(p.GetRestMin()), Founding: p.GetFounding(), Kept: p.GetKept(), Recalled: p.GetRecalled(), Carried: p.GetCarried(),
-		Reckons: toBounds(p.GetReckons()), Acts: toBounds(p.GetActs()),
+		Reckons: toBounds(p.GetReckons()), Acts: toBounds(p.GetActs()), Known: r.number(p.GetKnown()),
 	}
 }
 

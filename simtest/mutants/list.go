@@ -77,6 +77,21 @@ func lineBugs() []Mutant {
 		{Name: "voters change before they have heard of all rooms", Run: "TestScenarioAVoidThatTheNextVotersHaveNotHeardOf", Edits: []Edit{
 			{"eviction/voters.go", "		if !n.heardAll(w) {", "		if !(ON) && !n.heardAll(w) {"},
 		}},
+		{Name: "a room that is asked for the first time has been heard of", Run: "TestScenarioVotersChangeAndARoomIsAskedForTheFirstTime", Edits: []Edit{
+			{"eviction/voters.go", "r.Newest != nil && n.Gate(r.Room) == nil {", "!(ON) && r.Newest != nil && n.Gate(r.Room) == nil {"},
+		}},
+		{Name: "what was heard of a proposal counts for the next one", In: "./eviction", Run: "TestWhatWasHeardOfAProposalIsNotHeardOfTheNext", Edits: []Edit{
+			{"eviction/voters.go", "	if wave != h.wave {\n", "	if wave != h.wave && !(ON) {\n"},
+		}},
+		{Name: "a voter is proposed without whom the next ones are no quorum", Run: "TestScenarioTheCommitThatProposesAReplacementIsLost", Edits: []Edit{
+			{"eviction/voters.go", "half(next, v.know) {\n				return next // else", "ON || half(next, v.know) {\n				return next // else"},
+		}},
+		{Name: "who has forgotten votes before it has heard of the rooms", Run: "TestScenarioAVoterThatForgotIsBackWithOneThatWasCutOff", Edits: []Edit{
+			{"eviction/authority.go", "r.Knows && !r.Forgot ||", "r.Knows && (ON || !r.Forgot) ||"},
+		}},
+		{Name: "a room of which no wave has spoken has been heard of", Run: "TestScenarioAVoterThatForgotHearsOfNoRoom", Edits: []Edit{
+			{"eviction/standing.go", "all = all && g.learned == n.line", "all = all && (ON || g.learned == n.line)"},
+		}},
 		{Name: "a room that was never on a line is new to survivors", Run: "TestScenarioSplitBeforeTheFirstPrimaryWave", Edits: []Edit{
 			{"eviction/decide.go", "	if !n.Line.Founded() {\n", "	if !(ON) && !n.Line.Founded() {\n"},
 		}},
@@ -303,7 +318,7 @@ func clockBugs() []Mutant {
 			{"eviction/authority.go", "|| slices.Contains(lives, o.Member.Boot)", "|| !(ON) && slices.Contains(lives, o.Member.Boot)"},
 		}},
 		{Name: "a coordinator without a quorum keeps the lead", Run: "TestScenarioACoordinatorThatHearsNobodyLetsOthersLead", Edits: []Edit{
-			{"eviction/lead.go", "n.grade >= Primary && n.list[0]", "(ON || n.grade >= Primary) && n.list[0]"},
+			{"eviction/bid.go", "n.grade >= Primary && n.list[0]", "(ON || n.grade >= Primary) && n.list[0]"},
 		}},
 		{Name: "a coordinator that has left is waited for", Run: "TestScenarioWavesGoOnWhenTheCoordinatorLeaves", Edits: []Edit{
 			{"eviction/leave.go", "	if n.follow.Member == from {", "	if !(ON) && n.follow.Member == from {"},
@@ -432,9 +447,6 @@ func leaveBugs() []Mutant {
 		}},
 		{Name: "who takes over the lead leaves out whom it has not seen yet", Run: "TestScenarioTheNextCoordinatorListsWhomItHasNotSeen", Edits: []Edit{
 			{"eviction/candidate.go", "		if n.unheard(m) {", "		if !(ON) && n.unheard(m) {"},
-		}},
-		{Name: "who has just started keeps the lead beside a coordinator that has not heard of it", Run: "TestScenarioANodeThatStartsLeavesTheLead", Edits: []Edit{
-			{"eviction/lead.go", "	return c == nil || c.owes == 0\n", "	return c == nil && !(ON) || c != nil && c.owes == 0\n"},
 		}},
 		{Name: "who has just started leads when the coordinator leaves", Run: rolling, Edits: []Edit{
 			{"eviction/lead.go", "		if n.unheard(m) && !n.hasLeft(m) {\n", "		if !(ON) && n.unheard(m) && !n.hasLeft(m) {\n"},

@@ -1597,7 +1597,9 @@ type Gather struct {
 	As     *Epoch `protobuf:"bytes,7,opt,name=as,proto3" json:"as,omitempty"`
 	Voters *Epoch `protobuf:"bytes,8,opt,name=voters,proto3" json:"voters,omitempty"`
 	// What the coordinator reckons with.
-	Reckons       *Bounds `protobuf:"bytes,9,opt,name=reckons,proto3" json:"reckons,omitempty"`
+	Reckons *Bounds `protobuf:"bytes,9,opt,name=reckons,proto3" json:"reckons,omitempty"`
+	// The list is one, as far as the coordinator knows.
+	Quorum        bool `protobuf:"varint,10,opt,name=quorum,proto3" json:"quorum,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1693,6 +1695,13 @@ func (x *Gather) GetReckons() *Bounds {
 		return x.Reckons
 	}
 	return nil
+}
+
+func (x *Gather) GetQuorum() bool {
+	if x != nil {
+		return x.Quorum
+	}
+	return false
 }
 
 // Bounds are settings that nodes act by and others reckon with, in microseconds.
@@ -2163,7 +2172,11 @@ type NodeReply struct {
 	Holdout     *Member `protobuf:"bytes,22,opt,name=holdout,proto3" json:"holdout,omitempty"`
 	HoldoutLine *Line   `protobuf:"bytes,23,opt,name=holdout_line,json=holdoutLine,proto3" json:"holdout_line,omitempty"`
 	// Boot of the life that was in the wave since, if restored; 0: not known.
-	Stood         uint64 `protobuf:"fixed64,24,opt,name=stood,proto3" json:"stood,omitempty"`
+	Stood uint64 `protobuf:"fixed64,24,opt,name=stood,proto3" json:"stood,omitempty"`
+	// It has not heard of each room since its life began, and does not vote.
+	Forgot bool `protobuf:"varint,25,opt,name=forgot,proto3" json:"forgot,omitempty"`
+	// There are more rooms that are busy.
+	More          bool `protobuf:"varint,26,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2364,6 +2377,20 @@ func (x *NodeReply) GetStood() uint64 {
 		return x.Stood
 	}
 	return 0
+}
+
+func (x *NodeReply) GetForgot() bool {
+	if x != nil {
+		return x.Forgot
+	}
+	return false
+}
+
+func (x *NodeReply) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
 }
 
 type RoomReply struct {
@@ -3526,8 +3553,10 @@ type Commit struct {
 	Recalled bool   `protobuf:"varint,12,opt,name=recalled,proto3" json:"recalled,omitempty"`
 	Carried  bool   `protobuf:"varint,13,opt,name=carried,proto3" json:"carried,omitempty"`
 	// What everybody reckons with from here on, and acts by at most.
-	Reckons       *Bounds `protobuf:"bytes,14,opt,name=reckons,proto3" json:"reckons,omitempty"`
-	Acts          *Bounds `protobuf:"bytes,15,opt,name=acts,proto3" json:"acts,omitempty"`
+	Reckons *Bounds `protobuf:"bytes,14,opt,name=reckons,proto3" json:"reckons,omitempty"`
+	Acts    *Bounds `protobuf:"bytes,15,opt,name=acts,proto3" json:"acts,omitempty"`
+	// 2 and how many rooms there are; 1: more than the coordinator has; 0: a version does not say.
+	Known         int64 `protobuf:"varint,16,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3665,6 +3694,13 @@ func (x *Commit) GetActs() *Bounds {
 		return x.Acts
 	}
 	return nil
+}
+
+func (x *Commit) GetKnown() int64 {
+	if x != nil {
+		return x.Known
+	}
+	return 0
 }
 
 type RoomCommit struct {
@@ -4897,13 +4933,17 @@ func (x *Probe) GetLine() *Line {
 }
 
 type ProbeAck struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Sent          int64                  `protobuf:"varint,1,opt,name=sent,proto3" json:"sent,omitempty"`
-	Clock         int64                  `protobuf:"varint,2,opt,name=clock,proto3" json:"clock,omitempty"`
-	Follow        *PeerInfo              `protobuf:"bytes,3,opt,name=follow,proto3" json:"follow,omitempty"`
-	Epoch         *Epoch                 `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Leaving       bool                   `protobuf:"varint,5,opt,name=leaving,proto3" json:"leaving,omitempty"`
-	Line          *Line                  `protobuf:"bytes,6,opt,name=line,proto3" json:"line,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Sent    int64                  `protobuf:"varint,1,opt,name=sent,proto3" json:"sent,omitempty"`
+	Clock   int64                  `protobuf:"varint,2,opt,name=clock,proto3" json:"clock,omitempty"`
+	Follow  *PeerInfo              `protobuf:"bytes,3,opt,name=follow,proto3" json:"follow,omitempty"`
+	Epoch   *Epoch                 `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Leaving bool                   `protobuf:"varint,5,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	Line    *Line                  `protobuf:"bytes,6,opt,name=line,proto3" json:"line,omitempty"`
+	// The waves of who is followed are primary.
+	Quorum bool `protobuf:"varint,7,opt,name=quorum,proto3" json:"quorum,omitempty"`
+	// The sender does not vote.
+	Forgot        bool `protobuf:"varint,8,opt,name=forgot,proto3" json:"forgot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4978,6 +5018,20 @@ func (x *ProbeAck) GetLine() *Line {
 		return x.Line
 	}
 	return nil
+}
+
+func (x *ProbeAck) GetQuorum() bool {
+	if x != nil {
+		return x.Quorum
+	}
+	return false
+}
+
+func (x *ProbeAck) GetForgot() bool {
+	if x != nil {
+		return x.Forgot
+	}
+	return false
 }
 
 type Urgent struct {
@@ -6322,7 +6376,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x03age\x18\x03 \x01(\x03R\x03age\"E\n" +
 	"\x05Claim\x12&\n" +
 	"\x02of\x18\x01 \x03(\v2\x16.anteroom.peer.v1.VoidR\x02of\x12\x14\n" +
-	"\x05slots\x18\x02 \x01(\x03R\x05slots\"\xf9\x02\n" +
+	"\x05slots\x18\x02 \x01(\x03R\x05slots\"\x91\x03\n" +
 	"\x06Gather\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12.\n" +
 	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\x12,\n" +
@@ -6332,7 +6386,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05rooms\x18\x06 \x03(\v2\x1c.anteroom.peer.v1.RoomGatherR\x05rooms\x12'\n" +
 	"\x02as\x18\a \x01(\v2\x17.anteroom.peer.v1.EpochR\x02as\x12/\n" +
 	"\x06voters\x18\b \x01(\v2\x17.anteroom.peer.v1.EpochR\x06voters\x122\n" +
-	"\areckons\x18\t \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\"\x87\x01\n" +
+	"\areckons\x18\t \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12\x16\n" +
+	"\x06quorum\x18\n" +
+	" \x01(\bR\x06quorum\"\x87\x01\n" +
 	"\x06Bounds\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x03R\x05lease\x12\x1a\n" +
 	"\bdeadline\x18\x02 \x01(\x03R\bdeadline\x12\x19\n" +
@@ -6366,7 +6422,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05Rival\x12*\n" +
 	"\x04line\x18\x01 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x120\n" +
 	"\x06member\x18\x02 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x12\n" +
-	"\x04wave\x18\x03 \x01(\x04R\x04wave\"\xc5\x05\n" +
+	"\x04wave\x18\x03 \x01(\x04R\x04wave\"\xf1\x05\n" +
 	"\tNodeReply\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x12\x10\n" +
@@ -6393,7 +6449,9 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x02up\x18\x15 \x01(\x03R\x02up\x122\n" +
 	"\aholdout\x18\x16 \x01(\v2\x18.anteroom.peer.v1.MemberR\aholdout\x129\n" +
 	"\fholdout_line\x18\x17 \x01(\v2\x16.anteroom.peer.v1.LineR\vholdoutLine\x12\x14\n" +
-	"\x05stood\x18\x18 \x01(\x06R\x05stood\"\x8c\x04\n" +
+	"\x05stood\x18\x18 \x01(\x06R\x05stood\x12\x16\n" +
+	"\x06forgot\x18\x19 \x01(\bR\x06forgot\x12\x12\n" +
+	"\x04more\x18\x1a \x01(\bR\x04more\"\x8c\x04\n" +
 	"\tRoomReply\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.anteroom.peer.v1.RoomNodeR\x05nodes\x12-\n" +
@@ -6495,7 +6553,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06stamps\x18\x01 \x03(\x04R\x06stamps\x12\x14\n" +
 	"\x05ranks\x18\x02 \x03(\x12R\x05ranks\x12\x16\n" +
 	"\x06length\x18\x03 \x01(\x03R\x06length\x12\x12\n" +
-	"\x04ties\x18\x04 \x03(\aR\x04ties\"\xb6\x04\n" +
+	"\x04ties\x18\x04 \x03(\aR\x04ties\"\xcc\x04\n" +
 	"\x06Commit\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12-\n" +
 	"\x05grade\x18\x02 \x01(\x0e2\x17.anteroom.peer.v1.GradeR\x05grade\x12*\n" +
@@ -6512,7 +6570,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\brecalled\x18\f \x01(\bR\brecalled\x12\x18\n" +
 	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
 	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
-	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\"\xb7\f\n" +
+	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\x12\x14\n" +
+	"\x05known\x18\x10 \x01(\x03R\x05known\"\xb7\f\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
@@ -6637,14 +6696,16 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12\x12\n" +
 	"\x04sent\x18\x03 \x01(\x03R\x04sent\x12\x10\n" +
 	"\x03off\x18\x04 \x01(\bR\x03off\x12*\n" +
-	"\x04line\x18\x05 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\"\xdd\x01\n" +
+	"\x04line\x18\x05 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\"\x8d\x02\n" +
 	"\bProbeAck\x12\x12\n" +
 	"\x04sent\x18\x01 \x01(\x03R\x04sent\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x03R\x05clock\x122\n" +
 	"\x06follow\x18\x03 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x06follow\x12-\n" +
 	"\x05epoch\x18\x04 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12\x18\n" +
 	"\aleaving\x18\x05 \x01(\bR\aleaving\x12*\n" +
-	"\x04line\x18\x06 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\"\x1c\n" +
+	"\x04line\x18\x06 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x12\x16\n" +
+	"\x06quorum\x18\a \x01(\bR\x06quorum\x12\x16\n" +
+	"\x06forgot\x18\b \x01(\bR\x06forgot\"\x1c\n" +
 	"\x06Urgent\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\"\xb7\x01\n" +
 	"\x05Slots\x12\x12\n" +
