@@ -48,7 +48,7 @@
 // A wave begins in lead.go, which asks candidate.go whom to list and budget.go of which
 // rooms. It goes down and up in wave.go; reply.go has what a node says of a room. What
 // is decided follows from the replies alone: by what right in authority.go, with whose
-// votes in voters.go, and for each room in decide.go, with settle.go for the slots, by
+// votes in voters.go, and for each room in decide.go, with leaving.go for its line, settle.go for the slots, by
 // the rule of supply.go, and next.go for who is called. It goes down in commit.go, which
 // has each room's gate.go install its part: for those on their way back in comeback.go, for the
 // visits of earlier lives in resume.go,

@@ -132,21 +132,6 @@ func (e *escrow) accept(self Member, line Line, c *RoomCommit, born uint64) (res
 	return reset
 }
 
-// follow takes the room of a node on a line to that, if it follows. One that was on no line yet is on the one where the
-// others have it. If its vote is asked for it is given, also where it was for another line: see quorumOf.
-func (e *escrow) follow(line Line, c *RoomCommit) {
-	switch {
-	case c.Line != line && e.line.Founded():
-		if c.From == e.line && e.goes.To != line {
-			e.goes = Vote{To: line}
-		}
-	case c.Line != e.line:
-		e.line, e.goes, e.voters, e.rivals = c.Line, Vote{}, Voters{}, nil
-	default:
-		e.goes = Vote{}
-	}
-}
-
 // lease lets the account act from the gather on, if the coordinator has looked
 // at it. A wave that does not ask about the room leases nothing of it: the
 // account may be void and nobody here know.
