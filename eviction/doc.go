@@ -247,9 +247,9 @@
 // Lemma 7 (one line). Of two foundings that share a node one begins, and a room goes
 // over to another line only where no quorum of its old one can be elsewhere, then or later, or after
 // its own survivor_after, or, where it shares, with accounts that may act on any side, which all
-// reckon with (8). The proofs are at together and quorumOf.
-// Kept by beginsLine, wave.together, Node.quit, Gate.chooseLine, roomSums.quorumOf, escrow.follow, firstQuorate.
-// Seen by TestScenarioTwoFoundingsThatShareANode, TestScenarioFoundersOfTwoLinesAreOver, TestScenarioALineOfWhichOneHasOnlyHeardIsOver, TestScenarioAFounderComesBackToALineThatItLeft, TestScenarioTwoNodesOfANameBeginTwoLinesAtOnce, TestScenarioSurvivorsOfOneLineMeet, TestScenarioARoomDoesNotLeaveALineTwice, TestScenarioAVoteForWhereARoomGoesIsGivenOnce, TestScenarioAVoteForALineThatAllHaveLeft, TestScenarioAVoteForALineThatItsVotersAreBackOn, TestScenarioAVoteThatOneIsNotAskedForAnew, TestScenarioRoomsLeaveLinesInAnyWay, TestScenarioARoomThatStaysBehindSaysNothingNewOfItsSlots, TestScenarioARoomSurvivesInItsOwnTime, TestScenarioSplitBeforeTheFirstPrimaryWave.
+// reckon with (8). The proofs are at together, quorumOf and ended.
+// Kept by beginsLine, wave.together, Node.quit, Gate.chooseLine, roomSums.quorumOf, roomSums.ended, escrow.part, escrow.tell, escrow.follow, firstQuorate.
+// Seen by TestScenarioTwoFoundingsThatShareANode, TestScenarioFoundersOfTwoLinesAreOver, TestScenarioALineOfWhichOneHasOnlyHeardIsOver, TestScenarioAFounderComesBackToALineThatItLeft, TestScenarioTwoNodesOfANameBeginTwoLinesAtOnce, TestScenarioSurvivorsOfOneLineMeet, TestScenarioARoomDoesNotLeaveALineTwice, TestScenarioAVoteForWhereARoomGoesIsGivenOnce, TestScenarioAVoteForALineThatAllHaveLeft, TestScenarioAVoteForALineThatItsVotersAreBackOn, TestScenarioAVoteThatOneIsNotAskedForAnew, TestScenarioALineThatIsOverIsSoAfterRestarts, TestScenarioThoseWhoHeardGoBackWithTheRest, TestScenarioOneWhoLeavesARoomWhereItWentTakesItNowhere, TestScenarioRoomsLeaveLinesInAnyWay, TestScenarioRoomsLeaveLinesAndFewHear, TestScenarioARoomThatStaysBehindSaysNothingNewOfItsSlots, TestScenarioARoomSurvivesInItsOwnTime, TestScenarioSplitBeforeTheFirstPrimaryWave.
 //
 // Lemma 8 (D). When D has passed since anybody was in a wave with a member, no account
 // of it acts any more and no pass of it is good. By lemma 6 somebody in the wave knows

@@ -295,7 +295,7 @@ func clockBugs() []Mutant {
 		}},
 		{Name: "who votes on a room's old line is forgotten in time", Run: "TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt", Edits: []Edit{
 			{
-				"eviction/wave.go", "				w.sum.Rivals = mergeRivals(w.sum.Rivals, rivalsIn(g.rivals, w.list))\n",
+				"eviction/wave.go", "			w.sum.Rivals = mergeRivals(w.sum.Rivals, rivalsIn(g.rivals, w.list))\n",
 				"				if !(ON) {\n					w.sum.Rivals = mergeRivals(w.sum.Rivals, rivalsIn(g.rivals, w.list))\n				}\n",
 			},
 		}},
