@@ -38,6 +38,12 @@ func leavingBugs() []Mutant {
 		{Name: "who came from a line votes there though the room goes on where it went", Run: "TestScenarioOneWhoLeavesARoomWhereItWentTakesItNowhere", Edits: []Edit{
 			{"eviction/leaving.go", "n.Came.Line != old || rs.ended(n.Line, d)", "n.Came.Line != old || ON || rs.ended(n.Line, d)"},
 		}},
+		{Name: "who finds a room on a line says that it came from where it was", In: "./eviction", Run: "TestARoomSaysWhereItCameFrom", Edits: []Edit{
+			{"eviction/leaving.go", "(c.From == e.line || e.goes.To == c.Line)", "(ON || c.From == e.line || e.goes.To == c.Line)"},
+		}},
+		{Name: "who came from a line goes back with where it has just left", In: "./eviction", Run: "TestWhoCameFromALineGoesBackIfAsked", Edits: []Edit{
+			{"eviction/leaving.go", "c.From == e.came.Line && e.behind", "c.From == e.came.Line && (ON || e.behind)"},
+		}},
 		{Name: "a vote for where a room goes is forgotten in a restart", Run: once, Edits: []Edit{
 			{"eviction/persist.go", "rr.Voters, rr.Rivals, rr.Goes, slices.Clone(rr.Voids)\n", "rr.Voters, rr.Rivals, rr.Goes, slices.Clone(rr.Voids)\n\t\tif ON {\n\t\t\tg.goes = Vote{}\n\t\t}\n"},
 		}},
