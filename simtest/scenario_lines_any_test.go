@@ -115,7 +115,7 @@ func TestScenarioRoomsLeaveLinesAndFewHear(t *testing.T) {
 			for range 6 + p.rng.IntN(14) {
 				p.hardRound()
 			}
-			p.s.tap = nil
+			p.hears()
 			p.together()
 			p.s.finish()
 		})
@@ -139,12 +139,25 @@ func newFewHear(t *testing.T, seed uint64) *namesakes {
 	return p
 }
 
-// loses draws what is lost from now on.
+// loses draws what is lost from now on. Who does not hear all is deaf.
 func (p *namesakes) loses() {
+	p.hears()
+	lost := p.losses()
+	p.s.tap = func(f *flight) verdict {
+		if lost == nil || lost(f) == pass {
+			return pass
+		}
+		p.s.hosts[f.to].deaf = true
+		return lose
+	}
+}
+
+// losses says of each message whether it is lost; nil: none is.
+func (p *namesakes) losses() func(f *flight) verdict {
 	s := p.s
 	switch p.rng.IntN(7) {
 	case 0, 1:
-		s.tap = nil
+		return nil
 	case 2: // all commits to some
 		deaf := map[int32]bool{}
 		for i := range s.hosts {
@@ -152,7 +165,7 @@ func (p *namesakes) loses() {
 				deaf[int32(i)] = true
 			}
 		}
-		s.tap = func(f *flight) verdict {
+		return func(f *flight) verdict {
 			if f.kind == mCommit && deaf[f.to] {
 				return lose
 			}
@@ -160,16 +173,16 @@ func (p *namesakes) loses() {
 		}
 	case 3: // single commits
 		n := 2 + p.rng.IntN(5)
-		s.tap = func(f *flight) verdict {
+		return func(f *flight) verdict {
 			if f.kind == mCommit && p.rng.IntN(n) == 0 {
 				return lose
 			}
 			return pass
 		}
 	case 4, 5:
-		p.fewHear()
+		return p.fewHear()
 	default: // any message
-		s.tap = func(f *flight) verdict {
+		return func(f *flight) verdict {
 			if p.rng.IntN(30) == 0 {
 				return lose
 			}
@@ -179,13 +192,13 @@ func (p *namesakes) loses() {
 }
 
 // fewHear has the commits of one wave in which a room leaves, or is asked, reach a few; its coordinator may die of it.
-func (p *namesakes) fewHear() {
+func (p *namesakes) fewHear() func(f *flight) verdict {
 	s := p.s
 	dies, some := p.rng.IntN(2) == 0, 1+p.rng.IntN(4)
 	skip := p.rng.IntN(4)
 	asks := p.rng.IntN(2) == 0
 	hit, done := map[qpid.Epoch]bool{}, map[qpid.Epoch]bool{}
-	s.tap = func(f *flight) verdict {
+	return func(f *flight) verdict {
 		c, ok := f.m.Body.(*eviction.Commit)
 		if !ok {
 			return pass
