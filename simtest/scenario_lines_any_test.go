@@ -139,11 +139,14 @@ func newFewHear(t *testing.T, seed uint64) *namesakes {
 	return p
 }
 
-// loses draws what is lost from now on. Who does not hear all is deaf.
+// loses draws what is lost from now on, and what replies leave out. Who does not hear all is deaf.
 func (p *namesakes) loses() {
 	p.hears()
 	lost := p.losses()
 	p.s.tap = func(f *flight) verdict {
+		if p.silent != nil {
+			p.sayLittle(f)
+		}
 		if lost == nil || lost(f) == pass {
 			return pass
 		}
