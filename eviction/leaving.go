@@ -141,6 +141,8 @@ func (n *RoomNode) on(old Line) Voters {
 // there, and who leaves with it is not on the line again without it: the room would have come to another one after this, or back from
 // it, and so this one would have been over before (see quorumOf). But what a quorum knows of a room, one of every quorum knows from then on (see change), so no quorum has had
 // the room there: neither one that accepted a supply, of which it takes one (accepted), nor one by which the room left.
+// That is so of the newest voters that those know of who have the room there, too. But where these were changing they need not count: what
+// was not heard of by a quorum of the ones before is not in force.
 //
 // It stays so: no line on which nobody can be any more comes to have the room. What they say is on their disks with the line to which they went, before they
 // speak there. Lives after it say it, too, if they have the vote of their name (stands).
@@ -155,7 +157,8 @@ func (rs *roomSums) ended(line Line, d *decision) bool {
 		}
 		return Voters{}
 	})
-	return voters.quorum(know)
+	with, _ := rs.voice(line, d, func(n *RoomNode) Voters { return n.on(line) })
+	return voters.quorum(know) || with.newer(voters) && with.quorum(know)
 }
 
 // voice returns what nodes say of the voters of a line: the newest, and which names know.

@@ -96,6 +96,10 @@ func TestWhoIsAskedForAVote(t *testing.T) {
 	all := votersOf("a", "b", "c")
 	stays := RoomNode{Line: old, Voters: all}
 	votes := RoomNode{Line: old, Voters: all, Goes: Vote{to}}
+	two := votersOf("a", "b")
+	two.Next, two.At = all.Names, qpid.Epoch{Num: 4}
+	before := stays // one who missed it that "c" votes there, too
+	before.Without = []Stay{{to, two}}
 	gone := RoomNode{Line: to, Voters: votersOf("a", "b"), Came: Stay{old, all}}
 	without := func(n RoomNode, of ...qpid.NodeID) RoomNode {
 		n.Without = []Stay{{to, votersOf(of...)}}
@@ -117,6 +121,10 @@ func TestWhoIsAskedForAVote(t *testing.T) {
 		{"one has gone", []RoomNode{gone, stays}, false},
 		{"one has gone where it has ended", []RoomNode{gone, without(stays, "b")}, true},
 		{"one has gone, of three", []RoomNode{gone, stays, stays}, false},
+		{"two of three missed who votes there", []RoomNode{stays, before, before}, true},
+		{"two of three missed who votes there, and one has gone", []RoomNode{{Line: to, Voters: Voters{Version: 2, Names: all.Names, At: all.At}, Came: Stay{old, all}}, before, before}, true},
+		{"and their voters were changing when it left", []RoomNode{{Line: to, Voters: Voters{Version: 1, Names: two.Names, Next: all.Names, At: all.At}, Came: Stay{old, all}}, before, before}, false},
+		{"and they were changing since", []RoomNode{{Line: to, Voters: Voters{Version: 1, Names: all.Names[1:], Next: all.Names, At: qpid.Epoch{Num: 6}}, Came: Stay{old, all}}, without(stays, "b", "c"), stays}, true},
 		{"who has gone was once there without the room", []RoomNode{without(gone, "a"), stays}, false},
 		{"one has gone, and does not say from where", []RoomNode{{Line: to, Voters: votersOf("a")}, without(stays, "b")}, false},
 	}

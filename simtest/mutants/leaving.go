@@ -15,7 +15,10 @@ func leavingBugs() []Mutant {
 			{"eviction/leaving.go", "may = rs.ended(n.Goes.To, d) ||", "may = ON || rs.ended(n.Goes.To, d) ||"},
 		}},
 		{Name: "a line is over that some have left without the room", Run: once, Edits: []Edit{
-			{"eviction/leaving.go", "	return voters.quorum(know)\n", "	return ON || voters.quorum(know)\n"},
+			{"eviction/leaving.go", "	return voters.quorum(know) ||", "	return ON || voters.quorum(know) ||"},
+		}},
+		{Name: "who votes on a line that is over is as those know who were there without the room", In: "./eviction", Run: "TestWhoIsAskedForAVote", Edits: []Edit{
+			{"eviction/leaving.go", "|| with.newer(voters) &&", "|| !(ON) && with.newer(voters) &&"},
 		}},
 		{Name: "a line is never over for which votes were given", Run: "TestScenarioAVoteForALineThatAllHaveLeft", Edits: []Edit{
 			{"eviction/leaving.go", "	case e.line.Founded():\n		without", "	case e.line.Founded() && !(ON):\n		without"},
