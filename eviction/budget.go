@@ -18,12 +18,14 @@ const (
 	firstBytes  = 20 // on the way up, a node's first ticket beyond the cut
 	tagBytes    = 34
 	sampleBytes = 38
+	voterBytes  = 12 // a name, of a line that the room or its node has left
 )
 
 // plainSize estimates the bytes that the largest message of a wave over so many
 // nodes takes for the room, without position digests.
 func (g *Gate) plainSize(nodes int) int {
 	size := roomBytes + len(g.cfg.Settings) + nodes*nodeBytes + max(nodes, len(g.ledger.peers))*netBytes + len(g.voids)*voidBytes
+	size += nodes * g.names() * voterBytes
 	waiting := g.total + g.Queue.Len() // some have come since the last wave
 	if g.hint > g.c.Exact {
 		return size + min(waiting, nodes*g.c.Samples)*sampleBytes

@@ -29,7 +29,7 @@ type decision struct {
 // conclude decides about one room, and keeps what the next decision goes by.
 func (g *Gate) conclude(d *decision, r *RoomReply) RoomCommit {
 	c, next := g.decide(d, r)
-	g.told, g.toldSeed, g.mints, g.hint, g.short, g.pacer, g.ends = next.told, next.toldSeed, next.mints, next.hint, next.short, next.pacer, next.ends
+	g.told, g.toldSeed, g.mints, g.hint, g.short, g.pacer = next.told, next.toldSeed, next.mints, next.hint, next.short, next.pacer
 	return c
 }
 
@@ -41,13 +41,12 @@ type sequel struct {
 	hint     int
 	short    bool
 	pacer    pacer
-	ends     []end
 }
 
 // decide turns the replies about one room into a commit. It changes nothing: the gate is
 // as this coordinator knows it, and what comes of the decision is in what it returns.
 func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
-	next := sequel{told: g.told, toldSeed: g.toldSeed, mints: g.mints, hint: g.hint, short: g.short, pacer: g.pacer.clone(), ends: g.ends}
+	next := sequel{told: g.told, toldSeed: g.toldSeed, mints: g.mints, hint: g.hint, short: g.short, pacer: g.pacer.clone()}
 	rs := newRoomSums(d, g, r)
 	for _, rn := range r.Nodes {
 		if rn.Keying == rs.keying && rs.keying > g.keying {
@@ -68,7 +67,6 @@ func (g *Gate) decide(d *decision, r *RoomReply) (RoomCommit, sequel) {
 	}
 	c.Bound, c.Held = g.bound, g.heldFor(r.Nodes)
 	follows := d.grade >= Primary && g.chooseLine(d, rs, &c)
-	next.ends = rs.ends
 	supply := r.supply(d.grade, &c)
 	c.Supply = supply.left()
 	c.Closed = c.Supply > rs.target // on a side too: back among the others, a lease from before the split may last still
@@ -117,7 +115,6 @@ type roomSums struct {
 	known   int    // slots that a later life of the coordinator would reckon with
 	keeps   uint64 // the stamp of the first who is kept of a node that is not in the wave; 0: nobody is
 	resumes bool   // visits of earlier lives go on, and not all of them may have been counted
-	ends    []end  // see ended
 }
 
 // books are the accounts of a room as a decision makes them, by list index: first as they
@@ -144,7 +141,7 @@ func newRoomSums(d *decision, g *Gate, r *RoomReply) *roomSums {
 	n := len(d.list)
 	rs := &roomSums{
 		plan: g.cfg, agreed: len(r.Nodes) == n, nodes: make([]RoomNode, n), waiting: make([]int, n), keyed: true, calls: r.Calls,
-		covers: r.Covers, visits: r.Visits, known: g.slotsKnown(), ends: g.ends,
+		covers: r.Covers, visits: r.Visits, known: g.slotsKnown(),
 	}
 	if r.Newest != nil && r.Newest.Version.Compare(rs.plan.Version) > 0 {
 		rs.plan = *r.Newest

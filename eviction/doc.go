@@ -50,7 +50,7 @@
 // A wave begins in lead.go, which asks bid.go whether to, candidate.go whom to list and budget.go of which
 // rooms. It goes down and up in wave.go; reply.go has what a node says of a room. What
 // is decided follows from the replies alone: by what right in authority.go, with whose
-// votes in voters.go, and for each room in decide.go, with settle.go for the slots, by
+// votes in voters.go, and for each room in decide.go, with leaving.go for its line, settle.go for the slots, by
 // the rule of supply.go, and next.go for who is called. It goes down in commit.go, which
 // has each room's gate.go install its part: for those on their way back in comeback.go, for the
 // visits of earlier lives in resume.go,
@@ -249,9 +249,9 @@
 // Lemma 7 (one line). Of two foundings that share a node one begins, and a room goes
 // over to another line only where no quorum of its old one can be elsewhere, then or later, or after
 // its own survivor_after, or, where it shares, with accounts that may act on any side, which all
-// reckon with (8). The proofs are at together and quorumOf.
-// Kept by beginsLine, wave.together, Node.quit, Gate.chooseLine, roomSums.quorumOf, escrow.follow, firstQuorate.
-// Seen by TestScenarioTwoFoundingsThatShareANode, TestScenarioFoundersOfTwoLinesAreOver, TestScenarioALineOfWhichOneHasOnlyHeardIsOver, TestScenarioAFounderComesBackToALineThatItLeft, TestScenarioTwoNodesOfANameBeginTwoLinesAtOnce, TestScenarioSurvivorsOfOneLineMeet, TestScenarioARoomDoesNotLeaveALineTwice, TestScenarioAVoteForWhereARoomGoesIsGivenOnce, TestScenarioAVoteForALineThatAllHaveLeft, TestScenarioAVoteForALineThatItsVotersAreBackOn, TestScenarioAVoteThatOneIsNotAskedForAnew, TestScenarioRoomsLeaveLinesInAnyWay, TestScenarioARoomThatStaysBehindSaysNothingNewOfItsSlots, TestScenarioARoomSurvivesInItsOwnTime, TestScenarioSplitBeforeTheFirstPrimaryWave.
+// reckon with (8). The proofs are at together, quorumOf and ended.
+// Kept by beginsLine, wave.together, Node.quit, Gate.chooseLine, roomSums.quorumOf, roomSums.ended, escrow.part, escrow.tell, escrow.follow, firstQuorate.
+// Seen by TestScenarioTwoFoundingsThatShareANode, TestScenarioFoundersOfTwoLinesAreOver, TestScenarioALineOfWhichOneHasOnlyHeardIsOver, TestScenarioAFounderComesBackToALineThatItLeft, TestScenarioTwoNodesOfANameBeginTwoLinesAtOnce, TestScenarioSurvivorsOfOneLineMeet, TestScenarioARoomDoesNotLeaveALineTwice, TestScenarioAVoteForWhereARoomGoesIsGivenOnce, TestScenarioAVoteForALineThatAllHaveLeft, TestScenarioAVoteForALineThatItsVotersAreBackOn, TestScenarioAVoteThatOneIsNotAskedForAnew, TestScenarioALineThatIsOverIsSoAfterRestarts, TestScenarioThoseWhoHeardGoBackWithTheRest, TestScenarioOneWhoLeavesARoomWhereItWentTakesItNowhere, TestScenarioRoomsLeaveLinesInAnyWay, TestScenarioRoomsLeaveLinesAndFewHear, TestScenarioARoomThatStaysBehindSaysNothingNewOfItsSlots, TestScenarioARoomSurvivesInItsOwnTime, TestScenarioSplitBeforeTheFirstPrimaryWave.
 //
 // Lemma 8 (D). When D has passed since anybody was in a wave with a member, no account
 // of it acts any more and no pass of it is good. By lemma 6 somebody in the wave knows

@@ -21,6 +21,7 @@ import (
 // comes back.
 // Invariant: voids and safe are by member, one of each; members and born are equally
 // long.
+// Invariant: without has each line once, and withoutMax at most.
 type escrow struct {
 	ledger    Ledger
 	supply    Supply  // of slots in the whole room
@@ -28,7 +29,10 @@ type escrow struct {
 	line      Line    // that the ledger belongs to
 	voters    Voters  // of line, if the node has gone on to another one,
 	goes      Vote    // its vote there,
-	rivals    []Rival // and the lives of all their names
+	came      Stay    // the line that the room left for line; zero: it is not known that it did
+	without   []Stay  // lines that the node has left while the room was on another one here, the latest last; never changed: another takes its place
+	rivals    []Rival // the lives of the names of all their voters
+	behind    bool    // when it last replied to a wave, the node had gone on
 
 	sides  bool // the account may act on a side, see sharing.go
 	shared bool // some account of the room may, or might by this node's configuration of before
@@ -113,7 +117,11 @@ func (e *escrow) accept(self Member, line Line, c *RoomCommit, born uint64) (res
 		if born != e.ledger.account.Born && born > e.shutBorn {
 			reset = e.reopen(Account{self, born})
 		}
-		e.follow(line, c)
+		if e.line != line || c.Line != line {
+			e.follow(line, c)
+		} else if e.goes = (Vote{}); c.Sure && e.supply.Sure && e.supply.Line == line {
+			e.came, e.without, e.rivals = Stay{}, nil, nil // see leaving.go
+		}
 	}
 	for _, v := range c.Void {
 		if !e.voided(Account{v.Member, v.Epoch}) {
@@ -130,21 +138,6 @@ func (e *escrow) accept(self Member, line Line, c *RoomCommit, born uint64) (res
 		}
 	}
 	return reset
-}
-
-// follow takes the room of a node on a line to that, if it follows. One that was on no line yet is on the one where the
-// others have it. If its vote is asked for it is given, also where it was for another line: see quorumOf.
-func (e *escrow) follow(line Line, c *RoomCommit) {
-	switch {
-	case c.Line != line && e.line.Founded():
-		if c.From == e.line && e.goes.To != line {
-			e.goes = Vote{To: line}
-		}
-	case c.Line != e.line:
-		e.line, e.goes, e.voters, e.rivals = c.Line, Vote{}, Voters{}, nil
-	default:
-		e.goes = Vote{}
-	}
 }
 
 // lease lets the account act from the gather on, if the coordinator has looked

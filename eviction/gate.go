@@ -35,7 +35,6 @@ type Gate struct {
 	turn      // when waves speak of the room, and what they ask
 	drawing   // the replies to a wave that draws
 	pacer     pacer
-	ends      []end // that this node has found as a coordinator; never changed: another takes its place
 	arrivals  meter
 	calls     meter
 

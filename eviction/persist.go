@@ -37,7 +37,7 @@ func (n *Node) head() *Record {
 
 func (g *Gate) record() RoomRecord {
 	return RoomRecord{
-		Room: g.cfg, Line: g.line, Voters: g.voters, Rivals: g.rivals, Goes: g.goes, Voids: g.voids, Cut: g.cut,
+		Room: g.cfg, Line: g.line, Voters: g.voters, Rivals: g.rivals, Goes: g.goes, Came: g.came, Without: g.without, Voids: g.voids, Cut: g.cut,
 		Supply: Supply{Slots: g.supply.Slots, At: g.supply.At}, TTL: max(g.ttl, g.cfg.longest()), Shared: g.Shares(),
 		Counts: true, Over: g.over,
 	}
@@ -86,7 +86,7 @@ func (r *Record) differs(o *Record) bool {
 }
 
 func (r *RoomRecord) differs(o *RoomRecord) bool {
-	return r.Line != o.Line || r.Goes.To != o.Goes.To || r.TTL != o.TTL || r.Shared != o.Shared || r.Room.Version != o.Room.Version || r.Room.Name != o.Room.Name ||
+	return r.Line != o.Line || r.Goes != o.Goes || r.Came.Line != o.Came.Line || !slices.EqualFunc(r.Without, o.Without, Stay.same) || r.TTL != o.TTL || r.Shared != o.Shared || r.Room.Version != o.Room.Version || r.Room.Name != o.Room.Name ||
 		!slices.Equal(r.Room.Events, o.Room.Events) || !slices.Equal(r.Voids, o.Voids) || r.Counts != o.Counts || !slices.Equal(r.Over, o.Over) ||
 		r.Supply.Slots < o.Supply.Slots ||
 		r.Supply.Slots > o.Room.Target && o.Supply.Slots <= o.Room.Target // else a restart would hold calls up for what is no more
@@ -126,6 +126,7 @@ func (n *Node) restore(r *Record, now Time) {
 			g.setRoom(rr.Room)
 		}
 		g.line, g.voters, g.rivals, g.goes, g.voids = rr.Line, rr.Voters, rr.Rivals, rr.Goes, slices.Clone(rr.Voids)
+		g.came, g.without = rr.Came, rr.Without
 		g.shared, g.saved, g.over = rr.Shared, rr.saved(), rr.Voids
 		if rr.Counts {
 			g.over = rr.Over

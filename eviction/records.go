@@ -79,6 +79,8 @@ type RoomNode struct {
 	Lightest qpid.Weight // QPID rooms
 	Voters   Voters      // of Line, when the node itself has gone on to another line
 	Goes     Vote        // its vote on Line
+	Came     Stay        // see escrow.came
+	Without  []Stay      // see escrow.without: when the node has gone on, and but for the line that it is on
 	First    uint64      // with a digest: stamp of the lightest ticket beyond the cut; 0: none
 	Keying   uint64
 	Seed     [32]byte   // of a draw that the coordinator does not know
@@ -102,8 +104,13 @@ type RoomNode struct {
 
 // Vote is a node's vote on the line of a room for where that goes, see quorumOf.
 type Vote struct {
-	To     Line   // zero: it has not been given
-	Voters Voters // of To, if the node has left that with its vote; in a reply only if it is not back there
+	To Line // zero: it has not been given
+}
+
+// Stay is of a line that a node was on, as it left that.
+type Stay struct {
+	Line   Line
+	Voters Voters
 }
 
 // Nobody is later than all stamps: see RoomNode.Bare.
@@ -232,16 +239,18 @@ const LivesMax = 32
 
 // RoomRecord is one room's part of it.
 type RoomRecord struct {
-	Room   Room
-	TTL    time.Duration // the longest session that a pass alive may have
-	Line   Line
-	Voters Voters  // of Line, where the node has gone on to another one,
-	Goes   Vote    // its vote there,
-	Rivals []Rival // and the lives of all their names
-	Voids  []Void
-	Cut    Cut
-	Supply Supply
-	Shared bool   // an account of somebody may act on a side
-	Counts bool   // Over is kept: a version did not
-	Over   []Void // see Resuming
+	Room    Room
+	TTL     time.Duration // the longest session that a pass alive may have
+	Line    Line
+	Voters  Voters  // of Line, where the node has gone on to another one,
+	Goes    Vote    // its vote there,
+	Came    Stay    // see escrow.came,
+	Without []Stay  // see escrow.without,
+	Rivals  []Rival // and the lives of the names of all their voters
+	Voids   []Void
+	Cut     Cut
+	Supply  Supply
+	Shared  bool   // an account of somebody may act on a side
+	Counts  bool   // Over is kept: a version did not
+	Over    []Void // see Resuming
 }

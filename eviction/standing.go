@@ -48,13 +48,9 @@ func (n *Node) leave(from Line) {
 		n.left, n.leftVoters, n.leftRivals, n.leftAt = from, Voters{}, nil, never
 	}
 	for _, g := range n.gates {
-		if n.knows && g.line == n.line && (!n.forgot || g.learned == n.line) {
-			g.voters, g.rivals, g.goes = n.voters, rivals, Vote{} // its vote was of before it was back, see follow
-		}
-		if n.knows && g.goes.To == n.line {
-			g.goes.Voters = n.voters
-			g.rivals = slices.DeleteFunc(slices.Clone(g.rivals), func(r Rival) bool { return r.Line != g.line }) // of a vote before
-			g.rivals = append(g.rivals, rivals...)
+		if n.knows && (!n.forgot || g.learned == n.line) {
+			g.part(Stay{n.line, n.voters}, rivals)
+			n.changed(g)
 		}
 		n.setOff(g)
 	}

@@ -157,13 +157,8 @@ func (n *Node) report(now Time, w *wave) {
 			}
 			g.hearOf(rg.Cut)
 			r = g.reply(w, rg, now)
-			if g.line != n.line {
-				r.Nodes[0].Voters = g.voters
-				w.sum.Rivals = mergeRivals(w.sum.Rivals, rivalsIn(g.rivals, w.list))
-			}
-			if g.goes.To == n.line {
-				r.Nodes[0].Goes.Voters = Voters{} // it is back there, and goes on if it does not hear of this wave
-			}
+			g.tell(&r.Nodes[0], n.line)
+			w.sum.Rivals = mergeRivals(w.sum.Rivals, rivalsIn(g.rivals, w.list))
 		}
 		w.sum.Rooms = append(w.sum.Rooms, r)
 		w.addDigest(len(w.sum.Rooms)-1, r.Digest)

@@ -100,6 +100,7 @@ func (w *world) decides(h *host, r *node.Ready) {
 		for j := range m.Rooms {
 			rc := &m.Rooms[j]
 			w.crosses(h, m.Epoch, rc)
+			w.mints(rc)
 			if rc.Mint > 0 || len(rc.Burn) > 0 || rc.Resume {
 				w.checker.makes[making{m.Epoch, rc.Room}] = made{rc.Mint, rc.Burn, rc.Resume}
 			}

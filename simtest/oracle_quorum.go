@@ -1,6 +1,8 @@
 package simtest
 
 import (
+	"slices"
+
 	"github.com/anteroom/anteroom/eviction"
 	"github.com/anteroom/anteroom/internal/node"
 	"github.com/anteroom/anteroom/qpid"
@@ -9,7 +11,7 @@ import (
 // S22, quorums. Of any two primary waves of a line one knows of the other, whoever has
 // gone on under a name of somebody else meanwhile; and so do a wave by which a room
 // leaves a line with its slots, and every primary wave of that line. A room leaves a line once: it is not back there, nor
-// leaves it for another one but where the first is over, without a primary wave later. A wave knows of
+// leaves it for another one but where the first is over, without a primary wave later, and without a slot made there. A wave knows of
 // another if one of those who replied to it had replied to that one, or had installed a
 // wave that knew of it. It is the claim on which all else rests (lemma 6), so a breach is
 // seen here before any slot is there twice.
@@ -46,6 +48,13 @@ type quorumCheck struct {
 	quorums []quorum
 	left    []leaving
 	over    []leaving // the earlier of two, with the number of the later
+	minted  []minting
+}
+
+// minting is a line on which slots of a room were made.
+type minting struct {
+	room string
+	line eviction.Line
 }
 
 // leaving is where a room went by a quorum of the line that it was on, and by which wave.
@@ -138,6 +147,9 @@ func (w *world) crosses(h *host, e qpid.Epoch, rc *eviction.RoomCommit) {
 	for i, l := range c.left {
 		if l.room == rc.Room && l.from == rc.From {
 			if l.to != rc.Line {
+				if slices.Contains(c.minted, minting{l.room, l.to}) {
+					w.fail("S22", "room %s leaves %v for %v by wave %s, and slots were made on %v, to which it had left: %s", l.room, l.from, rc.Line, w.epoch(e), l.to, w.statuses())
+				}
 				l.wave = e
 				c.over = append(c.over, l)
 				c.left[i] = leaving{rc.Room, rc.From, rc.Line, e}
@@ -146,6 +158,14 @@ func (w *world) crosses(h *host, e qpid.Epoch, rc *eviction.RoomCommit) {
 		}
 	}
 	c.left = append(c.left, leaving{rc.Room, rc.From, rc.Line, e})
+}
+
+// mints notes that slots of a room were made on its line.
+func (w *world) mints(rc *eviction.RoomCommit) {
+	c, m := &w.checker.quorums, minting{rc.Room, rc.Line}
+	if rc.Mint > 0 && !slices.Contains(c.minted, m) {
+		c.minted = append(c.minted, m)
+	}
 }
 
 // checkQuorum compares a quorum with all others of its line.

@@ -183,6 +183,128 @@ func TestScenarioAVoteThatOneIsNotAskedForAnew(t *testing.T) {
 	s.whole(0, 1, 2, 3, 4)
 }
 
+// The same, and all of them are started again once one has voted anew: also whoever found the line to be over.
+func TestScenarioALineThatIsOverIsSoAfterRestarts(t *testing.T) {
+	o := beside(5)
+	o.Faults.Disk = true
+	s := founded(t, o)
+	s.split(hosts(3), hosts(0, 1, 2, 4))
+	s.run(time.Second)
+	s.down(2)
+	s.down(4)
+	s.until(30*time.Second, "one alone", func() bool { return s.alone(3) })
+	s.until(30*time.Second, "two alone", func() bool { return s.alone(0, 1) })
+	first, line := s.hosts[3].seen.status.Line, s.hosts[0].seen.status.Line
+	s.boot(2)
+	s.until(10*time.Second, "three votes", func() bool { return s.goes(0) == line && s.goes(1) == line && s.goes(2) == line })
+	s.down(2)
+	s.until(20*time.Second, "two voters", func() bool { return len(s.hosts[0].seen.status.Voters.Names) == 2 && s.alone(0, 1) })
+	s.mend()
+	s.tap = func(f *flight) verdict {
+		if ofKind(mCommit, none, 1)(f) && s.hosts[1].seen.status.Line == first {
+			return lose
+		}
+		return pass
+	}
+	s.until(20*time.Second, "a vote anew", func() bool { return s.goes(0) != line })
+	s.run(50 * time.Millisecond)
+	if s.tap = nil; s.goes(0) != first || s.goes(1) != line {
+		t.Fatalf("votes for %v and %v", s.goes(0), s.goes(1))
+	}
+	for _, i := range []int{0, 1, 3} {
+		s.reboot(i)
+	}
+	s.until(10*time.Second, "three together", func() bool { return s.together(3) })
+	s.slots(12, library, 0, 1, 3)
+	s.boot(2)
+	s.boot(4)
+	s.whole(0, 1, 2, 3, 4)
+}
+
+// n07 has gone on alone, and so have n04, n05 and n06, a little later. n00 and n01 come to those: five of eight, with whom the library goes
+// there; n02 and n03 come, too. No commit of the wave by which it goes, nor one after that, gets to n04, n05 or n06. Then these three are
+// with n07, on its line, which is older, and then all are. Nobody is lost.
+func TestScenarioThoseWhoHeardGoBackWithTheRest(t *testing.T) {
+	o := beside(8)
+	o.Faults.Disk = true
+	s := founded(t, o)
+	voters := hosts(4, 5, 6)
+	s.split(hosts(7), hosts(0, 1, 2, 3, 4, 5, 6))
+	s.run(time.Second)
+	for i := range 4 {
+		s.down(i)
+	}
+	s.until(30*time.Second, "n07 alone", func() bool { return s.alone(7) })
+	s.until(30*time.Second, "three alone", func() bool { return s.alone(voters...) })
+	line, first := s.hosts[4].seen.status.Line, s.hosts[4].seen.rooms[library].Line
+	s.split(voters, hosts(0, 1, 2, 3))
+	s.boot(0)
+	s.boot(1)
+	s.run(time.Second)
+	for _, i := range voters {
+		s.reboot(int(i)) // so that they do not lead
+	}
+	lost := map[int32]bool{}
+	s.tap = func(f *flight) verdict {
+		if c, ok := f.m.Body.(*eviction.Commit); ok && slices.Contains(voters, f.to) {
+			for i := range c.Rooms {
+				if r := &c.Rooms[i]; len(lost) > 0 || r.From == first && r.Line == line {
+					lost[f.to] = true
+					return lose
+				}
+			}
+		}
+		return pass
+	}
+	s.mend()
+	s.split(hosts(7), hosts(0, 1, 2, 3, 4, 5, 6))
+	has := func(at ...int32) bool {
+		return !slices.ContainsFunc(at, func(i int32) bool { return s.hosts[i].seen.rooms[library].Line != line })
+	}
+	s.until(20*time.Second, "the room on their line", func() bool { return has(0, 1) })
+	s.boot(2)
+	s.boot(3)
+	s.until(20*time.Second, "two more who have heard", func() bool { return has(0, 1, 2, 3) })
+	s.tap = nil
+	s.mend()
+	s.split(hosts(4, 5, 6, 7), hosts(0, 1, 2, 3))
+	s.until(20*time.Second, "the three with n07", func() bool { return s.alone(4, 5, 6, 7) })
+	s.mend()
+	for i := range s.hosts {
+		s.reboot(i)
+	}
+	s.until(20*time.Second, "all together", func() bool { return s.together(8) })
+	s.whole(0, 1, 2, 3, 4, 5, 6, 7)
+}
+
+// The library has gone with three of five to the line that two of them began, and all three have heard. One of them is with the others, on
+// an older line: a majority of where the room was. It goes nowhere with them, but stays where it is.
+func TestScenarioOneWhoLeavesARoomWhereItWentTakesItNowhere(t *testing.T) {
+	o := beside(5)
+	o.Faults.Disk = true
+	s := founded(t, o)
+	s.split(hosts(0, 1), hosts(2, 3, 4))
+	s.run(time.Second)
+	s.down(4)
+	s.until(30*time.Second, "two alone", func() bool { return s.alone(0, 1) })
+	s.until(30*time.Second, "two more alone", func() bool { return s.alone(2, 3) })
+	older, line := s.hosts[0].seen.status.Line, s.hosts[2].seen.status.Line
+	s.boot(4)
+	s.until(10*time.Second, "three who have heard", func() bool {
+		return !slices.ContainsFunc([]int{2, 3, 4}, func(i int) bool { return s.hosts[i].seen.rooms[library].Line != line })
+	})
+	s.run(time.Second)
+	s.mend()
+	s.split(hosts(0, 1, 4), hosts(2, 3))
+	s.until(10*time.Second, "one who goes over", func() bool { return s.hosts[4].seen.status.Line == older })
+	s.arrive(0, 30)
+	s.arrive(2, 30)
+	s.run(5 * time.Second)
+	s.slots(0, library, 0, 1, 4)
+	s.slots(12, library, 2, 3)
+	s.whole(0, 1, 2, 3, 4)
+}
+
 // Two of five go on alone with one room. The other one stays on the line of the majority, which is told of a higher
 // limit meanwhile. What the two say of its slots when they are with two of those is no later than what those say, though
 // their waves are: the third has slots, too.

@@ -40,6 +40,8 @@ type namesakes struct {
 	nodes int
 	more  int // hosts to come, under the name of another
 	of    int // whose name the next one has
+
+	silent []bool // hosts that say and keep less, see sayLittle
 }
 
 func newNamesakes(t *testing.T, seed uint64) *namesakes {
@@ -218,7 +220,9 @@ func (p *namesakes) deed() {
 // restart ends a host's process, if it runs, and starts the next.
 func (p *namesakes) restart(i int) {
 	if p.s.hosts[i].up() {
-		p.s.reboot(i)
+		p.s.down(i)
+		p.forgets(i)
+		p.s.boot(i)
 	}
 }
 
@@ -226,6 +230,7 @@ func (p *namesakes) restart(i int) {
 func (p *namesakes) boot() {
 	for i := range p.s.hosts {
 		if !p.s.hosts[i].up() && p.rng.IntN(3) > 0 {
+			p.forgets(i)
 			p.s.restarted(i)
 		}
 	}

@@ -169,20 +169,29 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
 		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Held: n.Held, Sides: n.Sides,
 		Bare: n.Bare, Keeps: n.Keeps, Cut: fromCut(n.Cut), Says: uint32(n.Says), Dealt: fromEpoch(n.Dealt), DealtAge: n.DealtAge, Left: fromLeft(n.Left),
-		Disks: n.Disks, Earlier: encoded(n.Earlier, fromEarlier), Over: encoded(n.Over, fromVoid), Goes: fromVote(n.Goes),
+		Disks: n.Disks, Earlier: encoded(n.Earlier, fromEarlier), Over: encoded(n.Over, fromVoid), Goes: fromVote(n.Goes), Came: fromStay(n.Came), Without: encoded(n.Without, fromStay),
 	}
 }
 
 func fromVote(v eviction.Vote) *peerv1.Vote {
-	p := &peerv1.Vote{To: fromLine(v.To), Voters: fromVoters(v.Voters)}
-	if p.To == nil && p.Voters == nil {
+	if v == (eviction.Vote{}) {
+		return nil
+	}
+	return &peerv1.Vote{To: fromLine(v.To)}
+}
+
+func (r *reader) vote(p *peerv1.Vote) eviction.Vote { return eviction.Vote{To: r.line(p.GetTo())} }
+
+func fromStay(s eviction.Stay) *peerv1.Stay {
+	p := &peerv1.Stay{Line: fromLine(s.Line), Voters: fromVoters(s.Voters)}
+	if p.Line == nil && p.Voters == nil {
 		return nil
 	}
 	return p
 }
 
-func (r *reader) vote(p *peerv1.Vote) eviction.Vote {
-	return eviction.Vote{To: r.line(p.GetTo()), Voters: r.voters(p.GetVoters())}
+func (r *reader) stay(p *peerv1.Stay) eviction.Stay {
+	return eviction.Stay{Line: r.line(p.GetLine()), Voters: r.voters(p.GetVoters())}
 }
 
 func fromEarlier(e eviction.Earlier) *peerv1.Earlier {
@@ -206,6 +215,7 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(), Sides: p.GetSides(),
 		Bare: p.GetBare(), Keeps: p.GetKeeps(), Cut: r.cut(p.GetCut()), Says: eviction.Says(r.enum("cover", int32(p.GetSays())+1, uint8(eviction.IsCovered))),
 		Dealt: r.epoch(p.GetDealt()), DealtAge: p.GetDealtAge(), Left: r.left(p.GetLeft()), Goes: r.vote(p.GetGoes()),
+		Came: r.stay(p.GetCame()), Without: list(r, "lines", p.GetWithout(), recordsMax, r.stay),
 		Resuming: eviction.Resuming{
 			Disks: p.GetDisks(), Earlier: list(r, "earlier lives", p.GetEarlier(), recordsMax, r.earlier), Over: list(r, "voids", p.GetOver(), recordsMax, r.void),
 		},

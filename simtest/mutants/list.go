@@ -306,11 +306,11 @@ func clockBugs() []Mutant {
 			{"eviction/persist.go", "	n.since = r.Since\n", "	if n.since = r.Since; ON {\n		n.since = n.epoch.Num\n	}\n"},
 		}},
 		{Name: "every life votes on the line of a room that stayed", Run: "TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt", Edits: []Edit{
-			{"eviction/settle.go", "v.Version > 0 && stands(earliest(m, d.lives[i]), v.At.Num, rival(d.rivals, m, d.lives[i], line)) {", "v.Version > 0 && (ON || stands(earliest(m, d.lives[i]), v.At.Num, rival(d.rivals, m, d.lives[i], line))) {"},
+			{"eviction/leaving.go", "v.Version > 0 && stands(earliest(m, d.lives[i]), v.At.Num, rival(d.rivals, m, d.lives[i], line)) {", "v.Version > 0 && (ON || stands(earliest(m, d.lives[i]), v.At.Num, rival(d.rivals, m, d.lives[i], line))) {"},
 		}},
 		{Name: "who votes on a room's old line is forgotten in time", Run: "TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt", Edits: []Edit{
 			{
-				"eviction/wave.go", "				w.sum.Rivals = mergeRivals(w.sum.Rivals, rivalsIn(g.rivals, w.list))\n",
+				"eviction/wave.go", "			w.sum.Rivals = mergeRivals(w.sum.Rivals, rivalsIn(g.rivals, w.list))\n",
 				"				if !(ON) {\n					w.sum.Rivals = mergeRivals(w.sum.Rivals, rivalsIn(g.rivals, w.list))\n				}\n",
 			},
 		}},

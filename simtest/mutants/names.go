@@ -21,7 +21,7 @@ func nameBugs() []Mutant {
 			{"eviction/wave.go", "	if n.restored {\n", "	if n.restored && !(ON) {\n"},
 		}},
 		{Name: "who is back with its disk stands for its own life where a room has stayed", Run: later, Edits: []Edit{
-			{"eviction/settle.go", "		v := says(n)\n", "		v := says(n)\n\t\tif ON && n.Line == old && v.Version > 0 && stands(m, v.At.Num, rival(d.rivals, m, d.lives[i], line)) {\n\t\t\tknow = append(know, m.Name)\n\t\t}\n"},
+			{"eviction/leaving.go", "		v := says(&rs.nodes[i])\n", "		v := says(&rs.nodes[i])\n\t\tif ON && v.Version > 0 && stands(m, v.At.Num, rival(d.rivals, m, d.lives[i], line)) {\n\t\t\tknow = append(know, m.Name)\n\t\t}\n"},
 		}},
 		{Name: "a cluster is founded beside a node that knows of another", Run: "TestScenarioFoundersWaitForASlowNodeThatKnows", Edits: []Edit{
 			{"eviction/authority.go", "n.waitsFor(now, w, lines) == (Member{})", "(ON || n.waitsFor(now, w, lines) == (Member{}))"},

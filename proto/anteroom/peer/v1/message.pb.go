@@ -2694,6 +2694,8 @@ type RoomNode struct {
 	Earlier       []*Earlier `protobuf:"bytes,40,rep,name=earlier,proto3" json:"earlier,omitempty"`
 	Over          []*Void    `protobuf:"bytes,41,rep,name=over,proto3" json:"over,omitempty"`
 	Goes          *Vote      `protobuf:"bytes,42,opt,name=goes,proto3" json:"goes,omitempty"`
+	Came          *Stay      `protobuf:"bytes,44,opt,name=came,proto3" json:"came,omitempty"`
+	Without       []*Stay    `protobuf:"bytes,45,rep,name=without,proto3" json:"without,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3008,11 +3010,24 @@ func (x *RoomNode) GetGoes() *Vote {
 	return nil
 }
 
+func (x *RoomNode) GetCame() *Stay {
+	if x != nil {
+		return x.Came
+	}
+	return nil
+}
+
+func (x *RoomNode) GetWithout() []*Stay {
+	if x != nil {
+		return x.Without
+	}
+	return nil
+}
+
 // Vote is for where a room goes that has stayed behind.
 type Vote struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	To            *Line                  `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
-	Voters        *Voters                `protobuf:"bytes,2,opt,name=voters,proto3" json:"voters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3054,7 +3069,53 @@ func (x *Vote) GetTo() *Line {
 	return nil
 }
 
-func (x *Vote) GetVoters() *Voters {
+// Stay is of a line that a node was on, as it left that.
+type Stay struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Line          *Line                  `protobuf:"bytes,1,opt,name=line,proto3" json:"line,omitempty"`
+	Voters        *Voters                `protobuf:"bytes,2,opt,name=voters,proto3" json:"voters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stay) Reset() {
+	*x = Stay{}
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stay) ProtoMessage() {}
+
+func (x *Stay) ProtoReflect() protoreflect.Message {
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stay.ProtoReflect.Descriptor instead.
+func (*Stay) Descriptor() ([]byte, []int) {
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Stay) GetLine() *Line {
+	if x != nil {
+		return x.Line
+	}
+	return nil
+}
+
+func (x *Stay) GetVoters() *Voters {
 	if x != nil {
 		return x.Voters
 	}
@@ -3075,7 +3136,7 @@ type Earlier struct {
 
 func (x *Earlier) Reset() {
 	*x = Earlier{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3087,7 +3148,7 @@ func (x *Earlier) String() string {
 func (*Earlier) ProtoMessage() {}
 
 func (x *Earlier) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[27]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3100,7 +3161,7 @@ func (x *Earlier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Earlier.ProtoReflect.Descriptor instead.
 func (*Earlier) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{27}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Earlier) GetAccount() *Account {
@@ -3138,7 +3199,7 @@ type Front struct {
 
 func (x *Front) Reset() {
 	*x = Front{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3150,7 +3211,7 @@ func (x *Front) String() string {
 func (*Front) ProtoMessage() {}
 
 func (x *Front) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[28]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3163,7 +3224,7 @@ func (x *Front) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Front.ProtoReflect.Descriptor instead.
 func (*Front) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{28}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Front) GetSampled() bool {
@@ -3211,7 +3272,7 @@ type Tagged struct {
 
 func (x *Tagged) Reset() {
 	*x = Tagged{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3223,7 +3284,7 @@ func (x *Tagged) String() string {
 func (*Tagged) ProtoMessage() {}
 
 func (x *Tagged) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[29]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3236,7 +3297,7 @@ func (x *Tagged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tagged.ProtoReflect.Descriptor instead.
 func (*Tagged) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{29}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Tagged) GetWeight() []byte {
@@ -3266,7 +3327,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3278,7 +3339,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[30]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3291,7 +3352,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{30}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Sample) GetWeight() []byte {
@@ -3342,7 +3403,7 @@ type Nets struct {
 
 func (x *Nets) Reset() {
 	*x = Nets{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3354,7 +3415,7 @@ func (x *Nets) String() string {
 func (*Nets) ProtoMessage() {}
 
 func (x *Nets) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[31]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3367,7 +3428,7 @@ func (x *Nets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nets.ProtoReflect.Descriptor instead.
 func (*Nets) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{31}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Nets) GetNames() []string {
@@ -3410,7 +3471,7 @@ type VoidCount struct {
 
 func (x *VoidCount) Reset() {
 	*x = VoidCount{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3422,7 +3483,7 @@ func (x *VoidCount) String() string {
 func (*VoidCount) ProtoMessage() {}
 
 func (x *VoidCount) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[32]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3435,7 +3496,7 @@ func (x *VoidCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VoidCount.ProtoReflect.Descriptor instead.
 func (*VoidCount) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{32}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *VoidCount) GetMember() *Member {
@@ -3480,7 +3541,7 @@ type Digest struct {
 
 func (x *Digest) Reset() {
 	*x = Digest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3492,7 +3553,7 @@ func (x *Digest) String() string {
 func (*Digest) ProtoMessage() {}
 
 func (x *Digest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[33]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3505,7 +3566,7 @@ func (x *Digest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Digest.ProtoReflect.Descriptor instead.
 func (*Digest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{33}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Digest) GetStamps() []uint64 {
@@ -3563,7 +3624,7 @@ type Commit struct {
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3575,7 +3636,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[34]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3588,7 +3649,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{34}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Commit) GetEpoch() *Epoch {
@@ -3771,7 +3832,7 @@ type RoomCommit struct {
 
 func (x *RoomCommit) Reset() {
 	*x = RoomCommit{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3783,7 +3844,7 @@ func (x *RoomCommit) String() string {
 func (*RoomCommit) ProtoMessage() {}
 
 func (x *RoomCommit) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[35]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3796,7 +3857,7 @@ func (x *RoomCommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCommit.ProtoReflect.Descriptor instead.
 func (*RoomCommit) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{35}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RoomCommit) GetRoom() string {
@@ -4158,7 +4219,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4170,7 +4231,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[36]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4183,7 +4244,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{36}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Bucket) GetLevel() int64 {
@@ -4241,7 +4302,7 @@ type Left struct {
 
 func (x *Left) Reset() {
 	*x = Left{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4253,7 +4314,7 @@ func (x *Left) String() string {
 func (*Left) ProtoMessage() {}
 
 func (x *Left) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[37]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4266,7 +4327,7 @@ func (x *Left) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Left.ProtoReflect.Descriptor instead.
 func (*Left) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{37}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Left) GetBucket() *Bucket {
@@ -4302,7 +4363,7 @@ type Spent struct {
 
 func (x *Spent) Reset() {
 	*x = Spent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4314,7 +4375,7 @@ func (x *Spent) String() string {
 func (*Spent) ProtoMessage() {}
 
 func (x *Spent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[38]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4327,7 +4388,7 @@ func (x *Spent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spent.ProtoReflect.Descriptor instead.
 func (*Spent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{38}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Spent) GetAge() int64 {
@@ -4354,7 +4415,7 @@ type Deal struct {
 
 func (x *Deal) Reset() {
 	*x = Deal{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4366,7 +4427,7 @@ func (x *Deal) String() string {
 func (*Deal) ProtoMessage() {}
 
 func (x *Deal) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[39]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4379,7 +4440,7 @@ func (x *Deal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deal.ProtoReflect.Descriptor instead.
 func (*Deal) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{39}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Deal) GetIndex() uint32 {
@@ -4407,7 +4468,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4419,7 +4480,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[40]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4432,7 +4493,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{40}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Move) GetFrom() uint32 {
@@ -4487,7 +4548,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4499,7 +4560,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[41]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4512,7 +4573,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{41}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Room) GetName() string {
@@ -4692,7 +4753,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4704,7 +4765,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[42]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4717,7 +4778,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{42}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Event) GetName() string {
@@ -4814,7 +4875,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4826,7 +4887,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[43]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4839,7 +4900,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{43}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Nack) GetEpoch() *Epoch {
@@ -4869,7 +4930,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4881,7 +4942,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[44]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4894,7 +4955,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{44}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Probe) GetLead() *PeerInfo {
@@ -4950,7 +5011,7 @@ type ProbeAck struct {
 
 func (x *ProbeAck) Reset() {
 	*x = ProbeAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4962,7 +5023,7 @@ func (x *ProbeAck) String() string {
 func (*ProbeAck) ProtoMessage() {}
 
 func (x *ProbeAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[45]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4975,7 +5036,7 @@ func (x *ProbeAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeAck.ProtoReflect.Descriptor instead.
 func (*ProbeAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{45}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ProbeAck) GetSent() int64 {
@@ -5043,7 +5104,7 @@ type Urgent struct {
 
 func (x *Urgent) Reset() {
 	*x = Urgent{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5055,7 +5116,7 @@ func (x *Urgent) String() string {
 func (*Urgent) ProtoMessage() {}
 
 func (x *Urgent) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[46]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5068,7 +5129,7 @@ func (x *Urgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Urgent.ProtoReflect.Descriptor instead.
 func (*Urgent) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{46}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Urgent) GetRoom() string {
@@ -5091,7 +5152,7 @@ type Slots struct {
 
 func (x *Slots) Reset() {
 	*x = Slots{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5103,7 +5164,7 @@ func (x *Slots) String() string {
 func (*Slots) ProtoMessage() {}
 
 func (x *Slots) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[47]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5116,7 +5177,7 @@ func (x *Slots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slots.ProtoReflect.Descriptor instead.
 func (*Slots) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{47}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Slots) GetRoom() string {
@@ -5166,7 +5227,7 @@ type SlotsInUse struct {
 
 func (x *SlotsInUse) Reset() {
 	*x = SlotsInUse{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5178,7 +5239,7 @@ func (x *SlotsInUse) String() string {
 func (*SlotsInUse) ProtoMessage() {}
 
 func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[48]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5191,7 +5252,7 @@ func (x *SlotsInUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsInUse.ProtoReflect.Descriptor instead.
 func (*SlotsInUse) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{48}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SlotsInUse) GetSlots() *Slots {
@@ -5224,7 +5285,7 @@ type VisitGiven struct {
 
 func (x *VisitGiven) Reset() {
 	*x = VisitGiven{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5236,7 +5297,7 @@ func (x *VisitGiven) String() string {
 func (*VisitGiven) ProtoMessage() {}
 
 func (x *VisitGiven) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[49]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5249,7 +5310,7 @@ func (x *VisitGiven) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitGiven.ProtoReflect.Descriptor instead.
 func (*VisitGiven) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{49}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *VisitGiven) GetId() []byte {
@@ -5313,7 +5374,7 @@ type SlotsAck struct {
 
 func (x *SlotsAck) Reset() {
 	*x = SlotsAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5325,7 +5386,7 @@ func (x *SlotsAck) String() string {
 func (*SlotsAck) ProtoMessage() {}
 
 func (x *SlotsAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[50]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5338,7 +5399,7 @@ func (x *SlotsAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsAck.ProtoReflect.Descriptor instead.
 func (*SlotsAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{50}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SlotsAck) GetRoom() string {
@@ -5389,7 +5450,7 @@ type RoomQPID struct {
 
 func (x *RoomQPID) Reset() {
 	*x = RoomQPID{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5401,7 +5462,7 @@ func (x *RoomQPID) String() string {
 func (*RoomQPID) ProtoMessage() {}
 
 func (x *RoomQPID) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[51]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5414,7 +5475,7 @@ func (x *RoomQPID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomQPID.ProtoReflect.Descriptor instead.
 func (*RoomQPID) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{51}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *RoomQPID) GetRoom() string {
@@ -5502,7 +5563,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5514,7 +5575,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[52]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5527,7 +5588,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{52}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{53}
 }
 
 type SyncReply struct {
@@ -5540,7 +5601,7 @@ type SyncReply struct {
 
 func (x *SyncReply) Reset() {
 	*x = SyncReply{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5552,7 +5613,7 @@ func (x *SyncReply) String() string {
 func (*SyncReply) ProtoMessage() {}
 
 func (x *SyncReply) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[53]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5565,7 +5626,7 @@ func (x *SyncReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncReply.ProtoReflect.Descriptor instead.
 func (*SyncReply) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{53}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SyncReply) GetTaken() []*TakenTicket {
@@ -5591,7 +5652,7 @@ type SyncAck struct {
 
 func (x *SyncAck) Reset() {
 	*x = SyncAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5603,7 +5664,7 @@ func (x *SyncAck) String() string {
 func (*SyncAck) ProtoMessage() {}
 
 func (x *SyncAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[54]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5616,7 +5677,7 @@ func (x *SyncAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncAck.ProtoReflect.Descriptor instead.
 func (*SyncAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{54}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SyncAck) GetTaken() []*TakenTicket {
@@ -5640,7 +5701,7 @@ type TakenTicket struct {
 
 func (x *TakenTicket) Reset() {
 	*x = TakenTicket{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5652,7 +5713,7 @@ func (x *TakenTicket) String() string {
 func (*TakenTicket) ProtoMessage() {}
 
 func (x *TakenTicket) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[55]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5665,7 +5726,7 @@ func (x *TakenTicket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakenTicket.ProtoReflect.Descriptor instead.
 func (*TakenTicket) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{55}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *TakenTicket) GetRoom() string {
@@ -5704,7 +5765,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5716,7 +5777,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[56]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5729,7 +5790,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{56}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{57}
 }
 
 // Used lists tickets that are not to be honoured again.
@@ -5745,7 +5806,7 @@ type Used struct {
 
 func (x *Used) Reset() {
 	*x = Used{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5757,7 +5818,7 @@ func (x *Used) String() string {
 func (*Used) ProtoMessage() {}
 
 func (x *Used) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[57]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5770,7 +5831,7 @@ func (x *Used) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Used.ProtoReflect.Descriptor instead.
 func (*Used) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{57}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Used) GetFrom() uint64 {
@@ -5797,7 +5858,7 @@ type UsedAck struct {
 
 func (x *UsedAck) Reset() {
 	*x = UsedAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5809,7 +5870,7 @@ func (x *UsedAck) String() string {
 func (*UsedAck) ProtoMessage() {}
 
 func (x *UsedAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[58]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5822,7 +5883,7 @@ func (x *UsedAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedAck.ProtoReflect.Descriptor instead.
 func (*UsedAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{58}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *UsedAck) GetUpto() uint64 {
@@ -5843,7 +5904,7 @@ type Places struct {
 
 func (x *Places) Reset() {
 	*x = Places{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5855,7 +5916,7 @@ func (x *Places) String() string {
 func (*Places) ProtoMessage() {}
 
 func (x *Places) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[59]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5868,7 +5929,7 @@ func (x *Places) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Places.ProtoReflect.Descriptor instead.
 func (*Places) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{59}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Places) GetRoom() string {
@@ -5906,7 +5967,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5918,7 +5979,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[60]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5931,7 +5992,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{60}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Place) GetId() []byte {
@@ -6037,7 +6098,7 @@ type Copies struct {
 
 func (x *Copies) Reset() {
 	*x = Copies{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6049,7 +6110,7 @@ func (x *Copies) String() string {
 func (*Copies) ProtoMessage() {}
 
 func (x *Copies) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[61]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6062,7 +6123,7 @@ func (x *Copies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Copies.ProtoReflect.Descriptor instead.
 func (*Copies) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{61}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Copies) GetLane() uint64 {
@@ -6100,7 +6161,7 @@ type RoomCopies struct {
 
 func (x *RoomCopies) Reset() {
 	*x = RoomCopies{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[62]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6112,7 +6173,7 @@ func (x *RoomCopies) String() string {
 func (*RoomCopies) ProtoMessage() {}
 
 func (x *RoomCopies) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[62]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6125,7 +6186,7 @@ func (x *RoomCopies) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomCopies.ProtoReflect.Descriptor instead.
 func (*RoomCopies) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{62}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *RoomCopies) GetRoom() string {
@@ -6180,7 +6241,7 @@ type VisitKept struct {
 
 func (x *VisitKept) Reset() {
 	*x = VisitKept{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[63]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6192,7 +6253,7 @@ func (x *VisitKept) String() string {
 func (*VisitKept) ProtoMessage() {}
 
 func (x *VisitKept) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[63]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6205,7 +6266,7 @@ func (x *VisitKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisitKept.ProtoReflect.Descriptor instead.
 func (*VisitKept) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{63}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *VisitKept) GetId() []byte {
@@ -6235,7 +6296,7 @@ type CopiesAck struct {
 
 func (x *CopiesAck) Reset() {
 	*x = CopiesAck{}
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[64]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6247,7 +6308,7 @@ func (x *CopiesAck) String() string {
 func (*CopiesAck) ProtoMessage() {}
 
 func (x *CopiesAck) ProtoReflect() protoreflect.Message {
-	mi := &file_anteroom_peer_v1_message_proto_msgTypes[64]
+	mi := &file_anteroom_peer_v1_message_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6260,7 +6321,7 @@ func (x *CopiesAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopiesAck.ProtoReflect.Descriptor instead.
 func (*CopiesAck) Descriptor() ([]byte, []int) {
-	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{64}
+	return file_anteroom_peer_v1_message_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *CopiesAck) GetLane() uint64 {
@@ -6473,7 +6534,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"VisitCount\x120\n" +
 	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x16\n" +
-	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\x8c\t\n" +
+	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\xea\t\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -6516,9 +6577,13 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05disks\x18' \x01(\bR\x05disks\x123\n" +
 	"\aearlier\x18( \x03(\v2\x19.anteroom.peer.v1.EarlierR\aearlier\x12*\n" +
 	"\x04over\x18) \x03(\v2\x16.anteroom.peer.v1.VoidR\x04over\x12*\n" +
-	"\x04goes\x18* \x01(\v2\x16.anteroom.peer.v1.VoteR\x04goesJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"`\n" +
+	"\x04goes\x18* \x01(\v2\x16.anteroom.peer.v1.VoteR\x04goes\x12*\n" +
+	"\x04came\x18, \x01(\v2\x16.anteroom.peer.v1.StayR\x04came\x120\n" +
+	"\awithout\x18- \x03(\v2\x16.anteroom.peer.v1.StayR\awithoutJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"4\n" +
 	"\x04Vote\x12&\n" +
-	"\x02to\x18\x01 \x01(\v2\x16.anteroom.peer.v1.LineR\x02to\x120\n" +
+	"\x02to\x18\x01 \x01(\v2\x16.anteroom.peer.v1.LineR\x02toJ\x04\b\x02\x10\x03\"d\n" +
+	"\x04Stay\x12*\n" +
+	"\x04line\x18\x01 \x01(\v2\x16.anteroom.peer.v1.LineR\x04line\x120\n" +
 	"\x06voters\x18\x02 \x01(\v2\x18.anteroom.peer.v1.VotersR\x06voters\"l\n" +
 	"\aEarlier\x123\n" +
 	"\aaccount\x18\x01 \x01(\v2\x19.anteroom.peer.v1.AccountR\aaccount\x12\x16\n" +
@@ -6853,7 +6918,7 @@ func file_anteroom_peer_v1_message_proto_rawDescGZIP() []byte {
 }
 
 var file_anteroom_peer_v1_message_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
+var file_anteroom_peer_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(Grade)(0),          // 0: anteroom.peer.v1.Grade
 	(Mode)(0),           // 1: anteroom.peer.v1.Mode
@@ -6889,67 +6954,68 @@ var file_anteroom_peer_v1_message_proto_goTypes = []any{
 	(*VisitCount)(nil),  // 31: anteroom.peer.v1.VisitCount
 	(*RoomNode)(nil),    // 32: anteroom.peer.v1.RoomNode
 	(*Vote)(nil),        // 33: anteroom.peer.v1.Vote
-	(*Earlier)(nil),     // 34: anteroom.peer.v1.Earlier
-	(*Front)(nil),       // 35: anteroom.peer.v1.Front
-	(*Tagged)(nil),      // 36: anteroom.peer.v1.Tagged
-	(*Sample)(nil),      // 37: anteroom.peer.v1.Sample
-	(*Nets)(nil),        // 38: anteroom.peer.v1.Nets
-	(*VoidCount)(nil),   // 39: anteroom.peer.v1.VoidCount
-	(*Digest)(nil),      // 40: anteroom.peer.v1.Digest
-	(*Commit)(nil),      // 41: anteroom.peer.v1.Commit
-	(*RoomCommit)(nil),  // 42: anteroom.peer.v1.RoomCommit
-	(*Bucket)(nil),      // 43: anteroom.peer.v1.Bucket
-	(*Left)(nil),        // 44: anteroom.peer.v1.Left
-	(*Spent)(nil),       // 45: anteroom.peer.v1.Spent
-	(*Deal)(nil),        // 46: anteroom.peer.v1.Deal
-	(*Move)(nil),        // 47: anteroom.peer.v1.Move
-	(*Room)(nil),        // 48: anteroom.peer.v1.Room
-	(*Event)(nil),       // 49: anteroom.peer.v1.Event
-	(*Nack)(nil),        // 50: anteroom.peer.v1.Nack
-	(*Probe)(nil),       // 51: anteroom.peer.v1.Probe
-	(*ProbeAck)(nil),    // 52: anteroom.peer.v1.ProbeAck
-	(*Urgent)(nil),      // 53: anteroom.peer.v1.Urgent
-	(*Slots)(nil),       // 54: anteroom.peer.v1.Slots
-	(*SlotsInUse)(nil),  // 55: anteroom.peer.v1.SlotsInUse
-	(*VisitGiven)(nil),  // 56: anteroom.peer.v1.VisitGiven
-	(*SlotsAck)(nil),    // 57: anteroom.peer.v1.SlotsAck
-	(*RoomQPID)(nil),    // 58: anteroom.peer.v1.RoomQPID
-	(*SyncRequest)(nil), // 59: anteroom.peer.v1.SyncRequest
-	(*SyncReply)(nil),   // 60: anteroom.peer.v1.SyncReply
-	(*SyncAck)(nil),     // 61: anteroom.peer.v1.SyncAck
-	(*TakenTicket)(nil), // 62: anteroom.peer.v1.TakenTicket
-	(*Goodbye)(nil),     // 63: anteroom.peer.v1.Goodbye
-	(*Used)(nil),        // 64: anteroom.peer.v1.Used
-	(*UsedAck)(nil),     // 65: anteroom.peer.v1.UsedAck
-	(*Places)(nil),      // 66: anteroom.peer.v1.Places
-	(*Place)(nil),       // 67: anteroom.peer.v1.Place
-	(*Copies)(nil),      // 68: anteroom.peer.v1.Copies
-	(*RoomCopies)(nil),  // 69: anteroom.peer.v1.RoomCopies
-	(*VisitKept)(nil),   // 70: anteroom.peer.v1.VisitKept
-	(*CopiesAck)(nil),   // 71: anteroom.peer.v1.CopiesAck
+	(*Stay)(nil),        // 34: anteroom.peer.v1.Stay
+	(*Earlier)(nil),     // 35: anteroom.peer.v1.Earlier
+	(*Front)(nil),       // 36: anteroom.peer.v1.Front
+	(*Tagged)(nil),      // 37: anteroom.peer.v1.Tagged
+	(*Sample)(nil),      // 38: anteroom.peer.v1.Sample
+	(*Nets)(nil),        // 39: anteroom.peer.v1.Nets
+	(*VoidCount)(nil),   // 40: anteroom.peer.v1.VoidCount
+	(*Digest)(nil),      // 41: anteroom.peer.v1.Digest
+	(*Commit)(nil),      // 42: anteroom.peer.v1.Commit
+	(*RoomCommit)(nil),  // 43: anteroom.peer.v1.RoomCommit
+	(*Bucket)(nil),      // 44: anteroom.peer.v1.Bucket
+	(*Left)(nil),        // 45: anteroom.peer.v1.Left
+	(*Spent)(nil),       // 46: anteroom.peer.v1.Spent
+	(*Deal)(nil),        // 47: anteroom.peer.v1.Deal
+	(*Move)(nil),        // 48: anteroom.peer.v1.Move
+	(*Room)(nil),        // 49: anteroom.peer.v1.Room
+	(*Event)(nil),       // 50: anteroom.peer.v1.Event
+	(*Nack)(nil),        // 51: anteroom.peer.v1.Nack
+	(*Probe)(nil),       // 52: anteroom.peer.v1.Probe
+	(*ProbeAck)(nil),    // 53: anteroom.peer.v1.ProbeAck
+	(*Urgent)(nil),      // 54: anteroom.peer.v1.Urgent
+	(*Slots)(nil),       // 55: anteroom.peer.v1.Slots
+	(*SlotsInUse)(nil),  // 56: anteroom.peer.v1.SlotsInUse
+	(*VisitGiven)(nil),  // 57: anteroom.peer.v1.VisitGiven
+	(*SlotsAck)(nil),    // 58: anteroom.peer.v1.SlotsAck
+	(*RoomQPID)(nil),    // 59: anteroom.peer.v1.RoomQPID
+	(*SyncRequest)(nil), // 60: anteroom.peer.v1.SyncRequest
+	(*SyncReply)(nil),   // 61: anteroom.peer.v1.SyncReply
+	(*SyncAck)(nil),     // 62: anteroom.peer.v1.SyncAck
+	(*TakenTicket)(nil), // 63: anteroom.peer.v1.TakenTicket
+	(*Goodbye)(nil),     // 64: anteroom.peer.v1.Goodbye
+	(*Used)(nil),        // 65: anteroom.peer.v1.Used
+	(*UsedAck)(nil),     // 66: anteroom.peer.v1.UsedAck
+	(*Places)(nil),      // 67: anteroom.peer.v1.Places
+	(*Place)(nil),       // 68: anteroom.peer.v1.Place
+	(*Copies)(nil),      // 69: anteroom.peer.v1.Copies
+	(*RoomCopies)(nil),  // 70: anteroom.peer.v1.RoomCopies
+	(*VisitKept)(nil),   // 71: anteroom.peer.v1.VisitKept
+	(*CopiesAck)(nil),   // 72: anteroom.peer.v1.CopiesAck
 }
 var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	21,  // 0: anteroom.peer.v1.Body.gather:type_name -> anteroom.peer.v1.Gather
 	26,  // 1: anteroom.peer.v1.Body.reply:type_name -> anteroom.peer.v1.Reply
-	41,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
-	50,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
-	51,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
-	52,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
-	53,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
-	54,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
-	57,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
-	58,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
-	59,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
-	60,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
-	61,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
-	63,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
-	64,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
-	65,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
-	55,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
-	66,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
+	42,  // 2: anteroom.peer.v1.Body.commit:type_name -> anteroom.peer.v1.Commit
+	51,  // 3: anteroom.peer.v1.Body.nack:type_name -> anteroom.peer.v1.Nack
+	52,  // 4: anteroom.peer.v1.Body.probe:type_name -> anteroom.peer.v1.Probe
+	53,  // 5: anteroom.peer.v1.Body.probe_ack:type_name -> anteroom.peer.v1.ProbeAck
+	54,  // 6: anteroom.peer.v1.Body.urgent:type_name -> anteroom.peer.v1.Urgent
+	55,  // 7: anteroom.peer.v1.Body.slots:type_name -> anteroom.peer.v1.Slots
+	58,  // 8: anteroom.peer.v1.Body.slots_ack:type_name -> anteroom.peer.v1.SlotsAck
+	59,  // 9: anteroom.peer.v1.Body.qpid:type_name -> anteroom.peer.v1.RoomQPID
+	60,  // 10: anteroom.peer.v1.Body.sync_request:type_name -> anteroom.peer.v1.SyncRequest
+	61,  // 11: anteroom.peer.v1.Body.sync_reply:type_name -> anteroom.peer.v1.SyncReply
+	62,  // 12: anteroom.peer.v1.Body.sync_ack:type_name -> anteroom.peer.v1.SyncAck
+	64,  // 13: anteroom.peer.v1.Body.goodbye:type_name -> anteroom.peer.v1.Goodbye
+	65,  // 14: anteroom.peer.v1.Body.used:type_name -> anteroom.peer.v1.Used
+	66,  // 15: anteroom.peer.v1.Body.used_ack:type_name -> anteroom.peer.v1.UsedAck
+	56,  // 16: anteroom.peer.v1.Body.slots_in_use:type_name -> anteroom.peer.v1.SlotsInUse
+	67,  // 17: anteroom.peer.v1.Body.places:type_name -> anteroom.peer.v1.Places
 	24,  // 18: anteroom.peer.v1.Body.ask:type_name -> anteroom.peer.v1.Ask
-	68,  // 19: anteroom.peer.v1.Body.copies:type_name -> anteroom.peer.v1.Copies
-	71,  // 20: anteroom.peer.v1.Body.copies_ack:type_name -> anteroom.peer.v1.CopiesAck
+	69,  // 19: anteroom.peer.v1.Body.copies:type_name -> anteroom.peer.v1.Copies
+	72,  // 20: anteroom.peer.v1.Body.copies_ack:type_name -> anteroom.peer.v1.CopiesAck
 	8,   // 21: anteroom.peer.v1.PeerInfo.member:type_name -> anteroom.peer.v1.Member
 	8,   // 22: anteroom.peer.v1.Account.member:type_name -> anteroom.peer.v1.Member
 	11,  // 23: anteroom.peer.v1.Voters.at:type_name -> anteroom.peer.v1.Epoch
@@ -6991,12 +7057,12 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	8,   // 59: anteroom.peer.v1.NodeReply.holdout:type_name -> anteroom.peer.v1.Member
 	12,  // 60: anteroom.peer.v1.NodeReply.holdout_line:type_name -> anteroom.peer.v1.Line
 	32,  // 61: anteroom.peer.v1.RoomReply.nodes:type_name -> anteroom.peer.v1.RoomNode
-	35,  // 62: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
-	38,  // 63: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
-	39,  // 64: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
-	48,  // 65: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
+	36,  // 62: anteroom.peer.v1.RoomReply.front:type_name -> anteroom.peer.v1.Front
+	39,  // 63: anteroom.peer.v1.RoomReply.nets:type_name -> anteroom.peer.v1.Nets
+	40,  // 64: anteroom.peer.v1.RoomReply.voids:type_name -> anteroom.peer.v1.VoidCount
+	49,  // 65: anteroom.peer.v1.RoomReply.newest:type_name -> anteroom.peer.v1.Room
 	18,  // 66: anteroom.peer.v1.RoomReply.supplies:type_name -> anteroom.peer.v1.Supply
-	40,  // 67: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
+	41,  // 67: anteroom.peer.v1.RoomReply.digest:type_name -> anteroom.peer.v1.Digest
 	30,  // 68: anteroom.peer.v1.RoomReply.covers:type_name -> anteroom.peer.v1.Cover
 	31,  // 69: anteroom.peer.v1.RoomReply.visits:type_name -> anteroom.peer.v1.VisitCount
 	8,   // 70: anteroom.peer.v1.Cover.member:type_name -> anteroom.peer.v1.Member
@@ -7007,85 +7073,88 @@ var file_anteroom_peer_v1_message_proto_depIdxs = []int32{
 	11,  // 75: anteroom.peer.v1.RoomNode.holds:type_name -> anteroom.peer.v1.Epoch
 	14,  // 76: anteroom.peer.v1.RoomNode.cut:type_name -> anteroom.peer.v1.Cut
 	11,  // 77: anteroom.peer.v1.RoomNode.dealt:type_name -> anteroom.peer.v1.Epoch
-	44,  // 78: anteroom.peer.v1.RoomNode.left:type_name -> anteroom.peer.v1.Left
-	34,  // 79: anteroom.peer.v1.RoomNode.earlier:type_name -> anteroom.peer.v1.Earlier
+	45,  // 78: anteroom.peer.v1.RoomNode.left:type_name -> anteroom.peer.v1.Left
+	35,  // 79: anteroom.peer.v1.RoomNode.earlier:type_name -> anteroom.peer.v1.Earlier
 	16,  // 80: anteroom.peer.v1.RoomNode.over:type_name -> anteroom.peer.v1.Void
 	33,  // 81: anteroom.peer.v1.RoomNode.goes:type_name -> anteroom.peer.v1.Vote
-	12,  // 82: anteroom.peer.v1.Vote.to:type_name -> anteroom.peer.v1.Line
-	15,  // 83: anteroom.peer.v1.Vote.voters:type_name -> anteroom.peer.v1.Voters
-	10,  // 84: anteroom.peer.v1.Earlier.account:type_name -> anteroom.peer.v1.Account
-	37,  // 85: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
-	8,   // 86: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
-	11,  // 87: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
-	0,   // 88: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
-	12,  // 89: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
-	15,  // 90: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
-	17,  // 91: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
-	42,  // 92: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
-	22,  // 93: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
-	22,  // 94: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
-	48,  // 95: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
-	12,  // 96: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
-	12,  // 97: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
-	16,  // 98: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
-	16,  // 99: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
-	16,  // 100: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
-	46,  // 101: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
-	47,  // 102: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
-	46,  // 103: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
-	14,  // 104: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
-	11,  // 105: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
-	36,  // 106: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
-	40,  // 107: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
-	20,  // 108: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
-	14,  // 109: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
-	43,  // 110: anteroom.peer.v1.RoomCommit.bucket:type_name -> anteroom.peer.v1.Bucket
-	8,   // 111: anteroom.peer.v1.RoomCommit.resumed:type_name -> anteroom.peer.v1.Member
-	19,  // 112: anteroom.peer.v1.RoomCommit.census:type_name -> anteroom.peer.v1.Census
-	18,  // 113: anteroom.peer.v1.RoomCommit.stands:type_name -> anteroom.peer.v1.Supply
-	45,  // 114: anteroom.peer.v1.Bucket.spent:type_name -> anteroom.peer.v1.Spent
-	43,  // 115: anteroom.peer.v1.Left.bucket:type_name -> anteroom.peer.v1.Bucket
-	2,   // 116: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
-	3,   // 117: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
-	4,   // 118: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
-	8,   // 119: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
-	13,  // 120: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
-	1,   // 121: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
-	49,  // 122: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
-	49,  // 123: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
-	2,   // 124: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
-	11,  // 125: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
-	9,   // 126: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
-	9,   // 127: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 128: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 129: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
-	9,   // 130: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
-	11,  // 131: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
-	12,  // 132: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
-	10,  // 133: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
-	10,  // 134: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
-	12,  // 135: anteroom.peer.v1.Slots.line:type_name -> anteroom.peer.v1.Line
-	54,  // 136: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
-	56,  // 137: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
-	10,  // 138: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
-	10,  // 139: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
-	10,  // 140: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
-	5,   // 141: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
-	11,  // 142: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
-	6,   // 143: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
-	62,  // 144: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
-	62,  // 145: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
-	8,   // 146: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
-	67,  // 147: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
-	8,   // 148: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
-	69,  // 149: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
-	67,  // 150: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
-	70,  // 151: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
-	152, // [152:152] is the sub-list for method output_type
-	152, // [152:152] is the sub-list for method input_type
-	152, // [152:152] is the sub-list for extension type_name
-	152, // [152:152] is the sub-list for extension extendee
-	0,   // [0:152] is the sub-list for field type_name
+	34,  // 82: anteroom.peer.v1.RoomNode.came:type_name -> anteroom.peer.v1.Stay
+	34,  // 83: anteroom.peer.v1.RoomNode.without:type_name -> anteroom.peer.v1.Stay
+	12,  // 84: anteroom.peer.v1.Vote.to:type_name -> anteroom.peer.v1.Line
+	12,  // 85: anteroom.peer.v1.Stay.line:type_name -> anteroom.peer.v1.Line
+	15,  // 86: anteroom.peer.v1.Stay.voters:type_name -> anteroom.peer.v1.Voters
+	10,  // 87: anteroom.peer.v1.Earlier.account:type_name -> anteroom.peer.v1.Account
+	38,  // 88: anteroom.peer.v1.Front.samples:type_name -> anteroom.peer.v1.Sample
+	8,   // 89: anteroom.peer.v1.VoidCount.member:type_name -> anteroom.peer.v1.Member
+	11,  // 90: anteroom.peer.v1.Commit.epoch:type_name -> anteroom.peer.v1.Epoch
+	0,   // 91: anteroom.peer.v1.Commit.grade:type_name -> anteroom.peer.v1.Grade
+	12,  // 92: anteroom.peer.v1.Commit.line:type_name -> anteroom.peer.v1.Line
+	15,  // 93: anteroom.peer.v1.Commit.voters:type_name -> anteroom.peer.v1.Voters
+	17,  // 94: anteroom.peer.v1.Commit.met:type_name -> anteroom.peer.v1.Sighting
+	43,  // 95: anteroom.peer.v1.Commit.rooms:type_name -> anteroom.peer.v1.RoomCommit
+	22,  // 96: anteroom.peer.v1.Commit.reckons:type_name -> anteroom.peer.v1.Bounds
+	22,  // 97: anteroom.peer.v1.Commit.acts:type_name -> anteroom.peer.v1.Bounds
+	49,  // 98: anteroom.peer.v1.RoomCommit.config:type_name -> anteroom.peer.v1.Room
+	12,  // 99: anteroom.peer.v1.RoomCommit.line:type_name -> anteroom.peer.v1.Line
+	12,  // 100: anteroom.peer.v1.RoomCommit.from:type_name -> anteroom.peer.v1.Line
+	16,  // 101: anteroom.peer.v1.RoomCommit.void:type_name -> anteroom.peer.v1.Void
+	16,  // 102: anteroom.peer.v1.RoomCommit.safe:type_name -> anteroom.peer.v1.Void
+	16,  // 103: anteroom.peer.v1.RoomCommit.settled:type_name -> anteroom.peer.v1.Void
+	47,  // 104: anteroom.peer.v1.RoomCommit.burn:type_name -> anteroom.peer.v1.Deal
+	48,  // 105: anteroom.peer.v1.RoomCommit.moves:type_name -> anteroom.peer.v1.Move
+	47,  // 106: anteroom.peer.v1.RoomCommit.tokens:type_name -> anteroom.peer.v1.Deal
+	14,  // 107: anteroom.peer.v1.RoomCommit.cut:type_name -> anteroom.peer.v1.Cut
+	11,  // 108: anteroom.peer.v1.RoomCommit.key:type_name -> anteroom.peer.v1.Epoch
+	37,  // 109: anteroom.peer.v1.RoomCommit.twins:type_name -> anteroom.peer.v1.Tagged
+	41,  // 110: anteroom.peer.v1.RoomCommit.digest:type_name -> anteroom.peer.v1.Digest
+	20,  // 111: anteroom.peer.v1.RoomCommit.claims:type_name -> anteroom.peer.v1.Claim
+	14,  // 112: anteroom.peer.v1.RoomCommit.before:type_name -> anteroom.peer.v1.Cut
+	44,  // 113: anteroom.peer.v1.RoomCommit.bucket:type_name -> anteroom.peer.v1.Bucket
+	8,   // 114: anteroom.peer.v1.RoomCommit.resumed:type_name -> anteroom.peer.v1.Member
+	19,  // 115: anteroom.peer.v1.RoomCommit.census:type_name -> anteroom.peer.v1.Census
+	18,  // 116: anteroom.peer.v1.RoomCommit.stands:type_name -> anteroom.peer.v1.Supply
+	46,  // 117: anteroom.peer.v1.Bucket.spent:type_name -> anteroom.peer.v1.Spent
+	44,  // 118: anteroom.peer.v1.Left.bucket:type_name -> anteroom.peer.v1.Bucket
+	2,   // 119: anteroom.peer.v1.Room.method:type_name -> anteroom.peer.v1.Method
+	3,   // 120: anteroom.peer.v1.Room.algorithm:type_name -> anteroom.peer.v1.Algorithm
+	4,   // 121: anteroom.peer.v1.Room.on_partition:type_name -> anteroom.peer.v1.Policy
+	8,   // 122: anteroom.peer.v1.Room.reclaimed:type_name -> anteroom.peer.v1.Member
+	13,  // 123: anteroom.peer.v1.Room.version:type_name -> anteroom.peer.v1.Version
+	1,   // 124: anteroom.peer.v1.Room.mode:type_name -> anteroom.peer.v1.Mode
+	50,  // 125: anteroom.peer.v1.Room.events:type_name -> anteroom.peer.v1.Event
+	50,  // 126: anteroom.peer.v1.Room.event:type_name -> anteroom.peer.v1.Event
+	2,   // 127: anteroom.peer.v1.Event.method:type_name -> anteroom.peer.v1.Method
+	11,  // 128: anteroom.peer.v1.Nack.epoch:type_name -> anteroom.peer.v1.Epoch
+	9,   // 129: anteroom.peer.v1.Nack.lead:type_name -> anteroom.peer.v1.PeerInfo
+	9,   // 130: anteroom.peer.v1.Probe.lead:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 131: anteroom.peer.v1.Probe.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 132: anteroom.peer.v1.Probe.line:type_name -> anteroom.peer.v1.Line
+	9,   // 133: anteroom.peer.v1.ProbeAck.follow:type_name -> anteroom.peer.v1.PeerInfo
+	11,  // 134: anteroom.peer.v1.ProbeAck.epoch:type_name -> anteroom.peer.v1.Epoch
+	12,  // 135: anteroom.peer.v1.ProbeAck.line:type_name -> anteroom.peer.v1.Line
+	10,  // 136: anteroom.peer.v1.Slots.from:type_name -> anteroom.peer.v1.Account
+	10,  // 137: anteroom.peer.v1.Slots.to:type_name -> anteroom.peer.v1.Account
+	12,  // 138: anteroom.peer.v1.Slots.line:type_name -> anteroom.peer.v1.Line
+	55,  // 139: anteroom.peer.v1.SlotsInUse.slots:type_name -> anteroom.peer.v1.Slots
+	57,  // 140: anteroom.peer.v1.SlotsInUse.visits:type_name -> anteroom.peer.v1.VisitGiven
+	10,  // 141: anteroom.peer.v1.VisitGiven.homes:type_name -> anteroom.peer.v1.Account
+	10,  // 142: anteroom.peer.v1.SlotsAck.from:type_name -> anteroom.peer.v1.Account
+	10,  // 143: anteroom.peer.v1.SlotsAck.to:type_name -> anteroom.peer.v1.Account
+	5,   // 144: anteroom.peer.v1.RoomQPID.kind:type_name -> anteroom.peer.v1.QPIDKind
+	11,  // 145: anteroom.peer.v1.RoomQPID.epoch:type_name -> anteroom.peer.v1.Epoch
+	6,   // 146: anteroom.peer.v1.RoomQPID.outcome:type_name -> anteroom.peer.v1.QPIDOutcome
+	63,  // 147: anteroom.peer.v1.SyncReply.taken:type_name -> anteroom.peer.v1.TakenTicket
+	63,  // 148: anteroom.peer.v1.SyncAck.taken:type_name -> anteroom.peer.v1.TakenTicket
+	8,   // 149: anteroom.peer.v1.TakenTicket.at:type_name -> anteroom.peer.v1.Member
+	68,  // 150: anteroom.peer.v1.Places.places:type_name -> anteroom.peer.v1.Place
+	8,   // 151: anteroom.peer.v1.Place.past:type_name -> anteroom.peer.v1.Member
+	70,  // 152: anteroom.peer.v1.Copies.rooms:type_name -> anteroom.peer.v1.RoomCopies
+	68,  // 153: anteroom.peer.v1.RoomCopies.places:type_name -> anteroom.peer.v1.Place
+	71,  // 154: anteroom.peer.v1.RoomCopies.visits:type_name -> anteroom.peer.v1.VisitKept
+	155, // [155:155] is the sub-list for method output_type
+	155, // [155:155] is the sub-list for method input_type
+	155, // [155:155] is the sub-list for extension type_name
+	155, // [155:155] is the sub-list for extension extendee
+	0,   // [0:155] is the sub-list for field type_name
 }
 
 func init() { file_anteroom_peer_v1_message_proto_init() }
@@ -7122,7 +7191,7 @@ func file_anteroom_peer_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_anteroom_peer_v1_message_proto_rawDesc), len(file_anteroom_peer_v1_message_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   65,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
