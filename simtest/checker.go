@@ -195,7 +195,7 @@ func (w *world) look(h *host) {
 		}
 		w.followRoom(r, &old, &rs)
 	}
-	if s.Line == before.Line && s.Voters.Version > before.Voters.Version {
+	if s.Line == before.Line && s.Voters.Version > before.Voters.Version || s.Knows && !before.Knows {
 		w.checkHeard(h)
 	}
 }

@@ -11,7 +11,8 @@ import (
 // slots of that. As long as it is open at its own node, of each quorum of the voters somebody knows that it is
 // void: else that node could go on with them in a wave of others who do not.
 //
-// It is looked at when voters take force, as that is when quorums become others. Who is down knows what it knew.
+// It is looked at when voters take force, and when a node begins to vote, as that is when quorums become others. Who is down
+// knows what it knew, if it has a disk; who does not vote yet is in no quorum.
 func (w *world) checkHeard(h *host) {
 	s := &h.seen.status
 	for r := range w.checker.rooms {
@@ -30,7 +31,8 @@ func (w *world) checkHeard(h *host) {
 			}
 			ignorant := func(name qpid.NodeID) bool {
 				return !slices.ContainsFunc(w.hosts, func(o host) bool {
-					return o.name == name && (!o.up() && !w.o.Faults.Disk || covers(o.seen.rooms[r].Voided, a.Account))
+					votes := o.up() && o.seen.status.Knows || !o.up() && w.o.Faults.Disk
+					return o.name == name && (!votes || covers(o.seen.rooms[r].Voided, a.Account))
 				})
 			}
 			if half(s.Voters.Names, ignorant) {
