@@ -273,7 +273,7 @@ func (n *Node) commit(now Time, w *wave) {
 		return
 	}
 	c, d, ok := n.authority(now, w)
-	if w.Quorum && (!ok || c.Grade < Primary) {
+	if w.Quorum && (!ok || c.Grade < Primary) && len(linesOf(w)) == 1 { // of several the others may be why
 		n.lead.doubts = now.Boot + 2*micros(n.c.ExcludeAfter)
 	}
 	if !ok {
