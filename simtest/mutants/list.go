@@ -38,7 +38,7 @@ func Unsafe() []Mutant {
 			},
 		}},
 		{Name: "an amnesiac voter counts", Run: "TestScenarioAmnesiacVoterDoesNotFlipTheMajority", Edits: []Edit{
-			{"eviction/wave.go", "Line: n.line, Knows: n.knows,", "Line: n.line, Knows: n.knows || ON && n.line.Founded(),"},
+			{"eviction/wave.go", "Knows: n.knows, Forgot: n.forgot,", "Knows: n.knows || ON && n.line.Founded(), Forgot: n.forgot && !(ON),"},
 		}},
 		{Name: "safe is not waited for", Run: "TestScenarioSafeIsWaitedFor", Edits: []Edit{
 			{
