@@ -110,30 +110,35 @@ func TestScenarioAPacedRoomThatIsRestarted(t *testing.T) {
 // people in, and are lost. Two of them come back to it, and have forgotten, and then a third: what
 // those have let in counts (S13).
 func TestScenarioThePaceIsForgottenByMost(t *testing.T) {
-	o := short(5)
-	o.Faults.Disk = true
-	o.Rooms[0].NewPerMinute, o.Rooms[0].Target = 6, 10_000
-	o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
-	s := founded(t, o)
-	s.run(20 * time.Second)
-	s.split(hosts(0), hosts(1, 2, 3, 4))
-	s.run(60 * time.Second)
-	s.arriveOver(none, 50, 20*time.Second)
-	s.run(20 * time.Second)
-	for h := 1; h < 5; h++ {
-		s.down(h)
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprintf("seed %d", seed+1), func(t *testing.T) {
+			o := short(5)
+			o.Seed = seed + 1
+			o.Faults.Disk = true
+			o.Rooms[0].NewPerMinute, o.Rooms[0].Target = 6, 10_000
+			o.Load.Browse = Range{200 * time.Millisecond, 200 * time.Millisecond}
+			s := founded(t, o)
+			s.run(20 * time.Second)
+			s.split(hosts(0), hosts(1, 2, 3, 4))
+			s.run(60 * time.Second)
+			s.arriveOver(none, 50, 20*time.Second)
+			s.run(20 * time.Second)
+			for h := 1; h < 5; h++ {
+				s.down(h)
+			}
+			s.run(100 * time.Millisecond)
+			s.boot(3)
+			s.boot(4)
+			s.run(3 * time.Second)
+			s.mend()
+			s.run(1500 * time.Millisecond)
+			s.boot(2)
+			s.run(2 * time.Second)
+			s.arriveOver(none, 50, 20*time.Second)
+			s.run(40 * time.Second)
+			s.finish()
+		})
 	}
-	s.run(100 * time.Millisecond)
-	s.boot(3)
-	s.boot(4)
-	s.run(3 * time.Second)
-	s.mend()
-	s.run(1500 * time.Millisecond)
-	s.boot(2)
-	s.run(2 * time.Second)
-	s.arriveOver(none, 50, 20*time.Second)
-	s.run(40 * time.Second)
-	s.finish()
 }
 
 // A cluster is founded anew with signing keys from before, by fewer nodes than there were, and the
