@@ -14,6 +14,7 @@ func stormBugs() []Mutant {
 			{"eviction/lead.go", "	if !quorum && n.rank() > 0 && n.outdone(now, mine) {\n", "	if (ON || !quorum) && n.rank() > 0 && n.outdone(now, bid{n.self, quorum && !(ON)}) {\n"},
 		}},
 		{Name: "who has no quorum takes others out of primary waves", Run: "TestScenarioACoordinatorThatReachesFewHoldsUpNobody", Edits: []Edit{
+			{"eviction/bid.go", "c.with.before(bid{n.self, quorum}) {", "c.with.before(bid{n.self, ON || quorum}) {"},
 			{"eviction/wave.go", "with.before(bid{g.Lead, g.Quorum})", "with.before(bid{g.Lead, ON || g.Quorum})"},
 		}},
 		{Name: "the people of a lost node are waited for until it is back", Run: "TestScenarioCallsGoOnWhileANodeIsCutOff", Edits: []Edit{
