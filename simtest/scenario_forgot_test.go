@@ -189,3 +189,10 @@ func TestScenarioTheCommitThatProposesAReplacementIsLost(t *testing.T) {
 		}
 	}
 }
+
+// older returns a commit as of a version that does not say how many rooms there are: who has forgotten votes at once.
+func older(c *eviction.Commit) *eviction.Commit {
+	old := *c
+	old.Known = 0
+	return &old
+}
