@@ -281,6 +281,7 @@ func TestSeedsWithADrawByAWrongClock(t *testing.T) {
 // be heard of there. It goes on with no visit that may have ended so.
 func TestSeedsWithAVisitThatIsEndedElsewhere(t *testing.T) {
 	hold(t, unwritten, 90003381, 90015198, 90019198, 90019322)
+	hold(t, again(unwritten, 90015198), 24)
 }
 
 // A disk holds up slots that are on their way to an account, which is known to be void when
