@@ -315,4 +315,5 @@ func TestSeedsWithOneClockThatIsLeftAndWrong(t *testing.T) {
 // the life that was in that wave: two quorums of four.
 func TestSeedsWithANameThatTwoHadWhenAllButOneDied(t *testing.T) {
 	hold(t, simtest.Swarm, 98200373)
+	hold(t, again(simtest.Swarm, 98200373), 83, 624)
 }
