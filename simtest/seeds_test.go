@@ -118,6 +118,7 @@ func TestSeedsWithAnHeirThatIsToKeepAPlaceUntilAnotherHasIt(t *testing.T) {
 // Somebody's join was taken back by a node that found nobody to keep the place, and they had
 // joined with the same id at another: the first one refused them as given up.
 func TestSeedsWithAJoinThatWasTakenBack(t *testing.T) {
+	hold(t, unwritten, 90010381)
 	hold(t, again(unwritten, 90010381), 3, 7, 9, 11)
 }
 
@@ -281,7 +282,7 @@ func TestSeedsWithADrawByAWrongClock(t *testing.T) {
 // be heard of there. It goes on with no visit that may have ended so.
 func TestSeedsWithAVisitThatIsEndedElsewhere(t *testing.T) {
 	hold(t, unwritten, 90003381, 90015198, 90019198, 90019322)
-	hold(t, again(unwritten, 90015198), 24)
+	hold(t, again(unwritten, 90015198), 24, 37)
 }
 
 // A disk holds up slots that are on their way to an account, which is known to be void when
