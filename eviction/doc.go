@@ -271,7 +271,7 @@
 // listed. Nobody forgets that an account is void before its own node has closed it: else it
 // would come back with slots that were made again. The proof is at forget.
 // Kept by Gate.account, Gate.knows, escrow.accept, escrow.current, escrow.isSafe, escrow.lease, Gate.lapse, Node.age, Node.forget.
-// Seen by TestScenarioAVoidThatIsNotOnDiskMakesNoSlots, TestScenarioSafeIsWaitedFor, TestScenarioSlotsInFlightAtVoid, TestSlotsFromAForgottenAccountAreRefused, TestScenarioWhoStoodStillForTwiceDHasNoAccount, TestScenarioALongerSessionOfASideKeepsNoAccount.
+// Seen by TestScenarioAVoidThatIsNotOnDiskMakesNoSlots, TestScenarioSafeIsWaitedFor, TestScenarioSlotsInFlightAtVoid, TestSlotsFromAForgottenAccountAreRefused, TestScenarioWhoStoodStillForTwiceDHasNoAccount, TestScenarioWhoStoodStillForTwiceDAndLeadsHasNoAccount, TestScenarioALongerSessionOfASideKeepsNoAccount.
 //
 // Lemma 10 (supply). What is minted, and what those who are lost can still use, is
 // together no more than the limit, or than there were when that was lowered; then nobody is called

@@ -34,8 +34,8 @@ func (s *script) withinTheLimit() {
 
 // A machine stands still with its clocks for twice D. By its boot clock a moment has
 // passed; when its wall clock is set right it follows that and runs the waves again,
-// if it is the most senior, or has to wait until its clock can be set. Its account is over
-// either way. Seed 5585 of the swarm.
+// if it is the most senior and nobody lists a quorum, or has to wait until its clock can be set.
+// Its account is over either way. Seed 5585 of the swarm.
 func TestScenarioWhoStoodStillForTwiceDHasNoAccount(t *testing.T) {
 	for x := range 3 {
 		s := peopled(t)
@@ -47,6 +47,29 @@ func TestScenarioWhoStoodStillForTwiceDHasNoAccount(t *testing.T) {
 			t.Fatalf("%s has not heard how late it is, or has closed its account by its own clock: %s", h.name, s.ledgers(0))
 		}
 		h.clock.set(s.now, 0)
+		s.withinTheLimit()
+	}
+}
+
+// So it is where one that has a quorum by itself is cut off from it just then: of the other two the one that stood still
+// runs the waves, if it is the most senior, when its wall clock is right.
+func TestScenarioWhoStoodStillForTwiceDAndLeadsHasNoAccount(t *testing.T) {
+	for x := range int32(3) {
+		s := peopled(t)
+		h := &s.hosts[x]
+		first, second := max(0, 1-x), min(2, 3-x) // the others; of their two votes the first is a quorum
+		s.freeze(h, 2*s.delay().Microseconds()+800_000)
+		s.arriveOver(int(x+1)%3, 30, 9*time.Second)
+		s.run(2*s.delay() + 500*time.Millisecond)
+		s.split(hosts(first), hosts(x, second))
+		s.run(500 * time.Millisecond)
+		had := h.seen.rooms[0].Account.Born != 0
+		h.clock.set(s.now, 0)
+		s.run(time.Second)
+		if h.stopped || !had {
+			t.Fatalf("%s has not heard how late it is, or has closed its account by its own clock: %s", h.name, s.ledgers(0))
+		}
+		s.mend()
 		s.withinTheLimit()
 	}
 }

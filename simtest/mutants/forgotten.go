@@ -7,7 +7,7 @@ func forgottenBugs() []Mutant {
 		{Name: "a longer session keeps an account that others have forgotten", Run: "TestScenarioALongerSessionOfASideKeepsNoAccount", Edits: []Edit{
 			{"eviction/lapse.go", "	return g.lapses\n", "	if ON {\n\t\treturn g.leasedAt + micros(g.c.Lease+max(g.ttl, g.cfg.longest()))\n\t}\n	return g.lapses\n"},
 		}},
-		{Name: "who stood still for long has its account as if it had not", Run: "TestScenarioWhoStoodStillForTwiceDHasNoAccount", Edits: []Edit{
+		{Name: "who stood still for long has its account as if it had not", Run: "TestScenarioWhoStoodStillForTwiceDAndLeadsHasNoAccount", Edits: []Edit{
 			{"eviction/lapse.go", "		g.lapses -= stood\n", "		if !(ON) {\n\t\t\tg.lapses -= stood\n\t\t}\n"},
 		}},
 		{Name: "an old lease of one that stood still is good in rooms that its wave leaves out", Run: "TestScenarioALeaseOfBeforeAStandstillIsOver", Edits: []Edit{
