@@ -90,3 +90,34 @@ func TestScenarioACoordinatorsOwnClockStopsNobody(t *testing.T) {
 	}
 	s.finish()
 }
+
+// Of seven nodes three are cut off, without a quorum, and nothing comes from the one that
+// leads them, first to one and then to the other. The first takes the lead, and hears that
+// the other one still follows: it leaves the lead for a deadline, not for as long again.
+func TestScenarioWhoLeavesTheLeadAsksAgainSoon(t *testing.T) {
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprintf("seed %d", seed+1), func(t *testing.T) {
+			o := short(7)
+			o.Seed = seed + 1
+			s := founded(t, o)
+			s.split(hosts(0, 1, 2), hosts(3, 4, 5, 6))
+			s.until(5*time.Second, "three without a quorum", func() bool { return s.sees(0, 3) && s.sees(1, 3) && s.sees(2, 3) })
+			s.run(time.Second)
+			from := s.now
+			s.tap = func(f *flight) verdict {
+				if f.from == 0 && (f.to == 1 || f.to == 2 && s.now-from > 150_000) {
+					return lose
+				}
+				return pass
+			}
+			s.until(5*time.Second, "two that go on", func() bool { return s.sees(1, 2) && s.sees(2, 2) })
+			if took := s.now - from; took > 1_600_000 {
+				t.Errorf("they go on after %v", micros(took))
+			}
+			s.tap = nil
+			s.mend()
+			s.until(20*time.Second, "all together", func() bool { return s.together(7) })
+			s.finish()
+		})
+	}
+}

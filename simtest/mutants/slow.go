@@ -22,7 +22,7 @@ func slowBugs() []Mutant {
 		{Name: "a slow coordinator leaves out one node after the other", Run: "TestScenarioAGrayCoordinatorOfADeepTreeLetsOthersLead", Edits: []Edit{
 			{"eviction/candidate.go", "if !slow && !present", "if (ON || !slow) && !present"},
 		}},
-		{Name: "who hears that another leads waits for as long again", Run: "TestScenarioAGrayNodeIsNotWaitedFor", Edits: []Edit{
+		{Name: "who hears that another leads waits for as long again", Run: "TestScenarioWhoLeavesTheLeadAsksAgainSoon", Edits: []Edit{
 			{"eviction/lead.go", "	n.followedAt = max(n.followedAt, now.Boot+", "	if ON {\n\t\tn.followedAt = now.Boot\n\t}\n	n.followedAt = max(n.followedAt, now.Boot+"},
 		}},
 		{Name: "a clock is as well known by a late reply as by any", Run: "TestScenarioALateReplyTellsNoClockOff", Edits: []Edit{
