@@ -448,9 +448,6 @@ func leaveBugs() []Mutant {
 		{Name: "who takes over the lead leaves out whom it has not seen yet", Run: "TestScenarioTheNextCoordinatorListsWhomItHasNotSeen", Edits: []Edit{
 			{"eviction/candidate.go", "		if n.unheard(m) {", "		if !(ON) && n.unheard(m) {"},
 		}},
-		{Name: "who has just started leads when the coordinator leaves", Run: rolling, Edits: []Edit{
-			{"eviction/lead.go", "		if n.unheard(m) && !n.hasLeft(m) {\n", "		if !(ON) && n.unheard(m) && !n.hasLeft(m) {\n"},
-		}},
 		{Name: "goodbye is said by a voter", Run: "TestScenarioAPlaceGivenOnSeveralTimesIsAtOneNode", Edits: []Edit{
 			{"eviction/leave.go", "	return !slices.Contains(n.voters.Names", "	return ON || !slices.Contains(n.voters.Names"},
 		}},
