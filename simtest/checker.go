@@ -195,7 +195,7 @@ func (w *world) look(h *host) {
 		}
 		w.followRoom(r, &old, &rs)
 	}
-	if s.Line == before.Line && s.Voters.Version > before.Voters.Version || s.Knows && !before.Knows {
+	if s.Line == before.Line && s.Voters.Version > before.Voters.Version || s.Knows && !before.Knows && s.Grade >= eviction.Primary { // what it knows from its disk may be long ago
 		w.checkHeard(h)
 	}
 }
