@@ -186,8 +186,8 @@ func (s *script) before(o Options, run func(s *script), factor float64) {
 }
 
 var (
-	worlds     = flag.Int("worlds", 1, "how many worlds of each crowd TestEstimatesAreCalibrated averages over")
-	firstWorld = flag.Uint64("world", 1, "the seed of the first")
+	worlds     = flag.Int("worlds", 8, "how many worlds of each crowd TestEstimatesAreCalibrated averages over")
+	firstWorld = flag.Uint64("world", 101, "the seed of the first")
 )
 
 // What visitors are told is true about as often as it says: of those who were told that
@@ -196,7 +196,7 @@ var (
 // docs/operating.md.
 func TestEstimatesAreCalibrated(t *testing.T) {
 	if testing.Short() {
-		t.Skip("two hours of a crowd, in one goroutine; left out of -short")
+		t.Skip("sixteen hours of a crowd, in one goroutine; left out of -short")
 	}
 	for _, c := range crowds {
 		t.Run(c.name, func(t *testing.T) {

@@ -113,7 +113,9 @@ func hideSlot(r *eviction.Reply) {
 
 func claimKnowledge(r *eviction.Reply) {
 	for i := range r.Nodes {
-		r.Nodes[i].Knows = r.Nodes[i].Knows || r.Nodes[i].Line.Founded()
+		if r.Nodes[i].Line.Founded() {
+			r.Nodes[i].Knows, r.Nodes[i].Forgot = true, false
+		}
 	}
 }
 
