@@ -186,7 +186,7 @@ func (s *script) before(o Options, run func(s *script), factor float64) {
 }
 
 var (
-	worlds     = flag.Int("worlds", 8, "how many worlds of each crowd TestEstimatesAreCalibrated averages over")
+	worlds     = flag.Int("worlds", 4, "how many worlds of each crowd TestEstimatesAreCalibrated averages over")
 	firstWorld = flag.Uint64("world", 101, "the seed of the first")
 )
 
@@ -196,7 +196,7 @@ var (
 // docs/operating.md.
 func TestEstimatesAreCalibrated(t *testing.T) {
 	if testing.Short() {
-		t.Skip("sixteen hours of a crowd, in one goroutine; left out of -short")
+		t.Skip("eight hours of a crowd, in one goroutine; left out of -short")
 	}
 	for _, c := range crowds {
 		t.Run(c.name, func(t *testing.T) {

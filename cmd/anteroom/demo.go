@@ -187,7 +187,7 @@ func (d *demo) awaitDoors(ctx context.Context) {
 	defer often.Stop()
 	closed := func(s *server.Server) bool {
 		room, ok := s.Snapshot().Room(demoRoom)
-		return !ok || !room.MayAdmit || !room.Open && d.limit > 0
+		return !ok || !room.MayAdmit || !room.Open && d.limit > 0 || !s.HasKeys()
 	}
 	for slices.ContainsFunc(d.servers, closed) {
 		select {

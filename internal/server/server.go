@@ -145,6 +145,10 @@ func (s *Server) Serving() bool {
 // Addresses returns where it listens, once it is Ready.
 func (s *Server) Addresses() Addresses { return s.at }
 
+// HasKeys reports whether the node has signing keys, without which it gives nobody a place. It may be called at any time
+// once the server is Ready.
+func (s *Server) HasKeys() bool { return !s.keys.ring.Empty() }
+
 // Snapshot returns the node's state, once the server is Ready.
 func (s *Server) Snapshot() *loop.Snapshot { return s.loop.Snapshot() }
 
