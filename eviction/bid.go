@@ -17,8 +17,11 @@ import (
 //
 //   - of two who each list a quorum of a line one gets there: a node that is in both lists stays with
 //     the senior one, as everybody in the waves of that, and without them the other has no quorum;
-//   - who has no quorum takes nobody out of waves that are primary, and keeps nobody from them;
+//   - who has no quorum takes nobody out of waves that are primary, and who follows it goes to one who lists a quorum;
 //   - where nobody has one, seniority decides, as at the founding.
+//
+// That is of no help where nobody else would run waves: if only one node reaches all others, and a senior one that reaches
+// no more than it, it follows that one, and nobody has a quorum for as long.
 //
 // It is a matter of progress alone: what a wave may decide is for authority to say, by the replies. Who
 // lists a quorum may be mistaken, as where another life of a name has its vote; it says so no more for a while then.

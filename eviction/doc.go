@@ -289,8 +289,8 @@
 //
 // Theorem. People called and on the site are within the limit, but for machines that
 // stood still with their clocks, a clock that was ahead where its node was a quorum by itself and that
-// is right after a restart (5), foundings that share no node, and a node that an operator has reclaimed or
-// replaced and that runs. Whoever is on the site has a slot
+// is right after a restart (5), foundings that share no node, a node that an operator has reclaimed or
+// replaced and that runs, and a second node that ran under the name of one that was cut off and has its vote back (6). Whoever is on the site has a slot
 // of an account (1), which acts, or is one whose D is not over (4, 8, 11, 13), or that is known to use no
 // more than others keep (14), or to have gone on (15). The slots of
 // the accounts of a line, and what those that are lost can still use, are no more than

@@ -73,6 +73,8 @@ func (n *Node) setOff(g *Gate) {
 // what that one knew; what later ones rely on, before it votes, they meet this one's without it. By induction
 // it is the same where others forget, one after another. Which rooms there are the coordinator knows, as long as nobody in the wave names another. One of
 // a version that does not say so has all vote as that did.
+//
+// It says nothing of a life that has voted, and has its vote back from another one of its name that took it meanwhile.
 func (n *Node) remember(c *Commit) {
 	founder := c.Founding || c.Grade >= Primary && slices.Contains(c.Voters.Founders, n.self.Member)
 	rooms, all := 0, c.Grade >= Primary

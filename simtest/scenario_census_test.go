@@ -298,9 +298,7 @@ func TestScenarioWhoRemembersNoSupplyHearsOfTheNewest(t *testing.T) {
 	stood := false
 	s.tap = func(f *flight) verdict {
 		if m, ok := f.m.Body.(*eviction.Commit); ok {
-			old := *m
-			old.Known = 0
-			f.m.Body = &old
+			f.m.Body = older(m)
 			for i := range m.Rooms {
 				stood = stood || m.Rooms[i].Room == "shop" && m.Rooms[i].Stands != nil
 			}

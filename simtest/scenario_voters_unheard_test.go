@@ -89,10 +89,10 @@ func asksAnew(t *testing.T, after time.Duration) {
 	s.finish()
 }
 
-// n02 is cut off, and n00 and n01 make its free slots again. It is back before its account lapses, and n01 is restarted without a disk:
-// it has forgotten that n02's account is void. Neither hears a commit that speaks of the room, but n01 hears others, and so
-// counts as one who knows again. With n02 it is a quorum of which nobody knows it.
-func TestScenarioAVoterThatForgotHearsOfNoRoom(t *testing.T) {
+// cutOffAndFull are three nodes of which n02 is cut off, and the others have made its free slots again: all are in use at n00. Visits are long, so n02's
+// account is open for a minute yet.
+func cutOffAndFull(t *testing.T) *script {
+	t.Helper()
 	o := short(3)
 	o.Cluster.Copies = 1
 	o.Rooms[0].Session, o.Load.Browse = time.Minute, Range{50 * time.Second, 50 * time.Second}
@@ -101,6 +101,14 @@ func TestScenarioAVoterThatForgotHearsOfNoRoom(t *testing.T) {
 	s.until(20*time.Second, "all slots at n00 and n01", func() bool { owned, _ := s.ownedNow(0, 1); return owned == o.Rooms[0].Target })
 	s.arrive(0, o.Rooms[0].Target)
 	s.run(2 * time.Second)
+	return s
+}
+
+// n02 is cut off, and n00 and n01 make its free slots again. It is back before its account lapses, and n01 is restarted without a disk:
+// it has forgotten that n02's account is void. Neither hears a commit that speaks of the room, but n01 hears others, and so
+// counts as one who knows again. With n02 it is a quorum of which nobody knows it.
+func TestScenarioAVoterThatForgotHearsOfNoRoom(t *testing.T) {
+	s := cutOffAndFull(t)
 	s.tap = func(f *flight) verdict {
 		if c, ok := f.m.Body.(*eviction.Commit); ok && f.to != 0 && len(c.Rooms) > 0 {
 			return lose
@@ -114,7 +122,7 @@ func TestScenarioAVoterThatForgotHearsOfNoRoom(t *testing.T) {
 	s.run(300 * time.Millisecond)
 	s.split(hosts(0), hosts(1, 2))
 	s.tap = nil
-	s.arrive(2, o.Rooms[0].Target)
+	s.arrive(2, s.o.Rooms[0].Target)
 	s.run(5 * time.Second)
 	s.finish()
 }
@@ -124,21 +132,14 @@ func TestScenarioAVoterThatForgotHearsOfNoRoom(t *testing.T) {
 func TestScenarioAVoterThatForgotIsBackWithOneThatWasCutOff(t *testing.T) {
 	for after := time.Duration(0); after < time.Second; after += 50 * time.Millisecond {
 		t.Run(after.String(), func(t *testing.T) {
-			o := short(3)
-			o.Cluster.Copies = 1
-			o.Rooms[0].Session, o.Load.Browse = time.Minute, Range{50 * time.Second, 50 * time.Second}
-			s := founded(t, o)
-			s.split(hosts(0, 1), hosts(2))
-			s.until(20*time.Second, "all slots at n00 and n01", func() bool { owned, _ := s.ownedNow(0, 1); return owned == o.Rooms[0].Target })
-			s.arrive(0, o.Rooms[0].Target)
-			s.run(2 * time.Second)
+			s := cutOffAndFull(t)
 			s.down(1)
 			s.run(3*time.Second + after)
 			s.mend()
 			s.boot(1)
 			s.until(5*time.Second, "n01 knows", func() bool { return s.hosts[1].seen.status.Voters.Version > 0 })
 			s.split(hosts(0), hosts(1, 2))
-			s.arrive(2, o.Rooms[0].Target)
+			s.arrive(2, s.o.Rooms[0].Target)
 			s.run(5 * time.Second)
 			s.finish()
 		})
