@@ -33,8 +33,9 @@ type writer struct {
 	Members        map[string]string // addresses; empty: a durable log
 }
 
-// writeForever writes while this process leads, says what was acknowledged, and
-// answers every line that it is sent with its state.
+// writeForever writes while this process leads and says what was acknowledged. The
+// first line that it is sent ends the writing: it is answered, as every later one,
+// with the state, once what was proposed has its answer.
 func writeForever(told string) int {
 	var w writer
 	if err := json.Unmarshal([]byte(told), &w); err != nil {
@@ -68,9 +69,10 @@ func writeForever(told string) int {
 	}
 	go func() { _ = l.Run(context.Background()) }()
 	var out sync.Mutex
+	var writers sync.WaitGroup
 	quiet := make(chan struct{})
 	for i := range 8 {
-		go func() {
+		writers.Go(func() {
 			for n := 0; ; n++ {
 				select {
 				case <-quiet:
@@ -88,12 +90,13 @@ func writeForever(told string) int {
 				fmt.Println("ack", command)
 				out.Unlock()
 			}
-		}()
+		})
 	}
 	lines := bufio.NewScanner(os.Stdin)
 	for first := true; lines.Scan(); first = false {
 		if first {
 			close(quiet)
+			writers.Wait()
 		}
 		text, _ := json.Marshal(state.texts())
 		out.Lock()
@@ -322,7 +325,7 @@ func TestGroupSurvivesKill9AndStop(t *testing.T) {
 	}
 	leader("")
 	for _, p := range up {
-		p.ask(t) // from here on nothing is written
+		p.ask(t) // from here on it writes nothing, and awaits no answer
 	}
 	var states [3][]string
 	until(t, "all have applied the same", func() bool {
