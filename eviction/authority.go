@@ -11,6 +11,7 @@ import (
 // no cluster yet and none may be founded.
 func (n *Node) authority(now Time, w *wave) (*Commit, *decision, bool) {
 	n.resolve(w)
+	w.twins = twinsOf(w)
 	n.lead.holdout = Member{}
 	c := &Commit{Epoch: w.epoch, HLC: n.clock.hlc}
 	for _, r := range w.sum.Nodes {
@@ -67,7 +68,7 @@ func originsOf(w *wave, from Line) []origin {
 		origins[i] = origin{line: from, lapsed: -1}
 	}
 	for _, r := range w.sum.Nodes {
-		if from.Founded() && r.Line == from && r.Knows && !r.Forgot {
+		if from.Founded() && r.remembers(from) {
 			origins[r.Index].voters, origins[r.Index].lapsed = r.Voters, r.Lapsed
 		}
 	}
@@ -93,6 +94,9 @@ type voice struct {
 	lapsed int64         // µs since its last primary wave; -1: nobody knows
 }
 
+// remembers reports whether who replied has forgotten nothing that waves of a line have said to it.
+func (r *NodeReply) remembers(line Line) bool { return r.Line == line && r.Knows && !r.Forgot }
+
 func voiceOf(w *wave, line Line) voice {
 	v := voice{lapsed: -1}
 	for _, r := range w.sum.Nodes {
@@ -108,7 +112,7 @@ func voiceOf(w *wave, line Line) voice {
 	}
 	for _, r := range w.sum.Nodes {
 		m := w.list[r.Index]
-		if w.votes(&r, line) && (r.Line == line && r.Knows && !r.Forgot || (r.Line == line || !r.Line.Founded()) && slices.Contains(v.voters.Founders, m)) {
+		if w.votes(&r, line) && (r.remembers(line) || !r.Knows && (r.Line == line || !r.Line.Founded()) && slices.Contains(v.voters.Founders, m)) {
 			v.know = append(v.know, m.Name)
 			if !r.Restored {
 				v.recall = append(v.recall, m.Name)
@@ -132,7 +136,8 @@ func (w *wave) guess(line Line, recalled bool) {
 // votes reports whether the life that replied is the one that its name votes in on a
 // line, if it is there: nobody on that line was in a wave with another life of that name
 // since a primary wave listed this one. Two lives under one name would else make two
-// quorums that have only the name in common.
+// quorums that have only the name in common. Of two that are in this wave it is the one that stands for the later one, and if that is
+// one wave, and both remember, the one that would have the vote without the other.
 //
 // A life whose disk this one has is over, whatever waves it was listed in: it
 // synced its own record before it first spoke, so every such life is in Lives. Of
@@ -163,7 +168,28 @@ func (w *wave) votes(r *NodeReply, line Line) bool {
 	case r.Restored:
 		m = earliest(m, r.Lives)
 	}
-	return stands(m, r.Since, last)
+	return stands(m, r.Since, last) && !slices.ContainsFunc(w.twins, func(o *NodeReply) bool { return w.outdoes(o, r, line) })
+}
+
+// outdoes reports whether o is of another life of r's name, and goes before it.
+func (w *wave) outdoes(o, r *NodeReply, line Line) bool {
+	a, b := w.list[o.Index], w.list[r.Index]
+	return a.Name == b.Name && a != b && o.Knows && (o.Since > r.Since || o.Since == r.Since && o.remembers(line) && a.Compare(b) > 0)
+}
+
+// twinsOf returns the replies of lives of which the list has another one of the name.
+func twinsOf(w *wave) (twins []*NodeReply) {
+	if len(namesOf(w.list)) == len(w.list) {
+		return nil
+	}
+	for i := range w.sum.Nodes {
+		r := &w.sum.Nodes[i]
+		name := w.list[r.Index].Name
+		if slices.ContainsFunc(w.list, func(m Member) bool { return m.Name == name && m != w.list[r.Index] }) {
+			twins = append(twins, r)
+		}
+	}
+	return twins
 }
 
 // earlier are the lives whose disk r has. The one that others saw last on its line is among them, however many came after it:
@@ -390,6 +416,11 @@ func (n *Node) primary(now Time, w *wave, c *Commit, line Line) {
 	c.Voters.At = w.epoch
 	n.lead.heard.speak(w, c.Voters)
 	c.Known = n.knownRooms(w)
+	for i := range w.sum.Nodes {
+		if r := &w.sum.Nodes[i]; !w.votes(r, line) {
+			c.Outvoted = append(c.Outvoted, r.Index)
+		}
+	}
 }
 
 // knownRooms is what a commit says of how many rooms there are that were agreed on, see Commit.Known.

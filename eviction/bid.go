@@ -121,5 +121,5 @@ func (n *Node) outdone(now Time, mine bid) bool {
 
 // voting reports whether this node counts as one who knows where its line is.
 func (n *Node) voting() bool {
-	return n.knows && !n.forgot || slices.Contains(n.voters.Founders, n.self.Member)
+	return n.knows && !n.forgot
 }

@@ -86,9 +86,12 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	if c.Founding && c.Line != n.line {
 		n.quit()
 	}
+	outvoted, knew := slices.Contains(c.Outvoted, w.index), n.knows
 	if c.Line.Founded() {
 		if c.Grade >= Primary || c.Founding || !n.line.Founded() {
-			n.forgot = n.forgot || c.Line != n.line
+			if outvoted || c.Line != n.line {
+				n.forgets()
+			}
 			n.line = c.Line
 			n.quits = slices.DeleteFunc(n.quits, func(l Line) bool { return l == n.line }) // it is back
 		}
@@ -120,7 +123,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	}
 	n.sync()
 	n.installRooms(now, w, c)
-	n.remember(c)
+	n.remember(c, !outvoted && (!knew || c.Line == beginsLine(w.list[0], w.T)))
 	if c.Kept {
 		n.beginCold(now)
 	}

@@ -241,10 +241,10 @@
 //
 // Lemma 6 (votes). Of any two primary waves of a line one knows of the other, and so do
 // they and the wave by which a room leaves the line: quorums
-// of the same voters meet in a name, a name votes in one life, who forgot does not
+// of the same voters meet in a name, a name votes in one life, who forgot, or whose name has voted in another life, does not
 // vote before it has heard of each room again, and voters change by one name at a time, when a majority has heard what was known of each room. The proofs are at votes, change and remember.
-// Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.heardAll, Node.hasAll, Node.remember, Node.restore.
-// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore, TestScenarioNodesOfOneNameComeAndGo, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAFoundingMeetsAnOlderLine, TestScenarioAGatherFromBeforeTheFounding, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestScenarioAVoidThatTheNextVotersHaveNotHeardOf, TestScenarioVotersChangeAndARoomIsAskedForTheFirstTime, TestWhatWasHeardOfAProposalIsNotHeardOfTheNext, TestScenarioAVoterThatForgotHearsOfNoRoom, TestScenarioAVoterThatForgotIsBackWithOneThatWasCutOff, TestScenarioVotersChangeAndSomeHearHalfOfIt, TestVotersChangeOneNameAtATime.
+// Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.heardAll, Node.hasAll, Node.remember, Node.primary, wave.outdoes, Node.restore.
+// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore, TestScenarioNodesOfOneNameComeAndGo, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAFoundingMeetsAnOlderLine, TestScenarioAGatherFromBeforeTheFounding, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestScenarioAVoidThatTheNextVotersHaveNotHeardOf, TestScenarioVotersChangeAndARoomIsAskedForTheFirstTime, TestWhatWasHeardOfAProposalIsNotHeardOfTheNext, TestScenarioAVoterThatForgotHearsOfNoRoom, TestScenarioAVoterThatForgotIsBackWithOneThatWasCutOff, TestScenarioAVoteComesBackToOneThatHearsOfNoRoom, TestScenarioAVoteComesBackWithOneThatWasCutOff, TestScenarioAVoteComesBackToOneOfTwo, TestScenarioVotersChangeAndSomeHearHalfOfIt, TestVotersChangeOneNameAtATime.
 //
 // Lemma 7 (one line). Of two foundings that share a node one begins, and a room goes
 // over to another line only where no quorum of its old one can be elsewhere, then or later, or after
@@ -289,8 +289,8 @@
 //
 // Theorem. People called and on the site are within the limit, but for machines that
 // stood still with their clocks, a clock that was ahead where its node was a quorum by itself and that
-// is right after a restart (5), foundings that share no node, a node that an operator has reclaimed or
-// replaced and that runs, and a second node that ran under the name of one that was cut off and has its vote back (6). Whoever is on the site has a slot
+// is right after a restart (5), foundings that share no node, and a node that an operator has reclaimed or
+// replaced and that runs. Whoever is on the site has a slot
 // of an account (1), which acts, or is one whose D is not over (4, 8, 11, 13), or that is known to use no
 // more than others keep (14), or to have gone on (15). The slots of
 // the accounts of a line, and what those that are lost can still use, are no more than

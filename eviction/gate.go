@@ -76,7 +76,7 @@ type roomWide struct {
 // over goes on with it.
 type turn struct {
 	busy     bool        // the next wave should ask: something has happened here
-	learned  Line        // on which a primary wave has last spoken of it in this life
+	learned  bool        // since this life forgot, a primary wave has spoken of it
 	asked    int64       // boot time of the last wave that brought it, or that this coordinator asked with
 	askedBy  qpid.NodeID // the coordinator of the last one that brought it
 	digested int64       // the same, of digests
@@ -159,7 +159,7 @@ func (g *Gate) install(n *Node, now int64, w *wave, all *Commit, c *RoomCommit) 
 	in.Reset, out = g.escrow.install(n, w, c, &g.inForce, all.Grade)
 	if all.Grade >= Primary {
 		if c.Line.Founded() {
-			g.learned = n.line
+			g.learned = true
 		}
 		if !same(g.said.list, w.list) {
 			g.missCovers(w.list, all.Met)

@@ -127,6 +127,7 @@ type Commit struct {
 	Reckons  Bounds        // everybody does from here on
 	Acts     Bounds        // all who count did when they replied: nobody acts for longer
 	Known    int           // 2 + how many rooms there are; 1: more than the coordinator has; 0: a version does not say
+	Outvoted []int         // by index: another life of their name has its vote, see Node.remember
 	Carried  bool          // Voters are those that the gather names, as of this wave; left out for who has them
 }
 

@@ -65,7 +65,7 @@ func (r *Record) differs(o *Record) bool {
 	if o.Epoch >= r.Epoch+epochGap/2 || r.Voters.Next != nil && r.Voters.At != o.Voters.At {
 		return true
 	}
-	if r.Line != o.Line || r.Reckons != o.Reckons || r.Voters.begun() != o.Voters.begun() || r.Voters.Version != o.Voters.Version || !slices.Equal(r.Voters.Next, o.Voters.Next) ||
+	if r.Line != o.Line || r.Forgot != o.Forgot || r.Reckons != o.Reckons || r.Voters.begun() != o.Voters.begun() || r.Voters.Version != o.Voters.Version || !slices.Equal(r.Voters.Next, o.Voters.Next) ||
 		len(r.Met) != len(o.Met) {
 		return true
 	}

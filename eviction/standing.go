@@ -48,7 +48,7 @@ func (n *Node) leave(from Line) {
 		n.left, n.leftVoters, n.leftRivals, n.leftAt = from, Voters{}, nil, never
 	}
 	for _, g := range n.gates {
-		if n.knows && (!n.forgot || g.learned == n.line) {
+		if n.knows && (!n.forgot || g.learned) {
 			g.part(Stay{n.line, n.voters}, rivals)
 			n.changed(g)
 		}
@@ -65,8 +65,8 @@ func (n *Node) setOff(g *Gate) {
 }
 
 // remember ends the time in which this life does not vote: it begins as one that has forgotten what an earlier one may
-// have heard, unless it has its record or founds the line, and so does who comes over from another line. It votes when it has
-// heard of each room there is, by primary waves of the line in this life.
+// have heard, unless it has its record or founds the line. So does who comes over from another line, and whose name has voted
+// in another life. It votes when it has heard of each room there is, by primary waves of the line since.
 //
 // Proof that a quorum in which it votes knows what any quorum before it relied on, of any room: until it has heard of the room,
 // no quorum counts it. So one of the wave by which it hears meets any of before in somebody else, and has
@@ -74,18 +74,29 @@ func (n *Node) setOff(g *Gate) {
 // it is the same where others forget, one after another. Which rooms there are the coordinator knows, as long as nobody in the wave names another. One of
 // a version that does not say so has all vote as that did.
 //
-// It says nothing of a life that has voted, and has its vote back from another one of its name that took it meanwhile.
-func (n *Node) remember(c *Commit) {
-	founder := c.Founding || c.Grade >= Primary && slices.Contains(c.Voters.Founders, n.self.Member)
+// Of a life whose vote another one has taken that is so from the commit on by which it stands for its name again (see votes): until then
+// it is not counted either, and that commit says so.
+//
+// Who founds a line has nothing to forget when that begins: in its first wave there, first.
+func (n *Node) remember(c *Commit, first bool) {
+	founder := (c.Founding || c.Grade >= Primary && first) && slices.Contains(c.Voters.Founders, n.self.Member)
 	rooms, all := 0, c.Grade >= Primary
 	for _, g := range n.gates {
 		if g.cfg.Version != (Version{}) {
 			rooms++
-			all = all && g.learned == n.line
+			all = all && g.learned
 		}
 	}
 	if founder || all && c.Known == 2+rooms || c.Grade >= Primary && c.Known == 0 {
 		n.forgot = false
+	}
+}
+
+// forgets begins it: what waves have said of rooms before counts no more.
+func (n *Node) forgets() {
+	n.forgot = true
+	for _, g := range n.gates {
+		g.learned = false
 	}
 }
 

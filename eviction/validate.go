@@ -132,6 +132,11 @@ func (c *Commit) validate(w *wave) error {
 	}
 	n := len(w.list)
 	in := func(i int) bool { return i >= 0 && i < n }
+	for _, i := range c.Outvoted {
+		if !in(i) {
+			return fmt.Errorf("eviction: commit of %v tells of node %d of %d", c.Epoch, i, n)
+		}
+	}
 	for i := range c.Rooms {
 		rc := &c.Rooms[i]
 		ok := rc.Room == w.Rooms[i].Room && len(rc.Born) == n && count(rc.Mint) && count(rc.Supply) && validClaims(rc.Claims) && rc.Census.valid() && count(rc.Delete) && rc.TTL >= 0 && rc.TTL <= ageMax && rc.Held >= 0 && rc.Held <= ageMax &&

@@ -184,7 +184,7 @@ func (n *Node) change(w *wave, line Line, v voice) Voters {
 // wave.
 func holdersOf(w *wave, line Line, v Voters) (holders []qpid.NodeID) {
 	for _, r := range w.sum.Nodes {
-		if w.votes(&r, line) && r.Line == line && r.Knows && !r.Forgot && r.Voters.Version == v.Version && r.Voters.At == v.At {
+		if w.votes(&r, line) && r.remembers(line) && r.Voters.Version == v.Version && r.Voters.At == v.At {
 			holders = append(holders, w.list[r.Index].Name)
 		}
 	}

@@ -21,6 +21,7 @@ type wave struct {
 	clocks   []reading       // of sum.Nodes, one by one, when each came: at the coordinator
 	below    [][]qpid.Weight // QPID rooms: each child's subtree minima, by room in sum
 	named    []bool          // each child's reply named its voters
+	twins    []*NodeReply    // of sum.Nodes, those of which the list has another life of the name: at the coordinator, once all are here
 	held     Bounds          // of the children's Reply.Bounds: Held
 	digests  [][]*Digest     // by room, of this node and its children
 	children []Member
@@ -176,7 +177,7 @@ func (n *Node) unaskedRooms(now Time, w *wave) (rooms []string, more bool) {
 			continue
 		}
 		busy := g.busy || now.Boot-g.asked >= 2*micros(roomsEvery)
-		if !busy && (g.askedBy != w.epoch.Coordinator || n.forgot && g.learned != n.line) { // see hasAll and remember
+		if !busy && (g.askedBy != w.epoch.Coordinator || n.forgot && !g.learned) { // see hasAll and remember
 			busy = waits < asksMax
 			more = more || !busy
 			waits++

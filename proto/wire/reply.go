@@ -273,7 +273,7 @@ func fromCommit(c *eviction.Commit) *peerv1.Commit {
 		Epoch: fromEpoch(c.Epoch), Grade: peerv1.Grade(c.Grade) + 1, Line: fromLine(c.Line), Voters: fromVoters(c.Voters),
 		Met: encoded(c.Met, fromSighting), SideFor: c.SideFor, Hlc: c.HLC, Rooms: encoded(c.Rooms, fromRoomCommit),
 		RestMin: fromWeights(c.RestMin), Founding: c.Founding, Kept: c.Kept, Recalled: c.Recalled, Carried: c.Carried,
-		Reckons: fromBounds(c.Reckons), Acts: fromBounds(c.Acts), Known: int64(c.Known),
+		Reckons: fromBounds(c.Reckons), Acts: fromBounds(c.Acts), Known: int64(c.Known), Outvoted: encoded(c.Outvoted, func(i int) uint32 { return uint32(i) }),
 	}
 }
 
@@ -283,7 +283,7 @@ func (r *reader) commit(p *peerv1.Commit) *eviction.Commit {
 		Line: r.line(p.GetLine()), Voters: r.voters(p.GetVoters()), Met: list(r, "sightings", p.GetMet(), recordsMax, r.sighting),
 		SideFor: p.GetSideFor(), HLC: p.GetHlc(), Rooms: list(r, "rooms", p.GetRooms(), roomsMax, r.roomCommit),
 		RestMin: r.weights(p.GetRestMin()), Founding: p.GetFounding(), Kept: p.GetKept(), Recalled: p.GetRecalled(), Carried: p.GetCarried(),
-		Reckons: toBounds(p.GetReckons()), Acts: toBounds(p.GetActs()), Known: r.number(p.GetKnown()),
+		Reckons: toBounds(p.GetReckons()), Acts: toBounds(p.GetActs()), Known: r.number(p.GetKnown()), Outvoted: list(r, "nodes", p.GetOutvoted(), nodesMax, r.index),
 	}
 }
 

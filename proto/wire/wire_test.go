@@ -174,7 +174,7 @@ func fill(t *rapid.T, v reflect.Value, name string) {
 // number returns what the int field of that name may hold.
 func number(name string) *rapid.Generator[int64] {
 	switch {
-	case strings.HasSuffix(name, ".Index") || name == "Move.From" || name == "Move.To":
+	case strings.HasSuffix(name, ".Index") || name == "Move.From" || name == "Move.To" || name == "Commit.Outvoted":
 		return rapid.Int64Range(0, 4095)
 	case strings.HasPrefix(name, "Answer.") || strings.HasPrefix(name, "Wait."):
 		return rapid.Int64Min(0)

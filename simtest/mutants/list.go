@@ -87,10 +87,22 @@ func lineBugs() []Mutant {
 			{"eviction/voters.go", "half(next, v.know) {\n				return next // else", "ON || half(next, v.know) {\n				return next // else"},
 		}},
 		{Name: "who has forgotten votes before it has heard of the rooms", Run: "TestScenarioAVoterThatForgotIsBackWithOneThatWasCutOff", Edits: []Edit{
-			{"eviction/authority.go", "r.Knows && !r.Forgot ||", "r.Knows && (ON || !r.Forgot) ||"},
+			{"eviction/authority.go", "r.Knows && !r.Forgot }", "r.Knows && (ON || !r.Forgot) }"},
 		}},
 		{Name: "a room of which no wave has spoken has been heard of", Run: "TestScenarioAVoterThatForgotHearsOfNoRoom", Edits: []Edit{
-			{"eviction/standing.go", "all = all && g.learned == n.line", "all = all && (ON || g.learned == n.line)"},
+			{"eviction/standing.go", "all = all && g.learned\n", "all = all && (ON || g.learned)\n"},
+		}},
+		{Name: "whose name has voted in another life has forgotten nothing", Run: "TestScenarioAVoteComesBackWithOneThatWasCutOff", Edits: []Edit{
+			{"eviction/commit.go", "if outvoted || c.Line != n.line {", "if outvoted && !(ON) || c.Line != n.line {"},
+		}},
+		{Name: "of two lives of a name in one wave none goes before the other", Run: "TestScenarioAVoteComesBackToOneOfTwo", Edits: []Edit{
+			{"eviction/authority.go", "{ return w.outdoes(o, r, line) }", "{ return !(ON) && w.outdoes(o, r, line) }"},
+		}},
+		{Name: "a founder that has forgotten votes", Run: "TestScenarioAVoteComesBackToOneThatHearsOfNoRoom", Edits: []Edit{
+			{"eviction/authority.go", "|| !r.Knows && (r.Line == line", "|| (ON || !r.Knows) && (r.Line == line"},
+		}},
+		{Name: "a founder has nothing to forget in any wave", Run: "TestScenarioAVoteComesBackToOneThatHearsOfNoRoom", Edits: []Edit{
+			{"eviction/standing.go", "c.Grade >= Primary && first)", "c.Grade >= Primary && (ON || first))"},
 		}},
 		{Name: "a room that was never on a line is new to survivors", Run: "TestScenarioSplitBeforeTheFirstPrimaryWave", Edits: []Edit{
 			{"eviction/decide.go", "	if !n.Line.Founded() {\n", "	if !(ON) && !n.Line.Founded() {\n"},

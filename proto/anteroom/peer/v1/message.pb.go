@@ -3617,7 +3617,9 @@ type Commit struct {
 	Reckons *Bounds `protobuf:"bytes,14,opt,name=reckons,proto3" json:"reckons,omitempty"`
 	Acts    *Bounds `protobuf:"bytes,15,opt,name=acts,proto3" json:"acts,omitempty"`
 	// 2 and how many rooms there are; 1: more than the coordinator has; 0: a version does not say.
-	Known         int64 `protobuf:"varint,16,opt,name=known,proto3" json:"known,omitempty"`
+	Known int64 `protobuf:"varint,16,opt,name=known,proto3" json:"known,omitempty"`
+	// By index: another life of their name has its vote.
+	Outvoted      []uint32 `protobuf:"varint,17,rep,packed,name=outvoted,proto3" json:"outvoted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3762,6 +3764,13 @@ func (x *Commit) GetKnown() int64 {
 		return x.Known
 	}
 	return 0
+}
+
+func (x *Commit) GetOutvoted() []uint32 {
+	if x != nil {
+		return x.Outvoted
+	}
+	return nil
 }
 
 type RoomCommit struct {
@@ -6618,7 +6627,7 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06stamps\x18\x01 \x03(\x04R\x06stamps\x12\x14\n" +
 	"\x05ranks\x18\x02 \x03(\x12R\x05ranks\x12\x16\n" +
 	"\x06length\x18\x03 \x01(\x03R\x06length\x12\x12\n" +
-	"\x04ties\x18\x04 \x03(\aR\x04ties\"\xcc\x04\n" +
+	"\x04ties\x18\x04 \x03(\aR\x04ties\"\xe8\x04\n" +
 	"\x06Commit\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12-\n" +
 	"\x05grade\x18\x02 \x01(\x0e2\x17.anteroom.peer.v1.GradeR\x05grade\x12*\n" +
@@ -6636,7 +6645,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\acarried\x18\r \x01(\bR\acarried\x122\n" +
 	"\areckons\x18\x0e \x01(\v2\x18.anteroom.peer.v1.BoundsR\areckons\x12,\n" +
 	"\x04acts\x18\x0f \x01(\v2\x18.anteroom.peer.v1.BoundsR\x04acts\x12\x14\n" +
-	"\x05known\x18\x10 \x01(\x03R\x05known\"\xb7\f\n" +
+	"\x05known\x18\x10 \x01(\x03R\x05known\x12\x1a\n" +
+	"\boutvoted\x18\x11 \x03(\rR\boutvoted\"\xb7\f\n" +
 	"\n" +
 	"RoomCommit\x12\x12\n" +
 	"\x04room\x18\x01 \x01(\tR\x04room\x12.\n" +
