@@ -352,7 +352,8 @@
 //     on with the bucket of who dealt before: where that is not known, and where sides meet, it
 //     begins with a debt of as many as all that were may have dealt at once.
 //   - With a stable view of nodes that answer within the deadline a wave commits within that and a period. Every slot
-//     is back within about D of its own loss, whatever else was lost since, and if all visits of
+//     is back within about D of its own loss, whatever else was lost since (or of a later wave in which
+//     those who remember were no quorum, as too many had been restarted), and if all visits of
 //     the lost node are kept, about when its lease is over, or who uses it leaves; a raised
 //     limit is there two waves after the last loss is known to all, once the slots are counted (Census)
 //     and, in a room that shares, nobody is away.
