@@ -127,7 +127,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	if c.Kept {
 		n.beginCold(now)
 	}
-	n.forget(now, c.Met, c.Grade)
+	n.forget(now, c)
 }
 
 // goesWith notes that up to now passes may have been given by this node's clock elsewhere: by

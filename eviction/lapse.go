@@ -222,7 +222,7 @@ func (f *inForce) survivorAfter(b Bounds) (µs int64, ok bool) {
 // twice the D of it. And the node is in no wave before its clock is right. That of a
 // machine that stood still is set when nothing is left that it timed (Clock.read), or by
 // as long as it stood, and then its accounts are as much older (age).
-func (n *Node) forget(now Time, met []Sighting, grade Grade) {
+func (n *Node) forget(now Time, c *Commit) {
 	keep := int64(0)
 	for _, g := range n.gates {
 		keep = max(keep, 2*g.delay())
@@ -233,7 +233,7 @@ func (n *Node) forget(now Time, met []Sighting, grade Grade) {
 	before := len(n.met)
 	n.met = slices.DeleteFunc(n.met, func(s sight) bool {
 		return now.Boot-s.at > keep && !n.Listed(s.member) && !n.holdsShare(s, now.Boot-keep) && !n.owes(s.member) &&
-			!(n.lastLife(s) && n.stopsFor(s.member)) && !n.standsFor(s, grade)
+			!(n.lastLife(s) && n.stopsFor(s.member)) && !n.standsFor(s, c)
 	})
 	if len(n.met) < before {
 		n.ranked = -1
@@ -241,7 +241,7 @@ func (n *Node) forget(now Time, met []Sighting, grade Grade) {
 	for _, g := range n.gates {
 		if g.forget(func(m Member) bool {
 			_, ok := n.findMet(m)
-			return ok || n.Listed(m) || slices.ContainsFunc(met, func(s Sighting) bool { return s.Member == m })
+			return ok || n.Listed(m) || slices.ContainsFunc(c.Met, func(s Sighting) bool { return s.Member == m })
 		}) {
 			n.changed(g)
 		}
@@ -290,18 +290,22 @@ func (n *Node) owes(m Member) bool {
 }
 
 // standsFor reports whether s may be the life that a voter's name votes in: to
-// forget it would give the vote back to an earlier one. A primary wave that lists
-// another life of the name has made that one the latest.
-func (n *Node) standsFor(s sight, grade Grade) bool {
-	name := s.member.Name
-	if !slices.Contains(n.voters.Names, name) && !slices.Contains(n.voters.Next, name) {
+// forget it would give the vote back to an earlier one, which has not heard that it had lost it. It is not, once a primary wave
+// lists another life of the name and does not say so of that one: that one knows, then, and stands for as late a wave as s
+// (Commit.Outvoted, votes). To have been listed is not enough, as the commit may not have reached it.
+func (n *Node) standsFor(s sight, c *Commit) bool {
+	if !n.voters.names(s.member.Name) {
 		return false
 	}
-	if grade < Primary {
+	if c.Grade < Primary {
 		return true
 	}
-	return !slices.ContainsFunc(n.list, func(m Member) bool { return m.Name == name }) &&
-		!slices.ContainsFunc(n.met, func(o sight) bool { return o.member.Name == name && o.wave > s.wave })
+	for i, m := range n.list {
+		if m.Name == s.member.Name && !slices.Contains(c.Outvoted, i) {
+			return false
+		}
+	}
+	return true
 }
 
 // lastLife reports whether s is the latest known life of a node that is not in
