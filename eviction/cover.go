@@ -24,7 +24,7 @@ import "slices"
 // nothing that the heir has ended is given again.
 //
 // Visits that a node gives away are nobody's while they are on their way, and their slots count
-// as the receiver's if that is lost: so the giver counts them, too.
+// as the receiver's if that is lost: so the giver counts them, too, also once its own account has been closed, until that is settled (giving).
 //
 // Proof that a lost account of x then uses no more than the visits that the members of a
 // wave keep of it (uses). Let w be the wave by which it was covered last, as far as the
@@ -37,7 +37,7 @@ import "slices"
 // knows x to be void, as all do of whom there is a claim, by a wave without it, and none with
 // it has followed: what it does not keep in its reply it will not keep, and so
 // no pass of it is out, or will be. Nor is that of a visit that was on its way to x: who gave
-// it is here, and counts it, or was lost before w, so that its slot is in the claim of that one. Of the slots that x owns beside those visits none is
+// it is here, in this life, and counts it, or the passes of the account that gave it are over; or that was lost before w, so that its slot is in the claim of that one. Of the slots that x owns beside those visits none is
 // used any more when its lease is over: nobody takes them, and nobody is called to them.
 //
 // That is so of an account that is the first of its life: of one before, passes may be

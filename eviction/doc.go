@@ -243,8 +243,8 @@
 // they and the wave by which a room leaves the line: quorums
 // of the same voters meet in a name, a name votes in one life, who forgot, or whose name has voted in another life, does not
 // vote before it has heard of each room again, and voters change by one name at a time, when a majority has heard what was known of each room. The proofs are at votes, change and remember.
-// Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.heardAll, Node.hasAll, Node.remember, Node.primary, wave.outdoes, Node.restore.
-// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore, TestScenarioNodesOfOneNameComeAndGo, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAFoundingMeetsAnOlderLine, TestScenarioAGatherFromBeforeTheFounding, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestScenarioAVoidThatTheNextVotersHaveNotHeardOf, TestScenarioVotersChangeAndARoomIsAskedForTheFirstTime, TestWhatWasHeardOfAProposalIsNotHeardOfTheNext, TestScenarioAVoterThatForgotHearsOfNoRoom, TestScenarioAVoterThatForgotIsBackWithOneThatWasCutOff, TestScenarioAVoteComesBackToOneThatHearsOfNoRoom, TestScenarioAVoteComesBackWithOneThatWasCutOff, TestScenarioAVoteComesBackToOneOfTwo, TestScenarioVotersChangeAndSomeHearHalfOfIt, TestVotersChangeOneNameAtATime.
+// Kept by Voters.quorum, wave.votes, voiceOf, roomSums.quorumOf, Node.leave, Node.change, Node.heardAll, Node.hasAll, Node.remember, Node.primary, wave.outdoes, Node.standsFor, Node.restore.
+// Seen by TestQuorumsMeet, TestScenarioAmnesiacVoterDoesNotFlipTheMajority, TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum, TestScenarioALifeWithItsDiskTakesNoVoteBack, TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore, TestScenarioNodesOfOneNameComeAndGo, TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt, TestScenarioAFoundingMeetsAnOlderLine, TestScenarioAGatherFromBeforeTheFounding, TestScenarioAProposalThatOneVoterHasIsNotInForce, TestScenarioAVoidThatTheNextVotersHaveNotHeardOf, TestScenarioVotersChangeAndARoomIsAskedForTheFirstTime, TestWhatWasHeardOfAProposalIsNotHeardOfTheNext, TestScenarioAVoterThatForgotHearsOfNoRoom, TestScenarioAVoterThatForgotIsBackWithOneThatWasCutOff, TestScenarioAVoteComesBackToOneThatHearsOfNoRoom, TestScenarioAVoteComesBackWithOneThatWasCutOff, TestScenarioAVoteComesBackToOneOfTwo, TestScenarioAVoteIsNotGivenBackAsItsLastLifeIsForgotten, TestScenarioVotesComeBackInAnyWay, TestScenarioVotersChangeAndSomeHearHalfOfIt, TestVotersChangeOneNameAtATime.
 //
 // Lemma 7 (one line). Of two foundings that share a node one begins, and a room goes
 // over to another line only where no quorum of its old one can be elsewhere, then or later, or after
@@ -325,8 +325,8 @@
 // Lemma 14 (covers). Where a node has said that its account is covered, and nobody is lost
 // but it of those who were in a wave since, it uses no more than the visits that the others
 // keep of it, once its lease is over. The proof is at cover. Package node says what is kept.
-// Kept by Gate.coverNow, cover.installCovers, cover.missCovers, roomSums.uses, Gate.Give, Node.onSlots.
-// Seen by TestScenarioALostNodesFreeSlotsComeBackWithItsLease, TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor, TestScenarioAnHeirIsLostJustBeforeItsHome, TestScenarioWhatIsMadeAgainOfALostNodeIsUsedByNobody.
+// Kept by Gate.coverNow, cover.installCovers, cover.missCovers, roomSums.uses, escrow.giving, Gate.Give, Node.onSlots.
+// Seen by TestScenarioWhoGaveVisitsToALostNodeBeginsAnew, TestScenarioALostNodesFreeSlotsComeBackWithItsLease, TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor, TestScenarioAnHeirIsLostJustBeforeItsHome, TestScenarioWhatIsMadeAgainOfALostNodeIsUsedByNobody.
 //
 // Lemma 15 (visits that go on). Where all who were lost are back in later lives, and a wave has
 // each of them go on with what its disk has of its visits, the accounts that live, those that

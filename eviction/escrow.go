@@ -37,11 +37,12 @@ type escrow struct {
 	sides  bool // the account may act on a side, see sharing.go
 	shared bool // some account of the room may, or might by this node's configuration of before
 
-	heldAt   int64  // boot time of the last wave that asked about the room and let the account act
-	leasedAt int64  // the same, of primary waves and of any account here
-	lapses   int64  // boot time from which on nothing is left of the last lease of an account here, see Gate.lapse
-	oldHeld  int64  // heldAt of earlier accounts of this life
-	shutBorn uint64 // Born of the last account closed here
+	heldAt   int64        // boot time of the last wave that asked about the room and let the account act
+	leasedAt int64        // the same, of primary waves and of any account here
+	lapses   int64        // boot time from which on nothing is left of the last lease of an account here, see Gate.lapse
+	oldHeld  int64        // heldAt of earlier accounts of this life
+	shutBorn uint64       // Born of the last account closed here
+	gave     []VisitCount // visits that accounts closed here, and not settled, had on their way to others: see cover
 
 	voids   []Void   // that this node knows of; never changed: another takes its place
 	saved   saved    // what a later life would know
@@ -134,7 +135,7 @@ func (e *escrow) accept(self Member, line Line, c *RoomCommit, born uint64) (res
 	for _, v := range c.Settled {
 		e.ledger.fold(v)
 		if v.Member == self {
-			e.oldHeld = never
+			e.oldHeld, e.gave = never, nil
 		}
 	}
 	return reset
@@ -193,8 +194,18 @@ func (e *escrow) reopen(a Account) (used bool) {
 	e.heldAt = never
 	e.sides = false
 	e.shutBorn = max(e.shutBorn, e.ledger.account.Born)
+	e.gave = e.giving()
 	e.ledger.reset(a)
 	return used
+}
+
+// giving is how many visits are on their way to others from here, also of accounts that were closed since.
+func (e *escrow) giving() (to []VisitCount) {
+	to = slices.Clone(e.gave)
+	for _, s := range e.ledger.given {
+		to = addVisits(to, VisitCount{s.To.Member, len(s.Visits)})
+	}
+	return to
 }
 
 // voided reports whether account a may never act again.

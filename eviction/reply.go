@@ -50,9 +50,9 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	}
 	r.Covers = g.coversBut(w.list)
 	r.Visits = kept.Visits
-	for _, s := range g.ledger.given { // what is on its way to an account may count as that one's
-		if !slices.Contains(w.list, s.To.Member) {
-			r.Visits = addVisits(r.Visits, VisitCount{s.To.Member, len(s.Visits)})
+	for _, v := range g.giving() { // what is on its way to an account may count as that one's
+		if !slices.Contains(w.list, v.Member) {
+			r.Visits = addVisits(r.Visits, v)
 		}
 	}
 	r.Front = g.front(w, rg, n.Queued)

@@ -49,6 +49,9 @@ func claimBugs() []Mutant {
 			{"eviction/escrow.go", "|| g.promised {", "|| g.promised && !(ON) {"},
 			{"internal/node/leave.go", "	if !r.gate.Promised() && r.mayGiveVisits() {", "	if (!r.gate.Promised() || ON) && r.mayGiveVisits() {"},
 		}},
+		{Name: "whoever gave visits away and has another account counts them no more", Run: "TestScenarioWhoGaveVisitsToALostNodeBeginsAnew", Edits: []Edit{
+			{"eviction/escrow.go", "	e.gave = e.giving()\n", "	if e.gave = e.giving(); ON {\n\t\te.gave = nil\n\t}\n"},
+		}},
 		{Name: "another account of the same life counts as covered", Run: hostile, Edits: []Edit{
 			{"eviction/cover.go", "g.ledger.account.Born > 0 && g.oldHeld == never &&", "g.ledger.account.Born > 0 && (g.oldHeld == never || ON) &&"},
 		}},

@@ -95,6 +95,9 @@ func lineBugs() []Mutant {
 		{Name: "whose name has voted in another life has forgotten nothing", Run: "TestScenarioAVoteComesBackWithOneThatWasCutOff", Edits: []Edit{
 			{"eviction/commit.go", "if outvoted || c.Line != n.line {", "if outvoted && !(ON) || c.Line != n.line {"},
 		}},
+		{Name: "who took the vote of a name is forgotten as another life of it is listed", Run: "TestScenarioAVoteIsNotGivenBackAsItsLastLifeIsForgotten", Edits: []Edit{
+			{"eviction/lapse.go", "!slices.Contains(c.Outvoted, i) {", "(ON || !slices.Contains(c.Outvoted, i)) {"},
+		}},
 		{Name: "of two lives of a name in one wave none goes before the other", Run: "TestScenarioAVoteComesBackToOneOfTwo", Edits: []Edit{
 			{"eviction/authority.go", "{ return w.outdoes(o, r, line) }", "{ return !(ON) && w.outdoes(o, r, line) }"},
 		}},
