@@ -46,3 +46,45 @@ func TestScenarioAVoteIsNotGivenBackAsItsLastLifeIsForgotten(t *testing.T) {
 	s.run(2 * s.delay())
 	s.finish()
 }
+
+// The same of five, and n01 has not been listed by a primary wave at all: it was on the side of n02 and n04, whose waves have higher numbers
+// than those that h03 was in. These two are back without it, and then with it again.
+func TestScenarioAVoteIsNotGivenBackToWhoWasOnASide(t *testing.T) {
+	o := short(5)
+	o.Cluster.Copies, o.Faults.Adds = 1, 1
+	o.Load.Browse = Range{50 * time.Second, 50 * time.Second}
+	s := founded(t, o)
+	s.addHost(0).name = s.hosts[1].name
+	s.split(hosts(1), hosts(0, 2, 3, 4, 5))
+	s.boot(5)
+	s.until(5*time.Second, "the second one among them", func() bool { return s.sees(5, 5) && s.hosts[5].seen.status.Knows })
+	s.run(2 * time.Second)
+	s.mend()
+	s.split(hosts(1, 2, 4), hosts(0, 3, 5))
+	s.run(3 * time.Second) // their slots are free again, and they are voters still
+	longer := o.Rooms[0]
+	longer.Session = time.Minute
+	s.setRoom(&s.hosts[0], 0, longer)
+	s.run(2 * time.Second)
+	s.arrive(0, 8)
+	s.run(2 * time.Second)
+	s.down(5)
+	s.hosts[5].gone = true
+	s.run(2*s.delay() + 2*time.Second)
+	s.tap = func(f *flight) verdict {
+		back := f.from == 2 || f.from == 4
+		if c, ok := f.m.Body.(*eviction.Commit); ok && f.to != 0 && f.to != 3 && len(c.Rooms) > 0 || f.kind == mGather && back {
+			return lose
+		}
+		return pass
+	}
+	s.mend()
+	s.split(hosts(1), hosts(0, 2, 3, 4))
+	s.until(5*time.Second, "n02 and n04 back", func() bool { return s.sees(2, 4) && s.sees(4, 4) })
+	s.mend()
+	s.split(hosts(0, 3), hosts(1, 2, 4))
+	s.tap = nil
+	s.arrive(2, o.Rooms[0].Target)
+	s.run(2 * s.delay())
+	s.finish()
+}
