@@ -20,8 +20,16 @@ import (
 //   - who has no quorum takes nobody out of waves that are primary, and who follows it goes to one who lists a quorum;
 //   - where nobody has one, seniority decides, as at the founding.
 //
-// That is of no help where nobody else would run waves: if only one node reaches all others, and a senior one that reaches
-// no more than it, it follows that one, and nobody has a quorum for as long.
+// That is of no help where nobody who reaches a quorum runs waves: as if only one node reaches all others, and follows
+// a senior one that reaches no more than it. So who has been in no primary waves for long asks around whether it lists a
+// quorum, and goes on following meanwhile (seeks). If not, it has sent some probes, and was in every wave. If
+// so, it gathers, and is a coordinator as any other, of whom the above is true. So while one who votes reaches a quorum of
+// nodes that would come, there are primary waves after a while; who is in them seeks no more.
+//
+// Nobody seeks before its turn, the senior ones first, nor again before it has gone without primary waves for about twice as
+// long. Nor does anybody whose view is no quorum, or is all in the waves that it follows: a clean split
+// costs no message. To list a quorum in vain costs a side some waves, that seldom: as where fanout and one are none,
+// and those further down the tree are reached by whoever gathers alone.
 //
 // It is a matter of progress alone: what a wave may decide is for authority to say, by the replies. Who
 // lists a quorum may be mistaken, as where another life of a name has its vote; it says so no more for a while then.
@@ -117,6 +125,23 @@ func (n *Node) outdone(now Time, mine bid) bool {
 	return slices.ContainsFunc(n.lead.peers, func(c candidate) bool {
 		return c.with.before(mine) && now.Boot-c.heard < micros(n.c.ExcludeAfter)
 	})
+}
+
+// seeks reports whether it is time that this node finds out whether it lists a quorum, though it follows another one: it has
+// long been in no primary waves, for twice as long as when it found none, and its view is a quorum, with somebody who is not in the
+// waves that it follows. To list one in vain costs others waves for exclude_after: after eight times the patience that is little.
+func (n *Node) seeks(now Time) bool {
+	without, yielded := now.Boot-n.lastPrimary, n.lead.yielded
+	if without < micros(n.c.ExcludeAfter)*(n.rank()+2) || now.Boot-yielded < min(yielded-n.lastPrimary, 8*n.patience()) || !n.voting() {
+		return false
+	}
+	var names []qpid.NodeID
+	more := false
+	for _, p := range n.view {
+		names = append(names, p.Name)
+		more = more || !slices.Contains(n.list, p.Member)
+	}
+	return more && n.voters.quorum(names)
 }
 
 // voting reports whether this node counts as one who knows where its line is.

@@ -43,7 +43,8 @@
 // be within max_skew of the median. A node that has followed nobody for exclude_after times
 // its own place in the order begins: a coordinator is silent when it is gone, or when all others are slow to it.
 // Where links are cut so that a coordinator reaches a few and these reach the rest, whoever lists a quorum
-// goes before who is senior: see bid, which says why that ends.
+// goes before who is senior, and who follows one without a quorum for long finds out whether it lists one itself: see bid,
+// which says why that ends.
 //
 // # The way through the code
 //

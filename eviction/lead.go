@@ -17,6 +17,7 @@ type lead struct {
 	urgent   bool
 	open     bool   // the last wave is neither committed nor given up
 	doubts   int64  // boot time until which it does not say that it lists a quorum, having said so in vain
+	yielded  int64  // boot time at which it left the lead to others, having found no quorum
 	seen     uint64 // the highest number that it has heard of, as coordinator
 	skips    uint64 // numbers that the next wave leaves out
 	probedAt int64
@@ -34,12 +35,12 @@ func (n *Node) steer(now Time) {
 	l := &n.lead
 	rank := n.rank()
 	silent := now.Boot-n.followedAt >= micros(n.c.ExcludeAfter)*rank
-	if !(rank == 0 || l.active || silent) || now.Boot < l.banned || n.parted {
+	if !(rank == 0 || l.active || silent || n.seeks(now)) || now.Boot < l.banned || n.parted {
 		l.active = false
 		return
 	}
 	if !l.active {
-		*l = lead{active: true, since: now.Boot, banned: l.banned, ban: l.ban, doubts: l.doubts, started: never, probedAt: l.probedAt}
+		*l = lead{active: true, since: now.Boot, banned: l.banned, ban: l.ban, doubts: l.doubts, yielded: l.yielded, started: never, probedAt: l.probedAt}
 		for _, g := range n.gates {
 			g.pacer.lead(now.Boot, micros(n.c.Deadline), n.epoch.Num)
 			g.busy = true
@@ -180,9 +181,9 @@ func (n *Node) onNack(from Member, m *Nack) {
 
 // yield leaves the lead to another coordinator that is at work, as another node
 // says. That one may have heard of it last a little later than this one, so this one
-// asks again after a deadline.
+// asks again after a deadline, or while it follows one when it seeks.
 func (n *Node) yield(now Time) {
-	n.lead.active = false
+	n.lead.active, n.lead.yielded = false, now.Boot
 	n.followedAt = max(n.followedAt, now.Boot+micros(n.c.Deadline)-micros(n.c.ExcludeAfter)*n.rank())
 }
 
@@ -192,7 +193,7 @@ func (n *Node) startWave(now Time) {
 	mid := n.middle(now)
 	list, quorum := n.candidates(now, mid)
 	mine := bid{n.self, quorum}
-	if !quorum && n.rank() > 0 && n.outdone(now, mine) {
+	if !quorum && n.rank() > 0 && (n.follows(now) != bid{} || n.outdone(now, mine)) {
 		n.yield(now)
 		return
 	}

@@ -69,7 +69,7 @@ func (n *Node) join(now Time, from Member, g *Gather, index int) {
 	}
 	if index > 0 {
 		n.follow, n.followedAt = g.Lead, now.Boot
-		n.lead.active = n.lead.active && n.rank() == 0
+		n.lead.active = n.lead.active && (n.rank() == 0 || n.seeks(now))
 	}
 	n.clock.promise(g.T)
 	if index > 0 {

@@ -5,17 +5,20 @@ package mutants
 func stormBugs() []Mutant {
 	return []Mutant{
 		{Name: "nobody takes the lead over while a voter is out of sight", Run: "TestScenarioOthersGoOnWhileTheCoordinatorIsCutOff", Edits: []Edit{
-			{"eviction/lead.go", "	if !(rank == 0 || l.active || silent) ||", "	if ON && !l.active && len(n.view) < len(n.voters.Names) || !(rank == 0 || l.active || silent) ||"},
+			{"eviction/lead.go", "	if !(rank == 0 || l.active || silent || n.seeks(now)) ||", "	if ON && !l.active && len(n.view) < len(n.voters.Names) || !(rank == 0 || l.active || silent || n.seeks(now)) ||"},
 		}},
 		{Name: "seniority goes before a quorum", Run: "TestScenarioACoordinatorThatReachesFewHoldsUpNobody", Edits: []Edit{
 			{"eviction/bid.go", "	case b.quorum != o.quorum:\n", "	case !(ON) && b.quorum != o.quorum:\n"},
 		}},
 		{Name: "who lists a quorum leaves the lead to who is senior", Run: "TestScenarioACoordinatorThatReachesFewHoldsUpNobody", Edits: []Edit{
-			{"eviction/lead.go", "	if !quorum && n.rank() > 0 && n.outdone(now, mine) {\n", "	if (ON || !quorum) && n.rank() > 0 && n.outdone(now, bid{n.self, quorum && !(ON)}) {\n"},
+			{"eviction/lead.go", "	if !quorum && n.rank() > 0 && (n.follows(now) != bid{} || n.outdone(now, mine)) {\n", "	if (ON || !quorum) && n.rank() > 0 && (!quorum && n.follows(now) != bid{} || n.outdone(now, bid{n.self, quorum && !(ON)})) {\n"},
 		}},
 		{Name: "who has no quorum takes others out of primary waves", Run: "TestScenarioACoordinatorThatReachesFewHoldsUpNobody", Edits: []Edit{
 			{"eviction/bid.go", "c.with.before(bid{n.self, quorum}) {", "c.with.before(bid{n.self, ON || quorum}) {"},
 			{"eviction/wave.go", "with.before(bid{g.Lead, g.Quorum})", "with.before(bid{g.Lead, ON || g.Quorum})"},
+		}},
+		{Name: "who follows a coordinator without a quorum looks for none", Run: "TestScenarioOneThatReachesAllLeadsWhereNobodyElseDoes", Edits: []Edit{
+			{"eviction/bid.go", "	return more && n.voters.quorum(names)\n", "	return !(ON) && more && n.voters.quorum(names)\n"},
 		}},
 		{Name: "the people of a lost node are waited for until it is back", Run: "TestScenarioCallsGoOnWhileANodeIsCutOff", Edits: []Edit{
 			{"eviction/comeback.go", "	if now >= b.until {\n", "	if now >= b.until && !(ON) {\n"},
