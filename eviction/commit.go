@@ -123,7 +123,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 	}
 	n.sync()
 	n.installRooms(now, w, c)
-	n.remember(c, !outvoted && (!knew || c.Line == beginsLine(w.list[0], w.T)))
+	n.remember(c, !outvoted && (!knew || c.Line.Stamp == w.T))
 	if c.Kept {
 		n.beginCold(now)
 	}

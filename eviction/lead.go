@@ -65,6 +65,23 @@ func (n *Node) steer(now Time) {
 	}
 }
 
+// seeks reports whether it is time that this node finds out whether it lists a quorum, though it follows another one: it has
+// long been in no primary waves, for twice as long as when it found none, and its view is a quorum, with somebody who is not in the
+// waves that it follows. To list one in vain costs others waves for exclude_after: after eight times the patience that is little.
+func (n *Node) seeks(now Time) bool {
+	without, yielded := now.Boot-n.lastPrimary, n.lead.yielded
+	if without < micros(n.c.ExcludeAfter)*(n.rank()+2) || now.Boot-yielded < min(yielded-n.lastPrimary, 8*n.patience()) || !n.voting() {
+		return false
+	}
+	var names []qpid.NodeID
+	more := false
+	for _, p := range n.view {
+		names = append(names, p.Name)
+		more = more || !slices.Contains(n.list, p.Member)
+	}
+	return more && n.voters.quorum(names)
+}
+
 // nextWave returns the boot time at which the coordinator has something to do.
 func (n *Node) nextWave(now Time) int64 {
 	l := &n.lead

@@ -18,7 +18,7 @@ func stormBugs() []Mutant {
 			{"eviction/wave.go", "with.before(bid{g.Lead, g.Quorum})", "with.before(bid{g.Lead, ON || g.Quorum})"},
 		}},
 		{Name: "who follows a coordinator without a quorum looks for none", Run: "TestScenarioOneThatReachesAllLeadsWhereNobodyElseDoes", Edits: []Edit{
-			{"eviction/bid.go", "	return more && n.voters.quorum(names)\n", "	return !(ON) && more && n.voters.quorum(names)\n"},
+			{"eviction/lead.go", "	return more && n.voters.quorum(names)\n", "	return !(ON) && more && n.voters.quorum(names)\n"},
 		}},
 		{Name: "the people of a lost node are waited for until it is back", Run: "TestScenarioCallsGoOnWhileANodeIsCutOff", Edits: []Edit{
 			{"eviction/comeback.go", "	if now >= b.until {\n", "	if now >= b.until && !(ON) {\n"},
