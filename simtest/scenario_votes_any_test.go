@@ -13,7 +13,7 @@ import (
 
 var (
 	votesFirst = flag.Int("votes", 1, "the first seed of TestScenarioVotesComeBackInAnyWay")
-	votesSeeds = flag.Int("votesseeds", 40, "how many of them")
+	votesSeeds = flag.Int("votesseeds", 10, "how many of them")
 )
 
 // A node is cut off, and another one under its name takes its vote. Others are cut off, too, and their slots made again. The
