@@ -137,7 +137,7 @@ func (w *wave) guess(line Line, recalled bool) {
 // line, if it is there: nobody on that line was in a wave with another life of that name
 // since a primary wave listed this one. Two lives under one name would else make two
 // quorums that have only the name in common. Of two that are in this wave it is the one that stands for the later one, and if that is
-// one wave, and both remember, the one that would have the vote without the other.
+// one wave, and both remember, the later life.
 //
 // A life whose disk this one has is over, whatever waves it was listed in: it
 // synced its own record before it first spoke, so every such life is in Lives. Of

@@ -107,6 +107,7 @@ func (n *Node) install(now Time, w *wave, c *Commit) {
 		}
 	}
 	if c.Grade >= Primary || c.Founding {
+		n.outvoted = outvoted
 		n.knows, n.lastPrimary, n.since = true, w.at, max(n.since, w.epoch.Num)
 		n.stood = n.self.Boot
 		n.voters = c.Voters

@@ -13,6 +13,7 @@ type standing struct {
 	knows    bool     // took part in a committed primary wave of line in this life, or restored
 	restored bool     // knows from its disk alone
 	forgot   bool     // or never knew what waves have said of rooms, and has not heard of each of them since, see remember
+	outvoted bool     // and another life of its name had its vote in the last primary wave, see Commit.Outvoted
 	stood    uint64   // boot of the life that was in the last primary wave, this one or one before; 0: not known
 	since    uint64   // up to this wave's number no other life of its name is ahead of it, see votes
 	lives    []uint64 // boots of earlier lives whose record it has

@@ -177,7 +177,7 @@ func (n *Node) unaskedRooms(now Time, w *wave) (rooms []string, more bool) {
 			continue
 		}
 		busy := g.busy || now.Boot-g.asked >= 2*micros(roomsEvery)
-		if !busy && (g.askedBy != w.epoch.Coordinator || n.forgot && !g.learned) { // see hasAll and remember
+		if !busy && (g.askedBy != w.epoch.Coordinator || n.forgot && !n.outvoted && !g.learned) { // see hasAll and remember
 			busy = waits < asksMax
 			more = more || !busy
 			waits++

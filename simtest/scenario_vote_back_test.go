@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/eviction"
+	"github.com/anteroom/anteroom/qpid"
 )
 
 // voteOf is who n01 is, whose vote another one takes.
@@ -116,5 +117,41 @@ func TestScenarioAVoteComesBackToOneOfTwo(t *testing.T) {
 	}
 	if higher == 0 {
 		t.Error("it was the other one in all worlds")
+	}
+}
+
+// Two nodes of one name that are together cost no more waves than others: the one that does not vote does not ask to hear of rooms again, as
+// each wave would make it forget them.
+func TestScenarioTwoOfANameCostNoMoreWaves(t *testing.T) {
+	waves := func(name qpid.NodeID) (n int) {
+		o := short(3)
+		o.Faults.Adds = 1
+		o.Cluster.WaveBytes = 1 // the rooms take turns
+		for _, name := range []string{"library", "museum", "theatre"} {
+			room := o.Rooms[0]
+			room.Name = name
+			o.Rooms = append(o.Rooms, room)
+		}
+		s := founded(t, o)
+		h := s.addHost(0)
+		if name != "" {
+			h.name = name
+		}
+		s.boot(3)
+		s.until(5*time.Second, "all four in a wave", func() bool { return s.sees(3, 4) })
+		s.run(5 * time.Second)
+		s.tap = func(f *flight) verdict {
+			if f.kind == mGather && f.to == 3 {
+				n++
+			}
+			return pass
+		}
+		s.run(20 * time.Second)
+		s.tap = nil
+		s.finish()
+		return n
+	}
+	if other, twin := waves(""), waves("n01"); twin > other+other/10 {
+		t.Errorf("%d waves in 20s with two nodes of one name, %d with nodes of different ones", twin, other)
 	}
 }
