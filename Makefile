@@ -1,7 +1,7 @@
 .PHONY: test lint gen sim bench bench-compare release site sbom reproducible vulnerabilities
 
 test:
-	go test ./...
+	go test -timeout 20m ./...
 
 lint:
 	golangci-lint run

@@ -187,9 +187,9 @@ func (e *escrow) carry(room string, s *Slots) Message {
 }
 
 // reopen closes the account and opens another; it reports whether the old one
-// had anything in use.
+// had anything in use, or on its way to be used elsewhere.
 func (e *escrow) reopen(a Account) (used bool) {
-	used = e.ledger.used > 0
+	used = e.ledger.used > 0 || len(e.ledger.given) > 0
 	e.oldHeld = max(e.oldHeld, e.heldAt)
 	e.heldAt = never
 	e.sides = false

@@ -101,6 +101,9 @@ func lineBugs() []Mutant {
 		{Name: "who took the vote of a name is forgotten as another life of it was in a later wave", Run: "TestScenarioAVoteIsNotGivenBackToWhoWasOnASide", Edits: []Edit{
 			{"eviction/lapse.go", "	return true\n}\n\n// lastLife", "	return !(ON) || !slices.ContainsFunc(n.met, func(o sight) bool { return o.member.Name == s.member.Name && o.wave > s.wave })\n}\n\n// lastLife"},
 		}},
+		{Name: "an account of which all is under way to others is closed unseen", Run: "TestScenarioVisitsGivenByAnAccountThatIsVoidStayOnTheDisk", Edits: []Edit{
+			{"eviction/escrow.go", "used > 0 || len(e.ledger.given) > 0", "used > 0 || !(ON) && len(e.ledger.given) > 0"},
+		}},
 		{Name: "whose name votes in another life asks for the rooms in each wave", Run: "TestScenarioTwoOfANameCostNoMoreWaves", Edits: []Edit{
 			{"eviction/wave.go", "n.forgot && !n.outvoted &&", "n.forgot && (ON || !n.outvoted) &&"},
 		}},
