@@ -130,8 +130,8 @@ func TestScenarioASurvivorVotesOnItsOldLineAsItLeftIt(t *testing.T) {
 	s.finish()
 }
 
-// Two nodes of one name are in one wave, and after it each is with one of the two other voters. The second one has the
-// vote of their name, as it comes after the other. It still does when that one is restarted with its disk, in lives that
+// Two nodes of one name are in one wave, the first for the second one, and after it each is with one of the two other voters. Both remember it, and the second one
+// has the vote of their name, as it comes after the other. It still does when that one is restarted with its disk, in lives that
 // come after both: none of them was in the wave. Nor do they take a room that is still on that line, when those
 // with them go on alone.
 func TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore(t *testing.T) {
@@ -149,22 +149,21 @@ func TestScenarioALaterLifeWithADiskTakesNoVoteOfAWaveBefore(t *testing.T) {
 			if c.room {
 				library := o.Rooms[0]
 				library.Name = "library"
-				o.Rooms[0].Survivor = time.Second
+				o.Rooms[0].Survivor = 3 * time.Second
 				o.Rooms = append(o.Rooms, library)
 			}
 			s := founded(t, o)
 			twin := s.addHost(0)
 			twin.name = s.hosts[first].name
 			second := int(twin.index)
-			s.split(hosts(first), hosts(one, two, int32(second)))
+			s.arriveOver(one, 200*len(o.Rooms), time.Second) // so each wave speaks of each room: the second one need wait for none to vote
 			s.boot(second)
-			s.until(3*time.Second, "the second one among them", func() bool { return s.sees(second, 3) && s.hosts[second].seen.status.Knows })
-			s.mend()
-			s.until(3*time.Second, "both in a wave", func() bool {
-				return s.sees(first, 4) && s.sees(second, 4) && s.hosts[first].seen.status.Installed == s.hosts[second].seen.status.Installed
-			})
+			s.until(3*time.Second, "both in a wave", func() bool { return s.sees(first, 4) && s.sees(two, 4) && s.sees(second, 4) })
 			line := s.hosts[second].seen.status.Line
 			s.split(hosts(one, int32(second)), hosts(two, first))
+			if a, b := s.hosts[first].disk.kept, s.hosts[second].disk.kept; a.Forgot || b.Forgot || a.Since != b.Since {
+				t.Fatalf("not both remember that wave: %t in %d, %t in %d", !a.Forgot, a.Since, !b.Forgot, b.Since)
+			}
 			s.reboot(one) // it has asked the first one in no later wave
 			if c.room {
 				s.until(20*time.Second, "survivors", func() bool {
