@@ -52,6 +52,9 @@ func claimBugs() []Mutant {
 		{Name: "whoever gave visits away and has another account counts them no more", Run: "TestScenarioWhoGaveVisitsToALostNodeBeginsAnew", Edits: []Edit{
 			{"eviction/escrow.go", "	e.gave = e.giving()\n", "	if e.gave = e.giving(); ON {\n\t\te.gave = nil\n\t}\n"},
 		}},
+		{Name: "another account of the same life counts as covered", Run: "TestScenarioAnHeirOfTheAccountBeforeIsLost", Edits: []Edit{
+			{"eviction/cover.go", "g.ledger.account.Born > 0 && g.oldHeld == never &&", "g.ledger.account.Born > 0 && (g.oldHeld == never || ON) &&"},
+		}},
 		{Name: "a visit of a node that may be alive is ended", Run: "TestScenarioAVisitThatMayGoOnIsNotEnded", Edits: []Edit{
 			{"internal/node/session.go", "&& !n.ends(now, p.Home.Member) {", "&& !n.ends(now, p.Home.Member) && !(ON) {"},
 		}},

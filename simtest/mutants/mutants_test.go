@@ -56,7 +56,7 @@ func TestPlantedBugsFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, list := range [][]mutants.Mutant{mutants.Unsafe(), mutants.Bugs(), mutants.Unnoticed(), mutants.Queues()} {
+	for _, list := range [][]mutants.Mutant{mutants.Unsafe(), mutants.Bugs(), mutants.Queues()} {
 		if _, err := overlay.Apply(root, changes(list)); err != nil {
 			t.Error(err)
 		}
