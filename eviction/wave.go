@@ -42,6 +42,9 @@ func (n *Node) onGather(now Time, from Member, g *Gather) error {
 		n.send(g.Lead.Member, &Nack{Epoch: n.epoch, Lead: with.lead})
 		return nil
 	}
+	if n.wave != nil && n.wave.epoch == g.Epoch {
+		return nil // it came twice
+	}
 	if g.Epoch.Compare(n.epoch) <= 0 {
 		n.send(g.Lead.Member, &Nack{Epoch: n.epoch})
 		return nil

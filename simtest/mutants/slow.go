@@ -34,5 +34,8 @@ func slowBugs() []Mutant {
 		{Name: "who was late once is asked again in its turn", Run: "TestScenarioAGrayNodeIsFoundOutBetweenRareWaves", Edits: []Edit{
 			{"eviction/lead.go", "		if doubtful || now.Boot", "		if !(ON) && doubtful || now.Boot"},
 		}},
+		{Name: "a gather that comes twice is refused", Run: "TestScenarioMessagesThatComeTwiceCostNoWave", Edits: []Edit{
+			{"eviction/wave.go", "	if n.wave != nil && n.wave.epoch == g.Epoch {\n", "	if n.wave != nil && n.wave.epoch == g.Epoch && !(ON) {\n"},
+		}},
 	}
 }
