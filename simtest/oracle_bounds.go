@@ -28,7 +28,7 @@ func (w *world) checkBounds(h *host, before, s *node.Status) {
 		for j := range w.hosts {
 			o := &w.hosts[j]
 			os := w.statusOf(o, h, s)
-			if o.up() && os.Knows && os.Line == st.Line && w.votesFor(o) && (os.Reckons.Lease < st.Acts.Lease || os.Reckons.MaxSkew < st.Acts.MaxSkew) {
+			if o.up() && os.Knows && os.Line == st.Line && (os.Reckons.Lease < st.Acts.Lease || os.Reckons.MaxSkew < st.Acts.MaxSkew) && w.votesFor(o) {
 				less = append(less, o.name)
 			}
 		}
@@ -41,9 +41,12 @@ func (w *world) checkBounds(h *host, before, s *node.Status) {
 // votesFor reports whether x is the node of its name that was in a primary wave last: a name
 // votes once.
 func (w *world) votesFor(x *host) bool {
-	return !slices.ContainsFunc(w.hosts, func(o host) bool {
-		return o.index != x.index && o.name == x.name && o.up() && o.since > x.since
-	})
+	for i := range w.hosts {
+		if o := &w.hosts[i]; o.since > x.since && o.name == x.name && o.up() {
+			return false
+		}
+	}
+	return true
 }
 
 // statusOf is the last that was seen of x's node; of h's it is s.

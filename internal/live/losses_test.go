@@ -20,9 +20,9 @@ type loss struct {
 }
 
 // A node is killed and back again and again, sooner than D is over: each time the
-// slots that it has are away for D, whatever was lost since, and all others stay
-// usable: half of the limit at any time. With -runs above one it goes on for two
-// minutes, with a lease of 10 s and sessions of 15 s.
+// slots that it has are away for D at most, whatever was lost since, and all others stay
+// usable: half of the limit at any time, unless what it had at its last few deaths was more than
+// the other half. With -runs above one it goes on for two minutes, with a lease of 10 s and sessions of 15 s.
 func TestANodeThatIsKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 20)

@@ -275,7 +275,7 @@ func clockBugs() []Mutant {
 		{Name: "one of three may be missing when a cluster is founded", First: 44, Edits: []Edit{
 			{"eviction/authority.go", "	return need > 0 && names >= need\n", "	return need > 0 && (names >= need || ON && names >= need-need/3)\n"},
 		}},
-		{Name: "a life votes again after any wave that lists it", First: 279, Edits: []Edit{
+		{Name: "a life votes again after any wave that lists it", First: 380, Edits: []Edit{
 			{"eviction/wave.go", "	if n.since == 0 && index > 0 {\n", "	if (ON || n.since == 0) && index > 0 {\n"},
 		}},
 		{Name: "every life of a voter votes", Run: "TestScenarioASecondLifeOfAVoterGivesNoSecondQuorum", Edits: []Edit{
@@ -339,7 +339,7 @@ func visitorBugs() []Mutant {
 		{Name: "the parked come back at the end", Run: "TestScenarioTheSilentLoseTheirSlotAndKeepTheirPlace", Edits: []Edit{
 			{"internal/node/visit.go", "			r.waits.visits.Back()\n		}\n", "			r.waits.visits.Back()\n		}\n		if ON {\n\t\t\tv.stamp, v.marks = n.ev.Stamp(), v.marks&^entitled\n\t\t}\n"},
 		}},
-		{Name: "a restart forgets used tickets", Edits: []Edit{
+		{Name: "a restart forgets used tickets", First: 190, Edits: []Edit{
 			{"internal/node/resolve.go", "	if r.node.used.has(usedHash(t.ID)) {", "	if !(ON) && r.node.used.has(usedHash(t.ID)) {"},
 		}},
 		{Name: "a leave hands over no used tickets", Run: "TestScenarioAUsedTicketStaysUsed", Edits: []Edit{

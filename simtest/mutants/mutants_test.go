@@ -2,6 +2,7 @@ package mutants_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,13 +17,15 @@ import (
 )
 
 var (
-	broken = regexp.MustCompile(`\b[SL][0-9]+ broken|panic: `)
+	broken = regexp.MustCompile(`(seed [0-9]+: )?\b[SL][0-9]+ broken|panic: `)
 	failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 )
 
+var asleep = flag.Bool("asleep", false, "run each test that is named for a bug with none awake, too; it takes minutes")
+
 // TestPlantedBugsAreCaught runs the simulated world with one mutant awake at a
-// time, and tells which tests noticed. The tests that are directed at a mutant
-// have to pass when none is.
+// time, and tells which tests noticed. When none is, it is the world without them: the
+// swarm goes through the same events.
 func TestPlantedBugsAreCaught(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the simulator anew; left out of -short")
@@ -33,8 +36,16 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 		bins[pkg] = bin
 		t.Run("asleep in "+pkg, func(t *testing.T) {
 			t.Parallel()
-			if out, err := run(bin, "", "-test.run=^("+strings.Join(directed(list), "|")+")$"); err != nil {
-				t.Errorf("with no bug awake:\n%s", tail(out))
+			switch {
+			case *asleep || pkg != (mutants.Mutant{}).Package():
+				if out, err := run(bin, "", "-test.run=^("+strings.Join(directed(list), "|")+")$"); err != nil {
+					t.Errorf("with no bug awake:\n%s", tail(out))
+				}
+			default:
+				with, without := swarm(t, bin), swarm(t, compile(t, pkg, nil))
+				if with != without {
+					t.Errorf("the swarm with no bug awake:\n%swithout them:\n%s", with, without)
+				}
 			}
 		})
 	}
@@ -107,6 +118,9 @@ func hunt(t *testing.T, bin string, m mutants.Mutant) {
 		tests = strings.Split(m.Run, "|")
 		args = []string{"-test.run=^(" + m.Run + ")$"}
 	}
+	if len(tests) == 1 {
+		args = append(args, "-test.failfast")
+	}
 	out, err := run(bin, m.Name, args...)
 	var noticed []string
 	for _, f := range failed.FindAllStringSubmatch(out, -1) {
@@ -125,6 +139,21 @@ func hunt(t *testing.T, bin string, m mutants.Mutant) {
 		how = "what the test itself demands"
 	}
 	t.Logf("noticed by %s: %s", strings.Join(noticed, " and "), how)
+}
+
+// swarm is what 40 seeds of it reach, with no mutant awake.
+func swarm(t *testing.T, bin string) (says string) {
+	t.Helper()
+	out, err := run(bin, "", "-test.run=^TestSwarm$", "-test.v", "-seeds=40")
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, "swarm_test.go") {
+			says += line
+		}
+	}
+	if err != nil || says == "" {
+		t.Fatalf("with no bug awake: %v\n%s", err, tail(out))
+	}
+	return says
 }
 
 // run runs the test binary with a mutant awake.
