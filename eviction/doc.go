@@ -327,7 +327,7 @@
 // but it of those who were in a wave since, it uses no more than the visits that the others
 // keep of it, once its lease is over. The proof is at cover. Package node says what is kept.
 // Kept by Gate.coverNow, cover.installCovers, cover.missCovers, roomSums.uses, escrow.giving, Gate.Give, Node.onSlots.
-// Seen by TestScenarioWhoGaveVisitsToALostNodeBeginsAnew, TestScenarioALostNodesFreeSlotsComeBackWithItsLease, TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor, TestScenarioAnHeirIsLostJustBeforeItsHome, TestScenarioAnHeirOfTheAccountBeforeIsLost, TestScenarioWhatIsMadeAgainOfALostNodeIsUsedByNobody.
+// Seen by TestScenarioWhoGaveVisitsToALostNodeBeginsAnew, TestScenarioALostNodesFreeSlotsComeBackWithItsLease, TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor, TestScenarioAnHeirIsLostJustBeforeItsHome, TestScenarioAnHeirOfTheAccountBeforeIsLost, TestScenarioAPassIsNotGivenByAWordOfLongAgo, TestScenarioWhatIsMadeAgainOfALostNodeIsUsedByNobody.
 //
 // Lemma 15 (visits that go on). Where all who were lost are back in later lives, and a wave has
 // each of them go on with what its disk has of its visits, the accounts that live, those that

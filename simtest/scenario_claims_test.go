@@ -200,3 +200,39 @@ func TestScenarioAVisitThatMayGoOnIsNotEnded(t *testing.T) {
 	}
 	t.Logf("%d visits were ended", ended)
 }
+
+// A node is cut off, and its heir is not. Somebody ends their visit by the heir, as soon as it does that, and another
+// copy of their pass is shown at the node, whose lease is not over: it has heard nothing of the heir for so long that it gives no pass any more.
+func TestScenarioAPassIsNotGivenByAWordOfLongAgo(t *testing.T) {
+	const lead, heir, home = 0, 1, 2
+	ended := 0
+	for phase := range 10 {
+		o := short(3)
+		o.Cluster.Copies = 1
+		o.Load.Browse = Range{time.Minute, time.Minute}
+		s := founded(t, o)
+		var inside, copies []*browser
+		for range 4 {
+			inside = append(inside, s.visit(home))
+		}
+		s.run(time.Second + time.Duration(phase)*20*time.Millisecond)
+		for _, b := range inside {
+			copies = append(copies, b.copy())
+		}
+		s.split(hosts(home), hosts(lead, heir))
+		s.until(5*time.Second, "a wave without it", func() bool { return len(s.hosts[heir].seen.status.List) == 2 })
+		for range 40 {
+			for i, b := range inside {
+				if _, err := b.ask(heir, opEnd); err == nil {
+					ended++
+				}
+				_, _ = copies[i].ask(home, opRefresh)
+			}
+			s.run(50 * time.Millisecond)
+		}
+		s.check()
+	}
+	if ended == 0 {
+		t.Error("the heir has ended no visit")
+	}
+}

@@ -58,7 +58,7 @@ func claimBugs() []Mutant {
 		{Name: "a visit of a node that may be alive is ended", Run: "TestScenarioAVisitThatMayGoOnIsNotEnded", Edits: []Edit{
 			{"internal/node/session.go", "&& !n.ends(now, p.Home.Member) {", "&& !n.ends(now, p.Home.Member) && !(ON) {"},
 		}},
-		{Name: "a pass is given by a word of an heir that is long ago", Run: "TestSeedsWithAVisitThatIsEndedElsewhere", Edits: []Edit{
+		{Name: "a pass is given by a word of an heir that is long ago", Run: "TestScenarioAPassIsNotGivenByAWordOfLongAgo", Edits: []Edit{
 			{"internal/node/lanes.go", "n.ev.LastBoot()-l.heard < silence*3/4", "(ON || n.ev.LastBoot()-l.heard < silence*3/4)"},
 		}},
 		{Name: "visits of two messages are taken in at once", Run: "TestScenarioVisitsOfTwoWhoLeaveAreTakenInOneByOne", Edits: []Edit{
