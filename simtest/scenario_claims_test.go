@@ -95,6 +95,7 @@ func hostileToClaims(seed uint64) Options {
 // Whatever becomes of nodes and of what they tell their heirs, what is made again of a lost
 // node is used by nobody.
 func TestScenarioWhatIsMadeAgainOfALostNodeIsUsedByNobody(t *testing.T) {
+	t.Parallel()
 	lowered := int64(0)
 	for seed := range uint64(100) {
 		res, err := Run(hostileToClaims(seed))

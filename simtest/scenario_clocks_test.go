@@ -85,6 +85,7 @@ func TestScenarioPassExpiryAtClocksApart(t *testing.T) {
 // room is full of visitors who take every slot the moment it is made again, and
 // the pass is shown and refreshed there around its end.
 func TestScenarioLastPassOfALostNode(t *testing.T) {
+	t.Parallel()
 	const apart = 45 * time.Millisecond
 	for _, ahead := range []bool{true, false} {
 		for _, refresh := range []bool{true, false} {

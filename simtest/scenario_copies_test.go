@@ -72,6 +72,7 @@ func calledLate(as []fairness.Admission) (pairs int) {
 // One node after the other dies, and nobody is overtaken by it: those who waited there go
 // on at their heirs. Without copies some are overtaken, in the same worlds.
 func TestScenarioANodeDiesAndNobodyIsOvertaken(t *testing.T) {
+	t.Parallel()
 	_, pairs, went := discordant(t, true, func(seed uint64) Options { return oneDies(seed, 1) })
 	without, _, _ := discordant(t, false, func(seed uint64) Options { return oneDies(seed, 0) })
 	t.Logf("none of %d pairs in the wrong order, %d without copies; %d places went on", pairs, without, went)
@@ -83,6 +84,7 @@ func TestScenarioANodeDiesAndNobodyIsOvertaken(t *testing.T) {
 // A node stands still for longer than browsers wait for an answer. Whoever asked there, and
 // waits at another one, is not taken for gone meanwhile, and so is overtaken by nobody.
 func TestScenarioANodeHangsAndNobodyIsOvertaken(t *testing.T) {
+	t.Parallel()
 	_, pairs, _ := discordant(t, true, func(seed uint64) Options {
 		o := oneDies(seed, 1)
 		o.Rooms[0].Refresh, o.Rooms[0].QueueAll = 3*time.Second, true
@@ -132,6 +134,7 @@ func TestScenarioAPassIsGoodWhereItsPlaceWentOn(t *testing.T) {
 // that dies is waited for. That is as good as their browsers are; if they were not
 // waited for, hundreds were passed.
 func TestScenarioWhoIsKeptByNobodyIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	wrong, pairs, _ := discordant(t, false, func(seed uint64) Options {
 		o := oneDies(seed, 1)
 		o.Net.Copies = 6000
@@ -156,6 +159,7 @@ func reachedIn(r *Result, g goal) int64 {
 // Heirs come and go, and what they are told is lost on the way, as is what they answer: nobody
 // is told to forget a place before another has it.
 func TestScenarioHeirsComeAndGo(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(40) {
 		d := dice{rand.New(rand.NewPCG(seed, 24))}
 		o := short(d.pick(4, 5, 6))

@@ -18,6 +18,7 @@ var (
 // Nodes with disks die, leave and are back, alone, some at a time and all at once; links are cut, messages are lost
 // just after all have started, and disks take nothing for a while; and people join, ask anywhere, come in, end their visits and walk away. All oracles look on.
 func TestScenarioNodesWithDisksComeAndGo(t *testing.T) {
+	t.Parallel()
 	for seed := *anyFirst; seed < *anyFirst+*anySeeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := newTrouble(t, uint64(seed)) //nolint:gosec // as given

@@ -48,6 +48,7 @@ func (s *script) halfFull() (in []*browser) {
 // soon as those who waited had the time to come back, what is free of the limit is used, in order,
 // and who was on the site goes on.
 func TestScenarioVisitsGoOnAfterACrashOfEverything(t *testing.T) {
+	t.Parallel()
 	for _, nodes := range []int{1, 3, 5} {
 		for _, copies := range []int{0, 1} {
 			t.Run(fmt.Sprintf("%d nodes, copies %d", nodes, copies), func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 // fast where D is waited out, slow where the lost node honours its lease and its
 // last pass. A term for that in D grows with the session; twice max_skew does not.
 func TestScenarioDReckonsWithClocksThatDrift(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs for five of its world's hours")
 	}

@@ -62,6 +62,7 @@ func (b *bearing) govern() {
 // all oracles of the limit look on. Whoever runs the waves is killed meanwhile: the next
 // one goes on with the bound. When the origin is well again the room is at its limit.
 func TestScenarioALimitFollowsWhatItsOriginBears(t *testing.T) {
+	t.Parallel()
 	o := short(4)
 	o.Rooms[0].Target, o.Load.Browse = 60, Range{6 * time.Second, 10 * time.Second}
 	b := &bearing{script: founded(t, o), config: governor.Config{Errors: 0.01}, bears: 66, of: none}

@@ -48,6 +48,7 @@ func TestScenarioAGrayNodeIsNotWaitedFor(t *testing.T) {
 // by its own round trips to them that it is slow to all, and not one by one: until those
 // who are left are no quorum, that would take it a wave for each.
 func TestScenarioAGrayCoordinatorOfADeepTreeLetsOthersLead(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprintf("seed %d", seed+1), func(t *testing.T) {
 			o := asShipped(14)

@@ -118,6 +118,7 @@ type restarts struct {
 // more than two waves in which a slot is free and nobody is called, nobody overtakes
 // anybody, and it takes no longer than if they had all stayed: nothing waits for D.
 func TestScenarioARollingRestartUnderACrowd(t *testing.T) {
+	t.Parallel()
 	const soon, later = time.Second, 12 * time.Second
 	for _, r := range []restarts{
 		{seed: 1, over: soon},
@@ -137,6 +138,7 @@ func TestScenarioARollingRestartUnderACrowd(t *testing.T) {
 
 // The same, as it comes: one in three hundred met a node that thinks that it leads.
 func TestScenarioRollingRestartsUnderACrowd(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes long; left out of -short")
 	}

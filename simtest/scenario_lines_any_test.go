@@ -22,6 +22,7 @@ var (
 // one soon after the other, and are restarted, leave or are paused. Limits change. In the end all are together: every room is
 // where its nodes are. All oracles look on.
 func TestScenarioRoomsLeaveLinesInAnyWay(t *testing.T) {
+	t.Parallel()
 	for seed := *linesFirst; seed < *linesFirst+*linesSeeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := newLeavers(t, uint64(seed)) //nolint:gosec // as given
@@ -109,6 +110,7 @@ func (p *namesakes) together() {
 // Up to ten nodes, and of the commits by which rooms leave lines, or votes are asked for, many are lost: to some, at random, or all but a few of those of one
 // wave, of which its coordinator may die. No other room than the first ever goes on alone.
 func TestScenarioRoomsLeaveLinesAndFewHear(t *testing.T) {
+	t.Parallel()
 	for seed := *hardFirst; seed < *hardFirst+*hardSeeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := newFewHear(t, uint64(seed)) //nolint:gosec // as given

@@ -18,6 +18,7 @@ var (
 // tree, and forget it in a restart: as one of a version before does, which comes and goes. A room may stay behind, and no
 // promise breaks.
 func TestScenarioRoomsLeaveLinesAndSomeSayLittle(t *testing.T) {
+	t.Parallel()
 	for seed := *forgetFirst; seed < *forgetFirst+*forgetSeeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := newFewHear(t, uint64(seed)) //nolint:gosec // as given

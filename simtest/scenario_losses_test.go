@@ -137,6 +137,7 @@ func (l *losing) poorest() (host int) {
 // But the poorest of five has a fifth at most. So if it is always that one, at most
 // 4 + 3 + 2 of 20 are waited for, three losses being within D, and half stays usable.
 func TestScenarioEveryLossHasItsOwnD(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		disk  bool

@@ -19,6 +19,7 @@ var (
 // after the other, and any of them is restarted once or some times in a row, alone or all but one at once, or leaves, or
 // is paused; and for a while some may not hear all. In the end one node of each name is left. All oracles look on.
 func TestScenarioNodesOfOneNameComeAndGo(t *testing.T) {
+	t.Parallel()
 	for seed := *namesFirst; seed < *namesFirst+*namesSeeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := newNamesakes(t, uint64(seed)) //nolint:gosec // as given

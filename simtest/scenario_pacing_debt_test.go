@@ -41,6 +41,7 @@ func TestScenarioASlowPacedRoomBesideOneOfSurvivors(t *testing.T) {
 // A paced room stands still while its coordinator is away: all nodes are needed there. When
 // it is back more than a minute later nothing is owed of what was let in before.
 func TestScenarioAPacedRoomThatStoppedOwesNothingAMinuteLater(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"restarted", "cut off", "cut off with another"} {
 		t.Run(how, func(t *testing.T) {
 			o := short(5)
@@ -74,6 +75,7 @@ func TestScenarioAPacedRoomThatStoppedOwesNothingAMinuteLater(t *testing.T) {
 // All nodes of a paced room are restarted at once, with their disks or with signing keys alone:
 // in no minute are there more than new_users_per_minute (S13).
 func TestScenarioAPacedRoomThatIsRestarted(t *testing.T) {
+	t.Parallel()
 	for _, disk := range []bool{false, true} {
 		for _, rate := range []int{6, 60} {
 			for _, down := range []time.Duration{100 * time.Millisecond, 6 * time.Second} {
@@ -193,6 +195,7 @@ func TestScenarioAPacedRoomIsFoundedAnew(t *testing.T) {
 // when its slots are made again and more than a minute is over. Until then nobody has the part
 // of the rate that is that side's.
 func TestScenarioASlowPacedRoomWhoseNodesAreRestarted(t *testing.T) {
+	t.Parallel()
 	const rate = 12 // per minute
 	for policy, part := range map[eviction.Policy]float64{eviction.Majority: 0.9, eviction.Share: 0.3} {
 		t.Run(policy.String(), func(t *testing.T) {
@@ -225,6 +228,7 @@ func TestScenarioASlowPacedRoomWhoseNodesAreRestarted(t *testing.T) {
 // cut off and comes back, or all nodes are restarted one after another. Who goes on has the bucket
 // that was left, and the rate is all but kept (S13).
 func TestScenarioASlowPacedRoomWhoseCoordinatorComesAndGoes(t *testing.T) {
+	t.Parallel()
 	for what, happens := range map[string]func(s *script, i int){
 		"it stands still": func(s *script, _ int) {
 			s.stall(0, 8*time.Second)

@@ -13,6 +13,7 @@ import (
 // New users per minute over a change of coordinator and a split: the rate is
 // held in every window (S13), and it is not lost either.
 func TestScenarioNewUsersPerMinute(t *testing.T) {
+	t.Parallel()
 	const rate = 1200 // per minute: 20 a second
 	for _, trouble := range []string{"nobody for a while", "crash", "pause", "split", "split of the small side", "split, and both share", "split of the small side, and both share"} {
 		t.Run(trouble, func(t *testing.T) {
@@ -60,6 +61,7 @@ func TestScenarioNewUsersPerMinute(t *testing.T) {
 // no minute are there more than new_users_per_minute (S13), also where the
 // coordinator is lost meanwhile.
 func TestScenarioWalkInsCountTowardsTheMinute(t *testing.T) {
+	t.Parallel()
 	for _, rate := range []int{6, 60} {
 		for _, lost := range []bool{false, true} {
 			t.Run(fmt.Sprintf("rate %d, lost %t", rate, lost), func(t *testing.T) {
@@ -93,6 +95,7 @@ func TestScenarioWalkInsCountTowardsTheMinute(t *testing.T) {
 // once what it may: in no minute are there more than new_users_per_minute (S13), also where
 // the sides meet one after another, or one of them ends and its slots are made again.
 func TestScenarioThreeSidesOfAPacedRoom(t *testing.T) {
+	t.Parallel()
 	for _, rate := range []int{6, 60, 1200} {
 		for _, then := range []string{"all meet", "two meet first", "one is lost"} {
 			t.Run(fmt.Sprintf("rate %d, %s", rate, then), func(t *testing.T) {
@@ -133,6 +136,7 @@ func TestScenarioThreeSidesOfAPacedRoom(t *testing.T) {
 // is then the larger or smaller part of it: both together let in no more than
 // new_users_per_minute (S13).
 func TestScenarioThePaceOfASideWhoseLimitChanges(t *testing.T) {
+	t.Parallel()
 	for _, target := range []int{40, 400} {
 		for _, at := range []int{0, 3} {
 			t.Run(fmt.Sprintf("limit %d at n%02d", target, at), func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 // nobody overtakes anybody, and no later than those around them by more than it takes to
 // be sure that their node is lost.
 func TestScenarioANodeWithOneBadLinkKeepsItsVisitorsMoving(t *testing.T) {
+	t.Parallel()
 	for name, cut := range map[string]func(s *script, lead, x int32){
 		"both ways":         func(s *script, lead, x int32) { s.oneWay(lead, x); s.oneWay(x, lead) },
 		"towards the node":  func(s *script, lead, x int32) { s.oneWay(lead, x) },

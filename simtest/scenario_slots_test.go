@@ -108,6 +108,7 @@ func TestScenarioSlotsInFlightAtVoid(t *testing.T) {
 // room: the wave must not be taken for a lease on it. Else visitors walk in, or
 // have their passes extended, on slots that are about to be made again.
 func TestScenarioReturnToAWaveWithoutTheRoom(t *testing.T) {
+	t.Parallel()
 	for _, visitors := range []int{0, 2} { // on the site at x when it goes away
 		for away := 4 * time.Second; away < 6500*time.Millisecond; away += 100 * time.Millisecond {
 			t.Run(fmt.Sprintf("%d there, after %v", visitors, away), func(t *testing.T) {

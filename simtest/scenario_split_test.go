@@ -13,6 +13,7 @@ import (
 // is the room's policy. Afterwards all who waited get in, those of either side
 // in one order.
 func TestScenarioSplitOf50s(t *testing.T) {
+	t.Parallel()
 	const limit = 12
 	for _, c := range []struct {
 		name         string

@@ -62,6 +62,7 @@ func TestScenarioSurvivorsMakeTheLimitOnce(t *testing.T) {
 //
 // Seen by the oracles of what is due while faults last.
 func TestScenarioACoordinatorThatReachesFewHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		nodes   int

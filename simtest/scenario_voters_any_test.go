@@ -19,6 +19,7 @@ var (
 // Nodes come, go for good, are split and restarted, so that voters change all the while; and some of them do not hear what
 // waves say of the rooms, or some of it. All oracles look on.
 func TestScenarioVotersChangeAndSomeHearHalfOfIt(t *testing.T) {
+	t.Parallel()
 	for seed := *votersFirst; seed < *votersFirst+*votersSeeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := newVoters(t, uint64(seed)) //nolint:gosec // as given

@@ -15,6 +15,7 @@ import (
 // So it is with a version that does not tell how many rooms there are, and where the rooms take turns: n03 hears who votes, and counts as
 // one who knows, by a wave that does not speak of the room, or it would lead none.
 func TestScenarioVotersChangeAndARoomIsAskedForTheFirstTime(t *testing.T) {
+	t.Parallel()
 	for after := time.Second; after < 2*time.Second; after += 50 * time.Millisecond {
 		t.Run(after.String(), func(t *testing.T) { asksAnew(t, after) })
 	}
@@ -130,6 +131,7 @@ func TestScenarioAVoterThatForgotHearsOfNoRoom(t *testing.T) {
 // The same, and no message is lost: n01 is started again as n02 comes back, the first wave with both speaks of no room, and after
 // it there is a split.
 func TestScenarioAVoterThatForgotIsBackWithOneThatWasCutOff(t *testing.T) {
+	t.Parallel()
 	for after := time.Duration(0); after < time.Second; after += 50 * time.Millisecond {
 		t.Run(after.String(), func(t *testing.T) {
 			s := cutOffAndFull(t)

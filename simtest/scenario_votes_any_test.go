@@ -20,6 +20,7 @@ var (
 // other one goes or stays; then both who were cut off are back for about one wave, and a split follows in which they would
 // be a quorum. Of that some messages may be lost. All oracles look on.
 func TestScenarioVotesComeBackInAnyWay(t *testing.T) {
+	t.Parallel()
 	for seed := *votesFirst; seed < *votesFirst+*votesSeeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := newVotes(t, uint64(seed)) //nolint:gosec // as given

@@ -13,6 +13,7 @@ import (
 // calls visitors and moves slots, and comes back or does not. Nobody is let in
 // twice, nobody waits for ever, and no slot is made or lost.
 func TestScenarioCoordinatorChangesAtEveryStep(t *testing.T) {
+	t.Parallel()
 	for _, at := range []struct {
 		moments []moment
 		kinds   []msgKind
@@ -54,6 +55,7 @@ func crashAt(t *testing.T, kind msgKind, when moment, count int, back bool) {
 // A commit reaches one node, and then that node and the coordinator are gone.
 // Whatever the commit decided, those who are left decide anew and safely.
 func TestScenarioCommitReachesOneNodeThenItDies(t *testing.T) {
+	t.Parallel()
 	for _, disk := range []bool{false, true} {
 		for skip := range 12 { // waves after the visitors came: cut, transfers, voids, settlement
 			for _, back := range []bool{true, false} {

@@ -53,6 +53,7 @@ func TestSeedsThatLostAPlace(t *testing.T) {
 // heirs that had gone on with one the other let go of it, and told the home of both that
 // it had it for longer than it knew where it was.
 func TestSeedsWithAPlaceThatTwoWentOnWith(t *testing.T) {
+	t.Parallel()
 	hold(t, unwritten, 575, 90001912)
 }
 
@@ -137,6 +138,7 @@ func TestSeedsWithTwoWavesOfOneNumber(t *testing.T) {
 // A node went on with a place that it had had before, or that a node that left had sent
 // it, and took somebody for gone who had asked at the other one since.
 func TestSeedsWithAPlaceThatWasAskedForElsewhere(t *testing.T) {
+	t.Parallel()
 	hold(t, unwritten, 90000692, 90000753, 90001086, 90001912)
 }
 
@@ -281,6 +283,7 @@ func TestSeedsWithADrawByAWrongClock(t *testing.T) {
 // it. Another copy of the pass is shown at the home, which is alive: it stood still, or cannot
 // be heard of there. It goes on with no visit that may have ended so.
 func TestSeedsWithAVisitThatIsEndedElsewhere(t *testing.T) {
+	t.Parallel()
 	hold(t, unwritten, 90003381, 90015198, 90019198, 90019322)
 	hold(t, again(unwritten, 90015198), 24, 37)
 }

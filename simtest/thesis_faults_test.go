@@ -305,6 +305,7 @@ func TestThesisALostTransferIsRepeated(t *testing.T) {
 // its price. Here each kind of message is lost once, in turn, in a room by cut
 // and in one by QPID: everybody gets in all the same, and no slot is lost.
 func TestThesisALostMessageStopsNothing(t *testing.T) {
+	t.Parallel()
 	last := 3
 	if testing.Short() {
 		last = 1
