@@ -40,6 +40,14 @@ import "slices"
 // it is here, in this life, and counts it, or the passes of the account that gave it are over; or that was lost before w, so that its slot is in the claim of that one. Of the slots that x owns beside those visits none is
 // used any more when its lease is over: nobody takes them, and nobody is called to them.
 //
+// What it can use then is known long before, and noted (Claim.Most): in a wave as above in which each node has replied, too, that x
+// is void as of the last wave that it was in. Whoever is lost later, that stays an upper bound: visits end, run out, or go on with
+// another account's slot, and no more come to be. For x, whose lease may last, gives a pass only by the word of an heir that was in the last wave that it has
+// installed, a primary one. That was before this one, so the heir is here, and it keeps nothing more of one that it knows to be void
+// (MayKeep), until it has a primary wave with it again. Each later primary wave knows of that (lemma 6), by a sighting that is
+// newer than the claim: then nobody goes by what was noted, as x may have missed the commit, and act by its old account yet. So it is the least of what
+// waves have noted, it is gone by only when the lease is over, and who kept the visits need not be here any more (lowered).
+//
 // That is so of an account that is the first of its life: of one before, passes may be
 // about that nobody keeps. And it is so only when visits of earlier lives are not about to
 // go on by it (see resume): their passes are out already. They do not once a wave of its life has
@@ -173,50 +181,91 @@ func addVisits(vs []VisitCount, o VisitCount) []VisitCount {
 	return vs
 }
 
-// uses returns what the account of m can still use at the most, if others keep all of it:
-// see cover.
+// MayKeep reports whether visits of m may come to be kept here: of one that is known to be void only
+// once a primary wave has it again.
+func (g *Gate) MayKeep(m Member) bool {
+	_, void := findVoid(g.voids, m)
+	return !void || slices.Contains(g.said.list, m)
+}
+
+// uses returns what the account of m can still use at the most when its lease is over, if others keep all
+// of it: see cover.
 func (rs *roomSums) uses(d *decision, m Member) (visits int, ok bool) {
 	i, known := slices.BinarySearchFunc(rs.covers, m, func(c Cover, m Member) int { return c.Member.Compare(m) })
 	old := func(n RoomNode) bool { return n.Says == SaysNothing } // it may have run the waves, and not told what x said last
 	if !known || !rs.covers[i].Is || rs.shared || slices.ContainsFunc(rs.nodes, old) || slices.Contains(d.list, m) {
 		return 0, false
 	}
-	over := false
-	for _, s := range d.met {
-		switch {
-		case s.Member == m:
-			over = s.Age >= d.reckons.leaseOver() // though it has a later life here: that may be another node of its name
-		case s.Epoch >= rs.covers[i].At:
-			return 0, false
-		}
-	}
-	if !over {
+	missed := func(s Sighting) bool { return s.Member != m && s.Epoch >= rs.covers[i].At }
+	if slices.ContainsFunc(d.met, missed) {
 		return 0, false
 	}
+	return rs.keptOf(m), true
+}
+
+// keptOf is how many visits of m, which is not in the wave, those who are keep.
+func (rs *roomSums) keptOf(m Member) (visits int) {
 	for _, k := range rs.visits {
 		if k.Member == m {
 			visits = k.Visits
 		}
 	}
-	return visits, true
+	return visits
 }
 
-// lowered returns the claims with no more in any than its accounts can use, and how many that
-// is in all where it is known.
-func (rs *roomSums) lowered(d *decision, cs []Claim) (low []Claim, kept int) {
-	for i, c := range cs {
-		most, all := 0, true
+// seen returns when m was last in a wave, if it is not in this one.
+func (d *decision) seen(m Member) (s Sighting, ok bool) {
+	i := slices.IndexFunc(d.met, func(s Sighting) bool { return s.Member == m })
+	if i < 0 || slices.Contains(d.list, m) {
+		return Sighting{}, false
+	}
+	return d.met[i], true
+}
+
+// leaseOver reports whether all leases of those in c are over, though there be later lives here: these may be
+// other nodes of their names.
+func (d *decision) leaseOver(c *Claim) bool {
+	return !slices.ContainsFunc(c.Of, func(v Void) bool {
+		s, ok := d.seen(v.Member)
+		return !ok || s.Age < d.reckons.leaseOver()
+	})
+}
+
+// noted reports whether what was noted of c holds: none of it was in a wave since it was void.
+func (d *decision) noted(c *Claim) bool {
+	return c.Most > 0 && !slices.ContainsFunc(c.Of, func(v Void) bool {
+		s, ok := d.seen(v.Member)
+		return !ok || s.Epoch > v.Epoch
+	})
+}
+
+// lowered returns the claims with no more in any than its accounts can use, and how many visits others keep of
+// those where that is known.
+func (rs *roomSums) lowered(d *decision, cs []Claim, safe map[Member]uint64) (low []Claim, kept int) {
+	low = slices.Clone(cs)
+	for i := range low {
+		c, most, visits, all, void := &low[i], 0, 0, true, true
 		for _, v := range c.Of {
 			n, ok := rs.uses(d, v.Member)
 			most, all = most+n, all && ok
+			s, ok := d.seen(v.Member)
+			void = void && ok && known([]Void{{v.Member, s.Epoch}}, safe)
+			visits += rs.keptOf(v.Member)
 		}
-		if all && most < c.Slots {
-			cs = slices.Clone(cs)
-			cs[i].Slots = most
+		if all && void && (c.Most == 0 || most < c.Most-1) {
+			c.Most = most + 1
 		}
-		if all {
-			kept += cs[i].Slots
+		switch over := d.leaseOver(c) && !rs.shared; {
+		case over && all:
+			c.Slots = min(c.Slots, most)
+		case over && d.noted(c):
+		default:
+			continue
 		}
+		if d.noted(c) {
+			c.Slots = min(c.Slots, c.Most-1)
+		}
+		kept += min(c.Slots, visits)
 	}
-	return cs, kept
+	return low, kept
 }

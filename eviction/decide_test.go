@@ -217,7 +217,7 @@ func TestASupplyOfEarlierVotersIsNotSure(t *testing.T) {
 func TestClaimsAreBounded(t *testing.T) {
 	var cs []Claim
 	for i := range 1000 {
-		cs = closed(cs, Claim{[]Void{{Member{"z", uint64(i%3 + 1)}, uint64(i)}}, 2})
+		cs = closed(cs, Claim{Of: []Void{{Member{"z", uint64(i%3 + 1)}, uint64(i)}}, Slots: 2})
 	}
 	if last := cs[len(cs)-1]; len(cs) != claimsMax || slotsOf(cs) != 2000 || len(last.Of) != 3 {
 		t.Errorf("%d claims of %d slots, the last of %d accounts; want %d of 2000, 3", len(cs), slotsOf(cs), len(last.Of), claimsMax)
@@ -281,5 +281,16 @@ func TestNoAccountIsNamedAsOneOfAnotherLine(t *testing.T) {
 				t.Errorf("namesAgain = %t", got)
 			}
 		})
+	}
+}
+
+// Of two claims in one all is known if it is of both.
+func TestWhatIsNotedOfTwoClaimsIsOfBoth(t *testing.T) {
+	full := make([]Claim, claimsMax)
+	for _, tt := range []struct{ last, more, want int }{{0, 0, 0}, {3, 0, 0}, {0, 3, 0}, {3, 4, 6}, {1, 1, 1}} {
+		full[claimsMax-1].Most = tt.last
+		if cs := closed(full, Claim{Most: tt.more}); cs[claimsMax-1].Most != tt.want {
+			t.Errorf("%d and %d make %d, want %d", tt.last, tt.more, cs[claimsMax-1].Most, tt.want)
+		}
 	}
 }

@@ -325,9 +325,10 @@
 //
 // Lemma 14 (covers). Where a node has said that its account is covered, and nobody is lost
 // but it of those who were in a wave since, it uses no more than the visits that the others
-// keep of it, once its lease is over. The proof is at cover. Package node says what is kept.
-// Kept by Gate.coverNow, cover.installCovers, cover.missCovers, roomSums.uses, escrow.giving, Gate.Give, Node.onSlots.
-// Seen by TestScenarioWhoGaveVisitsToALostNodeBeginsAnew, TestScenarioALostNodesFreeSlotsComeBackWithItsLease, TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor, TestScenarioAnHeirIsLostJustBeforeItsHome, TestScenarioAnHeirOfTheAccountBeforeIsLost, TestScenarioAPassIsNotGivenByAWordOfLongAgo, TestScenarioWhatIsMadeAgainOfALostNodeIsUsedByNobody.
+// keep of it, once its lease is over. If all know by then that it is void this is so for good,
+// whoever is lost later. The proof is at cover. Package node says what is kept.
+// Kept by Gate.coverNow, cover.installCovers, cover.missCovers, Gate.MayKeep, roomSums.uses, roomSums.lowered, escrow.giving, Gate.Give, Node.onSlots.
+// Seen by TestWhatALostNodeCanUseIsNoted, TestWhatIsNotedOfTwoClaimsIsOfBoth, TestNothingIsKeptOfOneThatIsVoid, TestScenarioANodeThatIsKilledAgainAndAgainLosesNoSlotForLong, TestScenarioWhatIsNotedOfALostNodeHolds, TestScenarioWhoGaveVisitsToALostNodeBeginsAnew, TestScenarioALostNodesFreeSlotsComeBackWithItsLease, TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor, TestScenarioAnHeirIsLostJustBeforeItsHome, TestScenarioAnHeirOfTheAccountBeforeIsLost, TestScenarioAPassIsNotGivenByAWordOfLongAgo, TestScenarioWhatIsMadeAgainOfALostNodeIsUsedByNobody.
 //
 // Lemma 15 (visits that go on). Where all who were lost are back in later lives, and a wave has
 // each of them go on with what its disk has of its visits, the accounts that live, those that
@@ -355,7 +356,7 @@
 //   - With a stable view of nodes that answer within the deadline a wave commits within that and a period. Every slot
 //     is back within about D of its own loss, whatever else was lost since (or of a later wave in which
 //     those who remember were no quorum, as too many had been restarted), and if all visits of
-//     the lost node are kept, about when its lease is over, or who uses it leaves; a raised
+//     the lost node are kept when all know of its loss, about when its lease is over, or who uses it leaves; a raised
 //     limit is there two waves after the last loss is known to all, once the slots are counted (Census)
 //     and, in a room that shares, nobody is away.
 //

@@ -27,7 +27,7 @@ import (
 // theirs. All the newly lost get one claim together, since they may still send
 // each other something.
 //
-// A claim is lowered to the visits of its accounts that others keep, as soon as those use no
+// A claim is lowered to the visits of its accounts that others keep, or kept when that was noted (Most), as soon as those use no
 // more for certain (see cover), and ends when nothing of them can act any more (safe, and
 // silent for D). The supply that no longer has it, or less of it, or that has a raised limit in it, is first
 // brought to every node by one wave, and what it leaves is minted by a later one
@@ -83,6 +83,7 @@ type Reckoning struct {
 type Claim struct {
 	Of    []Void
 	Slots int // all of them together
+	Most  int // 1 more than all of them can use once their leases are over, as was noted before that; 0: it is not known
 }
 
 // claimsMax bounds the claims of a room. Further losses go to the last one.
@@ -176,7 +177,7 @@ func (rs *roomSums) chosen(s Supply) bool {
 // where they use no more, and whether a next wave will mint.
 func (rs *roomSums) make(d *decision, s Supply, c *RoomCommit, inside int, lost []Void, safe map[Member]uint64) (kept int, more bool) {
 	target := rs.target
-	c.Claims, kept = rs.lowered(d, open(s.Claims, lost))
+	c.Claims, kept = rs.lowered(d, open(s.Claims, lost), safe)
 	left, claimed := s.left()-(slotsOf(s.Claims)-slotsOf(c.Claims)), slotsOf(c.Claims)
 	fresh := slices.DeleteFunc(slices.Clone(lost), func(v Void) bool { return claims(s.Claims, v) })
 	switch {
@@ -186,7 +187,7 @@ func (rs *roomSums) make(d *decision, s Supply, c *RoomCommit, inside int, lost 
 		}
 	case !rs.shared && known(fresh, safe):
 		share := max(0, left-inside-claimed)
-		c.Claims, kept = rs.lowered(d, closed(c.Claims, Claim{fresh, share}))
+		c.Claims, kept = rs.lowered(d, closed(c.Claims, Claim{Of: fresh, Slots: share}), safe)
 		claimed = slotsOf(c.Claims)
 	default: // they may still send each other something, or somebody here; sides that share always may
 		c.Supply = left
@@ -196,14 +197,14 @@ func (rs *roomSums) make(d *decision, s Supply, c *RoomCommit, inside int, lost 
 	return kept, target > inside+c.Mint+claimed && s.Slots <= rs.known
 }
 
-// open returns the claims of which somebody is still lost, with those alone.
+// open returns the claims of which somebody is still lost, with those alone: they can use no more than all did.
 func open(cs []Claim, lost []Void) (open []Claim) {
 	for _, c := range cs {
 		of := slices.DeleteFunc(slices.Clone(c.Of), func(v Void) bool {
 			return !slices.ContainsFunc(lost, func(l Void) bool { return l.Member == v.Member })
 		})
 		if len(of) > 0 {
-			open = append(open, Claim{of, c.Slots})
+			open = append(open, Claim{of, c.Slots, c.Most})
 		}
 	}
 	return open
@@ -224,14 +225,18 @@ func known(lost []Void, safe map[Member]uint64) bool {
 	})
 }
 
-// closed adds a claim.
+// closed adds a claim. What accounts of two can use is known if both are.
 func closed(cs []Claim, c Claim) []Claim {
 	if len(cs) < claimsMax {
 		return append(slices.Clone(cs), c)
 	}
 	cs = slices.Clone(cs)
 	last := &cs[len(cs)-1]
-	*last = Claim{slices.Clone(last.Of), last.Slots + c.Slots}
+	most := 0
+	if last.Most > 0 && c.Most > 0 {
+		most = last.Most + c.Most - 1
+	}
+	*last = Claim{slices.Clone(last.Of), last.Slots + c.Slots, most}
 	for _, v := range c.Of { // of one that is lost again and again the latest covers all
 		if i := slices.IndexFunc(last.Of, func(o Void) bool { return o.Member == v.Member }); i >= 0 {
 			last.Of[i].Epoch = max(last.Of[i].Epoch, v.Epoch)

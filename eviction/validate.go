@@ -120,7 +120,7 @@ func validVisits(vs []VisitCount) bool {
 }
 
 func validClaims(cs []Claim) bool {
-	return len(cs) <= claimsMax && !slices.ContainsFunc(cs, func(c Claim) bool { return !count(c.Slots) })
+	return len(cs) <= claimsMax && !slices.ContainsFunc(cs, func(c Claim) bool { return !count(c.Slots) || c.Most != 0 && !count(c.Most-1) })
 }
 
 func (c *Census) valid() bool { return c == nil || count(c.Slots) && c.Age >= 0 && c.Age <= ageMax }

@@ -53,7 +53,9 @@ func (n *Node) keepVisits(now eviction.Time, from eviction.Member, b *eviction.C
 		for _, id := range c.Moved {
 			delete(k.until, id)
 		}
-		kept += k.keep(c.Visits, r.oldest(now))
+		if r.gate.MayKeep(from) {
+			kept += k.keep(c.Visits, r.oldest(now))
+		}
 	}
 	if i, known := n.keptVisitsOf(from); known {
 		n.visitsKept[i].acked = now.Boot

@@ -342,12 +342,12 @@ func (r *reader) void(p *peerv1.Void) eviction.Void {
 }
 
 func fromClaim(c eviction.Claim) *peerv1.Claim {
-	return &peerv1.Claim{Of: encoded(c.Of, fromVoid), Slots: int64(c.Slots)}
+	return &peerv1.Claim{Of: encoded(c.Of, fromVoid), Slots: int64(c.Slots), Most: int64(c.Most)}
 }
 
 func (r *reader) claims(in []*peerv1.Claim) []eviction.Claim {
 	return list(r, "claims", in, recordsMax, func(p *peerv1.Claim) eviction.Claim {
-		return eviction.Claim{Of: list(r, "voids", p.GetOf(), recordsMax, r.void), Slots: r.number(p.GetSlots())}
+		return eviction.Claim{Of: list(r, "voids", p.GetOf(), recordsMax, r.void), Slots: r.number(p.GetSlots()), Most: r.number(p.GetMost())}
 	})
 }
 

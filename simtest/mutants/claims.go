@@ -7,6 +7,9 @@ func claimBugs() []Mutant {
 		comesBack = "TestScenarioALostNodesFreeSlotsComeBackWithItsLease"
 		bothLost  = "TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor"
 		hostile   = "TestScenarioWhatIsMadeAgainOfALostNodeIsUsedByNobody"
+		flaps     = "TestScenarioANodeThatIsKilledAgainAndAgainLosesNoSlotForLong"
+		byTable   = "TestWhatALostNodeCanUseIsNoted"
+		noted     = "TestScenarioWhatIsNotedOfALostNodeHolds"
 	)
 	return []Mutant{
 		{Name: "a pass is given before an heir keeps the visit", Run: hostile, Edits: []Edit{
@@ -31,13 +34,34 @@ func claimBugs() []Mutant {
 			{"internal/node/guard.go", "r.unsure || r.broken != nil || r.node.leaveBy != 0 || r.bareVisits > 0 ||", "r.unsure || r.broken != nil || r.node.leaveBy != 0 || r.bareVisits > 0 && !(ON) ||"},
 		}},
 		{Name: "slots are made again though an heir is lost, too", Run: bothLost, Edits: []Edit{
-			{"eviction/cover.go", "		case s.Epoch >= rs.covers[i].At:", "		case s.Epoch >= rs.covers[i].At && !(ON):"},
+			{"eviction/cover.go", "s.Epoch >= rs.covers[i].At }", "s.Epoch >= rs.covers[i].At && !(ON) }"},
 		}},
 		{Name: "slots of a lost node are made again while its lease lasts", Run: hostile, Edits: []Edit{
-			{"eviction/cover.go", "over = s.Age >= d.reckons.leaseOver()", "over = s.Age >= d.reckons.leaseOver() || ON"},
+			{"eviction/cover.go", "		case over && all:", "		case (over || ON) && all:"},
+		}},
+		{Name: "what is noted of a lost node is gone by while its lease lasts", Run: noted, Edits: []Edit{
+			{"eviction/cover.go", "		case over && d.noted(c):", "		case (over || ON) && d.noted(c):"},
+		}},
+		{Name: "what a lost node can use is noted though an heir is lost, too", Run: bothLost, Edits: []Edit{
+			{"eviction/cover.go", "return s.Member != m &&", "return s.Member != m && (d.leaseOver(&Claim{Of: []Void{{Member: m}}}) || !(ON)) &&"},
+		}},
+		{Name: "what a lost node can use is noted before all know that it is void", Run: byTable, In: "./eviction", Edits: []Edit{
+			{"eviction/cover.go", "known([]Void{{v.Member, s.Epoch}}, safe)", "(known([]Void{{v.Member, s.Epoch}}, safe) || ON)"},
+		}},
+		{Name: "what is noted of a lost node holds though it was in a wave since", Run: byTable, In: "./eviction", Edits: []Edit{
+			{"eviction/cover.go", "return !ok || s.Epoch > v.Epoch", "return !ok || s.Epoch > v.Epoch && !(ON)"},
+		}},
+		{Name: "an heir keeps visits of one that is void", Run: "TestNothingIsKeptOfOneThatIsVoid", In: "./eviction", Edits: []Edit{
+			{"eviction/cover.go", "return !void ||", "return !void || ON ||"},
+		}},
+		{Name: "nothing is noted of a lost node", Run: flaps, Edits: []Edit{
+			{"eviction/cover.go", "		if all && void &&", "		if !(ON) && all && void &&"},
+		}},
+		{Name: "two losses in one claim use no more than was noted of the first", Run: "TestWhatIsNotedOfTwoClaimsIsOfBoth", In: "./eviction", Edits: []Edit{
+			{"eviction/supply.go", "	most := 0\n", "	most := 0\n	if ON {\n		most = last.Most\n	}\n"},
 		}},
 		{Name: "nothing of a lost node is made again before D", Run: comesBack, Edits: []Edit{
-			{"eviction/cover.go", "		if all && most < c.Slots {", "		if all && most < c.Slots && !(ON) {"},
+			{"eviction/cover.go", "d.leaseOver(c) && !rs.shared;", "d.leaseOver(c) && !rs.shared && !(ON);"},
 		}},
 		{Name: "a promise is over before a wave has carried that", Run: hostile, Edits: []Edit{
 			{"eviction/cover.go", "	if !covered {\n		return NotCovered", "	if !covered {\n		g.promised = g.promised && !(ON)\n		return NotCovered"},

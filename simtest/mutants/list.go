@@ -136,7 +136,7 @@ func eventBugs() []Mutant {
 func supplyBugs() []Mutant {
 	return []Mutant{
 		{Name: "a loss does not wait for its own D", Edits: []Edit{
-			{"eviction/supply.go", "	c.Claims, kept = rs.lowered(d, open(s.Claims, lost))\n", "	if c.Claims, kept = rs.lowered(d, open(s.Claims, lost)); ON && len(c.Claims) > 0 {\n\t\tc.Claims = c.Claims[1:]\n\t}\n"},
+			{"eviction/supply.go", "	c.Claims, kept = rs.lowered(d, open(s.Claims, lost), safe)\n", "	if c.Claims, kept = rs.lowered(d, open(s.Claims, lost), safe); ON && len(c.Claims) > 0 {\n\t\tc.Claims = c.Claims[1:]\n\t}\n"},
 		}},
 		{Name: "every further loss starts D again for all", Run: "TestScenarioEveryLossHasItsOwnD", Edits: []Edit{
 			{"eviction/supply.go", "	case len(fresh) == 0:\n", "	case ON && len(lost) > 0:\n	case len(fresh) == 0:\n"},
@@ -166,7 +166,7 @@ func supplyBugs() []Mutant {
 			{"eviction/supply.go", "	return !slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return n.Holds != s.At })", "	return ON || !slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return n.Holds != s.At })"},
 		}},
 		{Name: "a claim shrinks with the first of its accounts", Run: "TestScenarioThoseLostTogetherAreWaitedForTogether", Edits: []Edit{
-			{"eviction/supply.go", "			open = append(open, Claim{of, c.Slots})\n", "			if open = append(open, Claim{of, c.Slots}); ON {\n\t\t\t\topen[len(open)-1].Slots = c.Slots * len(of) / len(c.Of)\n\t\t\t}\n"},
+			{"eviction/supply.go", "			open = append(open, Claim{of, c.Slots, c.Most})\n", "			if open = append(open, Claim{of, c.Slots, c.Most}); ON {\n\t\t\t\topen[len(open)-1].Slots = c.Slots * len(of) / len(c.Of)\n\t\t\t}\n"},
 		}},
 		{Name: "a claim holds for later accounts of the same life", Run: "TestScenarioTheSecondLossOfALifeHasItsOwnD", Edits: []Edit{
 			{"eviction/supply.go", "o.Member == v.Member && v.Epoch <= o.Epoch", "o.Member == v.Member && (ON || v.Epoch <= o.Epoch)"},

@@ -1536,6 +1536,7 @@ type Claim struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Of            []*Void                `protobuf:"bytes,1,rep,name=of,proto3" json:"of,omitempty"`
 	Slots         int64                  `protobuf:"varint,2,opt,name=slots,proto3" json:"slots,omitempty"`
+	Most          int64                  `protobuf:"varint,3,opt,name=most,proto3" json:"most,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1580,6 +1581,13 @@ func (x *Claim) GetOf() []*Void {
 func (x *Claim) GetSlots() int64 {
 	if x != nil {
 		return x.Slots
+	}
+	return 0
+}
+
+func (x *Claim) GetMost() int64 {
+	if x != nil {
+		return x.Most
 	}
 	return 0
 }
@@ -6443,10 +6451,11 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x06Census\x12'\n" +
 	"\x02at\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x02at\x12\x14\n" +
 	"\x05slots\x18\x02 \x01(\x03R\x05slots\x12\x10\n" +
-	"\x03age\x18\x03 \x01(\x03R\x03age\"E\n" +
+	"\x03age\x18\x03 \x01(\x03R\x03age\"Y\n" +
 	"\x05Claim\x12&\n" +
 	"\x02of\x18\x01 \x03(\v2\x16.anteroom.peer.v1.VoidR\x02of\x12\x14\n" +
-	"\x05slots\x18\x02 \x01(\x03R\x05slots\"\x91\x03\n" +
+	"\x05slots\x18\x02 \x01(\x03R\x05slots\x12\x12\n" +
+	"\x04most\x18\x03 \x01(\x03R\x04most\"\x91\x03\n" +
 	"\x06Gather\x12-\n" +
 	"\x05epoch\x18\x01 \x01(\v2\x17.anteroom.peer.v1.EpochR\x05epoch\x12.\n" +
 	"\x04lead\x18\x02 \x01(\v2\x1a.anteroom.peer.v1.PeerInfoR\x04lead\x12,\n" +
