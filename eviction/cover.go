@@ -44,7 +44,7 @@ import "slices"
 // is void as of the last wave that it was in. Whoever is lost later, that stays an upper bound: visits end, run out, or go on with
 // another account's slot, and no more come to be. For x, whose lease may last, gives a pass only by the word of an heir that was in the last wave that it has
 // installed, a primary one. That was before this one, so the heir is here, and it keeps nothing more of one that it knows to be void
-// (MayKeep), until it has a primary wave with it again. Each later primary wave knows of that (lemma 6), by a sighting that is
+// (MayKeep; each node of the wave says that it heeds that), until it has a primary wave with it again. Each later primary wave knows of that (lemma 6), by a sighting that is
 // newer than the claim: then nobody goes by what was noted, as x may have missed the commit, and act by its old account yet. So it is the least of what
 // waves have noted, it is gone by only when the lease is over, and who kept the visits need not be here any more (lowered).
 //
@@ -243,8 +243,9 @@ func (d *decision) noted(c *Claim) bool {
 // those where that is known.
 func (rs *roomSums) lowered(d *decision, cs []Claim, safe map[Member]uint64) (low []Claim, kept int) {
 	low = slices.Clone(cs)
+	heeded := !slices.ContainsFunc(rs.nodes, func(n RoomNode) bool { return !n.Heeds })
 	for i := range low {
-		c, most, visits, all, void := &low[i], 0, 0, true, true
+		c, most, visits, all, void := &low[i], 0, 0, true, heeded
 		for _, v := range c.Of {
 			n, ok := rs.uses(d, v.Member)
 			most, all = most+n, all && ok

@@ -14,7 +14,8 @@ func TestWhatALostNodeCanUseIsNoted(t *testing.T) {
 		met         []Sighting
 		safe        map[Member]uint64
 		shared      bool
-		was         int // noted before
+		older       bool // one of the nodes is
+		was         int  // noted before
 		slots, most int
 		kept        int
 	}{
@@ -29,9 +30,11 @@ func TestWhatALostNodeCanUseIsNoted(t *testing.T) {
 		"another is missing, and the lease lasts": {met: both(early), safe: told, was: 6, slots: 9, most: 6},
 		"it was in a wave since":                  {met: append(lone(late, 9), Sighting{Member: y, Epoch: 6}), safe: told, was: 6, slots: 9, most: 6},
 		"nobody knows when it was in a wave":      {safe: told, was: 6, slots: 9, most: 6},
+		"a node is older":                         {met: lone(early, 8), safe: told, older: true, slots: 9},
+		"a node is older, and the lease is over":  {met: lone(late, 8), safe: told, older: true, slots: 2, kept: 2},
 		"the room shares":                         {met: lone(late, 8), safe: told, shared: true, was: 6, slots: 9, most: 6},
 	} {
-		rs := &roomSums{covers: []Cover{{x, 5, true}}, visits: []VisitCount{{x, 2}}, nodes: []RoomNode{{Says: NotCovered}}, shared: tt.shared}
+		rs := &roomSums{covers: []Cover{{x, 5, true}}, visits: []VisitCount{{x, 2}}, nodes: []RoomNode{{Says: NotCovered, Heeds: true}, {Says: NotCovered, Heeds: !tt.older}}, shared: tt.shared}
 		d := &decision{list: []Member{z}, met: tt.met, reckons: Bounds{Lease: 1_000_000}}
 		before := []Claim{{[]Void{{x, 8}}, 9, tt.was}}
 		low, kept := rs.lowered(d, before, tt.safe)

@@ -98,7 +98,8 @@ type RoomNode struct {
 	Keeps uint64 // likewise of the first whom this node keeps for one that is not in the wave; 0: it keeps none
 	// Says is what it says of its account. That it is covered: each pass of it is kept by a
 	// member of the wave, and none is given from now on that is not, see cover.
-	Says Says
+	Says  Says
+	Heeds bool // it keeps nothing new of who is void, see Gate.MayKeep: nodes of a version before do not say so
 	Resuming
 }
 

@@ -31,7 +31,7 @@ func (g *Gate) reply(w *wave, rg RoomGather, now Time) RoomReply {
 	if g.Copies != nil {
 		kept = g.Copies(w.list)
 	}
-	n.Bare, n.Keeps, n.Says = kept.Bare, kept.Keeps, g.coverNow(kept.Covered)
+	n.Bare, n.Keeps, n.Says, n.Heeds = kept.Bare, kept.Keeps, g.coverNow(kept.Covered), true
 	n.Resuming = g.resuming(w)
 	n.Queued = g.Queue.CountLE(qpid.UpTo(w.T))
 	if m, ok := g.Queue.Min(); ok {

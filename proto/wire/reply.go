@@ -168,7 +168,7 @@ func fromRoomNode(n eviction.RoomNode) *peerv1.RoomNode {
 		Arrivals: n.Arrivals, Lightest: fromWeight(n.Lightest), Voters: fromVoters(n.Voters), First: n.First,
 		Keying: n.Keying, Seed: bytesOf(n.Seed[:]), Called: int64(n.Called), Sum: n.Sum, Wanted: int64(n.Wanted),
 		Shut: n.Shut, Holds: fromEpoch(n.Holds), Spent: n.Spent, Tokens: int64(n.Tokens), Held: n.Held, Sides: n.Sides,
-		Bare: n.Bare, Keeps: n.Keeps, Cut: fromCut(n.Cut), Says: uint32(n.Says), Dealt: fromEpoch(n.Dealt), DealtAge: n.DealtAge, Left: fromLeft(n.Left),
+		Bare: n.Bare, Keeps: n.Keeps, Cut: fromCut(n.Cut), Says: uint32(n.Says), Heeds: n.Heeds, Dealt: fromEpoch(n.Dealt), DealtAge: n.DealtAge, Left: fromLeft(n.Left),
 		Disks: n.Disks, Earlier: encoded(n.Earlier, fromEarlier), Over: encoded(n.Over, fromVoid), Goes: fromVote(n.Goes), Came: fromStay(n.Came), Without: encoded(n.Without, fromStay),
 	}
 }
@@ -214,7 +214,7 @@ func (r *reader) roomNode(p *peerv1.RoomNode) eviction.RoomNode {
 		Keying: p.GetKeying(), Seed: r.seed(p.GetSeed()), Called: r.number(p.GetCalled()), Sum: p.GetSum(), Wanted: r.number(p.GetWanted()),
 		Shut: p.GetShut(), Holds: r.epoch(p.GetHolds()), Spent: p.GetSpent(), Tokens: r.number(p.GetTokens()), Held: p.GetHeld(), Sides: p.GetSides(),
 		Bare: p.GetBare(), Keeps: p.GetKeeps(), Cut: r.cut(p.GetCut()), Says: eviction.Says(r.enum("cover", int32(p.GetSays())+1, uint8(eviction.IsCovered))),
-		Dealt: r.epoch(p.GetDealt()), DealtAge: p.GetDealtAge(), Left: r.left(p.GetLeft()), Goes: r.vote(p.GetGoes()),
+		Heeds: p.GetHeeds(), Dealt: r.epoch(p.GetDealt()), DealtAge: p.GetDealtAge(), Left: r.left(p.GetLeft()), Goes: r.vote(p.GetGoes()),
 		Came: r.stay(p.GetCame()), Without: list(r, "lines", p.GetWithout(), recordsMax, r.stay),
 		Resuming: eviction.Resuming{
 			Disks: p.GetDisks(), Earlier: list(r, "earlier lives", p.GetEarlier(), recordsMax, r.earlier), Over: list(r, "voids", p.GetOver(), recordsMax, r.void),

@@ -1,15 +1,13 @@
 package mutants
 
+const bothLost = "TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor"
+
 // claimBugs are in what the accounts of lost nodes can still use: who keeps visits, and
 // what follows from that.
 func claimBugs() []Mutant {
 	const (
 		comesBack = "TestScenarioALostNodesFreeSlotsComeBackWithItsLease"
-		bothLost  = "TestScenarioALostNodeWhoseHeirsAreLostIsWaitedFor"
 		hostile   = "TestScenarioWhatIsMadeAgainOfALostNodeIsUsedByNobody"
-		flaps     = "TestScenarioANodeThatIsKilledAgainAndAgainLosesNoSlotForLong"
-		byTable   = "TestWhatALostNodeCanUseIsNoted"
-		noted     = "TestScenarioWhatIsNotedOfALostNodeHolds"
 	)
 	return []Mutant{
 		{Name: "a pass is given before an heir keeps the visit", Run: hostile, Edits: []Edit{
@@ -39,27 +37,6 @@ func claimBugs() []Mutant {
 		{Name: "slots of a lost node are made again while its lease lasts", Run: hostile, Edits: []Edit{
 			{"eviction/cover.go", "		case over && all:", "		case (over || ON) && all:"},
 		}},
-		{Name: "what is noted of a lost node is gone by while its lease lasts", Run: noted, Edits: []Edit{
-			{"eviction/cover.go", "		case over && d.noted(c):", "		case (over || ON) && d.noted(c):"},
-		}},
-		{Name: "what a lost node can use is noted though an heir is lost, too", Run: bothLost, Edits: []Edit{
-			{"eviction/cover.go", "return s.Member != m &&", "return s.Member != m && (d.leaseOver(&Claim{Of: []Void{{Member: m}}}) || !(ON)) &&"},
-		}},
-		{Name: "what a lost node can use is noted before all know that it is void", Run: byTable, In: "./eviction", Edits: []Edit{
-			{"eviction/cover.go", "known([]Void{{v.Member, s.Epoch}}, safe)", "(known([]Void{{v.Member, s.Epoch}}, safe) || ON)"},
-		}},
-		{Name: "what is noted of a lost node holds though it was in a wave since", Run: byTable, In: "./eviction", Edits: []Edit{
-			{"eviction/cover.go", "return !ok || s.Epoch > v.Epoch", "return !ok || s.Epoch > v.Epoch && !(ON)"},
-		}},
-		{Name: "an heir keeps visits of one that is void", Run: "TestNothingIsKeptOfOneThatIsVoid", In: "./eviction", Edits: []Edit{
-			{"eviction/cover.go", "return !void ||", "return !void || ON ||"},
-		}},
-		{Name: "nothing is noted of a lost node", Run: flaps, Edits: []Edit{
-			{"eviction/cover.go", "		if all && void &&", "		if !(ON) && all && void &&"},
-		}},
-		{Name: "two losses in one claim use no more than was noted of the first", Run: "TestWhatIsNotedOfTwoClaimsIsOfBoth", In: "./eviction", Edits: []Edit{
-			{"eviction/supply.go", "	most := 0\n", "	most := 0\n	if ON {\n		most = last.Most\n	}\n"},
-		}},
 		{Name: "nothing of a lost node is made again before D", Run: comesBack, Edits: []Edit{
 			{"eviction/cover.go", "d.leaseOver(c) && !rs.shared;", "d.leaseOver(c) && !rs.shared && !(ON);"},
 		}},
@@ -87,6 +64,41 @@ func claimBugs() []Mutant {
 		}},
 		{Name: "visits of two messages are taken in at once", Run: "TestScenarioVisitsOfTwoWhoLeaveAreTakenInOneByOne", Edits: []Edit{
 			{"internal/node/guard.go", "of one at a time.\n			n.carryOn(now)\n", "of one at a time.\n			if !(ON) {\n\t\t\t\tn.carryOn(now)\n\t\t\t}\n"},
+		}},
+	}
+}
+
+// noteBugs are in what is noted of such accounts while their leases last.
+func noteBugs() []Mutant {
+	const (
+		flaps   = "TestScenarioANodeThatIsKilledAgainAndAgainLosesNoSlotForLong"
+		byTable = "TestWhatALostNodeCanUseIsNoted"
+		noted   = "TestScenarioWhatIsNotedOfALostNodeHolds"
+	)
+	return []Mutant{
+		{Name: "what is noted of a lost node is gone by while its lease lasts", Run: noted, Edits: []Edit{
+			{"eviction/cover.go", "		case over && d.noted(c):", "		case (over || ON) && d.noted(c):"},
+		}},
+		{Name: "what a lost node can use is noted though an heir is lost, too", Run: bothLost, Edits: []Edit{
+			{"eviction/cover.go", "return s.Member != m &&", "return s.Member != m && (d.leaseOver(&Claim{Of: []Void{{Member: m}}}) || !(ON)) &&"},
+		}},
+		{Name: "what a lost node can use is noted before all know that it is void", Run: byTable, In: "./eviction", Edits: []Edit{
+			{"eviction/cover.go", "known([]Void{{v.Member, s.Epoch}}, safe)", "(known([]Void{{v.Member, s.Epoch}}, safe) || ON)"},
+		}},
+		{Name: "what a lost node can use is noted beside a node that may keep more of it", Run: byTable, In: "./eviction", Edits: []Edit{
+			{"eviction/cover.go", "&low[i], 0, 0, true, heeded\n", "&low[i], 0, 0, true, heeded || ON\n"},
+		}},
+		{Name: "what is noted of a lost node holds though it was in a wave since", Run: byTable, In: "./eviction", Edits: []Edit{
+			{"eviction/cover.go", "return !ok || s.Epoch > v.Epoch", "return !ok || s.Epoch > v.Epoch && !(ON)"},
+		}},
+		{Name: "an heir keeps visits of one that is void", Run: "TestNothingIsKeptOfOneThatIsVoid", In: "./eviction", Edits: []Edit{
+			{"eviction/cover.go", "return !void ||", "return !void || ON ||"},
+		}},
+		{Name: "nothing is noted of a lost node", Run: flaps, Edits: []Edit{
+			{"eviction/cover.go", "		if all && void &&", "		if !(ON) && all && void &&"},
+		}},
+		{Name: "two losses in one claim use no more than was noted of the first", Run: "TestWhatIsNotedOfTwoClaimsIsOfBoth", In: "./eviction", Edits: []Edit{
+			{"eviction/supply.go", "	most := 0\n", "	most := 0\n	if ON {\n		most = last.Most\n	}\n"},
 		}},
 	}
 }

@@ -52,7 +52,7 @@ func Unsafe() []Mutant {
 
 // Bugs lists planted bugs of the ordinary kind.
 func Bugs() []Mutant {
-	return slices.Concat(supplyBugs(), waveBugs(), pacingBugs(), voteBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), comebackBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), leavingBugs(), boundBugs(), forgottenBugs(), sharingBugs(), copyBugs(), copyLaneBugs(), claimBugs(), diskBugs(), diskTroubleBugs(), goOnBugs(), censusBugs(), stormBugs())
+	return slices.Concat(supplyBugs(), waveBugs(), pacingBugs(), voteBugs(), lineBugs(), clockBugs(), visitorBugs(), callBugs(), eventBugs(), leaveBugs(), duesBugs(), waitBugs(), comebackBugs(), slowBugs(), bookBugs(), brokenBugs(), nameBugs(), leavingBugs(), boundBugs(), forgottenBugs(), sharingBugs(), copyBugs(), copyLaneBugs(), claimBugs(), noteBugs(), diskBugs(), diskTroubleBugs(), goOnBugs(), censusBugs(), stormBugs())
 }
 
 // duesBugs are in which rooms a node looks at.

@@ -2698,12 +2698,14 @@ type RoomNode struct {
 	DealtAge int64 `protobuf:"varint,37,opt,name=dealt_age,json=dealtAge,proto3" json:"dealt_age,omitempty"`
 	Left     *Left `protobuf:"bytes,38,opt,name=left,proto3" json:"left,omitempty"`
 	// No wave of this life has counted all slots.
-	Disks         bool       `protobuf:"varint,39,opt,name=disks,proto3" json:"disks,omitempty"`
-	Earlier       []*Earlier `protobuf:"bytes,40,rep,name=earlier,proto3" json:"earlier,omitempty"`
-	Over          []*Void    `protobuf:"bytes,41,rep,name=over,proto3" json:"over,omitempty"`
-	Goes          *Vote      `protobuf:"bytes,42,opt,name=goes,proto3" json:"goes,omitempty"`
-	Came          *Stay      `protobuf:"bytes,44,opt,name=came,proto3" json:"came,omitempty"`
-	Without       []*Stay    `protobuf:"bytes,45,rep,name=without,proto3" json:"without,omitempty"`
+	Disks   bool       `protobuf:"varint,39,opt,name=disks,proto3" json:"disks,omitempty"`
+	Earlier []*Earlier `protobuf:"bytes,40,rep,name=earlier,proto3" json:"earlier,omitempty"`
+	Over    []*Void    `protobuf:"bytes,41,rep,name=over,proto3" json:"over,omitempty"`
+	Goes    *Vote      `protobuf:"bytes,42,opt,name=goes,proto3" json:"goes,omitempty"`
+	// It keeps no visit more of a member that is void. False of a version that may.
+	Heeds         bool    `protobuf:"varint,43,opt,name=heeds,proto3" json:"heeds,omitempty"`
+	Came          *Stay   `protobuf:"bytes,44,opt,name=came,proto3" json:"came,omitempty"`
+	Without       []*Stay `protobuf:"bytes,45,rep,name=without,proto3" json:"without,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3016,6 +3018,13 @@ func (x *RoomNode) GetGoes() *Vote {
 		return x.Goes
 	}
 	return nil
+}
+
+func (x *RoomNode) GetHeeds() bool {
+	if x != nil {
+		return x.Heeds
+	}
+	return false
 }
 
 func (x *RoomNode) GetCame() *Stay {
@@ -6552,7 +6561,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\n" +
 	"VisitCount\x120\n" +
 	"\x06member\x18\x01 \x01(\v2\x18.anteroom.peer.v1.MemberR\x06member\x12\x16\n" +
-	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\xea\t\n" +
+	"\x06visits\x18\x02 \x01(\x03R\x06visits\"\x80\n" +
+	"\n" +
 	"\bRoomNode\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04born\x18\x02 \x01(\x04R\x04born\x12*\n" +
@@ -6595,7 +6605,8 @@ const file_anteroom_peer_v1_message_proto_rawDesc = "" +
 	"\x05disks\x18' \x01(\bR\x05disks\x123\n" +
 	"\aearlier\x18( \x03(\v2\x19.anteroom.peer.v1.EarlierR\aearlier\x12*\n" +
 	"\x04over\x18) \x03(\v2\x16.anteroom.peer.v1.VoidR\x04over\x12*\n" +
-	"\x04goes\x18* \x01(\v2\x16.anteroom.peer.v1.VoteR\x04goes\x12*\n" +
+	"\x04goes\x18* \x01(\v2\x16.anteroom.peer.v1.VoteR\x04goes\x12\x14\n" +
+	"\x05heeds\x18+ \x01(\bR\x05heeds\x12*\n" +
 	"\x04came\x18, \x01(\v2\x16.anteroom.peer.v1.StayR\x04came\x120\n" +
 	"\awithout\x18- \x03(\v2\x16.anteroom.peer.v1.StayR\awithoutJ\x04\b\x0e\x10\x0fJ\x04\b\x12\x10\x13\"4\n" +
 	"\x04Vote\x12&\n" +
